@@ -21,6 +21,8 @@ class VmState(enum.StrEnum):
     PAUSED = "paused"  #: its processors stand still; memory and claim are kept
     SUSPENDED = "suspended"  #: its memory is on disk, and no process runs
     RESIZED = "resized"  #: of its new size, to be confirmed or reverted
+    SHELVED = "shelved"  #: switched off; what it claims is kept
+    SHELVED_OFFLOADED = "shelved_offloaded"  #: parked: it claims its disk only
     SOFT_DELETED = "soft-delete"  #: stopped, to be deleted for good unless it is restored
     RESCUED = "rescued"  #: runs from another disk, with its own beside it
     ERROR = "error"  #: an operation failed; the fault says how
@@ -53,6 +55,9 @@ class TaskState(enum.StrEnum):
     REBUILDING = "rebuilding"  #: its host is asked about the image
     REBUILD_BLOCK_DEVICE_MAPPING = "rebuild_block_device_mapping"  #: the image is being located
     REBUILD_SPAWNING = "rebuild_spawning"  #: the VM gets a new disk
+    SHELVING = "shelving"  #: the VM is stopped
+    SHELVING_OFFLOADING = "shelving_offloading"  #: all but the disk is given back
+    UNSHELVING = "unshelving"  #: it is claimed again and started
     SOFT_DELETING = "soft-deleting"  #: the VM is stopped; it can be restored
     RESTORING = "restoring"  #: a soft-deleted server is started again
     MIGRATING = "migrating"  #: it goes to another host while it runs
@@ -304,6 +309,33 @@ ACTIONS: Mapping[str, Action] = {
             None,
         ),
         Action(
+            "shelve",
+            "shelve",
+            _IMAGED,
+            _IDLE,
+            (TaskState.SHELVING, TaskState.SHELVING_OFFLOADING),
+            VmState.SHELVED_OFFLOADED,
+            None,
+        ),
+        Action(
+            "shelveOffload",
+            "shelveOffload",
+            frozenset({VmState.SHELVED}),
+            _IDLE,
+            (TaskState.SHELVING_OFFLOADING,),
+            VmState.SHELVED_OFFLOADED,
+            None,
+        ),
+        Action(
+            "unshelve",
+            "unshelve",
+            frozenset({VmState.SHELVED, VmState.SHELVED_OFFLOADED}),
+            _IDLE,
+            (TaskState.UNSHELVING,),
+            VmState.ACTIVE,
+            None,
+        ),
+        Action(
             "createImage",
             "createImage",
             _IMAGED,
@@ -471,7 +503,12 @@ BACK: Mapping[PowerState, VmState] = {
 
 
 #: what a server is whatever its VM does
-_STAYS = frozenset({VmState.RESIZED, VmState.RESCUED, VmState.SOFT_DELETED})
+_STAYS = frozenset(
+    {
+        *(VmState.RESIZED, VmState.RESCUED, VmState.SOFT_DELETED),
+        *(VmState.SHELVED, VmState.SHELVED_OFFLOADED),
+    }
+)
 
 
 def found_well(vm_state: str, power_state: int) -> VmState:
@@ -500,6 +537,8 @@ _STATUS: Mapping[VmState, str] = {
     VmState.PAUSED: "PAUSED",
     VmState.SUSPENDED: "SUSPENDED",
     VmState.RESIZED: "VERIFY_RESIZE",
+    VmState.SHELVED: "SHELVED",
+    VmState.SHELVED_OFFLOADED: "SHELVED_OFFLOADED",
     VmState.SOFT_DELETED: "SOFT_DELETED",
     VmState.RESCUED: "RESCUE",
     VmState.ERROR: "ERROR",

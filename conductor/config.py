@@ -33,6 +33,14 @@ OPTIONS = [
         help="Seconds after which a build fails and what it made is removed.",
     ),
     cfg.IntOpt(
+        "shelved_offload_time",
+        default=0,
+        min=-1,
+        max=0,
+        help="0: a server that is shelved gives back its processors and memory at once; -1: only "
+        "when an administrator offloads it.",
+    ),
+    cfg.IntOpt(
         "copy_timeout_seconds",
         default=7200,
         min=10,

@@ -68,6 +68,10 @@ _ROWS = (
         "POST",
         f"{_SERVER}/action",
     ),
+    ("os-shelve:shelve", PROJECT_MEMBER, "Shelve a server.", "POST", f"{_SERVER}/action"),
+    ("os-shelve:shelve_offload", ADMIN, "Offload one.", "POST", f"{_SERVER}/action"),
+    ("os-shelve:unshelve", PROJECT_MEMBER, "Unshelve one.", "POST", f"{_SERVER}/action"),
+    ("os-shelve:unshelve_to_host", ADMIN, "Name the host.", "POST", f"{_SERVER}/action"),
     ("servers:create_image", PROJECT_MEMBER, "Make an image.", "POST", f"{_SERVER}/action"),
     ("os-create-backup", PROJECT_MEMBER, "Make a backup.", "POST", f"{_SERVER}/action"),
     (

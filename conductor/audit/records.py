@@ -16,6 +16,7 @@ PRESENT = frozenset(
     {
         *(VmState.ACTIVE, VmState.STOPPED, VmState.PAUSED, VmState.SUSPENDED),
         *(VmState.RESIZED, VmState.RESCUED, VmState.SOFT_DELETED),
+        *(VmState.SHELVED, VmState.SHELVED_OFFLOADED),
     }
 )
 

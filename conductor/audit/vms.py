@@ -35,7 +35,9 @@ def vms(facts: Facts) -> Iterator[Finding]:
 
 def _is_suspended(vm: SeenVm, owner: ServerFacts | None) -> bool:
     """Return whether its lock belongs to a suspended server."""
-    return vm.lock == "suspended" and owner is not None and owner.vm_state == VmState.SUSPENDED
+    # One that was shelved while it was suspended keeps its memory.
+    may = {VmState.SUSPENDED, VmState.SHELVED, VmState.SHELVED_OFFLOADED}
+    return vm.lock == "suspended" and owner is not None and owner.vm_state in may
 
 
 def _another_clouds(facts: Facts, cluster: str, vm: SeenVm) -> bool:

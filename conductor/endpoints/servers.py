@@ -83,7 +83,10 @@ class ServerEndpoint:
             action = SOFT_DELETE
         if action == "suspend":
             suspendable.require(self._cloud, ctxt, server_uuid)
-        operation = self._accept.act(ctxt, server_uuid, action)
+        # Only an unshelve changes more than the state.
+        pin = "pinned_availability_zone"
+        values = {pin: params[pin]} if action == "unshelve" and pin in params else None
+        operation = self._accept.act(ctxt, server_uuid, action, values)
         if operation is None:
             return 0
         return self._begin(operation)

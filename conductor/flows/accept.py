@@ -25,6 +25,7 @@ from conductor.store import (
     networks,
     quotas,
     server_groups,
+    server_images,
     servers,
     transitions,
 )
@@ -45,6 +46,10 @@ _MAY_HAVE_MOVED = (VmState.RESIZED, VmState.ERROR)
 
 #: a delete that can be taken back, and what takes it back
 SOFT_DELETE, RESTORE = "soft-delete", "restore"
+
+
+#: shelved servers are listed among the images
+_SHELVED = frozenset({VmState.SHELVED, VmState.SHELVED_OFFLOADED})
 
 
 class Accept:
@@ -133,10 +138,19 @@ class Accept:
 
     # --- everything else
 
-    def act(self, ctxt: RequestContext, server_uuid: str, action: str) -> Operation | None:
-        """Begin an action on a server; None if the same one is in progress already."""
+    def act(
+        self,
+        ctxt: RequestContext,
+        server_uuid: str,
+        action: str,
+        values: Mapping[str, Any] | None = None,
+    ) -> Operation | None:
+        """Begin an action on a server; None if the same one is in progress already.
+
+        ``values`` are columns of the server that change with it.
+        """
         return self._cloud.store.run(
-            lambda connection: self._act(connection, ctxt, server_uuid, action)
+            lambda connection: self._act(connection, ctxt, server_uuid, action, values)
         )
 
     def _act(
@@ -145,6 +159,7 @@ class Accept:
         ctxt: RequestContext,
         server_uuid: str,
         action: str,
+        values: Mapping[str, Any] | None = None,
     ) -> Operation | None:
         server = servers.alive(connection, server_uuid, scope(ctxt))
         locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
@@ -160,6 +175,8 @@ class Accept:
             server.vm_state in _MAY_HAVE_MOVED or server.task_state in MOVING
         ):
             plan = DeletePlan(holders=migrations.end_open(connection, server.uuid))
+        if action == "delete" and server.vm_state in _SHELVED:
+            server_images.forget_parked(connection, server.uuid)
         handed_over = self._hand_over(connection, server) if action == "delete" else None
         operation = begins.begin(
             connection,
@@ -178,6 +195,7 @@ class Accept:
             vm_state=VmState(server.vm_state),
             task_state=ACTIONS[action].walk[0],
             takes_over=True,
+            **(values or {}),
         )
         return operation
 

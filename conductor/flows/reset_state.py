@@ -18,7 +18,7 @@ from common.states import InternalAction, OperationState, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.flows.accept import scope
-from conductor.store import migrations, server_groups, servers, transitions
+from conductor.store import migrations, server_groups, server_images, servers, transitions
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
@@ -52,6 +52,8 @@ def reset_state(cloud: Cloud, ctxt: RequestContext, server_uuid: str, state: VmS
             task_state=_task_state(server) if keeps else None,
             takes_over=True,
         )
+        if server.vm_state in {VmState.SHELVED, VmState.SHELVED_OFFLOADED}:
+            server_images.forget_parked(connection, server.uuid)
         holders: tuple[str, ...] = ()
         if server.vm_state == VmState.RESIZED:
             holders = migrations.end_open(connection, server.uuid)

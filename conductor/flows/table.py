@@ -26,6 +26,7 @@ from conductor.flows.rebuild import RebuildFlow
 from conductor.flows.rescue import RescueFlow, UnrescueFlow
 from conductor.flows.resize import ResizeFlow
 from conductor.flows.server_image import ServerImageFlow
+from conductor.flows.shelve import ShelveFlow, UnshelveFlow
 from conductor.flows.unmanage import Unmanage
 from conductor.images.cache_image import Cache
 from conductor.images.remove_template import RemoveTemplate
@@ -47,6 +48,9 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
         "attach_interface": AttachFlow(cloud).table(),
         "detach_interface": DetachFlow(cloud).table(),
         "rebuild": RebuildFlow(cloud).table(),
+        "shelve": ShelveFlow(cloud).table(),
+        "shelveOffload": ShelveFlow(cloud).table(stop=False),
+        "unshelve": UnshelveFlow(cloud).table(),
         "createImage": ServerImageFlow(cloud).table("createImage"),
         "createBackup": ServerImageFlow(cloud).table("createBackup"),
         "live-migration": LiveMigrationFlow(cloud).table(),

@@ -12,6 +12,7 @@ from common.errors import ImageNotFound
 from common.messages.reports import Copied
 from common.messages.scheduling import ImageHome
 from conductor.store import templates
+from conductor.store.servers import Server
 from conductor.store.templates import Known
 from db.schema import images, servers
 from db.schema import templates as holding
@@ -50,6 +51,23 @@ def insert(
             updated_at=now,
         )
     )
+
+
+def list_parked(connection: sa.Connection, image_id: str, server: Server) -> None:
+    """Write the image that lists a shelved server, as in Nova; there is no data of it."""
+    properties = {"image_type": "snapshot", "instance_uuid": server.uuid}
+    if server.image_id is not None:
+        properties["base_image_ref"] = server.image_id
+    least = (server.disk_gib, 0)
+    name, owner = f"{server.name[:247]}-shelved", server.project_id
+    insert(connection, image_id, name, owner, server.uuid, properties, least)
+    connection.execute(images.update().where(_C.id == image_id).values(status=ACTIVE))
+
+
+def forget_parked(connection: sa.Connection, server_uuid: str) -> None:
+    """Delete the image that lists a shelved server."""
+    mine = (_C.server_uuid == server_uuid) & (_C.status == ACTIVE) & _C.home.is_(None)
+    connection.execute(images.delete().where(mine))
 
 
 def least_of(connection: sa.Connection, image_id: str | None) -> tuple[int, int]:

@@ -7,16 +7,20 @@ from typing import Any, Protocol
 
 from common.errors import GenerationConflict
 from common.requirements import requirements
+from common.states import VmState
 from conductor.store.servers import Server
 from placement.client import PlacementClient
 
 #: tries for a consumer that others write to at the same time
 _TRIES = 5
+_DISK = "DISK_GB"
 
 
 class Sized(Protocol):
     """The columns of a server that decide what it uses."""
 
+    @property
+    def vm_state(self) -> str: ...
     @property
     def vcpus(self) -> int: ...
     @property
@@ -30,7 +34,18 @@ class Sized(Protocol):
 
 
 def wanted(server: Sized) -> dict[str, int]:
-    """Return the amounts of each resource class, as the scheduler claims them."""
+    """Return the amounts of each resource class, as the scheduler claims them; of a parked server
+    those that it keeps."""
+    return parked(server) if server.vm_state == VmState.SHELVED_OFFLOADED else whole(server)
+
+
+def parked(server: Sized) -> dict[str, int]:
+    """Return what is left of it while the server is parked: its disk."""
+    return {name: amount for name, amount in whole(server).items() if name == _DISK}
+
+
+def whole(server: Sized) -> dict[str, int]:
+    """Return the amounts of a server that is not parked."""
     needed = requirements(
         server.vcpus,
         server.memory_mib,

@@ -15,6 +15,7 @@ from api.compute.resources.server_live_migration import LiveMigrationActions
 from api.compute.resources.server_rebuild import RebuildActions
 from api.compute.resources.server_rescue import RescueActions
 from api.compute.resources.server_resize import ResizeActions
+from api.compute.resources.server_shelve import ShelveActions
 from api.compute.schemas import servers as schemas
 
 
@@ -26,6 +27,7 @@ class ServerActions(
     RebuildActions,
     ImageActions,
     RescueActions,
+    ShelveActions,
     ConsoleActions,
     FixedIpActions,
 ):

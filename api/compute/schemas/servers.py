@@ -291,6 +291,26 @@ MIGRATE = {
 CONFIRM_RESIZE = {"2.1": body("confirmResize", {})}
 REVERT_RESIZE = {"2.1": body("revertResize", {})}
 
+SHELVE = {"2.1": body("shelve", {})}
+SHELVE_OFFLOAD = {"2.1": body("shelveOffload", {})}
+_ZONE: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
+_ZONE_OR_NONE: Schema = {"type": ["string", "null"], "minLength": 1, "maxLength": 255}
+_UNSHELVE_TO: Schema = {
+    **record({"availability_zone": _ZONE_OR_NONE, "host": _ZONE}),
+    "type": ["object", "null"],
+    "minProperties": 1,
+}
+UNSHELVE = {
+    "2.1": body("unshelve", {}),
+    "2.77": body(
+        "unshelve",
+        {
+            **record({"availability_zone": _ZONE}, ["availability_zone"]),
+            "type": ["object", "null"],
+        },
+    ),
+    "2.91": body("unshelve", _UNSHELVE_TO),
+}
 _IMAGE = {"name": types.NAME, "metadata": types.METADATA}
 CREATE_IMAGE = {"2.1": body("createImage", record(_IMAGE, ["name"]))}
 CREATE_BACKUP = {

@@ -141,7 +141,12 @@ def disk_config(auto: bool) -> str:
 
 
 def _hypervisor(server: Server, _sight: Sight) -> Any:
-    return server.node and server.host
+    return server.node and _host(server)
+
+
+def _host(server: Server) -> str | None:
+    """Return the host; a server that is parked shows none, as in Nova."""
+    return None if server.vm_state == VmState.SHELVED_OFFLOADED else server.host
 
 
 def _groups(server: Server, _sight: Sight) -> Any:
@@ -155,7 +160,7 @@ FIELDS = (
     Field("tenant_id", lambda s, _: s.project_id),
     Field("user_id", lambda s, _: s.user_id),
     Field("metadata", lambda s, _: s.metadata),
-    Field("hostId", lambda s, _: host_id(s.host, s.project_id)),
+    Field("hostId", lambda s, _: host_id(_host(s), s.project_id)),
     Field("image", _image),
     Field("flavor", _flavor),
     Field("created", lambda s, _: clock.iso(s.created_at)),
@@ -184,7 +189,7 @@ FULL_FIELDS = (
 _HOSTNAME = "OS-EXT-SRV-ATTR:hostname"
 
 EXTENDED_FIELDS = (
-    Field("OS-EXT-SRV-ATTR:host", lambda s, _: s.host),
+    Field("OS-EXT-SRV-ATTR:host", lambda s, _: _host(s)),
     Field("OS-EXT-SRV-ATTR:instance_name", lambda s, _: f"instance-{s.id:08x}"),
     Field("OS-EXT-SRV-ATTR:hypervisor_hostname", _hypervisor),
     Field(_HOSTNAME, lambda s, _: s.hostname, 3),

@@ -27,6 +27,8 @@ from common.messages.commands import (
     Mark,
     Move,
     Plug,
+    Power,
+    PowerAction,
     RetireTemplate,
     Shape,
     Swap,
@@ -293,6 +295,8 @@ def _makes(command: Command, goal: str) -> bool:
     """Whether it makes something, and doesn't undo it; ``goal``: where moves go."""
     if isinstance(command, Move):
         return not command.settle and command.target_node == goal
+    if isinstance(command, Power):
+        return command.action == PowerAction.START
     if isinstance(command, Shape):
         return command.size.vcpus > command.former.vcpus
     return bool(getattr(command, "on", True))
@@ -300,6 +304,23 @@ def _makes(command: Command, goal: str) -> bool:
 
 def _resize(cloud: Cloud) -> Operation:
     return cloud.resize(cloud.server())
+
+
+def _offload(cloud: Cloud) -> Operation:
+    """It was to keep its claim when it was shelved."""
+    conf = cloud.heir.cloud.conf
+    conf.set_override("shelved_offload_time", -1, group="conductor")
+    server = cloud.server()
+    cloud.work_off(cloud.heir, cloud.act(server, "shelve"))
+    conf.clear_override("shelved_offload_time", group="conductor")
+    return cloud.act(server, "shelveOffload")
+
+
+def _unshelve_badly(cloud: Cloud) -> Operation:
+    """It can't be started, and is stopped again."""
+    operation = _after("shelve", "unshelve")(cloud)
+    cloud.refused.add(Power)
+    return operation
 
 
 def _image(cloud: Cloud) -> Operation:
@@ -572,6 +593,11 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("rebuild", "well"): _rebuild,
     ("rebuild", "badly"): lambda cloud: _refused(cloud, Swap, _rebuild),
     ("rebuild", "badly, without the image"): lambda cloud: cloud.rebuild(cloud.server(), "gone"),
+    ("shelve", "well"): lambda cloud: cloud.act(cloud.server(), "shelve"),
+    ("shelve", "well, suspended"): _after("suspend", "shelve"),
+    ("shelveOffload", "well"): _offload,
+    ("unshelve", "well"): _after("shelve", "unshelve"),
+    ("unshelve", "badly"): _unshelve_badly,
     ("createImage", "well"): _image,
     ("createImage", "badly"): lambda cloud: _refused(cloud, Copy, _image),
     ("createImage", "overtaken by a delete"): _image_overtaken,
@@ -648,6 +674,13 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
     elif how.startswith("badly") and action in ("rebuild", "rescue"):
         assert alike["server"][0] == "error"
         assert alike["made_of"] == (IMAGE, None)
+    elif action in {"shelve", "shelveOffload"} or (action, how) == ("unshelve", "badly"):
+        assert alike["server"][:2] == ("shelved_offloaded", None)
+        assert alike["amounts"] == [{"DISK_GB": 1}]
+        assert [status for status, _ in alike["images"]] == ["active"]
+    elif action == "unshelve":
+        assert (alike["server"][0], alike["images"]) == ("active", [])
+        assert alike["amounts"] == [{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}]
     elif how.startswith("badly") and action in {"createImage", "createBackup"}:
         assert (alike["images"], alike["copies"]) == ([], 0)
         assert alike["server"][:2] == ("active", None)

@@ -1,0 +1,74 @@
+"""Shelve, offload and unshelve a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from api.compute.call import Call
+from api.compute.operation import operation
+from api.compute.policies import named
+from api.compute.resources.found import the_server
+from api.compute.schemas import servers as schemas
+from common import states
+from common.errors import Conflict, Invalid
+from db.reads import services
+
+
+class ShelveActions:
+    """Actions that park a server's VM where it is, and bring it back there."""
+
+    @operation(named("os-shelve:shelve"), body=schemas.SHELVE, status=202, on=the_server)
+    def shelve(self, call: Call) -> None:
+        """Shelve a server: it is stopped, and gives back all but its disk."""
+        call.conductor.act(call.ctxt, call.server.uuid, "shelve")
+
+    @operation(
+        named("os-shelve:shelve_offload"), body=schemas.SHELVE_OFFLOAD, status=202, on=the_server
+    )
+    def shelve_offload(self, call: Call) -> None:
+        """Give back what a shelved server still claims beside its disk."""
+        call.conductor.act(call.ctxt, call.server.uuid, "shelveOffload")
+
+    @operation(named("os-shelve:unshelve"), body=schemas.UNSHELVE, status=202, on=the_server)
+    def unshelve(self, call: Call) -> None:
+        """Start a shelved server again, on the host that has its disk.
+
+        Since 2.77 in a zone, since 2.91 on a host: 409 for others than those of its disk.
+        """
+        asked = call.body["unshelve"] or {}
+        changes: dict[str, Any] = {}
+        if call.version >= _PLACED_SINCE and asked:
+            changes = _place(call, asked)
+        call.conductor.act(call.ctxt, call.server.uuid, "unshelve", **changes)
+
+
+_PLACED_SINCE = 77
+
+
+def _place(call: Call, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns to change. Raises Invalid, Forbidden, Conflict."""
+    server = call.server
+    zone, host = asked.get("availability_zone"), asked.get("host")
+    if host is not None:
+        call.check(named("os-shelve:unshelve_to_host"), {"project_id": server.project_id})
+    if server.vm_state != states.VmState.SHELVED_OFFLOADED:
+        raise Conflict(
+            "Specifying an availability zone or a host when unshelving server "
+            f'"{server.uuid}" with status "{server.vm_state}" is not supported. '
+            "The server status must be SHELVED_OFFLOADED."
+        )
+    known = call.read(services.zones)
+    if zone is not None and zone not in known.available:
+        raise Invalid("The requested availability zone is not available")
+    if host is not None and host not in known.hosts:
+        raise Invalid(f"Compute host {host} could not be found.")
+    if None not in (zone, host) and known.hosts[str(host)] != zone:
+        raise Conflict(f'Host "{host}" is not in the availability zone "{zone}".')
+    here = known.hosts.get(str(server.host))
+    if (zone is not None and zone != here) or host not in (None, server.host):
+        raise Conflict(
+            f"Server {server.uuid} is unshelved where its disk is: in availability zone {here}"
+            + (f", on host {server.host}." if host is not None else ".")
+        )
+    return {"pinned_availability_zone": zone} if "availability_zone" in asked else {}

@@ -67,3 +67,20 @@ def test_to_a_named_host_and_back(admin: Client, compute: Any, server: str) -> N
     assert host_of(compute, server) == before
     refused = admin.run(*VERSION, "server", "migrate", "--host", before, server)
     assert "Cannot migrate to the host where the server exists." in refused.stderr
+
+
+def test_a_resize_where_its_host_takes_no_more(
+    client: Client, admin: Client, compute: Any, server: str
+) -> None:
+    before = host_of(compute, server)
+    admin.do("compute", "service", "set", "--disable", before, "nova-compute")
+    try:
+        client.do("server", "resize", "--flavor", "m1.medium", "--wait", server)
+    finally:
+        admin.do("compute", "service", "set", "--enable", before, "nova-compute")
+    shown = compute.get_server(server)
+    assert (shown.status, shown.flavor.original_name) == ("VERIFY_RESIZE", "m1.medium")
+    assert shown.compute_host != before
+    client.do("server", "resize", "revert", server)
+    compute.wait_for_server(compute.get_server(server), "ACTIVE")
+    assert host_of(compute, server) == before

@@ -5,7 +5,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.messages.consoles import ConsoleTarget
 from conductor.cloud import Cloud
-from conductor.flows import consoles
+from conductor.flows.guest import consoles
 
 
 class ConsoleEndpoint:

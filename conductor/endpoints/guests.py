@@ -5,8 +5,8 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.messages.guests import Diagnostics
 from conductor.cloud import Cloud
-from conductor.flows import change_password, guests
 from conductor.flows.accept import Accept
+from conductor.flows.guest import change_password, guests
 
 
 class GuestEndpoint:

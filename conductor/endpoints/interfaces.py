@@ -8,7 +8,7 @@ from common.states import OperationState
 from conductor.cloud import Cloud
 from conductor.engine import awaited
 from conductor.engine.runner import Runner
-from conductor.flows.begin_plug import PlugAcceptance
+from conductor.flows.guest.begin_plug import PlugAcceptance
 from conductor.messages import Attachment
 from conductor.store.operations import Operation
 

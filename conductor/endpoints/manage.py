@@ -6,9 +6,10 @@ from common.context import RequestContext
 from common.log import logger
 from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
-from conductor.flows import hold, mark
-from conductor.flows.abandon import Abandoning
-from conductor.flows.begin_adopt import Acceptance
+from conductor.flows.manage import mark
+from conductor.flows.manage.abandon import Abandoning
+from conductor.flows.manage.begin_adopt import Acceptance
+from conductor.flows.record import hold
 from conductor.messages import Adopted, Adoption
 from conductor.sync.vm_states import VmSync
 

@@ -12,19 +12,15 @@ from common.log import logger
 from common.states import VmState
 from conductor.cloud import Cloud
 from conductor.engine.runner import Begin, Runner
-from conductor.flows import (
-    begin_image,
-    begin_live_migration,
-    lock,
-    reset_state,
-    steer_migration,
-    suspendable,
-)
 from conductor.flows.accept import SOFT_DELETE, Accept, scope
-from conductor.flows.begin_rebuild import CHANGEABLE as REBUILT
-from conductor.flows.begin_rebuild import RebuildAcceptance
-from conductor.flows.begin_rescue import RescueAcceptance
-from conductor.flows.begin_resize import ResizeAcceptance
+from conductor.flows.disks import begin_image
+from conductor.flows.disks.begin_rebuild import CHANGEABLE as REBUILT
+from conductor.flows.disks.begin_rebuild import RebuildAcceptance
+from conductor.flows.disks.begin_rescue import RescueAcceptance
+from conductor.flows.move import begin_live_migration, steer_migration
+from conductor.flows.move.begin_resize import ResizeAcceptance
+from conductor.flows.power import suspendable
+from conductor.flows.record import lock, reset_state
 from conductor.images import remove_image
 from conductor.messages import (
     CreatedServers,

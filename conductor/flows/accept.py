@@ -16,7 +16,7 @@ from common.states import ACTIONS, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.engine.begins import HandedOver
-from conductor.flows import delete
+from conductor.flows.remove import delete
 from conductor.messages import CreatedServers, CreateServers
 from conductor.plans import NOTHING_PLANNED, CreateParams, CreatePlan, DeletePlan, Interface, Plan
 from conductor.store import (

@@ -10,24 +10,24 @@ from conductor.engine.cases import Cases
 from conductor.engine.endings import Ending
 from conductor.engine.stage_runner import StageRunner
 from conductor.engine.stages import Table
-from conductor.flows import create
-from conductor.flows.abandon import Abandon
-from conductor.flows.adopt import Adopt
-from conductor.flows.change_password import ChangePasswordFlow
-from conductor.flows.create import Create
-from conductor.flows.delete import Delete
-from conductor.flows.end_resize import ConfirmFlow, RevertFlow
-from conductor.flows.live_migration import LiveMigrationFlow
-from conductor.flows.mark import Remark
-from conductor.flows.plug import AttachFlow, DetachFlow
-from conductor.flows.power import COMMANDS, PowerFlow
-from conductor.flows.reap import Reap
-from conductor.flows.rebuild import RebuildFlow
-from conductor.flows.rescue import RescueFlow, UnrescueFlow
-from conductor.flows.resize import ResizeFlow
-from conductor.flows.server_image import ServerImageFlow
-from conductor.flows.shelve import ShelveFlow, UnshelveFlow
-from conductor.flows.unmanage import Unmanage
+from conductor.flows.build import create
+from conductor.flows.build.create import Create
+from conductor.flows.disks.rebuild import RebuildFlow
+from conductor.flows.disks.rescue import RescueFlow, UnrescueFlow
+from conductor.flows.disks.server_image import ServerImageFlow
+from conductor.flows.disks.shelve import ShelveFlow, UnshelveFlow
+from conductor.flows.guest.change_password import ChangePasswordFlow
+from conductor.flows.guest.plug import AttachFlow, DetachFlow
+from conductor.flows.manage.abandon import Abandon
+from conductor.flows.manage.adopt import Adopt
+from conductor.flows.manage.mark import Remark
+from conductor.flows.manage.unmanage import Unmanage
+from conductor.flows.move.end_resize import ConfirmFlow, RevertFlow
+from conductor.flows.move.live_migration import LiveMigrationFlow
+from conductor.flows.move.resize import ResizeFlow
+from conductor.flows.power.power import COMMANDS, PowerFlow
+from conductor.flows.remove.delete import Delete
+from conductor.flows.remove.reap import Reap
 from conductor.images.cache_image import Cache
 from conductor.images.remove_template import RemoveTemplate
 from conductor.sync.relocation import Follow

@@ -39,9 +39,9 @@ from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.manage import ManageEndpoint
 from conductor.engine.runner import Flow, Runner
 from conductor.flows.accept import Accept
-from conductor.flows.begin_rebuild import RebuildAcceptance
-from conductor.flows.begin_rescue import RescueAcceptance
-from conductor.flows.begin_resize import ResizeAcceptance
+from conductor.flows.disks.begin_rebuild import RebuildAcceptance
+from conductor.flows.disks.begin_rescue import RescueAcceptance
+from conductor.flows.move.begin_resize import ResizeAcceptance
 from conductor.flows.table import endings
 from conductor.flows.table import flows as all_flows
 from conductor.messages import CreateServers, FlavorSnapshot, RebuildServer

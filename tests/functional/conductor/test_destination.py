@@ -14,7 +14,7 @@ from conductor.audit.differences import differences
 from conductor.audit.gather import Gatherer
 from conductor.engine import begins
 from conductor.engine.stages import Task
-from conductor.flows.destination import Chosen, Destinations, Wanted
+from conductor.flows.move.destination import Chosen, Destinations, Wanted
 from conductor.messages import NewServerGroup
 from conductor.store import migrations, server_groups, servers
 from conductor.store.transactions import Transaction

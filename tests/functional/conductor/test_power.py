@@ -13,7 +13,7 @@ from common.failures import BACKOFF_SECONDS, JITTER, Verdict
 from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure
 from common.states import PowerState
-from conductor.flows import suspendable
+from conductor.flows.power import suspendable
 from db import schema
 from tests.functional.conductor.harness import World
 

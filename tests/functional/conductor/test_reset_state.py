@@ -10,7 +10,7 @@ import pytest
 from common import clock
 from common.errors import ServerStateConflict
 from common.states import PowerState, VmState
-from conductor.flows.reset_state import reset_state
+from conductor.flows.record.reset_state import reset_state
 from conductor.store import vm_states
 from db import schema
 from tests.functional.conductor.harness import World

@@ -13,8 +13,8 @@ from common.messages.commands import Build, Copy, RetireTemplate
 from common.messages.reports import Category, Copied, Failure
 from common.messages.scheduling import ImageHome
 from common.states import VmState
-from conductor.flows import begin_image
-from conductor.flows.reset_state import reset_state
+from conductor.flows.disks import begin_image
+from conductor.flows.record.reset_state import reset_state
 from conductor.images import remove_image
 from conductor.messages import NewServerImage
 from db import schema

@@ -11,7 +11,7 @@ import pytest
 from common.messages.commands import Destroy, Power, PowerAction
 from common.messages.reports import Category, Failure
 from common.states import VmState
-from conductor.flows.reset_state import reset_state
+from conductor.flows.record.reset_state import reset_state
 from db import schema
 from tests.functional.conductor.harness import World
 

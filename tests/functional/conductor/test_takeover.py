@@ -38,10 +38,13 @@ from common.messages.reports import Category, Copied, Failure, Outcome
 from common.states import InternalAction, ResourceType
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Table
-from conductor.flows import begin_image, begin_live_migration, build_command, mark, steer_migration
-from conductor.flows.abandon import Abandoning
-from conductor.flows.begin_adopt import Acceptance
-from conductor.flows.begin_plug import PlugAcceptance
+from conductor.flows import build_command
+from conductor.flows.disks import begin_image
+from conductor.flows.guest.begin_plug import PlugAcceptance
+from conductor.flows.manage import mark
+from conductor.flows.manage.abandon import Abandoning
+from conductor.flows.manage.begin_adopt import Acceptance
+from conductor.flows.move import begin_live_migration, steer_migration
 from conductor.flows.table import tables
 from conductor.images import cache_image, remove_image, remove_template
 from conductor.messages import (

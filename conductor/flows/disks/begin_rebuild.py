@@ -13,8 +13,8 @@ from common.guest.hardware import Hardware, read
 from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.flows import destination
 from conductor.flows.accept import check_state, scope
+from conductor.flows.move import destination
 from conductor.messages import RebuildServer
 from conductor.plans import Place, RebuildPlan, SwapParams
 from conductor.store import operations as ledger

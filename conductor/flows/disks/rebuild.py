@@ -19,7 +19,7 @@ from conductor.cloud import failure_of
 from conductor.engine import ends
 from conductor.engine.stages import Stage, Table, Task
 from conductor.flows import build_command
-from conductor.flows.swapping import Swapping
+from conductor.flows.disks.swapping import Swapping
 from conductor.plans import RebuildPlan, SwapPlan
 from conductor.store import leases, transitions
 from conductor.store import operations as ledger

@@ -18,7 +18,7 @@ from common.states import InternalAction, OperationState
 from conductor.cloud import Cloud, placed
 from conductor.engine import begins
 from conductor.engine.stages import Stage, Table, Task
-from conductor.flows.finish_delete import delete_record
+from conductor.flows.remove.finish_delete import delete_record
 from conductor.plans import Place, Plan
 from conductor.store import operations as ledger
 from conductor.store import server_groups, servers, vmids

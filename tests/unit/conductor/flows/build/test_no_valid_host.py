@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from common.messages.scheduling import Change, Decision, Suggestion, Way
-from conductor.flows.no_valid_host import Limits, Offer, candidates, limits, sentence, with_flavor
+from conductor.flows.build.no_valid_host import (
+    Limits,
+    Offer,
+    candidates,
+    limits,
+    sentence,
+    with_flavor,
+)
 from conductor.plans import CreateParams
 from tests.unit.scheduler.decide.test_choose import a_request
 

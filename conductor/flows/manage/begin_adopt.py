@@ -15,8 +15,9 @@ from common.messages.reports import Step
 from common.states import PowerState, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.flows import candidate, guest_data
+from conductor.flows import guest_data
 from conductor.flows.accept import hostname_of
+from conductor.flows.manage import candidate
 from conductor.messages import Adopted, Adoption, FlavorSnapshot
 from conductor.plans import AdoptParams, Place, Plan
 from conductor.store import adopted, networks, quotas, registry, servers, vmids

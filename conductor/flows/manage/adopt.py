@@ -17,7 +17,7 @@ from common.states import OperationState, PowerState, TaskState, VmState
 from conductor.cloud import Cloud, backoff, failure_of, placed
 from conductor.engine import ends, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo
-from conductor.flows.finish_delete import let_go
+from conductor.flows.remove.finish_delete import let_go
 from conductor.plans import AdoptParams
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction

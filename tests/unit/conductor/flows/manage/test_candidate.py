@@ -10,8 +10,8 @@ import pytest
 from common.errors import Conflict, MicronovaError, NotFound, Unavailable
 from common.messages.facts import Inspection, NicFacts
 from common.messages.reports import Category, Failure
-from conductor.flows import candidate
-from conductor.flows.abandon import judged
+from conductor.flows.manage import candidate
+from conductor.flows.manage.abandon import judged
 from conductor.messages import Adoption, FlavorSnapshot
 from conductor.store.networks import Network
 

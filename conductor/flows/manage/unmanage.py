@@ -8,7 +8,7 @@ from common.messages.reports import Outcome
 from common.states import OperationState, TaskState
 from conductor.cloud import failure_of
 from conductor.engine.stages import Table, Task
-from conductor.flows.finish_delete import let_go
+from conductor.flows.remove.finish_delete import let_go
 from conductor.flows.server_flow import Reached, ShortFlow
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction

@@ -23,10 +23,10 @@ from conductor.cloud import Cloud, backoff, failure_of
 from conductor.engine import ends, unwinding
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Stage, Table, Task, Undo
-from conductor.flows import destination, own_host, shaping
-from conductor.flows.cold_move import FORWARD, OTHER_HOST, SAME_HOST, ColdMove, case
-from conductor.flows.destination import Chosen, Destinations, Wanted
-from conductor.flows.settling import settle
+from conductor.flows.move import destination, own_host, shaping
+from conductor.flows.move.cold_move import FORWARD, OTHER_HOST, SAME_HOST, ColdMove, case
+from conductor.flows.move.destination import Chosen, Destinations, Wanted
+from conductor.flows.move.settling import settle
 from conductor.plans import ResizePlan
 from conductor.store import leases, migrations, registry, server_groups, transitions
 from conductor.store import operations as ledger

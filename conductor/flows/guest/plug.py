@@ -16,7 +16,7 @@ from conductor.cloud import Cloud, backoff, failure_of, placed
 from conductor.engine import ends, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows import build_command, guest_data
-from conductor.flows.begin_plug import PLUG, UNPLUG
+from conductor.flows.guest.begin_plug import PLUG, UNPLUG
 from conductor.plans import PlugPlan
 from conductor.store import leases, networks, servers
 from conductor.store import operations as ledger

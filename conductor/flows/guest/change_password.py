@@ -20,8 +20,8 @@ from common.states import OperationState, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import ends
 from conductor.engine.stages import Stage, Table, Task
-from conductor.flows import guests
 from conductor.flows.accept import Accept
+from conductor.flows.guest import guests
 from conductor.store import operations as ledger
 from conductor.store import servers, transitions
 from conductor.store.transactions import Transaction

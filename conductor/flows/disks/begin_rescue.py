@@ -8,7 +8,7 @@ from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.flows.accept import check_state, scope
-from conductor.flows.begin_rebuild import hardware_of, here, require_no_tpm
+from conductor.flows.disks.begin_rebuild import hardware_of, here, require_no_tpm
 from conductor.plans import RescuePlan, SwapParams
 from conductor.store import migrations, servers, transitions
 from conductor.store import operations as ledger

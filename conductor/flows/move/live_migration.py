@@ -21,9 +21,9 @@ from common.states import OperationState, TaskState, VmState
 from conductor.cloud import Cloud, backoff, failure_of
 from conductor.engine import ends, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo
-from conductor.flows import live_command
-from conductor.flows.destination import Chosen, Destinations, Wanted
-from conductor.flows.steer_migration import ABORTED
+from conductor.flows.move import live_command
+from conductor.flows.move.destination import Chosen, Destinations, Wanted
+from conductor.flows.move.steer_migration import ABORTED
 from conductor.plans import NOWHERE, LiveMigrationPlan
 from conductor.store import leases, migrations, registry, server_groups, transitions
 from conductor.store import operations as ledger

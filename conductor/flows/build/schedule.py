@@ -19,10 +19,11 @@ from common.messages.scheduling import Alternate, Decision, RequestSpec
 from common.server_groups import GroupFacts
 from conductor.cloud import Cloud
 from conductor.engine.walk import Walk
-from conductor.flows import build_command, no_valid_host, replace_vmid
+from conductor.flows import build_command
+from conductor.flows.build import no_valid_host, replace_vmid
 from conductor.flows.accept import scope
-from conductor.flows.offers import Offers
-from conductor.flows.unwind import Unwinding
+from conductor.flows.build.offers import Offers
+from conductor.flows.build.unwind import Unwinding
 from conductor.plans import CreateParams, CreatePlan, Place
 from conductor.store import batches, registry, server_groups, servers, vmids
 from conductor.store import operations as ledger

@@ -21,7 +21,7 @@ from conductor.cloud import Cloud, backoff, failure_of
 from conductor.engine import endings, ends, unwinding
 from conductor.engine.endings import Ended, Ending
 from conductor.engine.stages import Stage, Table, Task
-from conductor.flows.finish_delete import gone
+from conductor.flows.remove.finish_delete import gone
 from conductor.plans import DeletePlan
 from conductor.store import leases, networks, server_groups, transitions, vmids
 from conductor.store.transactions import Transaction

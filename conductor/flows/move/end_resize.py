@@ -17,9 +17,9 @@ from conductor.cloud import Cloud, failure_of, placed
 from conductor.engine import ends, unwinding
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Stage, Table, Task
-from conductor.flows import shaping
-from conductor.flows.cold_move import BACK, OTHER_HOST, SAME_HOST, ColdMove, case
-from conductor.flows.settling import hold, settle
+from conductor.flows.move import shaping
+from conductor.flows.move.cold_move import BACK, OTHER_HOST, SAME_HOST, ColdMove, case
+from conductor.flows.move.settling import hold, settle
 from conductor.plans import ResizePlan
 from conductor.store import migrations, server_groups, transitions
 from conductor.store import operations as ledger

@@ -17,7 +17,7 @@ from common.states import TaskState, VmState
 from conductor.cloud import Cloud, backoff, failure_of
 from conductor.engine import ends
 from conductor.engine.stages import Stage, Task, Undo
-from conductor.flows import move_command, shaping
+from conductor.flows.move import move_command, shaping
 from conductor.plans import Place, ResizePlan
 from conductor.store import leases, transitions
 from conductor.store import operations as ledger

@@ -21,9 +21,9 @@ from common.migrations import MigrationStatus, MigrationType
 from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.flows import destination
 from conductor.flows.accept import check_state, scope
-from conductor.flows.cold_move import OTHER_HOST
+from conductor.flows.move import destination
+from conductor.flows.move.cold_move import OTHER_HOST
 from conductor.messages import FlavorSnapshot
 from conductor.plans import Place, ResizePlan
 from conductor.store import migrations, quotas, registry, servers, transitions

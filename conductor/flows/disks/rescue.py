@@ -14,8 +14,8 @@ from common.states import TaskState, VmState
 from conductor.cloud import failure_of
 from conductor.engine import ends
 from conductor.engine.stages import Stage, Table, Task
+from conductor.flows.disks.swapping import Swapping
 from conductor.flows.server_flow import Reached, ShortFlow
-from conductor.flows.swapping import Swapping
 from conductor.plans import RescuePlan, SwapPlan
 from conductor.store import leases
 from conductor.store.transactions import Transaction

@@ -1,0 +1,1 @@
+"""Disks of a server: new ones, copies, and parking them."""

@@ -1,0 +1,1 @@
+"""What concerns the guest: its password, screen and interfaces."""

@@ -1,0 +1,1 @@
+"""Taking VMs under management, marking them, and letting them go."""

@@ -1,0 +1,1 @@
+"""Resizing servers and moving them to other hosts."""

@@ -1,0 +1,1 @@
+"""Power actions, pause and suspend."""

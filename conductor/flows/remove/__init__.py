@@ -1,0 +1,1 @@
+"""Deleting servers, and removing what the audit found left of them."""

@@ -1,10 +1,11 @@
 """Run a cloud under random load and failures: ``python -m benchmarks.soak --minutes 30``, JSON.
 
 Some two hundred servers are kept alive on a simulated cluster: they are created, deleted, stopped,
-started, paused, suspended and resized at random, while conductors, schedulers and agents are
-killed, the connections to the broker are cut, the broker itself is restarted, the simulated
-Proxmox VE gets every kind of fault, and nodes are lost and come back. At the end everything is
-deleted, and nothing may be left that no record owns.
+started, paused, suspended, resized, rebuilt, rescued, shelved, copied and, where their disks are
+shared, moved at random, while conductors, schedulers and agents are killed, the connections to the
+broker are cut, the broker itself is restarted, the simulated Proxmox VE gets every kind of fault,
+and nodes are lost and come back. At the end everything is deleted, and nothing may be left that no
+record owns.
 
 The services are real processes on PostgreSQL and RabbitMQ; simulator and placement run in this
 one. The seed decides what is done; the times depend on the machine. Exit code 1: not clean.
@@ -29,7 +30,7 @@ import sqlalchemy as sa
 
 from common.errors import MicronovaError
 from db import schema
-from tests.chaos.action_play import ASKED
+from tests.chaos.actions import ask, delete_images
 from tests.chaos.cloud import Overdue
 from tests.chaos.stage import Plan, Stage, stage
 
@@ -62,11 +63,16 @@ ORDERS: tuple[dict[str, Any], ...] = (
 DELETE = "delete"
 #: what the user may ask for next; in any other state only the delete
 WAYS: dict[str, tuple[str, ...]] = {
-    "active": ("stop", "reboot-hard", "pause", "suspend", "resize", DELETE),
-    "stopped": ("start", "resize", DELETE),
+    "active": (
+        *("stop", "reboot-hard", "pause", "suspend", "resize", "rebuild", "rescue", "shelve"),
+        *("createImage", "migrate", "live-migration", DELETE),
+    ),
+    "stopped": ("start", "resize", "migrate", DELETE),
     "paused": ("unpause", "reboot-hard", DELETE),
     "suspended": ("resume", "reboot-hard", DELETE),
     "resized": ("confirmResize", "revertResize", DELETE),
+    "rescued": ("unrescue", DELETE),
+    "shelved_offloaded": ("unshelve", DELETE),
 }
 
 KILL, CUT, RESTART, ORDER = "kill ", "cut", "restart", "order "
@@ -124,7 +130,10 @@ class Soak:
             ways = (DELETE,) if crowded else WAYS.get(row.vm_state, (DELETE,))
             action = self._random.choice(ways)
             with contextlib.suppress(MicronovaError):
-                ASKED.get(action, Stage.act)(self._cloud, row.uuid, action)
+                if action == DELETE:
+                    self._cloud.act(row.uuid, action)
+                else:
+                    ask(self._cloud, row.uuid, action)
                 self.done[action] += 1
         self._cloud.end_pauses()
         self._cloud.follow_remedies()
@@ -163,6 +172,7 @@ def outcome(cloud: Stage, soak: Soak, seconds: float, servers: int) -> dict[str,
         cloud.helped(lambda: not _under_way(cloud))
         before = cloud.differences()
         audit = cloud.audit_problem()
+        delete_images(cloud)
         problem = cloud.clear_away()
         audit = audit or cloud.audit_problem()
     except Overdue as overdue:
@@ -217,11 +227,18 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--servers", type=int, default=200, help="kept alive")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--storage", choices=("local", "shared"), default="local", help="shared: servers move, too"
+    )
     parser.add_argument("--folder", type=Path, help="keep logs and state there")
     given = parser.parse_args()
     with contextlib.ExitStack() as stack:
         folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        options = {"conductor": {"lease_seconds": "10"}, "rpc": {"rpc_timeout_seconds": "8"}}
+        options = {
+            "conductor": {"lease_seconds": "10"},
+            "rpc": {"rpc_timeout_seconds": "8"},
+            "proxmox:sim1": {"vm_storage": given.storage},
+        }
         plan = Plan(conductors=2, schedulers=2, nodes=4, speed=20, options=options)
         cloud = stack.enter_context(stage(folder / "stage", plan))
         soak = Soak(cloud, given.servers, given.seed)

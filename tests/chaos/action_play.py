@@ -7,71 +7,21 @@ so are its VM, its size and its claim.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
 
 from common.errors import Conflict, MicronovaError
-from conductor.messages import FlavorSnapshot
 from db import schema
+from tests.chaos.actions import ACTIONS, LARGER, ask, delete_images
 from tests.chaos.cloud import FLAVOR, Overdue
 from tests.chaos.play import Play
 from tests.chaos.stage import Stage
 
-LARGER = FlavorSnapshot("2", "m1.micro", 2, 256, 2)
 SOON_SECONDS = 20
 
-Ask = Callable[[Stage, str, str], None]
-
-
-@dataclasses.dataclass(frozen=True)
-class Scenario:
-    """One action: what comes before it, and what it makes of the server."""
-
-    before: tuple[str, ...]
-    """Actions that must have succeeded on it."""
-    was: str
-    """Its vm_state then; that of a failed action too."""
-    becomes: str
-
-
-ACTIONS: dict[str, Scenario] = {
-    "stop": Scenario((), "active", "stopped"),
-    "start": Scenario(("stop",), "stopped", "active"),
-    "reboot-hard": Scenario((), "active", "active"),
-    "pause": Scenario((), "active", "paused"),
-    "unpause": Scenario(("pause",), "paused", "active"),
-    "suspend": Scenario((), "active", "suspended"),
-    "resume": Scenario(("suspend",), "suspended", "active"),
-    "resize": Scenario((), "active", "resized"),
-    "confirmResize": Scenario(("resize",), "resized", "active"),
-    "revertResize": Scenario(("resize",), "resized", "active"),
-}
-
-
-def ask_resize(stage: Stage, uuid: str, action: str = "resize") -> None:
-    """Ask for a resize to a larger flavor."""
-    context = stage.context()
-    stage._ask("resize_server", lambda: stage.client.resize_server(context, uuid, LARGER))
-
-
-def ask_end_of_resize(stage: Stage, uuid: str, action: str) -> None:
-    """Ask for a resize to be confirmed or reverted."""
-    context = stage.context()
-    stage._ask("end_resize", lambda: stage.client.end_resize(context, uuid, action))
-
-
-#: how it is asked for, where more is needed than its name
-ASKED: dict[str, Ask] = {
-    "resize": ask_resize,
-    "confirmResize": ask_end_of_resize,
-    "revertResize": ask_end_of_resize,
-}
-
 #: a VM's state of QEMU, by the server's
-_QMP = {"active": "running", "resized": "running", "paused": "paused"}
+_QMP = {"active": "running", "resized": "running", "rescued": "running", "paused": "paused"}
 
 
 class ActionPlay(Play):
@@ -79,16 +29,17 @@ class ActionPlay(Play):
 
     def __init__(self, stage: Stage, scenario: str, number: int, image: int) -> None:
         super().__init__(stage, scenario, number, image)
-        self._action = ACTIONS[scenario]
-        self.good = self._action.becomes
+        self._scenario = ACTIONS[scenario]
+        self._action = self._scenario.action or scenario
+        self.good = self._scenario.becomes
 
     def prepare(self) -> None:
         """See ``Play``: the server is there, and what comes before the action is done."""
         self.stage.create(self.name, self.image)
         self.stage.until(lambda: self.state() == "active")
-        for action in self._action.before:
+        for action, vm_state in self._scenario.before:
             self._ask(action)
-            self._await(ACTIONS[action].becomes)
+            self._await(vm_state)
 
     def act(self) -> None:
         """See ``Play``. A host whose agent has just died takes no action: that is an answer."""
@@ -112,13 +63,14 @@ class ActionPlay(Play):
 
         with contextlib.suppress(Overdue):
             self.stage.until(right, SOON_SECONDS)
+        delete_images(self.stage, *[row.uuid for row in self.rows()])
         return wrong
 
     # --- inner
 
-    def _ask(self, action: str) -> None:
+    def _ask(self, name: str) -> None:
         (row,) = self.rows()
-        ASKED.get(action, Stage.act)(self.stage, row.uuid, action)
+        ask(self.stage, row.uuid, name)
 
     def _await(self, vm_state: str) -> None:
         self.stage.until(lambda: self._rest() == vm_state)
@@ -128,7 +80,7 @@ class ActionPlay(Play):
         (row,) = self.rows()
         columns = schema.operations.c
         query = sa.select(schema.operations).where(
-            columns.server_uuid == row.uuid, columns.action == self.scenario
+            columns.server_uuid == row.uuid, columns.action == self._action
         )
         found = self.stage.rows(query)
         assert len(found) <= 1, f"one request began {len(found)} operations"
@@ -150,7 +102,7 @@ class ActionPlay(Play):
         if row.vm_state == "deleted":
             return "the server is gone"
         found = self.stage.differences()
-        if row.vm_state not in (self._action.was, self._action.becomes, "error"):
+        if row.vm_state not in (self._scenario.was, self._scenario.becomes, "error"):
             found.append(f"the server is {row.vm_state}")
         operation = self._operation()
         if operation is not None and operation.state == "done" and row.vm_state != self.good:
@@ -181,9 +133,12 @@ class ActionPlay(Play):
             held = self.stage.placement.provider_allocations(provider).get(row.uuid, {})
         except MicronovaError as error:
             return [f"placement does not answer: {error.message}"]
+        if row.vm_state == "shelved_offloaded":
+            return [] if held.keys() == {"DISK_GB"} else [f"it is parked and holds {held}"]
         due = {"VCPU": row.vcpus, "MEMORY_MB": row.memory_mib}
         has = {name: held.get(name) for name in due}
-        sizes = [FLAVOR, LARGER] if row.vm_state == "resized" else [row.flavor]
+        both = self._scenario.larger and row.vm_state == "resized"
+        sizes = [FLAVOR, LARGER] if both else [row.flavor]
         found = [] if has == due else [f"it holds {has} instead of {due}"]
         largest = max(_memory(size) for size in sizes)
         if row.memory_mib != largest:

@@ -16,7 +16,12 @@ SETTLE_SECONDS = 20
 HA = "high availability:"
 OURS = "micronova: "
 #: states in which a server has a VM, and with it addresses and an allocation
-WITH_VM = frozenset({"active", "stopped", "paused", "suspended", "resized"})
+WITH_VM = frozenset(
+    {"active", "stopped", "paused", "suspended", "resized", "rescued"}
+    | {"shelved", "shelved_offloaded"}
+)
+#: migrations that are over: they hold nothing
+ENDED = frozenset({"confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"})
 
 
 def differences(
@@ -64,6 +69,14 @@ def _allocations(
     connection: sa.Connection, alive: Mapping[str, Any], placement: PlacementClient
 ) -> list[str]:
     found, having = [], set()
+    migrations = schema.migrations.c
+    moving = set(
+        connection.scalars(
+            sa.select(migrations.uuid).where(
+                migrations.status.not_in(ENDED), migrations.server_uuid.in_(list(alive))
+            )
+        )
+    )
     hosts = {row.uuid: row.host for row in connection.execute(sa.select(schema.hosts))}
     for uuid, host in hosts.items():
         try:
@@ -73,6 +86,8 @@ def _allocations(
             continue
         for consumer, amounts in held.items():
             having.add(consumer)
+            if consumer in moving:
+                continue
             server = alive.get(consumer)
             if server is None or server.host != host:
                 found.append(f"allocation of {consumer} on {host}: {amounts}")

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import itertools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -14,7 +14,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from db import schema
-from tests.chaos.action_play import ACTIONS, ActionPlay
+from tests.chaos.action_play import ActionPlay
+from tests.chaos.actions import ACTIONS
 from tests.chaos.cases import Case
 from tests.chaos.cloud import Overdue
 from tests.chaos.director import Step
@@ -26,9 +27,19 @@ from tests.chaos.stage import Plan, Stage, stage
 IDLE_SECONDS = 2.5
 """What happens in this time without a cause is no step of anything."""
 
-SCENARIOS = (FIRST, BUILD, PAIR, DESTROY, *ACTIONS, GROUP)
+#: those of other options first, so that the stage of all others is there when all is recorded
+SCENARIOS = (
+    *(name for name, one in ACTIONS.items() if one.options),
+    *(FIRST, BUILD, PAIR, DESTROY, GROUP),
+    *(name for name, one in ACTIONS.items() if not one.options),
+)
+#: of the fixed sample
+FEW = (FIRST, BUILD, PAIR, DESTROY, GROUP, "pause", "resize")
 #: how often a run is recorded that was disturbed by what nobody ordered
 RECORDINGS = 3
+
+Options = Mapping[str, Mapping[str, str]]
+CLUSTER = "proxmox:sim1"
 
 #: how what is left begins where it is a claim
 CLAIM = "allocation of "
@@ -59,6 +70,7 @@ class Theatre:
         self._image = itertools.count(1)
         self._stack = contextlib.ExitStack()
         self._stage: Stage | None = None
+        self._options: Options = OPTIONS
         self.audited: list[str] = []
         """What audits found that the cases did not."""
 
@@ -77,7 +89,7 @@ class Theatre:
             folder = self._folder / f"stage-{next(self._numbers)}"
             self._stage = self._stack.enter_context(
                 # After a case that failed it is thrown away; else ``audit`` is the last word.
-                stage(folder, Plan(images=self._images, options=OPTIONS), audited=False)
+                stage(folder, Plan(images=self._images, options=self._options), audited=False)
             )
             self._stage.may_heal = AUDITED
             learn_idle(self._stage)
@@ -94,7 +106,12 @@ class Theatre:
         stage.delete(stage.named(name).uuid)
 
     def _play(self, scenario: str) -> Play:
-        """A run on the stage, or on a new one when its images are used up."""
+        """A run on the stage, or on a new one: of other options, or with more images."""
+        options = options_of(scenario)
+        if options != self._options:
+            self.audit()
+            self.clear()
+            self._options = options
         image = next(self._image) if scenario == FIRST else 0
         if image >= self._images:
             self.audit()
@@ -115,10 +132,10 @@ class Theatre:
             if problem:
                 self.audited.append(problem)
 
-    def recordings(self) -> dict[str, list[Step]]:
+    def recordings(self, scenarios: Sequence[str] = SCENARIOS) -> dict[str, list[Step]]:
         """The steps of each scenario; of the group's, those that no other one has, nor an audit
         that finds nothing but looks at what is written of groups."""
-        found = {scenario: self.record(scenario) for scenario in SCENARIOS}
+        found = {scenario: self.record(scenario) for scenario in scenarios}
         known = [step for name, steps in found.items() if name != GROUP for step in steps]
         known += [step for step in self._recorded_audit() if "/cluster/ha/" not in step.name]
         return {**found, GROUP: new_steps(found[GROUP], known)}
@@ -205,6 +222,12 @@ def kind_of(scenario: str) -> type[Play]:
     if scenario in ACTIONS:
         return ActionPlay
     return GroupPlay if scenario == GROUP else Play
+
+
+def options_of(scenario: str) -> Options:
+    """The services' options in a scenario."""
+    own = ACTIONS[scenario].options if scenario in ACTIONS else {}
+    return {**OPTIONS, CLUSTER: {**OPTIONS[CLUSTER], **own}}
 
 
 def learn_idle(stage: Stage) -> None:

@@ -49,9 +49,14 @@ ENDPOINTS = (
 #: sent in a recorded run
 RECORDED = frozenset(
     {"create_servers", "act", "report", "refused", "delete_server_group", "delete_service"}
-    | {"power", "shape", "grow", "resize_server", "end_resize"}
+    | {"power", "shape", "resize_server"}
     | {"build", "destroy", "converge_affinity", "remove_group_rules", "introduce", "update_ratios"}
     | {"select", "select_many", "update_aggregates"}
+)
+#: sent in a recorded run of an action
+ACTED = frozenset(
+    {"end_resize", "grow", "migrate_server", "live_migrate_server", "move"}
+    | {"rebuild_server", "rescue_server", "swap", "end_swap", "create_server_image", "copy"}
 )
 #: sent without a cause all the time, by whoever starts, and to ask whether somebody is there
 IDLE = frozenset(
@@ -67,9 +72,7 @@ AUDITS = frozenset({"begin_audit", "heal_finding", "inventory", "retire_template
 OTHERS = frozenset(
     {"mark", "cache_image", "cache_images", "adopt", "abandon", "hold_server"}
     | {"mark_server", "retry_server"}
-    | {"move", "migrate_server", "live_migrate_server", "steer_migration"}
-    | {"rebuild_server", "rescue_server", "swap", "end_swap"}
-    | {"create_server_image", "delete_image", "copy"}
+    | {"steer_migration", "delete_image"}
     | {"update_server", "set_server_metadata", "set_server_tags", "update_service"}
     | {"lock_server", "unlock_server", "reset_server_state", "set_quota_class"}
     | {"preview", "preview_servers", "capacity", "evacuation", "rebalance"}
@@ -78,17 +81,11 @@ OTHERS = frozenset(
     | {"create_server_group", "create_aggregate", "update_aggregate", "set_aggregate_metadata"}
     | {"delete_aggregate", "add_aggregate_host", "remove_aggregate_host"}
     | {"authorize_console", "use_console_token", "console_problem", "open_console"}
-    | {
-        "diagnose_server",
-        "diagnose",
-        "change_password",
-        "set_password",
-        "server_console_log",
-        "console_log",
-    }
+    | {"diagnose_server", "diagnose", "change_password", "set_password"}
+    | {"server_console_log", "console_log"}
     | {"attach_interface", "detach_interface", "detach_address", "plug"}
 )
-TABLES = (RECORDED, IDLE, FAILURES, AUDITS, OTHERS)
+TABLES = (RECORDED, ACTED, IDLE, FAILURES, AUDITS, OTHERS)
 
 _STEP = re.compile(r'"(compute_\w+)"')
 

@@ -1,0 +1,121 @@
+"""The actions of the enumeration: what comes before each, and what it makes of the server."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import ids
+from common.errors import MicronovaError
+from conductor.messages import FlavorSnapshot, NewServerImage, RebuildServer
+from db import schema
+from tests.chaos.cloud import IMAGE
+from tests.chaos.stage import Stage
+
+LARGER = FlavorSnapshot("2", "m1.micro", 2, 256, 2)
+#: a linked clone and what else is on local storage stays where it is
+MOVABLE = {"vm_storage": "shared"}
+
+Ask = Callable[[Stage, str, str], None]
+
+
+def by_name(stage: Stage, uuid: str, action: str) -> None:
+    """Ask for an action that needs no more than its name."""
+    stage.act(uuid, action)
+
+
+def _asking(method: str, *arguments: Any) -> Ask:
+    """Return what calls a method of the conductor's client with the server and these."""
+
+    def ask(stage: Stage, uuid: str, action: str) -> None:
+        context = stage.context()
+        call = getattr(stage.client, method)
+        stage._ask(method, lambda: call(context, uuid, *arguments))
+
+    return ask
+
+
+def _end_resize(stage: Stage, uuid: str, action: str) -> None:
+    context = stage.context()
+    stage._ask("end_resize", lambda: stage.client.end_resize(context, uuid, action))
+
+
+_RESIZE = _asking("resize_server", LARGER)
+_MIGRATE = _asking("migrate_server", None)
+_RESCUE = _asking("rescue_server", ids.named("image", IMAGE), "of one run")
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    """One action on a server that was just built."""
+
+    was: str
+    """Its vm_state before; that of a failed action too."""
+    becomes: str
+    before: tuple[tuple[str, str], ...] = ()
+    """Actions that must have succeeded on it, each with the vm_state that it ends in."""
+    ask: Ask = by_name
+    action: str = ""
+    """Its name in the ledger, where the scenario's is another."""
+    larger: bool = False
+    """Whether a resize makes the server larger until it is confirmed or reverted."""
+    options: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Of the cluster."""
+
+
+_RESIZED = (("resize", "resized"),)
+_MIGRATED = (("migrate", "resized"),)
+
+ACTIONS: dict[str, Scenario] = {
+    "stop": Scenario("active", "stopped"),
+    "start": Scenario("stopped", "active", (("stop", "stopped"),)),
+    "reboot-hard": Scenario("active", "active"),
+    "pause": Scenario("active", "paused"),
+    "unpause": Scenario("paused", "active", (("pause", "paused"),)),
+    "suspend": Scenario("active", "suspended"),
+    "resume": Scenario("suspended", "active", (("suspend", "suspended"),)),
+    "resize": Scenario("active", "resized", ask=_RESIZE, larger=True),
+    "confirmResize": Scenario("resized", "active", _RESIZED, _end_resize, larger=True),
+    "revertResize": Scenario("resized", "active", _RESIZED, _end_resize, larger=True),
+    "rebuild": Scenario(
+        "active", "active", ask=_asking("rebuild_server", RebuildServer(ids.named("image", IMAGE)))
+    ),
+    "rescue": Scenario("active", "rescued", ask=_RESCUE),
+    "unrescue": Scenario("rescued", "active", (("rescue", "rescued"),)),
+    "shelve": Scenario("active", "shelved_offloaded"),
+    "unshelve": Scenario("shelved_offloaded", "active", (("shelve", "shelved_offloaded"),)),
+    "createImage": Scenario(
+        "active", "active", ask=_asking("create_server_image", NewServerImage("copy"))
+    ),
+    "migrate": Scenario("active", "resized", ask=_MIGRATE, options=MOVABLE),
+    "confirm of migrate": Scenario(
+        "resized", "active", _MIGRATED, _end_resize, "confirmResize", options=MOVABLE
+    ),
+    "revert of migrate": Scenario(
+        "resized", "active", _MIGRATED, _end_resize, "revertResize", options=MOVABLE
+    ),
+    "live-migration": Scenario(
+        "active", "active", ask=_asking("live_migrate_server", None, None), options=MOVABLE
+    ),
+}
+
+
+def ask(stage: Stage, uuid: str, name: str) -> None:
+    """Ask for what a scenario is about; whether it was heard is another matter."""
+    scenario = ACTIONS[name]
+    scenario.ask(stage, uuid, scenario.action or name)
+
+
+def delete_images(stage: Stage, *servers: str) -> None:
+    """Delete the images of these servers, or of all; their templates follow."""
+    columns = schema.images.c
+    query = sa.select(columns.id).where(
+        columns.server_uuid.in_(servers) if servers else columns.server_uuid.is_not(None)
+    )
+    for one in stage.rows(query):
+        with contextlib.suppress(MicronovaError):
+            stage.client.delete_image(stage.context(), one.id)

@@ -18,6 +18,15 @@ GROUPS: Mapping[str, str] = {
     "tests/compat/test_openstack_cli.py": "site",
     "tests/compat/test_openstack_groups.py": "site",
     "tests/compat/test_openstacksdk.py": "site",
+    "tests/compat/test_openstack_guest.py": "moving site",
+    "tests/compat/test_openstack_images.py": "moving site",
+    "tests/compat/test_openstack_live_migration.py": "moving site",
+    "tests/compat/test_openstack_migrate.py": "moving site",
+    "tests/compat/test_openstack_power.py": "moving site",
+    "tests/compat/test_openstack_rebuild.py": "site",
+    "tests/compat/test_openstack_record.py": "site",
+    "tests/compat/test_openstack_resize.py": "moving site",
+    "tests/compat/test_openstack_shelve.py": "moving site",
     "tests/functional/cli/test_live.py": "embedded",
     "tests/functional/cli/test_requests_of_hosts.py": "embedded",
     "tests/functional/follow/test_people.py": "embedded",
@@ -29,7 +38,9 @@ GROUPS: Mapping[str, str] = {
 }
 """{file: group}: one process runs the files of a group, one after the other."""
 
-APART = frozenset({"tests/chaos/test_every_step.py"})
+APART = frozenset(
+    {"tests/chaos/test_every_step.py", "tests/functional/conductor/test_takeover.py"}
+)
 """Files whose tests need not run in one process."""
 
 LONGEST = (
@@ -37,6 +48,7 @@ LONGEST = (
     "tests/chaos/test_every_step.py",
     "tests/chaos/test_every_task_state.py",
     "tests/compat/test_openstack_cli.py",
+    "tests/compat/test_openstack_images.py",
     "tests/functional/cli/test_up.py",
     "tests/chaos/test_a_cloud_that_has_lived.py",
     "tests/chaos/test_edited_marks.py",

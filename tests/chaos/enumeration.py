@@ -34,7 +34,7 @@ SCENARIOS = (
     *(name for name, one in ACTIONS.items() if not one.options),
 )
 #: of the fixed sample
-FEW = (FIRST, BUILD, PAIR, DESTROY, GROUP, "pause", "resize")
+FEW = (FIRST, BUILD, PAIR, DESTROY, GROUP, "resize")
 #: how often a run is recorded that was disturbed by what nobody ordered
 RECORDINGS = 3
 

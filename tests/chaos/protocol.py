@@ -49,13 +49,13 @@ ENDPOINTS = (
 #: sent in a recorded run
 RECORDED = frozenset(
     {"create_servers", "act", "report", "refused", "delete_server_group", "delete_service"}
-    | {"power", "shape", "resize_server"}
+    | {"shape", "resize_server"}
     | {"build", "destroy", "converge_affinity", "remove_group_rules", "introduce", "update_ratios"}
     | {"select", "select_many", "update_aggregates"}
 )
 #: sent in a recorded run of an action
 ACTED = frozenset(
-    {"end_resize", "grow", "migrate_server", "live_migrate_server", "move"}
+    {"power", "end_resize", "grow", "migrate_server", "live_migrate_server", "move"}
     | {"rebuild_server", "rescue_server", "swap", "end_swap", "create_server_image", "copy"}
 )
 #: sent without a cause all the time, by whoever starts, and to ask whether somebody is there

@@ -321,7 +321,7 @@ def test_delete_and_actions(make: MakeApi) -> None:
         answer = api.request("POST", stop, {action: None})
         assert answer.status_code == (202 if action in ("pause", "suspend") else 409), action
         assert api.conductor.asked[-1][1][:2] == (uuid_of(1), action)
-    for body in ({"shelve": None}, {"os-stop": None, "reboot": {}}, [], None):
+    for body in ({"os-shelve": None}, {"os-stop": None, "reboot": {}}, [], None):
         assert api.request("POST", stop, body).status_code == 400, body
     assert api.request("DELETE", f"/servers/{uuid_of(1)}").status_code == 204
     assert api.get(f"/servers/{uuid_of(1)}").status_code == 404

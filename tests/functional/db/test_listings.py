@@ -54,7 +54,7 @@ def test_images(connection: sa.Connection) -> None:
     assert names(Condition("size_bytes", "gt", 2**39)) == ["b"]
     assert names(Condition("created_at", "eq", NOW)) == ["a", "b"]
     assert names(Condition("created_at", "lt", NOW)) == []
-    found = images.get(connection, ids.named("image", "b"))
+    found = images.get(connection, ids.named("image", "b"), None)
     assert found is not None
     assert (found.created_at, found.properties) == (NOW, {"os_distro": "Debian"})
     marker = Page(limit=1, marker=ids.named("image", "a"))

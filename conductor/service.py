@@ -34,7 +34,7 @@ from conductor.engine.history import History
 from conductor.engine.periodic import Periodic
 from conductor.engine.runner import TIDY_SECONDS, Flow, Runner
 from conductor.flows import table as all_flows
-from conductor.flows.build.create import Create
+from conductor.flows.create.create import Create
 from conductor.messages import NewFlavor
 from conductor.rpc_api import Endpoints
 from conductor.store import catalog, leases, networks

@@ -10,8 +10,8 @@ from conductor.engine.cases import Cases
 from conductor.engine.endings import Ending
 from conductor.engine.stage_runner import StageRunner
 from conductor.engine.stages import Table
-from conductor.flows.build import create
-from conductor.flows.build.create import Create
+from conductor.flows.create import create
+from conductor.flows.create.create import Create
 from conductor.flows.disks.rebuild import RebuildFlow
 from conductor.flows.disks.rescue import RescueFlow, UnrescueFlow
 from conductor.flows.disks.server_image import ServerImageFlow

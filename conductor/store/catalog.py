@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, FlavorNotFound, KeyPairNotFound, NotFound
-from conductor.flows.build.no_valid_host import Limits, Offer
+from conductor.flows.create.no_valid_host import Limits, Offer
 from conductor.messages import NewFlavor, NewKeyPair
 from db.schema import flavor_access, flavors, keypairs
 

@@ -16,7 +16,7 @@ from common.messages.facts import Heartbeat
 from common.messages.reports import Category, Failure, Outcome, Working
 from common.states import OperationState
 from conductor.flows.accept import scope
-from conductor.flows.build.create import Create
+from conductor.flows.create.create import Create
 from conductor.plans import CreatePlan
 from conductor.store import leases, vmids
 from conductor.store import operations as ledger

@@ -11,7 +11,7 @@ import pytest
 from common import clock
 from common.context import RequestContext
 from common.messages.scheduling import Alternate, Decision, RequestSpec
-from conductor.flows.build.create import Create
+from conductor.flows.create.create import Create
 from conductor.messages import CreateServers, FlavorSnapshot
 from conductor.store import batches
 from conductor.store import operations as ledger

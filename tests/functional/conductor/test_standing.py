@@ -16,7 +16,7 @@ from common.errors import HostNotFound, Unavailable
 from common.messages.facts import Heartbeat
 from conductor.endpoints.aggregates import Notifier
 from conductor.endpoints.services import ServiceEndpoint
-from conductor.flows.build.create import Create
+from conductor.flows.create.create import Create
 from conductor.messages import CreateServers, FlavorSnapshot
 from conductor.store import placement_outbox
 from db import schema

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from common.messages.scheduling import Change, Decision, Suggestion, Way
-from conductor.flows.build.no_valid_host import (
+from conductor.flows.create.no_valid_host import (
     Limits,
     Offer,
     candidates,

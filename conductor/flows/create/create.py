@@ -24,9 +24,9 @@ from conductor.engine.endings import Ended, Ending
 from conductor.engine.stages import Stage, Table, Task
 from conductor.engine.walk import Walk, must_build
 from conductor.flows import build_command, guest_data
-from conductor.flows.build.batch import Together
-from conductor.flows.build.schedule import Moved, Placing
-from conductor.flows.build.unwind import Unwinding
+from conductor.flows.create.batch import Together
+from conductor.flows.create.schedule import Moved, Placing
+from conductor.flows.create.unwind import Unwinding
 from conductor.plans import CreatePlan
 from conductor.store import (
     batches,

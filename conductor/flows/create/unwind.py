@@ -27,7 +27,7 @@ from conductor.cloud import (
 from conductor.engine import unwinding
 from conductor.engine.stages import Table, Task, Undo
 from conductor.engine.undoing import Undoing
-from conductor.flows.build import replace_vmid
+from conductor.flows.create import replace_vmid
 from conductor.plans import CreatePlan
 from conductor.store import leases, networks, registry, server_groups, transitions
 from conductor.store import operations as ledger

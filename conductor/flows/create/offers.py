@@ -8,7 +8,7 @@ from common.errors import Unavailable
 from common.log import logger
 from common.messages.scheduling import Decision, RequestSpec
 from conductor.cloud import Cloud
-from conductor.flows.build import no_valid_host
+from conductor.flows.create import no_valid_host
 from conductor.plans import CreateParams
 from conductor.store import catalog
 from conductor.store.operations import Operation

@@ -20,10 +20,10 @@ from common.server_groups import GroupFacts
 from conductor.cloud import Cloud
 from conductor.engine.walk import Walk
 from conductor.flows import build_command
-from conductor.flows.build import no_valid_host, replace_vmid
 from conductor.flows.accept import scope
-from conductor.flows.build.offers import Offers
-from conductor.flows.build.unwind import Unwinding
+from conductor.flows.create import no_valid_host, replace_vmid
+from conductor.flows.create.offers import Offers
+from conductor.flows.create.unwind import Unwinding
 from conductor.plans import CreateParams, CreatePlan, Place
 from conductor.store import batches, registry, server_groups, servers, vmids
 from conductor.store import operations as ledger

@@ -711,7 +711,7 @@ def _slow_stories() -> Iterator[Any]:
         yield pytest.param(action, how, marks=marks, id=f"{action}-{how}")
 
 
-@pytest.mark.parametrize(("action", "how"), _slow_stories())
+@pytest.mark.parametrize(("action", "how"), list(_slow_stories()))
 def test_one_that_was_slow_changes_nothing(cloud: Cloud, action: str, how: str) -> None:
     begin = STORIES[action, how]
     operation = begin(cloud)

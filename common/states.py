@@ -403,6 +403,15 @@ ACTIONS: Mapping[str, Action] = {
             None,
         ),
         Action(
+            "evacuate",
+            "evacuate",
+            frozenset({VmState.ACTIVE, VmState.STOPPED, VmState.ERROR}),
+            None,
+            (),
+            None,
+            None,
+        ),
+        Action(
             "rescue",
             "rescue",
             frozenset({VmState.ACTIVE, VmState.STOPPED, VmState.ERROR}),

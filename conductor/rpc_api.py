@@ -55,6 +55,9 @@ class ServerRpc(Protocol):
     def live_migrate_server(
         self, ctxt: RequestContext, server_uuid: str, host: str | None, copy_disks: bool | None
     ) -> int: ...
+    def evacuate_server(
+        self, ctxt: RequestContext, server_uuid: str, host: str | None
+    ) -> None: ...
     def rescue_server(
         self, ctxt: RequestContext, server_uuid: str, image_id: str, admin_password: str
     ) -> int: ...

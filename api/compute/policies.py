@@ -98,6 +98,13 @@ _ROWS = (
         f"{_SERVER}/action",
     ),
     ("os-migrate-server:migrate:host", ADMIN, "Choose its host.", "POST", f"{_SERVER}/action"),
+    (
+        "os-evacuate",
+        ADMIN,
+        "Ask how a server of a lost host is had elsewhere.",
+        "POST",
+        f"{_SERVER}/action",
+    ),
     ("os-lock-server:lock", PROJECT_MEMBER, "Lock a server.", "POST", f"{_SERVER}/action"),
     ("os-lock-server:unlock", PROJECT_MEMBER, "Unlock a server.", "POST", f"{_SERVER}/action"),
     (

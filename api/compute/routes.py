@@ -91,6 +91,7 @@ ROUTES = (
             "resize": "resize",
             "os-migrateLive": "migrate_live",
             "migrate": "migrate",
+            "evacuate": "evacuate",
             "confirmResize": "confirm_resize",
             "revertResize": "revert_resize",
             "changePassword": "change_password",

@@ -6,7 +6,6 @@ import dataclasses
 
 from common import hints, ids
 from common.context import RequestContext
-from common.messages.facts import HostFacts
 from common.messages.scheduling import Decision, RequestSpec
 from common.server_groups import GroupFacts
 from common.states import VmState
@@ -14,6 +13,7 @@ from conductor.cloud import Cloud
 from conductor.endpoints import request_specs
 from conductor.flows import build_command
 from conductor.flows.accept import requested_networks, scope
+from conductor.flows.move.evacuation import kept
 from conductor.messages import CreateServers, Evacuation
 from conductor.store import placed, registry, server_groups
 from conductor.store import servers as servers_store
@@ -59,7 +59,7 @@ class WhatIfEndpoint:
         asked = tuple(request for _, request in here)
         decisions = self._cloud.scheduler.preview(ctxt, asked, (host,))
         return [
-            Evacuation(request.server_uuid, name, decision, kept(facts, request))
+            Evacuation(request.server_uuid, name, decision, kept(facts, _vmid(request)))
             for (name, request), decision in zip(here, decisions, strict=True)
         ]
 
@@ -111,12 +111,8 @@ def _servers_on(connection: Transaction, host: str) -> list[tuple[str, RequestSp
     ]
 
 
-def kept(facts: HostFacts, request: RequestSpec) -> str:
-    """Return why a server can't be moved while its host is gone; empty: it can."""
-    own = any(one.name == facts.vm_storage and not one.shared for one in facts.storages)
-    if own:
-        return f"its disk is on the node's own storage {facts.vm_storage}"
-    return facts.pinned.get("" if request.vm is None else str(request.vm[1]), "")
+def _vmid(request: RequestSpec) -> int | None:
+    return None if request.vm is None else request.vm[1]
 
 
 def _movable(one: request_specs.PlacedServer) -> Movable:

@@ -9,6 +9,7 @@ from api.compute.resources.consoles import ConsoleActions
 from api.compute.resources.found import the_server
 from api.compute.resources.manage import ManageActions
 from api.compute.resources.server_admin import AdminActions
+from api.compute.resources.server_evacuate import EvacuateActions
 from api.compute.resources.server_images import ImageActions
 from api.compute.resources.server_interfaces import FixedIpActions
 from api.compute.resources.server_live_migration import LiveMigrationActions
@@ -24,6 +25,7 @@ class ServerActions(
     AdminActions,
     ResizeActions,
     LiveMigrationActions,
+    EvacuateActions,
     RebuildActions,
     ImageActions,
     RescueActions,

@@ -288,6 +288,16 @@ MIGRATE = {
     "2.1": body("migrate", {}),
     "2.56": body("migrate", {**record({"host": types.FQDN}), "type": ["object", "null"]}),
 }
+_EVACUATE = {"host": types.FQDN, "adminPass": _CREATED["adminPass"]}
+EVACUATE = {
+    "2.1": body(
+        "evacuate",
+        record({**_EVACUATE, "onSharedStorage": types.BOOLEAN}, ["onSharedStorage"]),
+    ),
+    "2.14": body("evacuate", record(_EVACUATE)),
+    "2.29": body("evacuate", record({**_EVACUATE, "force": types.BOOLEAN})),
+    "2.68": body("evacuate", record(_EVACUATE)),
+}
 CONFIRM_RESIZE = {"2.1": body("confirmResize", {})}
 REVERT_RESIZE = {"2.1": body("revertResize", {})}
 

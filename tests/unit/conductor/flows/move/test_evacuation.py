@@ -7,8 +7,7 @@ import datetime
 import pytest
 
 from common.messages.facts import HostFacts, StorageFacts
-from common.messages.scheduling import RequestSpec
-from conductor.endpoints.whatif import kept
+from conductor.flows.move.evacuation import kept
 
 DRIVE = "its config drive is on the node's own storage local"
 
@@ -18,11 +17,13 @@ DRIVE = "its config drive is on the node's own storage local"
     [
         ("nfs", 100_001, ""),
         ("nfs", 100_002, DRIVE),
+        ("nfs", None, ""),
+        ("local", None, "its disk is on the node's own storage local"),
         ("local", 100_001, "its disk is on the node's own storage local"),
     ],
 )
 def test_what_cannot_be_had_elsewhere_while_its_node_is_gone(
-    vm_storage: str, vmid: int, reason: str
+    vm_storage: str, vmid: int | None, reason: str
 ) -> None:
     now = datetime.datetime.now(datetime.UTC)
     facts = HostFacts(
@@ -40,13 +41,4 @@ def test_what_cannot_be_had_elsewhere_while_its_node_is_gone(
         ),
         pinned={"100002": DRIVE},
     )
-    request = RequestSpec(
-        server_uuid="s",
-        project_id="p",
-        user_id="u",
-        vcpus=1,
-        memory_mib=1,
-        disk_gib=1,
-        vm=("c1", vmid),
-    )
-    assert kept(facts, request) == reason
+    assert kept(facts, vmid) == reason

@@ -1,0 +1,35 @@
+"""Evacuation of a server."""
+
+from __future__ import annotations
+
+from oslo_utils import strutils
+
+from api.compute.call import Call
+from api.compute.operation import operation
+from api.compute.policies import named
+from api.compute.resources.found import the_server
+from api.compute.schemas import servers as schemas
+from common.errors import Invalid
+
+
+class EvacuateActions:
+    """The action on a server whose host is gone."""
+
+    @operation(named("os-evacuate"), body=schemas.EVACUATE, status=200, on=the_server)
+    def evacuate(self, call: Call) -> None:
+        """Say what brings a server back whose host is gone; it is always refused.
+
+        The 400 says why, and has the operator's command where there is one. Before 2.14
+        `onSharedStorage` is required; `force` (2.29 to 2.67) changes nothing.
+        """
+        asked = call.body["evacuate"]
+        host = asked.get("host")
+        if _is_true(asked.get("force", False)) and not host:
+            raise Invalid("Can't force to a non-provided destination")
+        if _is_true(asked.get("onSharedStorage", False)) and "adminPass" in asked:
+            raise Invalid("admin password can't be changed on existing disk")
+        call.conductor.evacuate_server(call.ctxt, call.server.uuid, host)
+
+
+def _is_true(value: object) -> bool:
+    return bool(strutils.bool_from_string(str(value), strict=True))

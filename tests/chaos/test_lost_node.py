@@ -5,6 +5,7 @@ of a build that was under way there, in each of its tasks.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,16 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from common.context import RequestContext
+from common.errors import Invalid
 from db import schema
 from tests.chaos.world import SPEED, World, world
 
+BOSS = RequestContext(user_id="boss", project_id="p", roles=["admin"], is_admin=True)
+_MOVE = re.compile(
+    r"as root on (\S+): mv /etc/pve/nodes/(\S+)/qemu-server/(\d+)\.conf "
+    r"/etc/pve/nodes/(\S+)/qemu-server/ "
+)
 SHARED = {"proxmox:sim1": {"vm_storage": "shared", "iso_storage": "shared"}}
 
 
@@ -45,6 +53,35 @@ def test_ha_restarts_it_elsewhere_and_the_record_follows(cloud: World) -> None:
     assert (
         len([vm for vm in cloud.simulator.state()["sim1"]["vms"] if vm["vmid"] == row.vmid]) == 1
     )
+
+
+def test_the_command_that_an_evacuation_names_brings_the_server_back(cloud: World) -> None:
+    row = cloud.built("unguarded")
+    assert why_not(cloud, row.uuid) == f"Compute service of {row.host} is still in use."
+    order = cloud.simulator.fault(action="node-down", node=row.node)
+    told = cloud.until(lambda: _MOVE.search(why_not(cloud, row.uuid)))
+    target = told[1]
+    assert target != row.node
+    assert told.groups() == (target, row.node, str(row.vmid), target)
+    assert (cloud.server(row.uuid).host, cloud.open_operations()) == (row.host, [])
+    cluster = cloud.simulator.cluster()
+    with cluster.turn():
+        cluster.edit(cluster.vms[row.vmid]).node = target
+    cloud.until(lambda: cloud.server(row.uuid).node == target)
+    cloud.until(lambda: cloud.server(row.uuid).vm_state == "stopped")
+    cloud.act(row.uuid, "start")
+    cloud.until(lambda: cloud.server(row.uuid).vm_state == "active")
+    assert machine(cloud, row.vmid)["node"] == target
+    cloud.simulator.take_back(order)
+    assert cloud.left() == ""
+    assert cloud.faults(row.uuid) == []
+
+
+def why_not(cloud: World, uuid: str) -> str:
+    """What an administrator is told who has a server evacuated."""
+    with pytest.raises(Invalid) as told:
+        cloud.client.evacuate_server(BOSS, uuid, None)
+    return told.value.message
 
 
 #: tasks of a build: the template's creation, its clone; and whether there is HA

@@ -10,8 +10,9 @@ import gc
 _YOUNGEST = 50_000
 
 _M_ARENA_MAX = -8
-#: of glibc, which by default gives nearly every thread one: each keeps what it once needed
-_ARENAS = 2
+#: of glibc, which by default gives nearly every thread one: each keeps what it once needed. Threads
+#: of Python hardly ever allocate at the same time, so one is enough.
+_ARENAS = 1
 
 
 def limit_arenas() -> None:

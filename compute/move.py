@@ -28,6 +28,8 @@ _OFFLINE = (
     "compute_migrate_vm",
     "compute_put_config_drive_in",
 )
+#: how often the removal of copies is tried
+_TRIES = 3
 
 
 def move(job: Job, machine: Machine, command: Move) -> Outcome:
@@ -82,8 +84,14 @@ def _image(command: Move) -> Callable[[], bytes] | None:
 
 
 def _remove_copies(job: Job, moving: Moving) -> None:
-    """Remove what is left where the VM isn't; what can't be removed is reported, no failure."""
-    clean_up(job, "compute_remove_copies", moving.clean_up)
+    """Remove what is left where the VM isn't; what can't be removed is reported, no failure.
+
+    It is tried again at once, as a single answer may get lost: nobody comes back for it but the
+    audit.
+    """
+    for _ in range(_TRIES):
+        if clean_up(job, "compute_remove_copies", moving.clean_up).gone:
+            return
 
 
 def _of(failure: Failure | None, moving: Moving) -> Failure | None:

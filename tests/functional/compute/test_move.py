@@ -133,6 +133,17 @@ def test_everything_is_on_the_other_node(stage: Stage) -> None:
     assert not stage.volumes
 
 
+@local
+def test_what_stays_behind_is_removed_at_the_second_try(
+    stage: Stage, simulator: RunningSimulator
+) -> None:
+    simulator.fault(action="fail", status=595, method="DELETE", path="/nodes/pve1/.*/content/")
+    assert stage.worker.run(a_move(stage.build, "pve2")).ok
+    assert stage.whole("pve2")
+    stage.end("pve2")
+    assert not stage.volumes
+
+
 def test_a_paused_one_arrives_paused(stage: Stage) -> None:
     assert stage.worker.run(a_power(stage.build, PowerAction.PAUSE)).ok
     outcome = stage.worker.run(a_move(stage.build, "pve2"))

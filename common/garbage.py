@@ -10,8 +10,8 @@ import gc
 _YOUNGEST = 50_000
 
 _M_ARENA_MAX = -8
-#: of glibc, which by default gives nearly every thread one: each keeps what it once needed. Threads
-#: of Python hardly ever allocate at the same time, so one is enough.
+#: of glibc, which by default gives nearly every thread one: each keeps what it once needed. One is
+#: enough, as threads of Python hardly ever allocate at the same time.
 _ARENAS = 1
 
 

@@ -93,8 +93,11 @@ class ActionPlay(Play):
         query = sa.select(schema.operations.c.id).where(
             columns.server_uuid == row.uuid, columns.state.in_(("queued", "running", "unwinding"))
         )
-        busy = row.task_state is not None or self.stage.rows(query)
-        return "" if busy else str(row.vm_state)
+        if self.stage.rows(query):
+            return ""
+        # As it is once none was seen: what ended between the two looks has changed it.
+        (row,) = self.rows()
+        return "" if row.task_state is not None else str(row.vm_state)
 
     def _wrong(self) -> str:
         self.stage.follow_remedies()

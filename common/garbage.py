@@ -10,9 +10,8 @@ import gc
 _YOUNGEST = 50_000
 
 _M_ARENA_MAX = -8
-#: of glibc, which by default gives nearly every thread one: each keeps what it once needed. One is
-#: enough, as threads of Python hardly ever allocate at the same time.
-_ARENAS = 1
+#: of glibc, which by default gives nearly every thread one: each keeps what it once needed
+_ARENAS = 2
 
 
 def limit_arenas() -> None:

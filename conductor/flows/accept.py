@@ -8,9 +8,9 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from common import clock, codec, ids, locks, states
+from common import clock, codec, ids, locks, startable, states
 from common.context import RequestContext
-from common.errors import Conflict, Invalid, NetworkNotFound, ServerStateConflict
+from common.errors import Conflict, Invalid, NetworkNotFound
 from common.messages.reports import Step
 from common.states import ACTIONS, TaskState, VmState
 from conductor.cloud import Cloud
@@ -244,20 +244,8 @@ def scope(ctxt: RequestContext) -> str | None:
 
 def check_state(server: Server, action: str) -> None:
     """Raise ServerStateConflict, in Nova's words, if the action may not start now."""
-    refused = states.refusal(
-        action, server.vm_state, server.task_state, server.launched_at is not None
-    )
-    if refused is None:
-        return
-    attribute, state = refused
-    label = ACTIONS[action].label
-    raise ServerStateConflict(
-        f"Cannot '{label}' instance {server.uuid} while it is in {attribute} {state}",
-        attribute=attribute,
-        state=state,
-        action=label,
-        server_uuid=server.uuid,
-    )
+    launched = server.launched_at is not None
+    startable.check(server.uuid, server.vm_state, server.task_state, action, launched=launched)
 
 
 def requested_networks(connection: Transaction, request: CreateServers) -> list[Interface]:

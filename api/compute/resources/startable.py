@@ -6,9 +6,7 @@ The conductor asks again when it begins.
 from __future__ import annotations
 
 from api.compute.call import Call
-from common import locks, states
-from common.errors import ServerStateConflict
-from common.states import ACTIONS
+from common import locks, startable
 
 
 def require(call: Call, action: str) -> None:
@@ -16,15 +14,4 @@ def require(call: Call, action: str) -> None:
     server = call.server
     locks.check(server.uuid, server.locked_by, is_admin=call.is_admin)
     launched = server.launched_at is not None
-    refused = states.refusal(action, server.vm_state, server.task_state, launched)
-    if refused is None:
-        return
-    attribute, state = refused
-    label = ACTIONS[action].label
-    raise ServerStateConflict(
-        f"Cannot '{label}' instance {server.uuid} while it is in {attribute} {state}",
-        attribute=attribute,
-        state=state,
-        action=label,
-        server_uuid=server.uuid,
-    )
+    startable.check(server.uuid, server.vm_state, server.task_state, action, launched=launched)

@@ -137,7 +137,7 @@ class ColdMove:
             operation.attempt,
             task.server.uuid,
             move_command.placed(where),
-            move_command.until(self._cloud, task),
+            move_command.until(task, self._cloud.conf.conductor.move_timeout_seconds),
             action,
         )
         self._cloud.compute.power(operation.ctxt, worker, command)

@@ -5,14 +5,11 @@ from __future__ import annotations
 import datetime
 
 from common import clock
-from common.messages.commands import Move, Nic, Placed
+from common.messages.commands import Move, Placed
 from conductor.cloud import Cloud
 from conductor.engine.stages import Task
-from conductor.flows import guest_data
+from conductor.flows import build_command, guest_data
 from conductor.plans import Place
-from conductor.store import networks
-from conductor.store.servers import Server
-from conductor.store.transactions import Transaction
 
 
 def placed(place: Place) -> Placed:
@@ -20,35 +17,11 @@ def placed(place: Place) -> Placed:
     return Placed(str(place.host), place.cluster or "", place.node or "", place.vmid or 0)
 
 
-def nics_of(connection: Transaction, server: Server) -> tuple[Nic, ...]:
-    """Return a server's interfaces by the record."""
-    known = {network.id: network for network in networks.known(connection)}
-    found = []
-    for port in networks.ports_of(connection, server.uuid):
-        network = known[port.network_id]
-        found.append(
-            Nic(
-                port_id=port.id,
-                network_id=port.network_id,
-                network_name=network.name,
-                bridge=network.bridge,
-                mac=port.mac,
-                mtu=network.mtu,
-                vlan=network.vlan,
-                ip=port.ip,
-                cidr=port.cidr,
-                gateway=port.gateway,
-                dns=port.dns,
-            )
-        )
-    return tuple(found)
-
-
-def until(cloud: Cloud, task: Task) -> datetime.datetime:
+def until(task: Task, seconds: float) -> datetime.datetime:
     """Return when a command of a move must have ended: an undo has as long again."""
     deadline = task.operation.deadline
     if task.unwinding or deadline is None:
-        return clock.after(cloud.conf.conductor.move_timeout_seconds)
+        return clock.after(seconds)
     return deadline
 
 
@@ -64,13 +37,13 @@ def send(cloud: Cloud, task: Task, source: Place, target: Place, storage: str | 
     if worker is None:
         return False
     with cloud.store.read() as connection:
-        nics = nics_of(connection, server)
+        nics = build_command.nics_of(connection, server.uuid)
     command = Move(
         operation.id,
         operation.attempt,
         server.uuid,
         placed(source),
-        until(cloud, task),
+        until(task, cloud.conf.conductor.move_timeout_seconds),
         target_node=target.node or "",
         target_storage=storage,
         config_drive=guest_data.config_drive(server, nics, None),

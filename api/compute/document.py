@@ -153,7 +153,7 @@ Four resources of micronova's own show what would happen; nothing is claimed, wr
   `limit` is the scarcest resource class, or the reason of the filter that refuses the host.
   Hosts that share a storage have its room once: `total` may be less than the sum.
 - `GET /evacuations/{host}` answers `{"evacuation": {"host", "fits", "servers": […]}}`: each server
-  of the host with the decision about it, and `kept`: why it can't be had elsewhere while its node
+  of the host with the decision about it, and `kept`: why it can't be evacuated while its node
   is gone (its disk, its config drive or the base of its linked clone is on the node's own
   storage), or null. `fits` says that every server has a host and none is kept.
 - `GET /rebalance?limit=N` (10, at most 100) answers

@@ -19,7 +19,7 @@ from tests.functional.cloud import EmbeddedCloud, eventually
 
 CLIENTS = 4
 REFRESH = 1000
-"""Requests after which what exists is looked up, and made, anew: much of it gets deleted."""
+"""Requests after which what exists is looked up, and made, again: much of it gets deleted."""
 
 _KEPT_SAMPLES = 400
 

@@ -260,7 +260,7 @@ class Move(Command):
     """Whether disks have to be copied: True: refuse a VM that needs no copy; False: refuse one
     that does; None: as needed."""
     config_drive: ConfigDrive | None = None
-    """Its config drive's content, made anew on the target where the present one is on a storage
+    """Its config drive's content, made again on the target where the present one is on a storage
     of the node's own; None: it has none."""
     settle: bool = False
     """Don't move it: wait until no migration runs, see on which of the two nodes it is, and put

@@ -134,7 +134,7 @@ class ServerCalls(Base):
         )
 
     def evacuate_server(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> None:
-        """Ask for a server of a lost host to be had elsewhere: on this host, or on any.
+        """Ask to evacuate a server of a lost host: to this host, or to any.
 
         Always refused. Raises ServerNotFound, ServerStateConflict, HostNotFound, Unavailable
         (no scheduler), and Invalid: it is its own host, or its host is not lost, or why it can't

@@ -25,7 +25,7 @@ JUST_BEGUN = datetime.timedelta(seconds=2)
 class StageRunner:
     """The runner of all operations, after whatever crash.
 
-    With cases, the table is that of the operation's plan as committed; it is chosen anew after
+    With cases, the table is that of the operation's plan as committed; it is chosen again after
     each stage, which may have decided the case.
     """
 

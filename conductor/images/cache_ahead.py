@@ -89,5 +89,5 @@ def _refusal(facts: HostFacts, image_id: str, image: Image | None) -> str | None
     if image is None or image_id not in facts.images:
         return f"image {image_id} is on no storage of host {facts.host}"
     if not (facts.capabilities.get("linked_clone") or facts.capabilities.get("full_clone")):
-        return f"host {facts.host} can't clone: it imports the image anew for each server"
+        return f"host {facts.host} can't clone: it imports the image again for each server"
     return None

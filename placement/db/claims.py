@@ -37,7 +37,7 @@ def _locking(freed: Any, source: Any, where: Any) -> sa.Select[Any]:
     """Inventories with their providers, both locked, in one order.
 
     Both tables are locked, not only the providers: after a wait PostgreSQL reads locked rows
-    anew, and joined rows that aren't locked as they were before the wait.
+    again, and joined rows that aren't locked as they were before the wait.
     """
     return (
         sa.select(_P.id, _P.uuid, _I.resource_class, freed, *_STOCK)

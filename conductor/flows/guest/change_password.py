@@ -96,7 +96,7 @@ class ChangePasswordFlow:
         self._cloud = cloud
 
     def table(self) -> Table[Task]:
-        """Return its one stage, which never begins anew."""
+        """Return its one stage, which is never repeated."""
         stage = Stage("set_password", self._give_up, shown=TaskState.UPDATING_PASSWORD)
         lost = functools.partial(ends.overtaken, self._cloud)
         return Table((stage,), lost=lost, late=self._give_up)

@@ -156,7 +156,7 @@ def immovable(connection: Transaction, server: Server) -> str | None:
         return "it has no VM"
     facts, _ = registry.host(connection, server.host)
     pinned = facts.pinned.get(str(server.vmid))
-    # An agent takes a config drive out before, and makes it anew on the target.
+    # An agent takes a config drive out before, and makes it again on the target.
     return None if pinned is None or pinned.startswith(CONFIG_DRIVE) else pinned
 
 

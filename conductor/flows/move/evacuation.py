@@ -44,7 +44,7 @@ def refuse(cloud: Cloud, ctxt: RequestContext, server_uuid: str, host: str | Non
     why = kept(lost.facts, lost.server.vmid)
     if why:
         raise _refusal(
-            lost, f"It can't be had elsewhere: {why}. Bring node {lost.facts.node} back."
+            lost, f"It can't be evacuated: {why}. Bring node {lost.facts.node} back."
         )
     decision = cloud.scheduler.preview(ctxt, (lost.request,))[0]
     if decision.host is None:
@@ -53,7 +53,7 @@ def refuse(cloud: Cloud, ctxt: RequestContext, server_uuid: str, host: str | Non
 
 
 def kept(facts: HostFacts, vmid: int | None) -> str:
-    """Return why a VM can't be had elsewhere while its host is gone; empty: it can. Pure."""
+    """Return why a VM can't be evacuated while its host is gone; empty: it can. Pure."""
     own = any(one.name == facts.vm_storage and not one.shared for one in facts.storages)
     if own:
         return f"its disk is on the node's own storage {facts.vm_storage}"

@@ -14,7 +14,7 @@ def send(cloud: Cloud, task: Task, *, settle: bool = False) -> bool:
     """Have the VM moved; return whether the source has an agent to do it.
 
     ``settle``: only look where it is, once no migration runs. The config drive's content goes
-    along, in case that it has to be made anew: without what is for the first boot only.
+    along, in case it has to be made again: without what is for the first boot only.
     """
     operation, server = task.operation, task.server
     plan = operation.planned(LiveMigrationPlan)

@@ -29,7 +29,7 @@ def send(cloud: Cloud, task: Task, source: Place, target: Place, storage: str | 
     """Have the stopped VM moved; return whether the source has an agent to do it.
 
     ``storage`` is for disks that are copied; None: the one of the same name. The config drive's
-    content goes along, in case that it has to be made anew: without what the user gave for the
+    content goes along, in case it has to be made again: without what the user gave for the
     first boot only, a password and files, which is not kept.
     """
     operation, server = task.operation, task.server

@@ -106,7 +106,7 @@ def test_no_host_would_take_it(make: MakeApi) -> None:
 )
 def test_what_the_node_keeps(make: MakeApi, facts: Any, why: str) -> None:
     api = lose(cloud(make, facts))
-    text = f"It can't be had elsewhere: {why}. Bring node pve1 back."
+    text = f"It can't be evacuated: {why}. Bring node pve1 back."
     assert evacuate(api) == (400, REFUSED + text)
     api.conductor.scheduler.preview.assert_not_called()
 

@@ -27,7 +27,7 @@ class VmDisks:
         self._vm, self._shared = vm, vm.shared
 
     def check(self, swap: Swap) -> Detail:
-        """Refuse an image that isn't there or doesn't fit; a replaced one is listed anew."""
+        """Refuse an image that isn't there or doesn't fit; a replaced one is listed again."""
         host_checks.node(self._shared, swap)
         storage = self._storage(self._vm.look() or {})
         image = host_checks.image(self._shared, swap)

@@ -94,7 +94,7 @@ def without_note(config: Config) -> str:
 def missing(config: Config, noted: Note, wanted: Mapping[str, str | None]) -> dict[str, str]:
     """Return the parameters that give the VM what is wanted, {option: value, None: not set}.
 
-    A disk is wanted anew: it is there once its volume isn't one that the VM had before.
+    A new disk is wanted: it is there once its volume isn't one that the VM had before.
     """
     return _parameters(config, wanted, lambda name, value: _has_new(config, noted, name, value))
 

@@ -120,7 +120,7 @@ class Theatre:
         return kind_of(scenario)(self.stage, scenario, next(self._numbers), image)
 
     def clear(self) -> None:
-        """Have it made anew."""
+        """Have it made again."""
         self._stage = None
         self._image = itertools.count(1)
         self._stack.close()

@@ -1,4 +1,4 @@
-"""The enumeration itself: parts add up, and a recording that was disturbed is made anew."""
+"""The enumeration itself: parts add up, and a recording that was disturbed is made again."""
 
 from __future__ import annotations
 

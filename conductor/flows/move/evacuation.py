@@ -43,9 +43,7 @@ def refuse(cloud: Cloud, ctxt: RequestContext, server_uuid: str, host: str | Non
         lost = _look(cloud, connection, ctxt, server_uuid, host)
     why = kept(lost.facts, lost.server.vmid)
     if why:
-        raise _refusal(
-            lost, f"It can't be evacuated: {why}. Bring node {lost.facts.node} back."
-        )
+        raise _refusal(lost, f"It can't be evacuated: {why}. Bring node {lost.facts.node} back.")
     decision = cloud.scheduler.preview(ctxt, (lost.request,))[0]
     if decision.host is None:
         raise _refusal(lost, f"No other host would take it. {decision.reason or ''}".rstrip())

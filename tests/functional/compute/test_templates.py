@@ -1,4 +1,4 @@
-"""The image cache: one template however many want it, kept while needed, never made anew."""
+"""The image cache: one template however many want it, kept while needed, never made again."""
 
 from __future__ import annotations
 

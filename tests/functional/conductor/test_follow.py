@@ -195,7 +195,7 @@ def test_a_vm_that_vanished_is_told_and_shown_again_when_it_is_back(world: World
     (fault,) = world.rows(schema.faults)
     assert fault.category == "vanished"
     assert "It is not created again" in fault.message
-    # Nothing was given back, nothing is made anew, nothing is told twice.
+    # Nothing was given back, nothing is made again, nothing is said twice.
     assert world.placement.claims == {server.uuid: "pve1"}
     tell(world, low=0, high=10**6)
     assert len(world.rows(schema.operations)) == 2

@@ -66,7 +66,7 @@ def test_a_corrupt_image_pushes_no_host_down(cloud: World) -> None:
     assert after[fault.host] < 0
 
 
-def test_a_replaced_image_is_listed_anew_and_the_build_goes_on(cloud: World) -> None:
+def test_a_replaced_image_is_listed_again_and_the_build_goes_on(cloud: World) -> None:
     replace(cloud, size=77 * MIB, ctime=1_700_000_000)
     row = cloud.built("web")
     assert row.vm_state == "active"

@@ -72,7 +72,7 @@ def mark(cloud: World, uuid: str) -> Any:
     [None, "our important database", f"micronova: server={OTHER}", "micronova: server="],
     ids=["gone", "a person's text", "another server", "cut off"],
 )
-def test_a_mark_that_was_edited_away_is_told_and_written_again(
+def test_a_mark_that_was_edited_away_is_reported_and_written_again(
     cloud: World, description: str | None
 ) -> None:
     row = cloud.built("db")
@@ -123,7 +123,7 @@ def test_a_vm_whose_smbios_uuid_was_edited_too_is_never_marked(cloud: World) -> 
     assert findings(cloud) == {}
 
 
-def test_a_vm_that_names_its_server_with_another_smbios_uuid_is_told(cloud: World) -> None:
+def test_a_vm_that_names_its_server_with_another_smbios_uuid_is_reported(cloud: World) -> None:
     row = cloud.built("db")
     before = edit(cloud, row.vmid, smbios1=f"uuid={OTHER}")
     found = findings(cloud)

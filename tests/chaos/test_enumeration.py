@@ -56,7 +56,7 @@ class Disturbed(Theatre):
         return [STEP], self._end, good
 
 
-def test_a_run_whose_request_was_lost_is_recorded_anew() -> None:
+def test_a_run_whose_request_was_lost_is_recorded_again() -> None:
     assert Disturbed(RECORDINGS - 1, "deleted").record(DESTROY) == [STEP]
 
 

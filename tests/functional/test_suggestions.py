@@ -95,7 +95,7 @@ def test_each_way_around_a_full_group_finds_a_host(cloud: Cloud, tmp_path: Path)
         assert user.create(group=applied[field](works))[1] == "active", field
 
 
-def test_a_flavor_cut_as_is_told_finds_a_host(cloud: Cloud, tmp_path: Path) -> None:
+def test_a_flavor_cut_as_suggested_finds_a_host(cloud: Cloud, tmp_path: Path) -> None:
     def flavor(name: str, memory_mib: int) -> str:
         sizes = {"id": name, "name": name, "vcpus": 1, "ram": memory_mib, "disk": 1}
         cloud.call("POST", "/v2.1/flavors", ADMIN, json={"flavor": sizes})

@@ -252,7 +252,7 @@ def test_everything_goes_by_the_zone(api: ComputeApi, aggregates: Aggregates) ->
     assert zones() == {"az1": ["pve1", "pve2"]}
 
 
-def test_placement_is_to_be_told_of_changed_hosts_only(
+def test_placement_is_to_be_informed_of_changed_hosts_only(
     api: ComputeApi, aggregates: Aggregates
 ) -> None:
     def marked() -> list[str]:

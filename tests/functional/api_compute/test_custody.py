@@ -65,7 +65,7 @@ def test_what_is_wrong_is_refused(api: ComputeApi, wrong: dict[str, Any]) -> Non
     assert api.conductor.asked == []
 
 
-def test_the_reason_of_a_refusal_is_told(api: ComputeApi) -> None:
+def test_the_reason_of_a_refusal_is_reported(api: ComputeApi) -> None:
     api.conductor.fail = Conflict("VM 500 of cluster c1 is a template.")
     answer = adopt(api)
     assert answer.status_code == 409

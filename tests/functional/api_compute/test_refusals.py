@@ -166,7 +166,7 @@ def test_what_is_not_kept(api: ComputeApi) -> None:
     assert [row.request_id for row in kept(api)] == [last]
 
 
-def test_what_the_inside_raised_is_not_told(api: ComputeApi) -> None:
+def test_what_the_inside_raised_is_not_reported(api: ComputeApi) -> None:
     api.conductor.fail = RuntimeError("secret of pve1")
     answer = create(api)
     assert answer.status_code == 500

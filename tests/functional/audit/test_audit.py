@@ -147,7 +147,7 @@ def test_a_config_drive_that_was_left_goes(
     pve.call("DELETE", f"nodes/{server['node']}/storage/local/content/{foreign}")
 
 
-def test_a_stray_volume_is_told_and_not_touched(
+def test_a_stray_volume_is_reported_and_not_touched(
     cloud: EmbeddedCloud, audits: Audits, pve: Proxmox
 ) -> None:
     cloud.control("POST", "volume", volid="local:150005/vm-150005-disk-0.qcow2", node="pve1")
@@ -253,7 +253,7 @@ def test_ports_vmids_and_states_are_put_right(cloud: EmbeddedCloud, audits: Audi
     delete(cloud, server["uuid"])
 
 
-def test_what_a_person_did_to_a_server_is_told(
+def test_what_a_person_did_to_a_server_is_reported(
     cloud: EmbeddedCloud, audits: Audits, pve: Proxmox
 ) -> None:
     server = a_server(cloud, "touched")

@@ -46,7 +46,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
         child.stop(0)
 
 
-def test_stages_end_one_after_the_other_and_are_told(make: Make) -> None:
+def test_stages_end_one_after_the_other_and_are_reported(make: Make) -> None:
     first = [make("cloud", _READY), make("Keystone", _READY)]
     last = make("simulator", _READY)
     said: list[str] = []

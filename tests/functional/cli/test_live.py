@@ -110,7 +110,9 @@ def test_every_noun_answers(cloud: EmbeddedCloud, command: str) -> None:
     assert isinstance(json.loads(out), list | dict)
 
 
-def test_what_would_have_worked_is_told_and_works(cloud: EmbeddedCloud, tmp_path: Path) -> None:
+def test_what_would_have_worked_is_reported_and_works(
+    cloud: EmbeddedCloud, tmp_path: Path
+) -> None:
     admin = "micronova-admin"
     sizes = ("--vcpus", "1", "--ram", "900000", "--disk", "10")
     assert run(cloud, "flavor", "create", *sizes, "too-big", who=admin)[0] == 0

@@ -87,7 +87,7 @@ def test_hardware(cloud: EmbeddedCloud, admin: Any) -> None:
         ({"trait:CUSTOM_STORAGE_RBD": "required"}, "without CUSTOM_STORAGE_RBD"),
     ],
 )
-def test_what_cannot_be_had_is_told(admin: Any, specs: dict[str, str], reason: str) -> None:
+def test_what_cannot_be_had_is_reported(admin: Any, specs: dict[str, str], reason: str) -> None:
     server = a_server(admin, specs)
     assert server.status == "ERROR"
     assert reason in server.fault["message"]

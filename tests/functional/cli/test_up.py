@@ -120,7 +120,7 @@ def test_a_second_start_finds_its_servers(tmp_path: Path) -> None:
             assert not any(held.values())
 
 
-def test_the_end_is_told_and_can_be_cut_short(stopped: Path) -> None:
+def test_the_end_is_reported_and_can_be_cut_short(stopped: Path) -> None:
     with embedded_cloud(stopped, driver="null") as cloud:
         started = descendants(cloud.process.pid)
         cloud.process.send_signal(signal.SIGINT)
@@ -167,7 +167,7 @@ class TestRunning:
         assert str(stopped / "log" / "cloud.log") in told[0]
         eventually(lambda: any("The cloud works again after" in line for line in running.output))
 
-    def test_a_worker_of_keystone_that_ends_is_told(self, running: EmbeddedCloud) -> None:
+    def test_a_worker_of_keystone_that_ends_is_reported(self, running: EmbeddedCloud) -> None:
         found = descendants(running.process.pid)
         servers = [pid for pid, line in found.items() if "identity.wsgi" in line]
         worker = next(pid for pid in servers if parent_of(pid) in servers)

@@ -112,7 +112,7 @@ def test_answers_that_nobody_reads_keep_no_thread(served: Served) -> None:
             assert len(rest_of(each)) < 20_000_000
 
 
-def test_a_late_request_is_told_so(served: Served) -> None:
+def test_a_late_request_is_answered_as_late(served: Served) -> None:
     with served.connect(HEAD + b"he") as connection:
         assert rest_of(connection).startswith(b"HTTP/1.1 408 ")
 

@@ -118,7 +118,7 @@ def test_affinity_keeps_together(writer: Worker, root: Any, granted: None) -> No
         (a_group(max_per_host=2), True, "No affinity rule can say that 2 servers may be on one"),
     ],
 )
-def test_what_cannot_be_written_is_told_and_fails_nothing(
+def test_what_cannot_be_written_is_reported_and_fails_nothing(
     writer: Worker, root: Any, group: StrictGroup, allowed: bool, warning: str
 ) -> None:
     build = a_member(group)
@@ -246,7 +246,7 @@ def test_a_vm_that_is_not_the_servers_becomes_no_resource(
     assert rules(root) == {}
 
 
-def test_a_refusal_to_converge_is_told(writer: Worker, root: Any) -> None:
+def test_a_refusal_to_converge_is_reported(writer: Worker, root: Any) -> None:
     build = a_member(a_group())
     assert writer.run(build).ok
     with pytest.raises(Unavailable, match="takes no rule"):

@@ -206,7 +206,7 @@ def test_a_vmid_taken_between_look_and_create_is_not_adopted(
     assert cluster.vm(build.placed.vmid) == before
 
 
-def test_a_leftover_volume_is_told_and_left(
+def test_a_leftover_volume_is_reported_and_left(
     worker: Worker, cluster: Cluster, simulator: RunningSimulator
 ) -> None:
     build = a_build()
@@ -222,7 +222,7 @@ def test_a_leftover_volume_is_told_and_left(
 
 
 @pytest.mark.parametrize("leak", ["L1", "L4"])
-def test_a_shell_that_only_root_can_clear_is_told_with_the_command(
+def test_a_shell_that_only_root_can_clear_is_reported_with_the_command(
     worker: Worker, cluster: Cluster, simulator: RunningSimulator, leak: str
 ) -> None:
     build = a_build(template=None)
@@ -333,7 +333,7 @@ def test_a_dead_node_fails_the_build_and_keeps_a_destroy_open(
     assert cluster.is_empty(build.placed.vmid)
 
 
-def test_a_revoked_token_is_told(worker: Worker, simulator: RunningSimulator) -> None:
+def test_a_revoked_token_is_reported(worker: Worker, simulator: RunningSimulator) -> None:
     build = a_build()
     simulator.fault(action="token-revoked")
     outcome = worker.run(build)
@@ -384,7 +384,7 @@ def test_a_template_vmid_that_is_taken_is_gone_without(
     assert cluster.vm(template_vmid()) == before
 
 
-def test_a_missing_image_is_told(worker: Worker, cluster: Cluster) -> None:
+def test_a_missing_image_is_reported(worker: Worker, cluster: Cluster) -> None:
     build = a_build()
     assert build.image is not None
     image = dataclasses.replace(build.image, id="gone", volid="shared:import/gone.qcow2")

@@ -90,7 +90,7 @@ def test_a_file_that_is_not_as_it_was_listed_ends_the_build_before_anything_is_m
 
 
 @pytest.mark.parametrize("template", [True, False], ids=["template", "import"])
-def test_a_replaced_file_is_listed_anew_and_tried_once_more(
+def test_a_replaced_file_is_listed_again_and_tried_once_more(
     slow: Worker, simulator: RunningSimulator, template: bool
 ) -> None:
     remove(slow)

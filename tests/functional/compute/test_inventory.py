@@ -129,7 +129,7 @@ def test_a_lock_that_a_task_holds_is_explained(
         simulator.control("POST", "clock", {"speed": 50})
 
 
-def test_what_cannot_be_seen_is_told(
+def test_what_cannot_be_seen_is_reported(
     worker: Worker, cluster: Cluster, client: Client, simulator: RunningSimulator
 ) -> None:
     make(client, 100_805)

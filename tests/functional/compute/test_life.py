@@ -152,7 +152,7 @@ def test_eight_parallel_builds_make_one_template(worker: Worker, cluster: Cluste
     assert cluster.vm(template_vmid())["config"]["template"] == "1"
 
 
-def test_facts_and_inventories_are_told(worker: Worker) -> None:
+def test_facts_and_inventories_are_reported(worker: Worker) -> None:
     def complete() -> bool:
         return len(worker.placement.inventories) == 2 and all(
             len(traits) > 5 for traits in worker.placement.kept.values()

@@ -93,7 +93,7 @@ def test_it_is_deleted_with_its_resource(
     assert [one["status"] for one in deletes] == [200], "not before it was off"
 
 
-def test_what_the_manager_cannot_start_is_told(
+def test_what_the_manager_cannot_start_is_reported(
     worker: Worker, cluster: Cluster, root: Any, build: Any, simulator: RunningSimulator
 ) -> None:
     assert worker.run(a_power(build, PowerAction.STOP)).ok

@@ -118,7 +118,7 @@ def test_a_whole_disk_on_local_storage_moves_with_its_server(
         ),
     ],
 )
-def test_what_stays_is_told(
+def test_what_stays_is_reported(
     simulator: RunningSimulator,
     cluster: Cluster,
     tmp_path: Path,

@@ -45,7 +45,7 @@ hosts = 250
     running.stop()
 
 
-def test_all_hosts_are_told_in_parts(null: Worker) -> None:
+def test_all_hosts_are_reported_in_parts(null: Worker) -> None:
     beats = null.conductor.wait_for(
         lambda: (
             [beat for beat in null.conductor.heartbeats if beat.facts]

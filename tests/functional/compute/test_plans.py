@@ -41,7 +41,7 @@ def on(bridge: str, **more: Any) -> Any:
     )
 
 
-def test_rules_are_told(worker: Worker, root: Any) -> None:
+def test_rules_are_reported(worker: Worker, root: Any) -> None:
     build = a_build()
     assert worker.run(build).failure is None
     sid = f"vm:{build.placed.vmid}"

@@ -158,14 +158,14 @@ def test_parallel_builds_share_what_began_after_they_asked(
     assert [query.count("vmid=") for query in listings(cluster)] == [1, 0]
 
 
-def test_a_storage_elsewhere_that_can_t_be_listed_is_told(
+def test_a_storage_elsewhere_that_can_t_be_listed_is_reported(
     worker: Worker, cluster: Cluster, simulator: RunningSimulator
 ) -> None:
     simulator.fault(action="fail", method="GET", path=f"{LISTING}$", times=0)
     assert looked_at(worker, a_build())["unseen"] == ["local on pve2"]
 
 
-def test_a_node_that_is_offline_is_told(tmp_path: Path) -> None:
+def test_a_node_that_is_offline_is_reported(tmp_path: Path) -> None:
     with running_simulator(tmp_path / "three", nodes=3) as three:
         made = Worker(configuration(tmp_path, proxmox_text(three)))
         three.fault(action="node-down", node="pve3")

@@ -180,7 +180,7 @@ def test_a_template_that_was_never_finished_ends_builds_at_once_with_the_command
     assert cluster.calls("DELETE", f"/qemu/{template_vmid()}") == []
 
 
-def test_what_root_must_free_of_a_template_that_was_never_finished_is_told(
+def test_what_root_must_free_of_a_template_that_was_never_finished_is_reported(
     worker: Worker, cluster: Cluster, simulator: RunningSimulator
 ) -> None:
     vmid = template_vmid()
@@ -281,7 +281,7 @@ def test_an_image_is_made_ready_ahead_of_any_build(worker: Worker, cluster: Clus
     assert worker.conductor.steps(build)["compute_ensure_image"].detail["made"] is False
 
 
-def test_an_image_whose_template_is_not_to_be_had_is_not_told_ready(worker: Worker) -> None:
+def test_an_image_without_template_is_not_reported_ready(worker: Worker) -> None:
     outcome = cached(worker, template=Template(template_vmid(), "pve9", "local"))
     assert not outcome.ok
     assert outcome.failure is not None

@@ -65,7 +65,7 @@ def test_one_request_asks_for_an_address_once(world: World) -> None:
         world.create(networks=(wish(world, "10.0.0.50"), wish(world, "10.0.0.50")))
 
 
-def test_of_two_that_ask_at_once_one_gets_it_and_the_other_is_told(world: World) -> None:
+def test_of_two_that_ask_at_once_one_gets_it_and_the_other_is_refused(world: World) -> None:
     world.scheduler.gate.clear()
     uuids = [world.create(networks=(wish(world, "10.0.0.50"),))[0] for _ in range(2)]
     world.scheduler.gate.set()

@@ -114,7 +114,7 @@ def test_a_delete_of_a_broken_server_is_no_longer_under_way_when_it_took_too_lon
 # --- news that comes twice, or late
 
 
-def test_a_success_told_twice_changes_no_history(world: World) -> None:
+def test_a_success_reported_twice_changes_no_history(world: World) -> None:
     uuid = active(world)
     build = world.compute.wait_for(1)
     world.act(uuid, "stop")
@@ -126,7 +126,7 @@ def test_a_success_told_twice_changes_no_history(world: World) -> None:
     assert [row.state for row in world.rows(schema.operations)] == ["done", "done"]
 
 
-def test_a_failure_told_twice_leaves_the_next_attempt_its_claim(world: World) -> None:
+def test_a_failure_reported_twice_leaves_the_next_attempt_its_claim(world: World) -> None:
     (uuid,) = world.create()
     first = world.compute.wait_for(1)
     with world.conductor.store.read() as connection:

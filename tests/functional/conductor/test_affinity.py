@@ -99,7 +99,7 @@ def test_who_deletes_a_group_has_its_rule_removed(world: World) -> None:
     assert len(world.compute.told) == told
 
 
-def test_a_group_is_deleted_though_nobody_can_be_told(world: World) -> None:
+def test_a_group_is_deleted_though_nobody_can_be_notified(world: World) -> None:
     group = a_group(world, "affinity")
     for number in (1, 2):
         built(world, group, number)
@@ -112,7 +112,7 @@ def test_a_group_is_deleted_though_nobody_can_be_told(world: World) -> None:
     assert world.compute.seen["sim1"].affinity == ()
 
 
-def test_what_the_cluster_does_not_take_stays_told(world: World) -> None:
+def test_what_the_cluster_does_not_take_stays_reported(world: World) -> None:
     group = a_group(world, "affinity")
     for number in (1, 2):
         built(world, group, number)

@@ -124,7 +124,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
     world.close()
 
 
-def test_schedulers_are_told_of_each_change(site: Site) -> None:
+def test_schedulers_are_notified_of_each_change(site: Site) -> None:
     number = site.create("a", "az2")
     site.add(number, "pve2")
     first = site.schedulers.told
@@ -144,7 +144,7 @@ def test_schedulers_are_told_of_each_change(site: Site) -> None:
     assert site.schedulers.told.aggregates == ()
 
 
-def test_agents_are_told_how_much_their_hosts_may_promise(site: Site) -> None:
+def test_agents_are_informed_how_much_their_hosts_may_promise(site: Site) -> None:
     agents = site.world.compute
     one, two = site.create("a"), site.create("b")
     site.add(one, "pve1")
@@ -162,7 +162,7 @@ def test_agents_are_told_how_much_their_hosts_may_promise(site: Site) -> None:
     assert agents.ratios.version > told.version
 
 
-def test_placement_is_told_in_the_end(site: Site) -> None:
+def test_placement_is_informed_in_the_end(site: Site) -> None:
     one, two = site.create("a"), site.create("b")
     site.placement.down = True
     site.add(one, "pve1")
@@ -178,7 +178,7 @@ def test_placement_is_told_in_the_end(site: Site) -> None:
     assert site.placement.there == {"uuid-pve1": [site.uuid(two)]}
 
 
-def test_a_change_while_placement_is_told_is_told_too(site: Site) -> None:
+def test_a_change_while_placement_is_informed_is_reported_too(site: Site) -> None:
     one, two = site.create("a"), site.create("b")
     site.add(one, "pve1")
     site.placement.meanwhile = lambda: site.add(two, "pve1")
@@ -288,7 +288,7 @@ def test_images_are_made_ready_where_they_are_not(site: Site) -> None:
     assert len(site.world.rows(schema.templates)) == 2
 
 
-def test_images_that_can_t_be_made_ready_are_told(site: Site) -> None:
+def test_images_that_can_t_be_made_ready_are_reported(site: Site) -> None:
     number = site.create("a")
     site.add(number, "pve1")
     site.doors.cache_images(RequestContext(), number, [])

@@ -290,7 +290,9 @@ def test_what_could_not_be_looked_at_stays_as_it_was(world: World, cluster: Clus
     assert findings(world)["vm_foreign"].healed_by is None
 
 
-def test_placement_and_agents_that_do_not_answer_are_told(world: World, cluster: Cluster) -> None:
+def test_placement_and_agents_that_do_not_answer_are_reported(
+    world: World, cluster: Cluster
+) -> None:
     uuid = active(world, cluster)
     world.placement.down = True
     world.silence()
@@ -326,7 +328,7 @@ def test_age_is_known_and_what_comes_back_is_new(world: World, cluster: Cluster)
 # --- healing
 
 
-def test_a_reap_that_fails_is_told_and_tried_again(world: World, cluster: Cluster) -> None:
+def test_a_reap_that_fails_is_reported_and_tried_again(world: World, cluster: Cluster) -> None:
     uuid = active(world, cluster)
     vmid = gone(world, cluster, uuid)
     cluster.add(vmid, uuid)

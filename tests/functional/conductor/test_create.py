@@ -288,7 +288,9 @@ def test_another_projects_server_in_a_hint_is_as_one_that_does_not_exist(world: 
     assert world.scheduler.asked[-1].server_hosts == {there: "pve1"}
 
 
-def test_the_vlan_of_a_network_is_asked_of_the_host_and_told_to_the_agent(world: World) -> None:
+def test_the_vlan_of_a_network_is_asked_of_the_host_and_reported_to_the_agent(
+    world: World,
+) -> None:
     world.conductor.store.run(lambda c: networks.set_vlans(c, {"vmbr1": 7}))
     wishes = tuple(RequestedNetwork(network_id(world, bridge)) for bridge in ("vmbr0", "vmbr1"))
     world.create(networks=wishes)

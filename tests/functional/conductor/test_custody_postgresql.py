@@ -14,7 +14,7 @@ from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: 
 
 SCENARIOS: tuple[Callable[[World], None], ...] = (
     follow.test_a_server_that_somebody_stops_and_starts_follows,
-    follow.test_a_vm_that_vanished_is_told_and_shown_again_when_it_is_back,
+    follow.test_a_vm_that_vanished_is_reported_and_shown_again_when_it_is_back,
     follow.test_a_full_host_gets_the_allocation_when_it_has_room,
     custody.test_a_held_server_is_not_tried_again_until_it_is_released,
     custody.test_release_is_the_reverse,

@@ -187,7 +187,7 @@ def test_a_user_who_acts_meanwhile_goes_first(world: World) -> None:
 # --- vanished
 
 
-def test_a_vm_that_vanished_is_told_and_shown_again_when_it_is_back(world: World) -> None:
+def test_a_vm_that_vanished_is_reported_and_shown_again_when_it_is_back(world: World) -> None:
     server = active(world)
     tell(world, low=0, high=10**6)
     world.until(server.uuid, "error")
@@ -225,7 +225,7 @@ def test_a_cluster_that_only_partly_answers_says_nothing_of_absence(world: World
     assert world.compute.inspected == []
 
 
-def test_a_strangers_vm_at_our_vmid_is_told_and_not_touched(world: World) -> None:
+def test_a_strangers_vm_at_our_vmid_is_reported_and_not_touched(world: World) -> None:
     server = active(world)
     is_on(world, server, "pve2", ours=False, marked_by=None)
     tell(world, sighting(server, "pve2"))
@@ -237,7 +237,7 @@ def test_a_strangers_vm_at_our_vmid_is_told_and_not_touched(world: World) -> Non
     assert len(world.compute.sent) == 1
 
 
-def test_a_vm_that_became_a_template_is_told(world: World) -> None:
+def test_a_vm_that_became_a_template_is_reported(world: World) -> None:
     server = active(world)
     is_on(world, server, "pve1", power=4, kind="template")
     tell(world, gone=(server.vmid,))
@@ -248,7 +248,7 @@ def test_a_vm_that_became_a_template_is_told(world: World) -> None:
     assert len(world.rows(schema.operations)) == 2
 
 
-def test_a_node_without_agent_is_told(world: World) -> None:
+def test_a_node_without_agent_is_reported(world: World) -> None:
     server = active(world)
     is_on(world, server, "pve9")
     tell(world, sighting(server, "pve9"), nodes=(*NODES, "pve9"))
@@ -277,7 +277,7 @@ def test_vmids_that_others_have_are_given_to_no_build(world: World) -> None:
     assert {row.vmid for row in world.rows(schema.vmids) if row.state == "taken"} == {low + 2}
 
 
-def test_a_container_at_our_vmid_is_told_as_a_vm_that_is_gone(world: World) -> None:
+def test_a_container_at_our_vmid_is_reported_as_a_vm_that_is_gone(world: World) -> None:
     server = active(world)
     world.compute.vms[server.vmid] = Inspection(
         server.vmid, exists=True, node="pve1", kind="container"

@@ -109,7 +109,7 @@ def test_a_lost_command_is_sent_again(world: World) -> None:
         ("w2", 0.0, False, 1),
     ],
 )
-def test_a_worker_that_begins_anew_gets_what_it_had(
+def test_a_worker_that_begins_again_gets_what_it_had(
     world: World, worker: str, up_seconds: float | None, works_on_it: bool, sent: int
 ) -> None:
     world.conductor.runner.start()

@@ -159,7 +159,7 @@ def test_whose_question_was_lost_is_asked_again(site: Site) -> None:
     assert site.world.compute.introduced == []
 
 
-def test_a_host_that_comes_back_while_its_provider_goes_makes_it_anew(site: Site) -> None:
+def test_a_host_that_comes_back_while_its_provider_goes_makes_it_again(site: Site) -> None:
     site.delete("pve2")
     site.placement.meanwhile = site.world.beat
     assert site.notifier.update_placement()
@@ -167,7 +167,7 @@ def test_a_host_that_comes_back_while_its_provider_goes_makes_it_anew(site: Site
     assert site.world.compute.introduced == ["w1", "w1"]
 
 
-def test_a_host_that_is_only_named_while_its_provider_goes_makes_it_anew(site: Site) -> None:
+def test_a_host_that_is_only_named_while_its_provider_goes_makes_it_again(site: Site) -> None:
     """Its worker was asked, and looked at the provider just before that went."""
     site.delete("pve2")
     site.world.conductor.reports.heartbeat(Heartbeat("w1", clock.utcnow(), ("pve1", "pve2")))
@@ -176,7 +176,7 @@ def test_a_host_that_is_only_named_while_its_provider_goes_makes_it_anew(site: S
     assert site.world.compute.introduced == ["w1", "w1"]
 
 
-def test_a_host_whose_provider_went_unheard_of_makes_it_anew(site: Site) -> None:
+def test_a_host_whose_provider_went_unheard_of_makes_it_again(site: Site) -> None:
     def lost() -> None:
         site.world.beat()
         site.placement.known.discard("uuid-pve2")

@@ -209,7 +209,7 @@ def test_what_nobody_needs_is_removed_after_its_grace_and_forgotten_once_gone(
     world.conductor.reports.take([answer(command, Outcome(True, gone=True))])
 
 
-def test_why_an_image_could_not_be_made_ready_is_told_until_it_is(
+def test_why_an_image_could_not_be_made_ready_is_reported_until_it_is(
     world: World, keeper: TemplateKeeper
 ) -> None:
     uuid, build = active(world)

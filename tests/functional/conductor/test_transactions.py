@@ -73,7 +73,7 @@ def a_store(folder: Path) -> tuple[Store, sa.Engine]:
     return Store(writer, engine.reader(url)), writer
 
 
-def test_a_full_disk_is_told_and_changes_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_changes_nothing(tmp_path: Path) -> None:
     store, writer = a_store(tmp_path)
     store.run(lambda c: c.exec_driver_sql("CREATE TABLE things (text TEXT)"))
 

@@ -55,7 +55,7 @@ def test_pauses_grow_with_jitter_and_are_bounded(world: World) -> None:
     assert len(world.rows(schema.faults)) == len(BACKOFF_SECONDS) + 1
 
 
-def test_a_restart_begins_no_pause_anew(world: World) -> None:
+def test_a_restart_begins_no_pause_again(world: World) -> None:
     world.create()
     world.answer(world.compute.wait_for(1), ok=False, failure=LOCKED, gone=True)
     world.until_faults(1)

@@ -84,12 +84,12 @@ def test_a_downgrade_leaves_nothing(sqlite_url: str) -> None:
         assert sa.inspect(connection).get_table_names() == ["alembic_version"]
 
 
-def test_an_empty_database_is_told_and_not_made(sqlite_url: str, tmp_path: Path) -> None:
+def test_an_empty_database_is_reported_and_not_made(sqlite_url: str, tmp_path: Path) -> None:
     assert migrate.check(sqlite_url) == "is empty: run 'micronova db upgrade'"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_newer_database_is_told(sqlite_url: str) -> None:
+def test_a_newer_database_is_reported(sqlite_url: str) -> None:
     migrate.upgrade(sqlite_url)
     with connected(sqlite_url) as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
@@ -98,7 +98,7 @@ def test_a_newer_database_is_told(sqlite_url: str) -> None:
     assert problem == newer
 
 
-def test_a_database_out_of_reach_is_told_without_the_password() -> None:
+def test_a_database_out_of_reach_is_reported_without_the_password() -> None:
     url = "postgresql+psycopg://someone:hidden-word@127.0.0.1:1/nowhere"
     problem = migrate.check(url)
     assert problem is not None

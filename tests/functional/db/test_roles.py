@@ -75,7 +75,7 @@ def test_a_reader_role_reads_and_never_writes(postgres_url: str, role: str) -> N
     reader.dispose()
 
 
-def test_a_role_that_is_not_there_is_told(postgres_url: str) -> None:
+def test_a_role_that_is_not_there_is_reported(postgres_url: str) -> None:
     with pytest.raises(ConfigurationError, match="nobody_here"):
         roles.grant_reader(postgres_url, "nobody_here")
 

@@ -236,7 +236,7 @@ def test_usages_of_a_project(api: Any) -> None:
     assert api.simulate_get(f"{usages}&consumer_type=unknown").json == {"usages": {}}
 
 
-def test_request_ids_are_told(api: Any) -> None:
+def test_request_ids_are_reported(api: Any) -> None:
     answer = api.simulate_get("/traits/NOPE")
     assert answer.headers["x-openstack-request-id"].startswith("req-")
     assert ids.is_uuid(answer.headers["x-openstack-request-id"].removeprefix("req-"))

@@ -95,7 +95,7 @@ def test_a_broken_connection_is_replaced(database_url: str) -> None:
     database.close()
 
 
-def test_a_full_disk_is_told(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     database = Database(f"sqlite:///{tmp_path}/placement.sqlite")
     database.write(lambda c: c.exec_driver_sql("CREATE TABLE things (text TEXT)"))
 

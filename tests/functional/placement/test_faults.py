@@ -155,7 +155,7 @@ def test_a_change_that_is_committed_late_is_seen_late_and_not_missed(
     other.close()
 
 
-def test_a_restored_database_is_read_anew(services: Services, api: Api) -> None:
+def test_a_restored_database_is_read_again(services: Services, api: Api) -> None:
     """Restoring writes the tables again: rows look old, and are new."""
     one = a_provider(api, VCPU=8)
     assert list(api.simulate_get(CANDIDATES).json["provider_summaries"]) == [one]
@@ -171,7 +171,7 @@ def test_a_restored_database_is_read_anew(services: Services, api: Api) -> None:
     assert summaries[one]["resources"]["VCPU"]["used"] == 4
 
 
-def test_a_snapshot_that_is_too_far_behind_is_made_anew(services: Services, api: Api) -> None:
+def test_a_snapshot_that_is_too_far_behind_is_made_again(services: Services, api: Api) -> None:
     one, two = a_provider(api), a_provider(api)
     assert len(api.simulate_get(CANDIDATES).json["provider_summaries"]) == 2
 

@@ -101,7 +101,7 @@ class TestAYoungerServer:
         """A database of the old server."""
         return backends.Postgres(old_server.port).url("postgres")
 
-    def test_changes_are_told_apart(
+    def test_changes_are_distinguished(
         self,
         old_server: Stoppable,
         services: Services,

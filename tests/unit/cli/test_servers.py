@@ -223,7 +223,7 @@ def test_create_resolves_names_and_files(tmp_path: Path) -> None:
     }
 
 
-def test_create_leaves_the_network_to_the_cloud_unless_told() -> None:
+def test_create_leaves_the_network_to_the_cloud_unless_one_is_named() -> None:
     connection = creating(a_server())
     run(connection, *CREATE, "web")
     run(connection, *CREATE, "web", "--no-network")

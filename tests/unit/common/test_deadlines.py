@@ -50,7 +50,7 @@ def test_many_late_messages_do_not_hide_what_was_seen_before() -> None:
     assert shown(*before, *[45.0] * 100, every=40.0)[5:36] == [44.99] * 31
 
 
-def test_senders_are_told_apart_and_forgotten() -> None:
+def test_senders_are_distinguished_and_forgotten() -> None:
     delays = Delays()
     assert delays.seconds(Wait("a", 1000.0, WAITS), 940.0) == 0.0
     assert delays.seconds(Wait("b", 1000.0, WAITS), 1001.0) == 1.0

@@ -117,7 +117,7 @@ class Bus:
             self.published.append(args["heartbeat"].published)
 
 
-def test_all_facts_are_told_again_after_a_while_and_after_a_loss() -> None:
+def test_all_facts_are_reported_again_after_a_while_and_after_a_loss() -> None:
     now = [0.0]
     cache = HostFactsCache()
     cache.update([some_facts()], ClusterFacts("c1", "9.2", True))

@@ -1,7 +1,7 @@
 from compute.causes import Causes
 
 
-def test_what_ended_is_told_once() -> None:
+def test_what_ended_is_reported_once() -> None:
     causes = Causes()
     assert not causes.update({1, 2, 3}, ["a"])
     assert causes.update({2}, ["a", "b"])
@@ -16,7 +16,7 @@ def test_the_first_look_eases_nothing() -> None:
     assert causes.take() == ((), ())
 
 
-def test_what_began_anew_before_it_was_told_has_not_ended() -> None:
+def test_what_began_again_before_it_was_reported_has_not_ended() -> None:
     causes = Causes()
     causes.update({1}, ["a"])
     causes.update((), [])

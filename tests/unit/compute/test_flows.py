@@ -58,7 +58,7 @@ def test_a_failed_build_is_undone_in_reverse(fail: str, undone: list[str]) -> No
     assert ("compute_destroy_vm" in names) == bool(undone)
 
 
-def test_what_could_not_be_removed_is_told() -> None:
+def test_what_could_not_be_removed_is_reported() -> None:
     job, _ = a_job()
     machine = FakeMachine("start")
     machine.removal = Removal(False, (), ("volume local:x",), "as root: pvesm free local:x")
@@ -181,7 +181,7 @@ def test_a_passed_deadline_fails_and_still_unwinds() -> None:
     job.check()
 
 
-def test_a_task_id_is_told_at_once() -> None:
+def test_a_task_id_is_reported_at_once() -> None:
     job, reports = a_job()
 
     class Telling(FakeMachine):

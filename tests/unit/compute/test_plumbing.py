@@ -219,7 +219,7 @@ def test_devices_that_are_gone_and_promised_are_nobody_elses() -> None:
     assert (record["total"], record["reserved"]) == (2, 0)
 
 
-def test_what_placement_did_not_take_is_told_again() -> None:
+def test_what_placement_did_not_take_is_reported_again() -> None:
     placement = FakePlacement()
     publisher = Publisher(placement, retry_seconds=0.01)
     publisher.start()

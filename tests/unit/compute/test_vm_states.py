@@ -54,7 +54,7 @@ def test_the_first_look_tells_all_and_absence_only_after_the_second() -> None:
     assert not worker.look(vm(1), vm(2))
 
 
-def test_only_changes_are_told_and_once_more_later() -> None:
+def test_only_changes_are_reported_and_once_more_later() -> None:
     worker = Worker()
     worker.settle(vm(1), vm(2))
     assert worker.look(vm(1), vm(2, power=4))

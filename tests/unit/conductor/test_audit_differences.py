@@ -139,7 +139,7 @@ def test_another_clouds_vms_in_its_own_band_are_no_difference() -> None:
     assert set(found(given)) == {"vm_foreign"}
 
 
-def test_another_cloud_in_our_band_is_told_as_an_overlap() -> None:
+def test_another_cloud_in_our_band_is_reported_as_an_overlap() -> None:
     template = a_vm(100_002, None, image_id="image", proven=True, cloud="south")
     told = found(facts(a_vm(), template, bands=BANDS, cloud="north"))["band_shared"]
     assert "cloud south" in told.cause
@@ -191,7 +191,7 @@ def test_a_vm_of_a_server_that_failed() -> None:
     assert differences(busy) == []
 
 
-def test_a_vm_of_another_cloud_is_told() -> None:
+def test_a_vm_of_another_cloud_is_reported() -> None:
     assert "vm_foreign" in found(facts(a_vm(), a_vm(100_002, STRANGER)))
     # Where a server of ours was, the record may have been lost instead.
     had = facts(a_vm(), a_vm(100_002, STRANGER), journal=journal(100_002, GONE))
@@ -209,7 +209,7 @@ def test_a_vm_of_another_cloud_is_told() -> None:
     ],
     ids=["without marks", "copied", "container"],
 )
-def test_a_foreign_vm_is_told(vm: SeenVm) -> None:
+def test_a_foreign_vm_is_reported(vm: SeenVm) -> None:
     one = found(facts(a_vm(), vm))["vm_foreign"]
     assert KINDS[one.kind].verb == "report"
 
@@ -367,7 +367,7 @@ def test_a_volume_without_a_vm() -> None:
     assert differences(facts(a_vm(), volumes=(a_volume(100_001),))) == []
 
 
-def test_a_volume_that_no_task_of_ours_made_is_told_only() -> None:
+def test_a_volume_that_no_task_of_ours_made_is_reported_only() -> None:
     given = facts(
         a_vm(),
         volumes=(a_volume(100_002),),
@@ -431,7 +431,7 @@ def test_what_the_token_is_not_shown_is_no_difference() -> None:
     assert kinds == {"server_without_vm", "volume_foreign"}
 
 
-def test_a_volume_whose_vmid_another_server_has_by_now_is_told() -> None:
+def test_a_volume_whose_vmid_another_server_has_by_now_is_reported() -> None:
     other = a_server(OTHER, vmid=100_002, addresses=())
     given = facts(
         a_vm(),

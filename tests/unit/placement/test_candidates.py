@@ -298,7 +298,7 @@ def test_root_required_looks_at_the_root_only() -> None:
         ),
     ],
 )
-def test_unknown_names_are_told(group: Group, sentence: str) -> None:
+def test_unknown_names_are_reported(group: Group, sentence: str) -> None:
     with pytest.raises(Invalid, match=sentence.replace("(", r"\(").replace(")", r"\)")):
         candidates(a_snapshot(a_provider(1)), Query((group,)))
 

@@ -164,7 +164,7 @@ def test_soft_policies_weigh_more_than_room() -> None:
     assert best("soft-anti-affinity") == "pve2"
 
 
-def test_what_is_told_of_aggregates_may_come_in_any_order() -> None:
+def test_what_is_reported_of_aggregates_may_come_in_any_order() -> None:
     table = HostTable()
     table.update(Heartbeat("w", NOW, ("pve1",), (a_host().facts,)))
     manager = HostFactsManager(table)

@@ -57,7 +57,7 @@ def test_images_name_the_version_of_the_hypervisor(wanted: str, refused: bool) -
 
 
 @pytest.mark.parametrize("name", ["", "vcpu", "A B"])
-def test_a_name_that_is_no_resource_class_is_told(name: str) -> None:
+def test_a_name_that_is_no_resource_class_is_reported(name: str) -> None:
     request = a_request(extra_specs={f"resources:{name}": "1"})
     reason = f"the flavor's extra spec resources:{name} names no resource class"
     assert resources(a_host(), request) == reason
@@ -65,7 +65,7 @@ def test_a_name_that_is_no_resource_class_is_told(name: str) -> None:
     assert list(choice.refused["r"].values()) == [reason]
 
 
-def test_who_asks_for_nothing_is_told_so() -> None:
+def test_who_asks_for_nothing_is_answered_so() -> None:
     nothing = {f"resources:{name}": "0" for name in ("VCPU", "MEMORY_MB", "DISK_GB")}
     [*refused] = (
         choose([a_host()], a_request(extra_specs=nothing), {"r": resources}, {})

@@ -114,7 +114,7 @@ def test_a_provider_that_is_written_to_by_many_is_left_for_the_next() -> None:
     assert (second["result"], second["generation_retries"]) == ("claimed", 0)
 
 
-def test_how_often_a_claim_was_tried_again_is_told() -> None:
+def test_how_often_a_claim_was_repeated_is_reported() -> None:
     placement = FakePlacement()
     placement.retried = 3
     [claim] = decide(placement).claims

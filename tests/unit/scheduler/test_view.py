@@ -178,7 +178,7 @@ def test_servers_of_several_kinds_are_tried_among_all_hosts() -> None:
     assert {one["limit"] for one in site.placement.asked} == {None}
 
 
-def test_full_hosts_are_told_with_what_they_have_in_all() -> None:
+def test_full_hosts_are_reported_with_what_they_have_in_all() -> None:
     site = Site()
 
     def nothing(*_: Any, **__: Any) -> Candidates:

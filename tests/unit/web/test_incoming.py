@@ -91,7 +91,7 @@ def test_a_head_has_a_limit() -> None:
         incoming.next()
 
 
-def test_who_waits_for_continue_is_known_and_the_parser_is_not_told() -> None:
+def test_who_waits_for_continue_is_known_without_the_parser() -> None:
     head = b"POST / HTTP/1.1\r\nExpect: 100-Continue\r\nContent-Length: 5\r\n\r\n"
     incoming = Incoming()
     incoming.feed(head)

@@ -62,7 +62,7 @@ def watching(bus: Bus, now: list[float]) -> Refusals:
     return Refusals(cast(Any, bus), lambda: now[0])
 
 
-def test_only_refusals_are_told() -> None:
+def test_only_refusals_are_reported() -> None:
     bus = Bus()
     refusals = watching(bus, [0.0])
     for status, method in ((202, "POST"), (503, "POST"), (404, "GET")):
@@ -89,7 +89,7 @@ def test_operators_read_the_names_of_who_asked_or_the_ids() -> None:
         assert "user" not in refusal(kept, operator=False)["events"][0]["detail"]
 
 
-def test_who_is_refused_often_is_told_of_seldom_and_crowds_out_nobody() -> None:
+def test_who_is_refused_often_is_reported_seldom_and_crowds_out_nobody() -> None:
     bus, now = Bus(), [0.0]
     refusals = watching(bus, now)
     for _ in range(50):
@@ -113,7 +113,7 @@ def test_a_bus_that_hangs_holds_up_nobody() -> None:
     assert len(bus.told) <= 101
 
 
-def test_one_that_could_not_be_told_stops_no_other() -> None:
+def test_one_that_could_not_be_notified_stops_no_other() -> None:
     bus = Bus()
     bus.broken = True
     refusals = watching(bus, [0.0])
@@ -123,7 +123,7 @@ def test_one_that_could_not_be_told_stops_no_other() -> None:
     assert bus.told[0][0] == "kept"
 
 
-def test_who_is_not_known_is_not_told_of() -> None:
+def test_who_is_not_known_is_not_reported() -> None:
     bus = Bus()
     refusals = watching(bus, [0.0])
     answered(refusals, "")

@@ -337,7 +337,7 @@ def test_what_is_forgotten_is_said(days: int, said: str) -> None:
     assert "forgotten" not in story(an_operation())
 
 
-def test_what_a_step_does_not_know_is_not_told() -> None:
+def test_what_a_step_does_not_know_is_not_reported() -> None:
     assert facts_of({"host": None, "left": [], "considered": 8, "retries": 0}) == [
         ("considered", "8"),
         ("retries", "0"),

@@ -96,7 +96,7 @@ def test_the_matrix_says_who_was_asked() -> None:
     assert [row.scores for row in found.rows] == [(1.0,), (None,), (None,)]
 
 
-def test_attempts_are_told_apart_and_what_failed_is_open() -> None:
+def test_attempts_are_distinguished_and_what_failed_is_open() -> None:
     def step(attempt: int, result: str) -> dict[str, Any]:
         return {
             "name": "compute_start_vm",
@@ -118,7 +118,7 @@ def test_attempts_are_told_apart_and_what_failed_is_open() -> None:
     assert reader.tags.count("details") == 1
 
 
-def test_what_told_no_host_apart_has_no_column() -> None:
+def test_what_distinguished_no_host_has_no_column() -> None:
     scores = {"a": {"ram": 1.0, "total": 1.0, "load": 0.0}, "b": {"ram": 0.0, "total": 0.0}}
     assert matrix({"scores": scores}).weighers == ("ram", "total")
 

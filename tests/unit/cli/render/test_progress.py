@@ -65,7 +65,7 @@ def test_events_are_placed_by_their_own_time() -> None:
         assert [plain(line).split()[0] for line in lines] == ["+2.00", "+9.00"]
 
 
-def test_states_that_are_told_go_by_their_own_time() -> None:
+def test_states_that_are_reported_go_by_their_own_time() -> None:
     done = {"finish_time": "2026-01-01T00:00:02", "result": "Success"}
     first = an_event(event="schedule", **done)
     second = an_event(event="create", start_time="2026-01-01T00:00:02", **done)

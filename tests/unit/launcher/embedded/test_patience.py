@@ -42,7 +42,7 @@ def waited(hosts: Hosts) -> list[str]:
     return told
 
 
-def test_what_moves_may_take_any_time_and_is_told() -> None:
+def test_what_moves_may_take_any_time_and_is_reported() -> None:
     hosts = Hosts(range(0, 1001, 50))
     told = waited(hosts)
     assert hosts.now == 21 * 60
@@ -64,7 +64,7 @@ def test_what_comes_and_goes_is_no_progress() -> None:
         waited(Hosts([500, 400] * 1000))
 
 
-def test_details_are_told_every_few_seconds_at_most() -> None:
+def test_details_are_reported_every_few_seconds_at_most() -> None:
     told = waited(Hosts(range(1001), seconds=0.1))
     assert 15 <= len(told) <= 25
 

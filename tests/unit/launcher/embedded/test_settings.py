@@ -74,7 +74,7 @@ def test_a_real_cluster_is_named_once_and_for_all() -> None:
     }
 
 
-def test_the_simulator_is_told_its_size() -> None:
+def test_the_simulator_is_given_its_size() -> None:
     words = simulator_arguments(settings(nodes=5, clusters=2, bridges=3, speed=2.5), Path("/s"))
     pairs = dict(itertools.pairwise(words))
     assert (pairs["--nodes"], pairs["--clusters"], pairs["--speed"]) == ("5", "2", "2.5")
@@ -90,7 +90,7 @@ def test_the_simulator_is_told_its_size() -> None:
         ("cloud.example", "http://cloud.example:1"),
     ],
 )
-def test_clients_are_told_an_address_that_works(host: str, url: str) -> None:
+def test_clients_are_given_an_address_that_works(host: str, url: str) -> None:
     assert settings(host=host).url(1) == url
 
 

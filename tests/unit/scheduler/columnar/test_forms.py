@@ -259,7 +259,7 @@ def test_reasons_are_read_when_they_are_wanted() -> None:
 
 
 @given(st.lists(st.lists(st.tuples(st.sampled_from(NAMES), some(changes)), max_size=3)))
-def test_the_table_is_as_if_it_were_made_anew(
+def test_the_table_is_as_if_it_were_made_again(
     told: list[list[tuple[str, dict[str, Any]]]],
 ) -> None:
     table = HostTable()

@@ -83,7 +83,7 @@ def test_as_many_as_fit_find_a_host_and_not_one_more(
     st.lists(st.sampled_from([500, 2000, 3000]), max_size=8),
     st.integers(1, 3),
 )
-def test_as_if_each_had_been_decided_anew(
+def test_as_if_each_had_been_decided_again(
     world: list[tuple[int, bool]], sizes: list[int], keep: int
 ) -> None:
     hosts = [a_host(f"pve{n}", free_mib=mib, healthy=ok) for n, (mib, ok) in enumerate(world)]

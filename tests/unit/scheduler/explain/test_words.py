@@ -83,6 +83,6 @@ def test_no_host_at_all(considered: int) -> None:
     assert sentence(considered, {}) == "There is no compute host."
 
 
-def test_a_flavor_that_asks_for_nothing_is_told_so() -> None:
+def test_a_flavor_that_asks_for_nothing_is_refused_as_such() -> None:
     specs = {f"resources:{name}": "0" for name in ("VCPU", "MEMORY_MB", "DISK_GB")}
     assert "the flavor asks for nothing" in told(a_host(), a_host("b"), extra_specs=specs)

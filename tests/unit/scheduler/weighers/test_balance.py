@@ -96,7 +96,7 @@ def test_the_host_wins_that_leaves_the_best_score(
         assert scores[ranked[0].host.name] == pytest.approx(min(scores.values()), abs=1e-9)
 
 
-def test_each_server_of_a_batch_sees_the_whole_fleet_anew() -> None:
+def test_each_server_of_a_batch_sees_the_whole_fleet_again() -> None:
     hosts = [filled("a", 2048, 0), filled("b", 0, 0), filled("c", 0, 0)]
     requests = [a_request(server_uuid=str(number), memory_mib=1024) for number in range(5)]
     fresh = []

@@ -81,7 +81,7 @@ def test_real_answers_mean(name: str) -> None:
     assert error_of(name).category is MEANINGS[name]
 
 
-def test_a_missing_config_is_told_from_other_errors() -> None:
+def test_a_missing_config_is_distinguished_from_other_errors() -> None:
     assert error_of("err.qemu.config.missing-vm").no_config
     assert error_of("cluster2.config.vm-lives-on-other-node").no_config
     assert error_of("err.qemu.stop.missing-vm.task-status").no_config
@@ -89,14 +89,14 @@ def test_a_missing_config_is_told_from_other_errors() -> None:
     assert not error_of("err.node-missing.get-config").no_config
 
 
-def test_a_taken_id_is_told() -> None:
+def test_a_taken_id_is_reported() -> None:
     assert error_of("exists.qemu.create.existing-vmid").id_taken
     assert error_of("exists.qemu.clone.newid-taken").id_taken
     assert error_of("task.running.second-create-same-vmid").id_taken
     assert not error_of("orphan.config-put.cloudinit-exists").id_taken
 
 
-def test_a_missing_task_is_told() -> None:
+def test_a_missing_task_is_reported() -> None:
     assert error_of("err.task.status.unknown-upid").no_task
 
 

@@ -49,14 +49,14 @@ def test_who_starts_late_finds_the_clean_up_done() -> None:
     assert restarts.pause_seconds(100) == 0.0
 
 
-def test_a_vm_that_ends_anew_begins_anew() -> None:
+def test_a_vm_that_ends_again_begins_again() -> None:
     restarts, timer = restarted()
     timer.now += 9
     restarts.ended(100)
     assert restarts.pause_seconds(100) == restarts.pause_seconds(101) == 0.0
 
 
-def test_it_may_be_told_that_nothing_cleans_up() -> None:
+def test_it_may_be_configured_that_nothing_cleans_up() -> None:
     timer = Timer()
     restarts = Restarts(0.0, timer)
     restarts.ended(100)

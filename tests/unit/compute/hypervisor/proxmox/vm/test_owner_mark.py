@@ -25,7 +25,7 @@ def test_an_adopted_vm_whose_uuid_is_the_servers_needs_one_line() -> None:
     assert marks.without_mark(marked) == "my notes"
 
 
-def test_another_uuid_is_written_down_and_a_copy_told_apart() -> None:
+def test_another_uuid_is_written_down_and_a_copy_distinguished() -> None:
     config = {"smbios1": smbios(OTHER)}
     marked = config | {"description": marks.with_mark(config, MARK)}
     assert marks.owner(marked, MARK) is Owner.OURS

@@ -1,11 +1,11 @@
 """Run a cloud under random load and failures: ``python -m benchmarks.soak --minutes 30``, JSON.
 
 Some two hundred servers are kept alive on a simulated cluster: they are created, deleted, stopped,
-started, paused, suspended, resized, rebuilt, rescued, shelved, copied and, where their disks are
-shared, moved at random, while conductors, schedulers and agents are killed, the connections to the
-broker are cut, the broker itself is restarted, the simulated Proxmox VE gets every kind of fault,
-and nodes are lost and come back. At the end everything is deleted, and nothing may be left that no
-record owns.
+started, paused, suspended, resized, rebuilt, rescued, shelved, copied, deleted for a while, given
+and deprived of interfaces and, where their disks are shared, moved at random. Meanwhile
+conductors, schedulers and agents are killed, the connections to the broker are cut, the broker
+itself is restarted, the simulated Proxmox VE gets every kind of fault, and nodes are lost and come
+back. At the end everything is deleted, and nothing may be left that no record owns.
 
 The services are real processes on PostgreSQL and RabbitMQ; simulator and placement run in this
 one. The seed decides what is done; the times depend on the machine. Exit code 1: not clean.
@@ -65,7 +65,8 @@ DELETE = "delete"
 WAYS: dict[str, tuple[str, ...]] = {
     "active": (
         *("stop", "reboot-hard", "pause", "suspend", "resize", "rebuild", "rescue", "shelve"),
-        *("createImage", "migrate", "live-migration", DELETE),
+        *("createImage", "createBackup", "attach_interface", "detach_interface"),
+        *("migrate", "live-migration", "soft-delete", DELETE),
     ),
     "stopped": ("start", "resize", "migrate", DELETE),
     "paused": ("unpause", "reboot-hard", DELETE),
@@ -73,6 +74,7 @@ WAYS: dict[str, tuple[str, ...]] = {
     "resized": ("confirmResize", "revertResize", DELETE),
     "rescued": ("unrescue", DELETE),
     "shelved_offloaded": ("unshelve", DELETE),
+    "soft-delete": ("restore", DELETE),
 }
 
 KILL, CUT, RESTART, ORDER = "kill ", "cut", "restart", "order "

@@ -7,6 +7,8 @@ so are its VM, its size and its claim.
 from __future__ import annotations
 
 import contextlib
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,6 +21,8 @@ from tests.chaos.play import Play
 from tests.chaos.stage import Stage
 
 SOON_SECONDS = 20
+
+_MAC = re.compile(r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
 
 #: a VM's state of QEMU, by the server's; a rescued one, whose way back failed, may have stopped
 _QMP = {"active": "running", "resized": "running", "paused": "paused"}
@@ -126,7 +130,18 @@ class ActionPlay(Play):
         size = (int(vm["config"]["cores"]), int(vm["config"]["memory"]))
         if size != (row.flavor["vcpus"], row.flavor["memory_mib"]):
             found.append(f"its VM has {size}, its flavor is {row.flavor['name']}")
+        found += self._interfaces_differ(row, vm["config"])
         return found
+
+    def _interfaces_differ(self, row: Any, config: Mapping[str, str]) -> list[str]:
+        query = sa.select(schema.ports.c.mac).where(schema.ports.c.server_uuid == row.uuid)
+        ports = sorted(port.mac.upper() for port in self.stage.rows(query))
+        cards = sorted(
+            found[0].upper()
+            for name, value in config.items()
+            if name.startswith("net") and (found := _MAC.search(value))
+        )
+        return [] if cards == ports else [f"its VM has the interfaces {cards}, its ports: {ports}"]
 
     def _claim_differs(self, row: Any) -> list[str]:
         """It holds what its columns say: those the quota adds up."""

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from common import ids
 from common.errors import MicronovaError
-from conductor.messages import FlavorSnapshot, NewServerImage, RebuildServer
+from conductor.messages import Attachment, FlavorSnapshot, NewServerImage, RebuildServer
 from db import schema
 from tests.chaos.cloud import IMAGE
 from tests.chaos.stage import Stage
@@ -44,6 +44,23 @@ def _end_resize(stage: Stage, uuid: str, action: str) -> None:
     stage._ask("end_resize", lambda: stage.client.end_resize(context, uuid, action))
 
 
+def _attach(stage: Stage, uuid: str, action: str) -> None:
+    context = stage.context()
+    stage._ask(action, lambda: stage.client.attach_interface(context, uuid, _NIC, wait=False))
+
+
+def _detach(stage: Stage, uuid: str, action: str) -> None:
+    """Detach the interface that came last; a server without one is refused."""
+    columns = schema.ports.c
+    query = sa.select(columns.id).where(columns.server_uuid == uuid)
+    ports = stage.rows(query.order_by(columns.position.desc()).limit(1))
+    port = ports[0].id if ports else uuid
+    context = stage.context()
+    stage._ask(action, lambda: stage.client.detach_interface(context, uuid, port))
+
+
+_NIC = Attachment(ids.named("network", "vmbr0"))
+_BACKUP = NewServerImage("copy", backup_type="daily", rotation=1)
 _RESIZE = _asking("resize_server", LARGER)
 _MIGRATE = _asking("migrate_server", None)
 _RESCUE = _asking("rescue_server", ids.named("image", IMAGE), "of one run")
@@ -91,6 +108,11 @@ ACTIONS: dict[str, Scenario] = {
     "createImage": Scenario(
         "active", "active", ask=_asking("create_server_image", NewServerImage("copy"))
     ),
+    "createBackup": Scenario("active", "active", ask=_asking("create_server_image", _BACKUP)),
+    "attach_interface": Scenario("active", "active", ask=_attach),
+    "detach_interface": Scenario("active", "active", (("attach_interface", "active"),), _detach),
+    "soft-delete": Scenario("active", "soft-delete"),
+    "restore": Scenario("soft-delete", "active", (("soft-delete", "soft-delete"),)),
     "migrate": Scenario("active", "resized", ask=_MIGRATE, options=MOVABLE),
     "confirm of migrate": Scenario(
         "resized", "active", _MIGRATED, _end_resize, "confirmResize", options=MOVABLE

@@ -57,6 +57,7 @@ RECORDED = frozenset(
 ACTED = frozenset(
     {"power", "end_resize", "grow", "migrate_server", "live_migrate_server", "move"}
     | {"rebuild_server", "rescue_server", "swap", "end_swap", "create_server_image", "copy"}
+    | {"attach_interface", "detach_interface", "plug"}
 )
 #: sent without a cause all the time, by whoever starts, and to ask whether somebody is there
 IDLE = frozenset(
@@ -83,7 +84,7 @@ OTHERS = frozenset(
     | {"authorize_console", "use_console_token", "console_problem", "open_console"}
     | {"diagnose_server", "diagnose", "change_password", "set_password"}
     | {"server_console_log", "console_log"}
-    | {"attach_interface", "detach_interface", "detach_address", "plug"}
+    | {"detach_address"}
 )
 TABLES = (RECORDED, ACTED, IDLE, FAILURES, AUDITS, OTHERS)
 

@@ -58,11 +58,11 @@ class Journal:
         """End the step; it is reported with whatever comes next."""
         if self._now is None:
             return
+        known = dict(self._now.detail)
+        if result == SUCCESS:
+            known.pop("progress", None)
         self._finished = replace(
-            self._now,
-            finished_at=clock.utcnow(),
-            result=result,
-            detail={**self._now.detail, **detail},
+            self._now, finished_at=clock.utcnow(), result=result, detail={**known, **detail}
         )
         self._now = None
 

@@ -18,6 +18,8 @@ ALLOCATE_SECONDS = 0.15
 CLONE_SECONDS = 0.25
 FREE_SECONDS = 0.1
 COPY_BYTES_PER_SECOND = 200_000_000
+#: how often a copy says how far it is
+STEPS = 10
 EMPTY_QCOW2 = 200_704
 CLOUDINIT_SIZE = 4 * MIB
 MAX_IMAGE = 1 << 50
@@ -136,7 +138,7 @@ def copy(cluster: Cluster, job: Job, node: str, source: Volume, target: Volume) 
         f"{path_of(cluster.storage(source.storage), source.name)} "
         f"zeroinit:{path_of(storage, target.name)}' failed"
     )
-    steps = 10 if size > 64 * MIB else 1
+    steps = STEPS if size > 64 * MIB else 1
     total = human(size)
     job.log(f"transferred 0.0 B of {total} (0.00%)")
     try:
@@ -153,6 +155,13 @@ def copy(cluster: Cluster, job: Job, node: str, source: Volume, target: Volume) 
         job.log("qemu-img: error while writing: No space left on device")
         raise PveError(f"copy failed: {command}: exit code 1")
     resize(cluster, target, used=target.used + grown)
+
+
+def mirrored(name: str, size: int, step: int) -> str:
+    """Return what QEMU's mirror of a running VM's disk has done, after so many of ``STEPS``."""
+    share, end = step / STEPS, ", ready" if step == STEPS else ""
+    done = f"{human(size * share)} of {human(size)} ({100 * share:.2f}%)"
+    return f"mirror-{name}: transferred {done} in {step}s{end}"
 
 
 def resize(cluster: Cluster, volume: Volume, *, size: int = 0, used: int = 0) -> None:

@@ -84,8 +84,8 @@ What isn't supported is refused with 400 and a message, never ignored.
   at the end of a name is refused, where Nova lets it pass.
 - **Faults** tell the owner of a server what happened, without host names. Administrators also
   see `details`: category, host, task, log, what was cleaned up and what to do.
-- **`locked`, `progress`** and the like are there, with the values of a server
-  that never was locked, at 0.
+- **`progress`** is in percent of the disks and the memory that the running step copies, where
+  Proxmox VE tells it, and else 0.
 - **Links** carry the URL under which the client came (`Host`, and what the proxies that
   `[web] trusted_proxies` names say in `X-Forwarded-Proto`, `-Host` and `-Prefix`), or
   `[api] compute_link_prefix`. A `Host` that is none is answered 400.
@@ -114,8 +114,10 @@ more, and how many days after the end that was (`after_days`) |
 
 The first steps are `api_request`, from the arrival of the request on, with `method`, `path` and
 `status` in its `detail`, and `conductor_take_quota`, with `limit` (-1: none), `used` and `asked`
-of each resource: owners read these details too. Of an administrator's refused requests owners
-read nothing.
+of each resource: owners read these details too. A step that copies for some seconds has
+`progress`: `percent`, `disk_bytes` of `disk_total_bytes`, `memory_bytes` of
+`memory_total_bytes`, and `seconds_left` by the rate so far; owners read it too. Of an
+administrator's refused requests owners read nothing.
 
 Who may read it says `micronova:explanations:show`, and who reads as an operator
 `micronova:explanations:show:operator`.

@@ -9,13 +9,11 @@ from simulator import disks
 from simulator.call import Call
 from simulator.engine import Sleep, Work
 from simulator.errors import PveError
-from simulator.model import Vm, Volume
+from simulator.model import MIB, Vm, Volume
 from simulator.qemu.drives import Drive
 from simulator.volumes import parse_volid
 
 COPIED_TYPES = frozenset({"dir", "btrfs", "zfspool", "lvmthin", "lvm"})
-_STEPS = 10
-
 _Log = Callable[[str], None]
 
 
@@ -107,19 +105,28 @@ def _allocate(call: Call, log: _Log, drive: Drive, target: str, moved: list[Move
 
 def _offline(call: Call, log: _Log, one: Moved, target: str) -> Work:
     size = one.source.virtual_size or one.source.size
-    for _ in range(_STEPS):
-        yield Sleep(size / disks.COPY_BYTES_PER_SECOND / _STEPS)
+    for step in range(1, disks.STEPS + 1):
+        yield Sleep(size / disks.COPY_BYTES_PER_SECOND / disks.STEPS)
         _check(call, one, target)
+        if step < disks.STEPS:
+            log(_dd(size * step // disks.STEPS, step))
     _grow(call, one)
     records = size // 4096
     for line in (
         f"{records}+0 records in",
         f"{records}+0 records out",
-        f"{size} bytes ({disks.human(size)}) copied, 0.5 s, 30.9 MB/s",
+        _dd(size, disks.STEPS),
         f"successfully imported '{one.copy.volid}'",
         f"volume '{one.source.volid}' is '{one.copy.volid}' on the target",
     ):
         log(line)
+
+
+def _dd(copied: int, seconds: int) -> str:
+    """Return what dd says each second, and at its end."""
+    megabytes = copied / 1_000_000
+    sizes = f"{megabytes:.0f} MB, {copied / MIB:.0f} MiB"
+    return f"{copied} bytes ({sizes}) copied, {seconds} s, {megabytes / seconds:.1f} MB/s"
 
 
 def _mirrors(call: Call, log: _Log, vm: Vm, target: str, moved: list[Moved]) -> Work:
@@ -133,15 +140,10 @@ def _mirrors(call: Call, log: _Log, vm: Vm, target: str, moved: list[Moved]) -> 
             f"exportname=drive-{name}"
         )
         log(f"drive mirror is starting for drive-{name}")
-        for step in range(1, _STEPS + 1):
-            yield Sleep(size / disks.COPY_BYTES_PER_SECOND / _STEPS)
+        for step in range(1, disks.STEPS + 1):
+            yield Sleep(size / disks.COPY_BYTES_PER_SECOND / disks.STEPS)
             _check(call, one, target)
-            done = size * step // _STEPS
-            end = ", ready" if step == _STEPS else ""
-            log(
-                f"mirror-{name}: transferred {disks.human(done)} of {disks.human(size)} "
-                f"({100 * step / _STEPS:.2f}%) in {step}s{end}"
-            )
+            log(disks.mirrored(name, size, step))
         _grow(call, one)
     log("all 'mirror' jobs are ready")
 

@@ -37,7 +37,7 @@ class Servers:
             named("servers:detail:get_all_tenants"),
             with_service=sight.host_status is not None,
         )
-        view = views.View(sight, call.read(servers.faults_of, views.failed(found)))
+        view = views.view_of(call, sight, found)
         answer: dict[str, Any] = {"servers": [view.detailed(server) for server in found]}
         return answer | _next(call, "servers/detail", found)
 

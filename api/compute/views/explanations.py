@@ -88,13 +88,13 @@ def _event(event: Event, *, operator: bool) -> dict[str, Any]:
     }
     if operator:
         view |= {"host": event.host, "upid": event.upid, "detail": event.detail}
-    elif event.name in _OWNERS_DETAIL:
-        known = _OWNERS_DETAIL[event.name]
-        view["detail"] = {name: event.detail[name] for name in known if name in event.detail}
-    return view
+        return view
+    known = (*_OWNERS_DETAIL.get(event.name, ()), "progress")
+    detail = {name: event.detail[name] for name in known if name in event.detail}
+    return view | ({"detail": detail} if detail or event.name in _OWNERS_DETAIL else {})
 
 
-#: steps whose detail the owner sees: the request, and the quota of the project
+#: steps whose detail the owner sees beside how far they are: the request, the project's quota
 _OWNERS_DETAIL: Mapping[str, Sequence[str]] = {
     "api_request": ("method", "path", "status"),
     "conductor_take_quota": (

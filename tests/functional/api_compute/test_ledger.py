@@ -366,6 +366,17 @@ def test_what_owners_read_of_the_first_steps(make: MakeApi) -> None:
         assert "Quota exceeded for ram" in text, form
 
 
+def test_owners_read_how_far_a_step_is(make: MakeApi) -> None:
+    copied = {"percent": 25, "disk_bytes": 1 << 30, "disk_total_bytes": 1 << 32}
+    detail = {"node": "pve1", "progress": {**copied, "seconds_left": 9}}
+    step = an_event("compute_copy", 0, finished_at=None, result=None, detail=detail)
+    api = make(a_full_server(1), an_operation(1, CREATE, state="running", finished_at=None), step)
+    answer = api.get(f"/explanations/{CREATE}")
+    [event] = answer.json["explanation"]["operations"][0]["events"]
+    assert event["detail"] == {"progress": detail["progress"]}
+    assert "25 %, 1.0 of 4.0 GiB, 9 s left" in shown(answer)["text"]
+
+
 def test_the_story_of_what_is_forgotten_says_so(make: MakeApi) -> None:
     later = NOW + datetime.timedelta(days=91)
     there = an_operation(2, REBOOT)

@@ -13,6 +13,7 @@ from tests.fixtures import auth
 from tests.fixtures.compute import NETWORK, ComputeApi, a_full_server, a_service, uuid_of
 from tests.fixtures.listings import NOW, Row
 from tests.functional.api_compute.conftest import MakeApi
+from tests.functional.api_compute.test_ledger import an_event, an_operation
 
 pytestmark = pytest.mark.database
 
@@ -200,3 +201,30 @@ def test_statuses(make: MakeApi) -> None:
     ]
     assert shown(api, 3, "2.1")["progress"] == 0
     assert "progress" not in shown(api, 2, "2.1")
+
+
+def test_the_progress_of_a_copy(make: MakeApi) -> None:
+    def operation(number: int, **changes: Any) -> Row:
+        found = an_operation(number, f"req-{number}", **{"state": "running", **changes})
+        return found[0], {**found[1], "server_uuid": uuid_of(number), "finished_at": None}
+
+    def step(number: int, percent: int) -> Row:
+        values = {"operation_id": number, "finished_at": None, "result": None}
+        detail = {"progress": {"percent": percent}}
+        return an_event(f"compute_{percent}", percent, **values, detail=detail)
+
+    api = make(
+        a_full_server(1, task_state="migrating"),
+        operation(1),
+        step(1, 37),
+        a_full_server(2, vm_state="building", task_state="spawning"),
+        operation(2),
+        an_event("compute_create_vm", 1, operation_id=2, finished_at=None),
+        a_full_server(3, task_state="resize_migrating"),
+        operation(3, state="done"),
+        step(3, 88),
+        a_full_server(4),
+    )
+    progress = {one["id"]: one["progress"] for one in api.get("/servers/detail").json["servers"]}
+    assert progress == {uuid_of(1): 37, uuid_of(2): 0, uuid_of(3): 0, uuid_of(4): 0}
+    assert shown(api, 1, "2.1")["progress"] == 37

@@ -311,3 +311,31 @@ def test_an_aborted_one_is_as_it_was(stage: Stage, simulator: RunningSimulator) 
     assert (outcome.ok, outcome.node, outcome.power_state) == (False, "pve1", PowerState.RUNNING)
     assert stage.whole("pve1")
     stage.end("pve1")
+
+
+@local
+@pytest.mark.parametrize("live", [True, False])
+def test_how_far_it_is_comes_from_the_log(
+    stage: Stage, simulator: RunningSimulator, live: bool
+) -> None:
+    if not live:
+        assert stage.worker.run(a_power(stage.build, PowerAction.STOP)).ok
+    simulator.control("POST", "clock", {"speed": 1})
+    move = a_move(stage.build, "pve2", live=live)
+    stage.worker.send(move)
+    told: list[Any] = []
+
+    def copied() -> bool:
+        steps = [step for one in stage.worker.conductor.reports for step in one.steps]
+        told[:] = [step.detail["progress"] for step in steps if "progress" in step.detail]
+        return bool(told)
+
+    try:
+        eventually(copied, 60)
+    finally:
+        simulator.control("POST", "clock", {"speed": 50})
+    eventually(lambda: stage.worker.conductor.outcomes(move), 30)
+    assert stage.worker.conductor.outcomes(move)[0].ok
+    assert 0 < told[0]["percent"] <= 100
+    assert 0 < told[0]["disk_bytes"] <= told[0]["disk_total_bytes"]
+    stage.end("pve2")

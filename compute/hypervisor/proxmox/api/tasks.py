@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from compute.hypervisor.port import Work
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.api.deadlines import DEADLINES, OTHER_DEADLINE
 from compute.hypervisor.proxmox.api.errors import ApiError, category_of_task
+from compute.hypervisor.proxmox.api.transfers import COPYING, Transfers
 from compute.hypervisor.proxmox.api.upid import Upid, parse
 
 LOG = logger(__name__)
@@ -26,6 +27,10 @@ FIRST_SECONDS = 0.05
 LAST_SECONDS = 1.0
 #: share of a task's age between two looks at it
 PACE = 0.2
+#: between two looks at how far a copy is: by its age, from the first to the last
+WATCH_FIRST_SECONDS = 2.0
+WATCH_LAST_SECONDS = 10.0
+WATCH_PACE = 0.1
 #: how long a node's tasks may be unreadable before their outcome counts as unknown
 BLIND_SECONDS = 90.0
 LOG_LINES = 20
@@ -164,20 +169,18 @@ class Tasks:
         client: Client,
         deadlines: Mapping[str, float] = DEADLINES,
         blind_seconds: float = BLIND_SECONDS,
+        watch_seconds: float = WATCH_FIRST_SECONDS,
     ) -> None:
         self._client = client
+        self._watch_seconds = watch_seconds
         self._deadlines, self._blind_seconds = deadlines, blind_seconds
         self._lock = threading.Lock()
         self._watchers: dict[str, _Watcher] = {}
 
-    def wait(
-        self,
-        work: Work,
-        upid: str,
-        watch: Callable[[], None] | None = None,
-        watch_seconds: float = LAST_SECONDS,
-    ) -> Ended:
-        """Wait until the task has ended well (warnings included), and ``watch`` it meanwhile.
+    def wait(self, work: Work, upid: str, expected_bytes: int = 0) -> Ended:
+        """Wait until the task has ended well (warnings included).
+
+        Of one that copies for long it is reported how far it is; see ``transfers``.
 
         Raises ApiError with the task's category, id and log tail when it failed,
         ``unknown_outcome`` when that can't be read, ``task_timeout`` after the deadline of its
@@ -191,13 +194,14 @@ class Tasks:
         limit = self._deadlines.get(parsed.kind, OTHER_DEADLINE)
         watcher = self._watcher(parsed.node)
         watcher.add(wait)
+        copy = None
+        if parsed.kind in COPYING:
+            copy = _Copy(self, work, parsed, expected_bytes, self._watch_seconds)
         try:
-            watched = wait.since
-            while not wait.over.wait(min(_CHECK_SECONDS, watch_seconds, limit)):
+            while not wait.over.wait(min(_CHECK_SECONDS, self._watch_seconds, limit)):
                 work.check_time()
-                if watch is not None and time.monotonic() - watched >= watch_seconds:
-                    watch()
-                    watched = time.monotonic()
+                if copy is not None:
+                    copy.look()
                 if time.monotonic() - wait.since > limit:
                     raise self._overdue(parsed, limit)
         finally:
@@ -304,6 +308,33 @@ class Tasks:
             return self._watchers.setdefault(
                 node, _Watcher(self._client, node, self._blind_seconds)
             )
+
+
+class _Copy:
+    """How far a task is: its log is read now and then, and what is new is reported."""
+
+    def __init__(
+        self, tasks: Tasks, work: Work, task: Upid, expected_bytes: int, first_seconds: float
+    ) -> None:
+        self._tasks, self._work, self._task = tasks, work, task
+        self._first_seconds = first_seconds
+        self._log = Transfers(expected_bytes)
+        self._began = self._looked = time.monotonic()
+        self._told: Mapping[str, int] = {}
+
+    def look(self) -> None:
+        """Report how far it is, if it is time to look; one call."""
+        now = time.monotonic()
+        age = now - self._began
+        pause = min(WATCH_LAST_SECONDS, max(self._first_seconds, WATCH_PACE * age))
+        if now - self._looked < pause:
+            return
+        self._log.read(self._tasks.log_from(self._task, self._log.lines))
+        found = self._log.progress(age)
+        if found and found != self._told:
+            self._work.progress(**found)
+            self._told = found
+        self._looked = time.monotonic()
 
 
 def _parsed(upids: Iterable[str]) -> list[Upid]:

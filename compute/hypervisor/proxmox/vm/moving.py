@@ -8,7 +8,6 @@ configurations on the two nodes, of which exactly one exists.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -28,11 +27,8 @@ from compute.hypervisor.proxmox.cluster.vmid import (
 )
 from compute.hypervisor.proxmox.vm import config_drive, copies
 from compute.hypervisor.proxmox.vmconfig import disks, hardware, movable
-from compute.hypervisor.proxmox.vmconfig.migration_log import MigrationLog
 from compute.hypervisor.proxmox.vmconfig.movable import Situation
 
-#: between two looks at how far it is
-PROGRESS_SECONDS = 2.0
 #: the HA manager looks every ten seconds
 MANAGER_LOOK_SECONDS = 2.0
 #: a cause in a migration's log
@@ -52,7 +48,7 @@ class ProxmoxMoving:
         self._node = ""
         self._named: frozenset[str] = frozenset()
         """Local volumes that its configuration had named before it moved."""
-        self._log = MigrationLog()
+        self._copied_bytes = 0
 
     @property
     def node(self) -> str:
@@ -86,6 +82,7 @@ class ProxmoxMoving:
             )
         copied = movable.copied(now)
         self._named = frozenset(copied)
+        self._copied_bytes = disks.bytes_of(now.config, self._named)
         if copied:
             copies.require_none(vm, self._source, self._move.target_node)
         return {"to_copy": copied, **({"takes_out": now.drive} if now.drive else {})}
@@ -228,19 +225,7 @@ class ProxmoxMoving:
             values["targetstorage"] = move.target_storage
         task = str(vm.shared.client.post(f"{vm.path}/migrate", **values))
         vm.work.report(upid=task)
-        began = time.monotonic()
-        return vm.shared.tasks.wait(
-            vm.work, task, lambda: self._progress(task, began), PROGRESS_SECONDS
-        )
-
-    def _progress(self, task: str, began: float) -> None:
-        """Report how far it is; one call, whatever its log has."""
-        parsed = upid.parse(task)
-        if parsed is not None:
-            self._log.read(self._vm.shared.tasks.log_from(parsed, self._log.lines))
-            progress = self._log.progress(time.monotonic() - began)
-            if progress:
-                self._vm.work.progress(**progress)
+        return vm.shared.tasks.wait(vm.work, task, self._copied_bytes)
 
     def _await_manager(self, ended: Ended | None) -> None:
         """Wait for the HA manager, where the task was only the request to it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from common.messages.commands import Build
@@ -63,6 +63,12 @@ def size_bytes(value: str) -> int:
     """Return the size in a disk's value, 0 if it has none."""
     match = _SIZE.search(value)
     return int(match[1]) * _UNITS[match[2]] if match else 0
+
+
+def bytes_of(config: Mapping[str, Any], volids: Collection[str]) -> int:
+    """Return the size that these volumes have together, by a configuration."""
+    values = [str(value) for value in config.values()]
+    return sum(size_bytes(value) for value in values if value.split(",", 1)[0] in volids)
 
 
 def root_bytes(config: Mapping[str, Any]) -> int:

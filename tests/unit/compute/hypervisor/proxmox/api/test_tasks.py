@@ -23,11 +23,12 @@ class Node:
         self.exit_status: str | None = None
         self.asked = threading.Event()
         self.deleted = False
+        self.log = ["transferred 1 of 9 GiB"]
 
     def get(self, path: str, **params: Any) -> Any:
         self.asked.set()
         if path.endswith("/log"):
-            return [{"n": 1, "t": "transferred 1 of 9 GiB"}]
+            return [{"n": n, "t": text} for n, text in enumerate(self.log)][params["start"] :]
         if self.exit_status is None:
             return {"status": "running"}
         return {"status": "stopped", "exitstatus": self.exit_status}
@@ -48,6 +49,28 @@ def test_a_task_that_outlives_its_kind_is_unknown_and_left_to_end(kind: str) -> 
     assert caught.value.log_tail == ("transferred 1 of 9 GiB",)
     assert not node.deleted
     node.exit_status = "OK"
+
+
+class Told(FakeWork):
+    """Lets the task end once it was told something."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__()
+        self._node = node
+
+    def progress(self, **detail: Any) -> None:
+        super().progress(**detail)
+        self._node.exit_status = "OK"
+
+
+def test_what_copies_is_reported_while_it_is_awaited() -> None:
+    node = Node()
+    node.log = ["transferred 1.0 GiB of 4.0 GiB (25.00%)"]
+    work = Told(node)
+    tasks = Tasks(node, watch_seconds=0.01)  # type: ignore[arg-type]
+    assert tasks.wait(work, UPID.format("qmclone")).ok
+    told = work.told[0]["progress"]
+    assert (told["percent"], told["disk_total_bytes"]) == (25, 4 << 30)
 
 
 def test_what_copies_may_take_longer_than_what_switches() -> None:

@@ -1,29 +1,38 @@
-"""How far a migration is, by the lines of its task's log. Pure but for what it has read."""
+"""How far a task's copy is, by the lines of its log. Pure but for what it has read."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 
+#: kinds of tasks that may copy disks or memory, and then say in their logs how much
+COPYING = frozenset({"qmclone", "qmconfig", "qmcreate", "qmigrate", "qmmove"})
+
 _SIZE = r"([\d.]+) ?([KMGT]i?)?B"
 #: ``migration active, transferred 384.0 MiB of 512.0 MiB VM-state, 144.8 MiB/s``
 _MEMORY = re.compile(rf"transferred {_SIZE} of {_SIZE} VM-state")
-#: ``mirror-scsi0: transferred 1.0 GiB of 2.0 GiB (50.00%) in 4s``; offline: without its name
+#: ``mirror-scsi0: transferred 1.0 GiB of 2.0 GiB (50.00%) in 4s``; of a stopped VM: without name
 _DISK = re.compile(rf"(?:mirror-(\S+): )?transferred {_SIZE} of {_SIZE} \([\d.]+%\)")
+#: ``17104896 bytes (17 MB, 16 MiB) copied, 1 s, 17 MB/s``: dd, of a stopped VM's volume
+_DD = re.compile(r"^(?:[\d-]+ [\d:]+ )?(\d+) bytes \(.*\) copied, ")
 #: ``volume 'local:580/…' is 'local:580/…' on the target``: a copy is done, or begins if live
-_COPY = re.compile(r"volume '([^']+)' is '([^']+)' on the target")
+_NEXT = re.compile(r"volume '[^']+' is '[^']+' on the target")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-class MigrationLog:
-    """What the lines read so far say."""
+class Transfers:
+    """What the lines read so far say.
 
-    def __init__(self) -> None:
+    ``expected_bytes`` is what a stopped VM's volumes have together: only their sizes say it.
+    """
+
+    def __init__(self, expected_bytes: int = 0) -> None:
         self.lines = 0
-        self.copies: dict[str, str] = {}
-        """Volumes on the source, and their copies on the target."""
+        self._expected = expected_bytes
         self._disks: dict[str, tuple[int, int]] = {}
+        self._unnamed = 0
         self._memory = (0, 0)
+        self._dd, self._dd_before = 0, 0
 
     def read(self, lines: Iterable[str]) -> None:
         """Take over the lines that follow."""
@@ -32,15 +41,20 @@ class MigrationLog:
             if (match := _MEMORY.search(line)) is not None:
                 self._memory = _bytes(match[1], match[2]), _bytes(match[3], match[4])
             elif (match := _DISK.search(line)) is not None:
-                done, total = _bytes(match[2], match[3]), _bytes(match[4], match[5])
-                self._disks[match[1] or str(len(self.copies))] = done, total
-            elif (match := _COPY.search(line)) is not None:
-                self.copies[match[1]] = match[2]
+                self._disk(match[1], _bytes(match[2], match[3]), _bytes(match[4], match[5]))
+            elif (match := _DD.search(line)) is not None:
+                # Both ends of the copy report; neither goes back.
+                self._dd = max(self._dd, int(match[1]))
+            elif _NEXT.search(line) is not None:
+                self._dd_before += self._dd
+                self._dd = 0
 
     def progress(self, seconds: float) -> Mapping[str, int]:
         """Return bytes, percent and, by the rate so far, seconds left; empty: nothing known."""
-        disk = sum(done for done, _ in self._disks.values())
+        copied = self._dd_before + self._dd
+        disk = sum(done for done, _ in self._disks.values()) + copied
         disk_total = sum(total for _, total in self._disks.values())
+        disk_total += max(copied, self._expected) if copied else 0
         done, total = disk + self._memory[0], disk_total + self._memory[1]
         if not total:
             return {}
@@ -54,6 +68,14 @@ class MigrationLog:
         if done and seconds > 0:
             found["seconds_left"] = max(0, round((total - done) * seconds / done))
         return found
+
+    def _disk(self, name: str | None, done: int, total: int) -> None:
+        if name is None:
+            # One after the other: the next one begins anew.
+            before = self._disks.get(str(self._unnamed), (0, 0))[0]
+            self._unnamed += done < before
+            name = str(self._unnamed)
+        self._disks[name] = done, total
 
 
 def _bytes(number: str, unit: str | None) -> int:

@@ -19,6 +19,7 @@ import cliff.commandmanager
 
 from cli.command import with_one_line_errors
 from cli.osc.names import entry_points
+from cli.osc.stages import with_stages
 from cli.suggestions import unknown_command
 
 COMMANDS: Mapping[str, str] = {
@@ -79,8 +80,9 @@ class CommandTable(cliff.commandmanager.CommandManager):
         """
         words = list(itertools.takewhile(lambda word: not word.startswith("-"), argv))
         if name := self.match(words):
-            point: Any = self.commands.get(name) or self.theirs[name]
-            return with_one_line_errors(point.load()), name, argv[len(name.split()) :]
+            ours: Any = self.commands.get(name)
+            found = ours.load() if ours else with_stages(name, self.theirs[name].load())
+            return with_one_line_errors(found), name, argv[len(name.split()) :]
         if not words:
             raise ValueError(f"{argv[0]} is no option here: options of a command come after it.")
         raise ValueError(unknown_command(words, [*self.commands, *self.theirs]))

@@ -32,7 +32,9 @@ _HEAD = """\
 - Those of python-openstackclient, run as they are: flavors, images, key pairs, networks, quotas,
   aggregates, server groups, hypervisors, projects, users and all the other actions on servers
   (`server resize`, `server migrate`, `server lock` …). With osc-placement installed also those of
-  placement (`resource provider list` …). What they print is what `openstack` prints.
+  placement (`resource provider list` …). What they print is what `openstack` prints. Where one
+  begins an action on servers, `--wait` is ours for it too: it is there for all of them, shows the
+  stages on standard error, and fails with the reason.
 
 `micronova help` lists both; commands of services that don't exist here (volumes, object storage,
 routers …) are left out, and `openstack` has them. Both kinds use the same credentials
@@ -46,7 +48,10 @@ newest microversion that both sides know, unless `--os-compute-api-version` says
     micronova help <command>
 
 Exit code: 0 done, 1 failed (one line on standard error says why, `--debug` shows all of it),
-2 wrong usage. With `--wait` the steps go to standard error, so that standard output stays data.
+2 wrong usage. With `--wait` the steps go to standard error, so that standard output stays data. A
+step that copies disks or memory says how far it is, where Proxmox VE tells it: percent, bytes and
+the time left by the rate so far. On a terminal it is drawn anew, else there is a line for each
+tenth.
 
 Completion for bash: `micronova complete > /etc/bash_completion.d/micronova`, or
 `source <(micronova complete)` for one shell.

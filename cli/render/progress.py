@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from cli.render.text import Line, duration, one_line, seconds_between
+from cli.render.text import Line, duration, how_far, one_line, seconds_between
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,13 @@ class Step:
     """``Success`` or ``Error`` of an event; ``""`` of a state, which has none; None: running."""
     took_seconds: float | None = None
     host: str | None = None
+    copied: Mapping[str, Any] | None = None
+    """How far its copy is, while it runs; see ``cli.render.text.how_far``."""
+
+    @property
+    def tenths(self) -> int:
+        """How much of its copy is done, in whole tenths."""
+        return int(self.copied["percent"]) // 10 if self.copied else 0
 
 
 class Seen(Protocol):
@@ -32,7 +39,7 @@ class Seen(Protocol):
 
     @property
     def events(self) -> Sequence[Mapping[str, Any]]:
-        """event, start_time, finish_time, result and host of each."""
+        """event, start_time, finish_time, result, host and progress of each."""
 
     @property
     def states(self) -> Sequence[tuple[str, str]] | None:
@@ -74,19 +81,24 @@ def after(
             result=event.get("result") if finished else None,
             took_seconds=seconds_between(started, finished),
             host=event.get("host") or None,
+            copied=None if finished else event.get("progress"),
         )
     return Progress(tuple(steps.values()), task_state)
 
 
 def news(before: Progress, now: Progress) -> list[Line]:
-    """Return a line for each state that began and each event that ended between two looks."""
+    """Return a line for each state that began and each event that ended between two looks.
+
+    Also one for each event whose copy went on by a tenth.
+    """
     known = {step.key: step for step in before.steps}
-    return [
-        step_line(step)
-        for step in _in_time(now)
-        if step.result is not None
-        and (step.key not in known or known[step.key].result != step.result)
-    ]
+    return [step_line(step) for step in _in_time(now) if _is_news(known.get(step.key), step)]
+
+
+def _is_news(before: Step | None, now: Step) -> bool:
+    if now.result is None:
+        return now.tenths > (before.tenths if before else 0)
+    return before is None or before.result != now.result
 
 
 _STYLES = {"Success": "green", "Error": "bold red"}
@@ -98,11 +110,12 @@ def step_line(step: Step) -> Line:
     if step.result == "":
         return when, (step.text, "bold cyan")
     result = step.result or "…"
+    how = how_far(step.copied) if step.copied else duration(step.took_seconds)
     return (
         when,
         (f"  {one_line(step.text):<34} ", ""),
         (f"{result:<8}", _STYLES.get(result, "yellow")),
-        (f"{duration(step.took_seconds):>12}", ""),
+        (f"{how:>12}", ""),
         (f"  {one_line(step.host)}" if step.host else "", "dim"),
     )
 

@@ -34,10 +34,34 @@ def fact(value: Any) -> str:
     """
     if isinstance(value, list):
         return ",".join(map(one_line, value))
+    if isinstance(value, Mapping) and "percent" in value:
+        return how_far(value)
     if isinstance(value, Mapping) and value.keys() >= {"limit", "used", "asked"}:
         limit = f"of {value['limit']} used" if value["limit"] >= 0 else "used, no limit"
         return f"{value['asked']} asked, {value['used']} {limit}"
     return one_line(value)
+
+
+def how_far(copied: Mapping[str, Any]) -> str:
+    """Return how far a copy is: percent, bytes, the time left by the rate so far.
+
+    >>> how_far({"percent": 25, "disk_bytes": 2**30, "disk_total_bytes": 2**32, "seconds_left": 9})
+    '25 %, 1.0 of 4.0 GiB, 9 s left'
+    """
+    done, total = (
+        sum(int(copied.get(f"{what}_{unit}") or 0) for what in ("disk", "memory"))
+        for unit in ("bytes", "total_bytes")
+    )
+    exponent = 3 if total >= 1 << 30 else 2
+    unit = 1 << 10 * exponent
+    parts = [f"{int(copied['percent'])} %"]
+    if total:
+        name = {2: "MiB", 3: "GiB"}[exponent]
+        parts.append(f"{done / unit:.1f} of {total / unit:.1f} {name}")
+    left = copied.get("seconds_left")
+    if left is not None:
+        parts.append(f"{left} s left" if left < 60 else f"{duration(left)} left")
+    return ", ".join(parts)
 
 
 def facts_of(detail: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ class Look:
     message: str | None = None
     """Why it failed, if it did."""
     events: Sequence[Mapping[str, Any]] = ()
-    """event, start_time, finish_time, result and host of each."""
+    """event, start_time, finish_time, result, host and progress of each."""
     states: Sequence[tuple[str, str]] | None = None
     """When each task_state began (ISO 8601), and which; None: not found."""
 
@@ -96,4 +96,5 @@ def _event(event: Mapping[str, Any]) -> dict[str, Any]:
         "finish_time": event["finished_at"],
         "result": event["result"],
         "host": event.get("host"),
+        "progress": (event.get("detail") or {}).get("progress"),
     }

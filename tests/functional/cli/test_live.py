@@ -52,6 +52,57 @@ def test_a_server_from_create_to_delete(cloud: EmbeddedCloud) -> None:
     assert (code, "delete  done" in story) == (0, True)
 
 
+def states(steps: str) -> list[str]:
+    """The task_states among the lines of a wait."""
+    lines = (re.fullmatch(r" *\+[\d.]+ m?s  (\S+)", line) for line in steps.splitlines())
+    return [line[1] for line in lines if line]
+
+
+def test_the_stages_of_openstacks_own_commands(cloud: EmbeddedCloud) -> None:
+    code, out, steps = run(cloud, "server", "create", *TINY, "--wait", "staged", "-f", "json")
+    assert code == 0, steps
+    uuid = json.loads(out)["id"]
+    code, out, steps = run(cloud, "server", "rebuild", "--wait", "staged", "-f", "json")
+    assert code == 0, steps
+    assert json.loads(out)["id"] == uuid
+    assert states(steps)[-1] == "rebuild_spawning"
+
+    code, out, steps = run(cloud, "server", "rescue", "--wait", "staged")
+    assert (code, out, states(steps)) == (0, "", ["rescuing"]), steps
+    code, out, steps = run(cloud, "server", "unrescue", "--wait", "staged")
+    assert (code, states(steps)) == (0, ["unrescuing"]), steps
+
+    code, out, steps = run(
+        cloud, "server", "image", "create", "--wait", "staged", "--name", "copy", "-f", "json"
+    )
+    assert code == 0, steps
+    assert json.loads(out)["status"] == "active"
+    assert "image_snapshot" in states(steps)
+
+    moved = ("server", "migrate", "--live-migration", "--wait", uuid)
+    code, out, steps = run(cloud, *moved, who="micronova")
+    assert (code, out, states(steps)) == (0, "", ["migrating"]), steps
+    assert "compute_live_migration" in steps
+    code, out, steps = run(cloud, "server", "resize", "--flavor", "m1.tiny", "--wait", "staged")
+    assert code == 1, steps  # its disk is greater
+    code, out, steps = run(cloud, "server", "resize", "--flavor", "m1.medium", "--wait", "staged")
+    assert (code, out) == (0, ""), steps
+    assert "resize_migrating" in states(steps)
+    code, _, steps = run(cloud, "server", "resize", "confirm", "--wait", "staged")
+    assert code == 0, steps
+    assert run(cloud, "server", "show", "staged", "-f", "value", "-c", "status")[1] == "ACTIVE\n"
+
+    code, _, steps = run(cloud, "server", "shelve", "--wait", "staged")
+    assert (code, states(steps)[0]) == (0, "shelving"), steps
+    code, _, steps = run(cloud, "server", "shelve", "--wait", "staged")
+    assert (code, steps) == (0, "")  # it is already
+    code, _, steps = run(cloud, "server", "unshelve", "--wait", "staged")
+    assert code == 0, steps
+    assert states(steps)
+    assert run(cloud, "server", "delete", "--wait", "staged")[0] == 0
+    assert run(cloud, "image", "delete", "copy")[0] == 0
+
+
 def test_a_create_that_fits_nowhere_says_why(cloud: EmbeddedCloud) -> None:
     who = "micronova"
     project = json.loads(run(cloud, "token", "issue", "-f", "json", who=who)[1])["project_id"]

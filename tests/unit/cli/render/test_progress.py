@@ -51,6 +51,19 @@ def test_an_event_is_repeated_when_it_ends() -> None:
     assert "…" in plain(all_lines(running)[0])
 
 
+def test_a_copy_is_repeated_when_it_goes_on_by_a_tenth() -> None:
+    def at(percent: int, done: int) -> Progress:
+        copied = {"percent": percent, "disk_bytes": done << 30, "disk_total_bytes": 100 << 30}
+        seen = Look(events=[an_event(progress={**copied, "seconds_left": 75})])
+        return after(Progress(), 0.1, None, seen)
+
+    assert texts(Progress(), at(9, 9)) == []
+    [line] = texts(at(9, 9), at(11, 11))
+    assert line.split(maxsplit=2)[2] == "11 %, 11.0 of 100.0 GiB, 1 min 15 s left"
+    assert texts(at(11, 11), at(19, 19)) == []
+    assert len(texts(at(11, 11), at(47, 47))) == 1
+
+
 def test_events_are_in_the_order_they_began() -> None:
     late = an_event(event="late", start_time="2026-01-01T00:00:09")
     progress = after(Progress(), 0.1, None, Look(events=[late, an_event(event="early")]))

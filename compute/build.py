@@ -30,10 +30,12 @@ def build(
     todo = steps(machine, command)
     if write_group is not None:
         todo += (Step("compute_write_affinity", write_group),)
-    failure = carry_out(job, todo)
+    # What an earlier run has finished may be reported already, and its server be in use: whether
+    # it goes is the conductor's to commit first, and a Destroy's to do.
+    failure = carry_out(job, todo, keeps=lambda: machine.finished)
     if failure is None:
         return Outcome(True, PowerState.RUNNING)
-    if failure.step in (CHECK, IMAGE):
+    if failure.step in (CHECK, IMAGE) and not machine.finished:
         _look_behind(job, machine, command)
     # Nothing of ours is left if all was seen absent, or if what is there was never ours.
     clean = failure.clean and (machine.absent or machine.foreign)

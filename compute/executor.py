@@ -62,7 +62,8 @@ class Executor:
                 command.operation_id,
             )
             return True
-        job = Job(command, ctxt, self._report)
+        done_before = self._repeats.is_done(command)
+        job = Job(command, ctxt, self._report, done_before=done_before)
         outcome = self._outcome_at_once(job)
         if outcome is not None:
             job.journal.close(outcome)

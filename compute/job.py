@@ -20,8 +20,12 @@ UNWIND_SECONDS = 180
 class Job:
     """Implements ``port.Work``."""
 
-    def __init__(self, command: Command, ctxt: RequestContext, send: Send) -> None:
+    def __init__(
+        self, command: Command, ctxt: RequestContext, send: Send, *, done_before: bool = False
+    ) -> None:
         self._command = command
+        self.done_before = done_before
+        """Whether an earlier run ended well: it may be reported, so that this undoes nothing."""
         self.ctxt = ctxt
         self.journal = Journal(command, send)
         self._deadline = command.deadline

@@ -33,7 +33,7 @@ def plug(job: Job, machine: Machine, command: Plug) -> Outcome:
 def _find(machine: Machine, command: Plug) -> Detail:
     detail = machine.find()
     if machine.absent and command.on:
-        raise HypervisorError(Category.CONFIGURATION, "The server has no VM.")
+        raise HypervisorError(Category.VANISHED, "The server has no VM.")
     return detail
 
 

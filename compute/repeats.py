@@ -28,6 +28,7 @@ class Repeats:
         self._lock = threading.Lock()
         self._destroyed: collections.OrderedDict[str, int] = collections.OrderedDict()
         self._outcomes: collections.OrderedDict[_Key, Outcome] = collections.OrderedDict()
+        self._done: collections.OrderedDict[_Key, None] = collections.OrderedDict()
 
     def is_stale(self, command: Command) -> bool:
         """Return whether it may repeat what was done, and undone since, before this process began.
@@ -61,6 +62,11 @@ class Repeats:
         with self._lock:
             return self._outcomes.get(_key(command))
 
+    def is_done(self, command: Command) -> bool:
+        """Return whether it was carried out before, and ended well."""
+        with self._lock:
+            return _key(command) in self._done
+
     def keep(self, command: Command, outcome: Outcome) -> None:
         """Keep the outcome of a command that must not be repeated.
 
@@ -68,6 +74,9 @@ class Repeats:
         an image may have been deleted; a repeated reboot would be a second one, and a repeated
         move would follow its own undoing.
         """
+        if outcome.ok:
+            with self._lock:
+                _remember(self._done, _key(command), None)
         given_up = isinstance(command, Build) and not outcome.ok and outcome.gone
         moved = isinstance(command, Move) and outcome.ok
         if given_up or moved or isinstance(command, Copy | Power):

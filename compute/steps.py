@@ -48,11 +48,13 @@ class Unwound:
         )
 
 
-def carry_out(job: Job, steps: Sequence[Step]) -> Failure | None:
+def carry_out(
+    job: Job, steps: Sequence[Step], keeps: Callable[[], bool] = lambda: False
+) -> Failure | None:
     """Run the steps; return None if all succeeded, else the failure and what was cleaned up.
 
-    ``Failure.clean`` is about the undos that ran; if none ran the flow decides. Raises Abandoned
-    without a further report.
+    ``keeps``: whether nothing may be undone, asked after the failure. ``Failure.clean`` is about
+    the undos that ran; if none ran the flow decides. Raises Abandoned without a further report.
     """
     for position, step in enumerate(steps):
         try:
@@ -65,7 +67,9 @@ def carry_out(job: Job, steps: Sequence[Step]) -> Failure | None:
         except Exception as error:  # noqa: BLE001 - whatever it is, what was made must go
             failed = as_error(error)
             job.journal.end(ERROR, {"error": failed.message, "category": failed.category.value})
-            return _failure(job, step.name, failed, _unwind(job, steps[: position + 1]))
+            kept = job.done_before or keeps()
+            undone = Unwound(gone=False) if kept else _unwind(job, steps[: position + 1])
+            return _failure(job, step.name, failed, undone)
     return None
 
 

@@ -11,7 +11,7 @@ def find(machine: Machine) -> Detail:
     """Find the VM. Raises HypervisorError if there is none."""
     detail = machine.find()
     if machine.absent:
-        raise HypervisorError(Category.CONFIGURATION, "The server has no VM.")
+        raise HypervisorError(Category.VANISHED, "The server has no VM.")
     return detail
 
 

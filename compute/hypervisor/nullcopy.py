@@ -50,6 +50,6 @@ class NullCopy:
         found = self._vms.get(command.source_vmid)
         if found is None or found.server_uuid != command.server_uuid:
             raise HypervisorError(
-                Category.CONFIGURATION, f"The server has no VM {command.source_vmid}."
+                Category.VANISHED, f"The server has no VM {command.source_vmid}."
             )
         return found

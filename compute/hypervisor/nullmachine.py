@@ -34,6 +34,7 @@ class NullMachine:
     def __init__(self, vms: dict[int, Vm], lock: threading.Lock, work: Work) -> None:
         self._vms, self._lock, self._work = vms, lock, work
         self._vmid = work.command.placed.vmid
+        self._finished = False
 
     @property
     def disks(self) -> NullDisks:
@@ -61,12 +62,18 @@ class NullMachine:
         return self.foreign
 
     @property
+    def finished(self) -> bool:
+        """Whether it was there when its build began."""
+        return self._finished
+
+    @property
     def stuck(self) -> tuple[str, ...]:
         """Nothing: no VM ever needs an operator here."""
         return ()
 
     def check_host(self, build: Build) -> Detail:
         """Refuse an id that another server has."""
+        self._finished = not self.absent
         return self.find()
 
     def ensure_image(self, build: Build) -> Detail:
@@ -232,7 +239,7 @@ class NullMachine:
         """Return the VM. Raises HypervisorError if there is none."""
         vm = self._vm
         if vm is None:
-            raise HypervisorError(Category.CONFIGURATION, f"There is no VM {self._vmid}.")
+            raise HypervisorError(Category.VANISHED, f"There is no VM {self._vmid}.")
         return vm
 
 

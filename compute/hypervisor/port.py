@@ -112,6 +112,10 @@ class Machine(Protocol):
         """Whether the VM id was somebody else's before this operation made anything there."""
 
     @property
+    def finished(self) -> bool:
+        """Whether an earlier run of this build was seen to have made and configured the VM."""
+
+    @property
     def stuck(self) -> tuple[str, ...]:
         """What was seen under the VM id that only the operator can remove, whoever made it."""
 

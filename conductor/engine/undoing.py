@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic
 
-from common.messages.reports import Failure, Outcome
+from common.messages.reports import Category, Failure, Outcome
 from conductor.engine.stages import Undo, W
 from conductor.store import leases
 from conductor.store.transactions import Store, Transaction
@@ -29,9 +29,13 @@ class Undoing(Generic[W]):
             task, undos = self._commit(task, undos, None)
 
     def heard(self, task: W, undos: Sequence[Undo[W]], outcome: Outcome) -> None:
-        """Take the agent's outcome of the first undo; continue if it is gone."""
+        """Take the agent's outcome of the first undo; continue if it is gone.
+
+        So is one of a VM that was seen to be nowhere: nothing can be put back. What follows VMs
+        says what became of it.
+        """
         heard = undos[0].heard
-        if heard is not None and heard(task, outcome):
+        if heard is not None and (_is_vanished(outcome) or heard(task, outcome)):
             self.go_on(*self._commit(task, undos, outcome.failure))
 
     def _commit(
@@ -54,3 +58,7 @@ class Undoing(Generic[W]):
             return now.at(left[0].name)
 
         return self._store.run(work), left
+
+
+def _is_vanished(outcome: Outcome) -> bool:
+    return outcome.failure is not None and outcome.failure.category is Category.VANISHED

@@ -362,6 +362,22 @@ def test_a_deadline_that_has_passed_ends_the_build(worker: Worker, cluster: Clus
     assert cluster.is_empty(build.placed.vmid)
 
 
+def test_a_repeated_build_undoes_nothing_that_an_earlier_one_has_finished(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    """The report of the earlier one may be on its way still: then its server gets active."""
+    build = a_build()
+    assert worker.run(build).ok
+    assert worker.run(a_power(build, PowerAction.STOP)).ok
+    before = cluster.volumes(build.placed.vmid)
+    simulator.fault(action="task-fail", method="POST", path="/status/start$")
+    outcome = worker.run(build)
+    assert outcome.failure is not None
+    assert (outcome.gone, outcome.failure.clean, outcome.failure.cleaned) == (False, False, ())
+    assert cluster.vm(build.placed.vmid)["config"]["name"] == build.hostname
+    assert sorted(cluster.volumes(build.placed.vmid)) == sorted(before)
+
+
 def test_a_template_that_was_removed_is_made_again(
     worker: Worker, cluster: Cluster, api: Any
 ) -> None:

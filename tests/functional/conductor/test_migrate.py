@@ -21,6 +21,7 @@ SMALL = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 LARGER = FlavorSnapshot("2", "m1.larger", 4, 1024, 3)
 LARGE = {"VCPU": 4, "MEMORY_MB": 1024, "DISK_GB": 3}
 BROKEN = Failure(Category.AUTHORIZATION, "Permission check failed")
+GONE = Failure(Category.VANISHED, "The server has no VM.")
 
 
 @pytest.fixture
@@ -216,6 +217,18 @@ def test_what_can_t_be_done_is_undone(world: World, stage: str) -> None:
     assert (on.action, on.placed.host) == (PowerAction.START, "pve1")
     world.until(agents.uuid, "active")
     assert place(world, agents.uuid) == ("pve1", "pve1", "ACTIVE")
+    assert held(world) == {"server": ("pve1", SMALL)}
+    assert migration(world).status == "error"
+
+
+def test_without_its_vm_the_way_back_has_an_end(world: World) -> None:
+    """Somebody removed the VM meanwhile: nothing can be put back, however often it is tried."""
+    agents = a_server(world)
+    world.migrate(agents.uuid)
+    agents.next(Power, power_state=4)
+    for command in (Move, Move, Power):
+        agents.next(command, ok=False, failure=GONE)
+    world.until(agents.uuid, "active")
     assert held(world) == {"server": ("pve1", SMALL)}
     assert migration(world).status == "error"
 

@@ -89,6 +89,7 @@ class FakeMachine:
         self.absent = True
         self.foreign = False
         self.refused = False
+        self.finished = False
         self.stuck: tuple[str, ...] = ()
         self.state = PowerState.RUNNING
         self.removal = Removal(True, ("VM 100001",))

@@ -74,6 +74,20 @@ def test_a_build_that_left_nothing_is_not_begun_again() -> None:
     assert worker.outcomes(3)[2].ok
 
 
+def test_a_build_that_is_repeated_undoes_nothing_of_one_that_ended_well() -> None:
+    """Which may be reported: the server is in use then."""
+    machine = FakeMachine()
+    worker = Worker(machine)
+    worker.take(a_build())
+    assert worker.outcomes(1)[0].ok
+    machine.fail = "start"
+    worker.take(a_build())
+    again = worker.outcomes(2)[1]
+    assert (again.ok, again.gone, again.failure.clean) == (False, False, False)
+    assert "remove" not in machine.calls
+    assert "remove_config_drive" not in machine.calls
+
+
 def test_a_reboot_that_is_asked_for_twice_is_one() -> None:
     machine = FakeMachine()
     machine.absent = False

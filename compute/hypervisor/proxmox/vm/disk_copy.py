@@ -58,7 +58,7 @@ class ProxmoxDiskCopy:
         config = self._source.locate()
         found = None if config is None else self._source.ours(config)
         if found is None:
-            raise HypervisorError(Category.CONFIGURATION, "The server has no VM.")
+            raise HypervisorError(Category.VANISHED, "The server has no VM.")
         if self._source.node != self._source.home:
             raise HypervisorError(
                 Category.CONFIGURATION,

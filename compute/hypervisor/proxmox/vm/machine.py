@@ -42,6 +42,7 @@ class ProxmoxMachine:
         self._absent = False
         self._foreign = False
         self._refused = False
+        self._finished = False
         self._proven = False
         self._suspended = False
         self._stuck: tuple[str, ...] = ()
@@ -71,6 +72,11 @@ class ProxmoxMachine:
         return self._refused
 
     @property
+    def finished(self) -> bool:
+        """Whether an earlier run of this build has made and configured the VM."""
+        return self._finished
+
+    @property
     def stuck(self) -> tuple[str, ...]:
         """What has the VMID and only root can remove."""
         return self._stuck
@@ -80,6 +86,7 @@ class ProxmoxMachine:
     def check_host(self, build: Build) -> Detail:
         """See ``port.Machine``; continues with what is already there of this server."""
         config = self._look_around()
+        self._finished = config is not None and not marks.is_building(config)
         storage = host_checks.host(self._shared, build, self._vm.node)
         unseen = self._clear.unseen if self._clear is not None else ()
         return {

@@ -139,7 +139,7 @@ class ProxmoxMoving:
         self._node = ""
         config = self._see()
         if config is None:
-            raise HypervisorError(Category.CONFIGURATION, "The server has no VM.")
+            raise HypervisorError(Category.VANISHED, "The server has no VM.")
         if self._vm.node not in (self._source, self._move.target_node):
             raise HypervisorError(
                 Category.CONFIGURATION, f"{self._vm} was moved there by somebody else."

@@ -116,7 +116,7 @@ class DeletePlan(Plan):
 
 @dataclass(frozen=True)
 class ResizePlan(Plan):
-    """The plan of a resize or migration, of its confirmation or its reversion.
+    """The plan of a resize or migration, of its confirmation or its reversion; of an unshelving.
 
     With a ``source`` the VM moves from there to ``target``; a reversion has them the other way
     round.
@@ -284,6 +284,7 @@ PLANS: Mapping[str, type[Plan]] = {
     "confirmResize": ResizePlan,
     "live-migration": LiveMigrationPlan,
     "revertResize": ResizePlan,
+    "unshelve": ResizePlan,
     "attach_interface": PlugPlan,
     "detach_interface": PlugPlan,
     "rebuild": RebuildPlan,

@@ -13,7 +13,7 @@ from common.states import VmState
 from conductor.cloud import Cloud
 from conductor.engine.runner import Begin, Runner
 from conductor.flows.accept import SOFT_DELETE, Accept, scope
-from conductor.flows.disks import begin_image
+from conductor.flows.disks import begin_image, begin_unshelve
 from conductor.flows.disks.begin_rebuild import CHANGEABLE as REBUILT
 from conductor.flows.disks.begin_rebuild import RebuildAcceptance
 from conductor.flows.disks.begin_rescue import RescueAcceptance
@@ -79,10 +79,10 @@ class ServerEndpoint:
             action = SOFT_DELETE
         if action == "suspend":
             suspendable.require(self._cloud, ctxt, server_uuid)
-        # Only an unshelve changes more than the state.
-        pin = "pinned_availability_zone"
-        values = {pin: params[pin]} if action == "unshelve" and pin in params else None
-        operation = self._accept.act(ctxt, server_uuid, action, values)
+        if action == "unshelve":
+            operation = begin_unshelve.accept(self._accept, ctxt, server_uuid, params)
+        else:
+            operation = self._accept.act(ctxt, server_uuid, action)
         if operation is None:
             return 0
         return self._begin(operation)

@@ -24,6 +24,7 @@ _TIMEOUTS = {
     "migrate": "move_timeout_seconds",
     "resize": "move_timeout_seconds",
     "revertResize": "move_timeout_seconds",
+    "unshelve": "move_timeout_seconds",
     InternalAction.CACHE_IMAGE: "build_timeout_seconds",
     "createImage": "copy_timeout_seconds",
     "createBackup": "copy_timeout_seconds",

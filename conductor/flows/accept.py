@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from common import clock, codec, ids, locks, startable, states
@@ -18,7 +18,7 @@ from conductor.engine import begins
 from conductor.engine.begins import HandedOver
 from conductor.flows.remove import delete
 from conductor.messages import CreatedServers, CreateServers
-from conductor.plans import NOTHING_PLANNED, CreateParams, CreatePlan, DeletePlan, Interface, Plan
+from conductor.plans import PLANS, CreateParams, CreatePlan, DeletePlan, Interface, Plan
 from conductor.store import (
     addresses,
     migrations,
@@ -39,7 +39,9 @@ _NOT_IN_HOSTNAMES = re.compile(r"[^a-z0-9.-]+")
 
 #: a resize is under way, which only a delete interrupts
 #: a migration of one that shows one of these is open
-MOVING = frozenset({*ACTIONS["resize"].walk, *ACTIONS["live-migration"].walk})
+MOVING = frozenset(
+    task for name in ("resize", "live-migration", "unshelve") for task in ACTIONS[name].walk
+)
 #: one of these may be
 _MAY_HAVE_MOVED = (VmState.RESIZED, VmState.ERROR)
 
@@ -144,13 +146,15 @@ class Accept:
         server_uuid: str,
         action: str,
         values: Mapping[str, Any] | None = None,
+        plan: Callable[[Transaction, Server], Plan] | None = None,
     ) -> Operation | None:
         """Begin an action on a server; None if the same one is in progress already.
 
-        ``values`` are columns of the server that change with it.
+        ``values`` are columns of the server that change with it; ``plan`` refuses what is asked,
+        or returns it as the operation's plan.
         """
         return self._cloud.store.run(
-            lambda connection: self._act(connection, ctxt, server_uuid, action, values)
+            lambda connection: self._act(connection, ctxt, server_uuid, action, values, plan)
         )
 
     def _act(
@@ -160,6 +164,7 @@ class Accept:
         server_uuid: str,
         action: str,
         values: Mapping[str, Any] | None = None,
+        planned: Callable[[Transaction, Server], Plan] | None = None,
     ) -> Operation | None:
         server = servers.alive(connection, server_uuid, scope(ctxt))
         locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
@@ -170,7 +175,7 @@ class Accept:
             return None
         check_state(server, action)
         quota = self._take_back(connection, server) if action == RESTORE else None
-        plan: Plan = NOTHING_PLANNED
+        plan = PLANS.get(action, Plan)() if planned is None else planned(connection, server)
         if action == "delete" and (
             server.vm_state in _MAY_HAVE_MOVED or server.task_state in MOVING
         ):

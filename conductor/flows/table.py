@@ -15,7 +15,8 @@ from conductor.flows.create.create import Create
 from conductor.flows.disks.rebuild import RebuildFlow
 from conductor.flows.disks.rescue import RescueFlow, UnrescueFlow
 from conductor.flows.disks.server_image import ServerImageFlow
-from conductor.flows.disks.shelve import ShelveFlow, UnshelveFlow
+from conductor.flows.disks.shelve import ShelveFlow
+from conductor.flows.disks.unshelve import UnshelveFlow
 from conductor.flows.guest.change_password import ChangePasswordFlow
 from conductor.flows.guest.plug import AttachFlow, DetachFlow
 from conductor.flows.manage.abandon import Abandon
@@ -50,7 +51,7 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
         "rebuild": RebuildFlow(cloud).table(),
         "shelve": ShelveFlow(cloud).table(),
         "shelveOffload": ShelveFlow(cloud).table(stop=False),
-        "unshelve": UnshelveFlow(cloud).table(),
+        "unshelve": UnshelveFlow(cloud).cases(),
         "createImage": ServerImageFlow(cloud).table("createImage"),
         "createBackup": ServerImageFlow(cloud).table("createBackup"),
         "live-migration": LiveMigrationFlow(cloud).table(),

@@ -59,6 +59,14 @@ def _detach(stage: Stage, uuid: str, action: str) -> None:
     stage._ask(action, lambda: stage.client.detach_interface(context, uuid, port))
 
 
+def _unshelve_elsewhere(stage: Stage, uuid: str, action: str) -> None:
+    """Ask for the first other host, by name."""
+    (row,) = stage.rows(sa.select(schema.servers.c.host).where(schema.servers.c.uuid == uuid))
+    hosts = schema.hosts.c.host
+    (other,) = stage.rows(sa.select(hosts).where(hosts != row.host).order_by(hosts).limit(1))
+    stage.act(uuid, action, host=other.host)
+
+
 _NIC = Attachment(ids.named("network", "vmbr0"))
 _BACKUP = NewServerImage("copy", backup_type="daily", rotation=1)
 _RESIZE = _asking("resize_server", LARGER)
@@ -105,6 +113,14 @@ ACTIONS: dict[str, Scenario] = {
     "unrescue": Scenario("rescued", "active", (("rescue", "rescued"),)),
     "shelve": Scenario("active", "shelved_offloaded"),
     "unshelve": Scenario("shelved_offloaded", "active", (("shelve", "shelved_offloaded"),)),
+    "unshelve elsewhere": Scenario(
+        "shelved_offloaded",
+        "active",
+        (("shelve", "shelved_offloaded"),),
+        _unshelve_elsewhere,
+        "unshelve",
+        options=MOVABLE,
+    ),
     "createImage": Scenario(
         "active", "active", ask=_asking("create_server_image", NewServerImage("copy"))
     ),

@@ -93,9 +93,9 @@ class Cloud:
         )
         self._ask("create_servers", lambda: self.client.create_servers(self.context(), request))
 
-    def act(self, uuid: str, action: str) -> None:
+    def act(self, uuid: str, action: str, **asked: str) -> None:
         """Ask for an action on a server."""
-        self._ask("act", lambda: self.client.act(self.context(), uuid, action))
+        self._ask("act", lambda: self.client.act(self.context(), uuid, action, **asked))
 
     def _ask(self, method: str, call: Callable[[], Any]) -> None:
         try:

@@ -16,7 +16,7 @@ from db.reads import services
 
 
 class ShelveActions:
-    """Actions that park a server's VM where it is, and bring it back there."""
+    """Actions that park a server's VM where it is, and bring it back."""
 
     @operation(named("os-shelve:shelve"), body=schemas.SHELVE, status=202, on=the_server)
     def shelve(self, call: Call) -> None:
@@ -32,9 +32,10 @@ class ShelveActions:
 
     @operation(named("os-shelve:unshelve"), body=schemas.UNSHELVE, status=202, on=the_server)
     def unshelve(self, call: Call) -> None:
-        """Start a shelved server again, on the host that has its disk.
+        """Start a shelved server again, on the host that has its disk if that takes it.
 
-        Since 2.77 in a zone, since 2.91 on a host: 409 for others than those of its disk.
+        Since 2.77 in a zone, since 2.91 on a host: it moves to another host of its cluster, if
+        need be.
         """
         asked = call.body["unshelve"] or {}
         changes: dict[str, Any] = {}
@@ -47,7 +48,7 @@ _PLACED_SINCE = 77
 
 
 def _place(call: Call, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns to change. Raises Invalid, Forbidden, Conflict."""
+    """Return what is asked of the conductor. Raises Invalid, Forbidden, Conflict."""
     server = call.server
     zone, host = asked.get("availability_zone"), asked.get("host")
     if host is not None:
@@ -63,12 +64,8 @@ def _place(call: Call, asked: Mapping[str, Any]) -> dict[str, Any]:
         raise Invalid("The requested availability zone is not available")
     if host is not None and host not in known.hosts:
         raise Invalid(f"Compute host {host} could not be found.")
-    if None not in (zone, host) and known.hosts[str(host)] != zone:
-        raise Conflict(f'Host "{host}" is not in the availability zone "{zone}".')
-    here = known.hosts.get(str(server.host))
-    if (zone is not None and zone != here) or host not in (None, server.host):
-        raise Conflict(
-            f"Server {server.uuid} is unshelved where its disk is: in availability zone {here}"
-            + (f", on host {server.host}." if host is not None else ".")
-        )
-    return {"pinned_availability_zone": zone} if "availability_zone" in asked else {}
+    pinned = zone if "availability_zone" in asked else server.pinned_availability_zone
+    if None not in (pinned, host) and known.hosts[str(host)] != pinned:
+        raise Conflict(f'Host "{host}" is not in the availability zone "{pinned}".')
+    changes = {"pinned_availability_zone": zone} if "availability_zone" in asked else {}
+    return changes if host is None else {**changes, "host": host}

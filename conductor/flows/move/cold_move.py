@@ -1,11 +1,13 @@
 """The stages that move a stopped server to another host of its cluster, and give it its size.
 
 A migration, a resize to another host and a reversion of either are the same: power off, move,
-shape, power on, settle. They differ in the direction, and in what is recorded at the end.
+shape, power on, settle. They differ in the direction, and in what is recorded at the end. A parked
+server that is unshelved elsewhere has the move alone.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +19,10 @@ from common.states import TaskState, VmState
 from conductor.cloud import Cloud, backoff, failure_of
 from conductor.engine import ends
 from conductor.engine.stages import Stage, Task, Undo
-from conductor.flows.move import move_command, shaping
+from conductor.flows.move import destination, move_command, shaping
+from conductor.flows.move.destination import Chosen
 from conductor.plans import Place, ResizePlan
-from conductor.store import leases, transitions
+from conductor.store import leases, registry, transitions
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 
@@ -29,6 +32,29 @@ SAME_HOST, OTHER_HOST = "same_host", "other_host"
 def case(task: Task) -> str:
     """Return which table carries a resize out, by its plan. Pure."""
     return task.operation.planned(ResizePlan).case
+
+
+def decided_move(
+    connection: Transaction, plan: ResizePlan, chosen: Chosen, held: Mapping[str, int]
+) -> tuple[ResizePlan, dict[str, Any]]:
+    """Return the plan of a move from its target until now to the chosen host, and the columns of
+    its migration; ``held`` is what the server holds of its own host until it is there."""
+    here, _ = registry.host(connection, str(plan.target.host))
+    there = chosen.facts
+    decided = dataclasses.replace(
+        plan,
+        source=plan.target,
+        target=chosen.place,
+        case=OTHER_HOST,
+        storage=destination.storage(here, there),
+        back_storage=destination.storage(there, here),
+    )
+    return decided, {
+        "dest_host": there.host,
+        "dest_node": there.node,
+        "dest_address": there.host_ip or None,
+        "claim": dict(held),
+    }
 
 
 @dataclass(frozen=True)
@@ -46,6 +72,7 @@ FORWARD = Direction(
 BACK = Direction(
     forward=False, moving=TaskState.RESIZE_REVERTING, finishing=TaskState.RESIZE_REVERTING
 )
+UNSHELVING = Direction(forward=True, moving=TaskState.UNSHELVING, finishing=TaskState.UNSHELVING)
 
 
 class ColdMove:
@@ -73,13 +100,7 @@ class ColdMove:
                 moving,
                 Undo("power_on_again", self._power_on_again, self._undone),
             ),
-            Stage(
-                "move",
-                self._move,
-                self._after("shape"),
-                moving,
-                Undo("move_back", self._move_back, self._undone),
-            ),
+            self.stage("shape"),
             Stage(
                 "shape",
                 self._shape,
@@ -95,6 +116,16 @@ class ColdMove:
                 Undo("power_off_again", self._power_off_again, self._undone),
             ),
             Stage("settle", self._settle, shown=finishing, final=True),
+        )
+
+    def stage(self, following: str) -> Stage[Task]:
+        """Return the stage of the move itself, and of its way back."""
+        return Stage(
+            "move",
+            self._move,
+            self._after(following),
+            self._direction.moving,
+            Undo("move_back", self._move_back, self._undone),
         )
 
     # --- forward

@@ -1,15 +1,16 @@
-"""Asks the scheduler whether a server's own host takes its new flavor."""
+"""Asks the scheduler whether a server's own host takes more of it: a larger flavor, or all of one
+that is parked."""
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from typing import Any
 
 from common import clock
 from common.messages.reports import Step
 from common.messages.scheduling import Decision, RequestSpec
 from conductor.cloud import Cloud
-from conductor.plans import ResizePlan
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
@@ -18,16 +19,22 @@ from conductor.store.transactions import Transaction
 _SIZES = ("vcpus", "memory_mib", "disk_gib")
 
 
-def decide(cloud: Cloud, operation: Operation, server: Server, plan: ResizePlan) -> Decision:
+def decide(
+    cloud: Cloud,
+    operation: Operation,
+    server: Server,
+    has: Mapping[str, Any],
+    wants: Mapping[str, Any],
+) -> Decision:
     """Return the scheduler's decision about the server's own host; nothing is claimed.
 
-    What it has already is its own: only what it grows by is asked for, and no image, which may be
-    gone. Raises Unavailable.
+    What it has already is its own: only what it grows by, from a flavor to another, is asked for,
+    and no image, which may be gone. Raises Unavailable.
     """
-    grows = {name: max(0, plan.new[name] - plan.old[name]) for name in _SIZES}
-    same = _specs(plan.new) == _specs(plan.old)
+    grows = {name: max(0, wants[name] - has[name]) for name in _SIZES}
+    same = _specs(wants) == _specs(has)
     if same and not any(grows.values()):
-        return Decision(server.uuid, server.host, str(plan.target.uuid), considered=1)
+        return Decision(server.uuid, server.host, considered=1)
     if not any(grows.values()):
         # The host is asked about the extra specs; a request of nothing would be refused.
         grows["memory_mib"] = 1
@@ -37,21 +44,25 @@ def decide(cloud: Cloud, operation: Operation, server: Server, plan: ResizePlan)
         user_id=server.user_id,
         **grows,
         image_properties=server.image_properties,
-        extra_specs=_specs(plan.new),
+        extra_specs=_specs(wants),
         force_host=str(server.host),
     )
     return cloud.scheduler.preview(operation.ctxt, (request,))[0]
 
 
 def record(
-    connection: Transaction, operation: Operation, decision: Decision, started: datetime.datetime
+    connection: Transaction,
+    operation: Operation,
+    decision: Decision,
+    started: datetime.datetime,
+    name: str = "conductor_migrate_server",
 ) -> None:
     """Store the decision, and the step under Nova's name."""
     ledger.record_decision(connection, operation, decision)
     detail = {"host": decision.host, "considered": decision.considered}
-    step = Step("conductor_migrate_server", 0, started, clock.utcnow(), "Success", detail=detail)
+    step = Step(name, 0, started, clock.utcnow(), "Success", detail=detail)
     ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
 
 
-def _specs(flavor: Any) -> dict[str, str]:
+def _specs(flavor: Mapping[str, Any]) -> dict[str, str]:
     return dict(flavor.get("extra_specs") or {})

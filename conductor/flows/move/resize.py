@@ -24,11 +24,18 @@ from conductor.engine import ends, unwinding
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows.move import destination, own_host, shaping
-from conductor.flows.move.cold_move import FORWARD, OTHER_HOST, SAME_HOST, ColdMove, case
+from conductor.flows.move.cold_move import (
+    FORWARD,
+    OTHER_HOST,
+    SAME_HOST,
+    ColdMove,
+    case,
+    decided_move,
+)
 from conductor.flows.move.destination import Chosen, Destinations, Wanted
 from conductor.flows.move.settling import settle
 from conductor.plans import ResizePlan
-from conductor.store import leases, migrations, registry, server_groups, transitions
+from conductor.store import leases, migrations, server_groups, transitions
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 from conductor.sync import claims
@@ -84,7 +91,7 @@ class ResizeFlow:
         operation, server = task.operation, task.server
         plan = operation.planned(ResizePlan)
         started = clock.utcnow()
-        decision = own_host.decide(self._cloud, operation, server, plan)
+        decision = own_host.decide(self._cloud, operation, server, plan.old, plan.new)
         with self._cloud.store.read() as connection:
             held = migrations.claim_of(connection, server.uuid) or {}
         fits = decision.host is not None and claims.hold(
@@ -131,22 +138,8 @@ class ResizeFlow:
     def _going(self, connection: Transaction, task: Task, chosen: Chosen) -> Task:
         """Store where it goes, and what it holds until it is there."""
         plan = task.operation.planned(ResizePlan)
-        here, _ = registry.host(connection, str(task.server.host))
-        there = chosen.facts
-        decided = dataclasses.replace(
-            plan,
-            source=plan.target,
-            target=chosen.place,
-            case=OTHER_HOST,
-            storage=destination.storage(here, there),
-            back_storage=destination.storage(there, here),
-        )
-        values = {
-            "dest_host": there.host,
-            "dest_node": there.node,
-            "dest_address": there.host_ip or None,
-            "claim": of_flavor(plan.old, task.server.image_properties),
-        }
+        held = of_flavor(plan.old, task.server.image_properties)
+        decided, values = decided_move(connection, plan, chosen, held)
         return self._decided(connection, task, decided, "power_off", **values)
 
     def _decided(

@@ -79,7 +79,11 @@ def test_one_that_is_parked_shows_no_host(make: MakeApi) -> None:
         ("2.91", {}, 400),
         ("2.91", {"host": "pve1"}, 202),
         ("2.91", {"host": "pve9"}, 400),
-        ("2.91", {"host": "pve2"}, 409),
+        ("2.91", {"host": "pve2"}, 202),
+        ("2.91", {"host": "far"}, 409),
+        ("2.91", {"availability_zone": None, "host": "far"}, 202),
+        ("2.91", {"availability_zone": "az2", "host": "far"}, 202),
+        ("2.91", {"availability_zone": "az1", "host": "far"}, 409),
         ("2.91", {"availability_zone": "az1", "host": "pve1"}, 202),
         ("2.91", {"availability_zone": "moon", "host": "pve1"}, 400),
     ],
@@ -88,13 +92,16 @@ def test_where_to(make: MakeApi, version: str, body: Any, status: int) -> None:
     api = make(
         a_full_server(1, vm_state="shelved_offloaded", pinned_availability_zone="az1"),
         a_service("pve2"),
+        a_service("far", availability_zone="az2"),
     )
     answer = act(api, {"unshelve": body}, auth.ADMIN, version)
     assert answer.status_code == status, answer.text
     if status == 202:
         named = body is not None and "availability_zone" in body
-        pin = {"pinned_availability_zone": body["availability_zone"]} if named else {}
-        assert api.conductor.asked[-1] == ("act", (uuid_of(1), "unshelve", pin))
+        asked = {"pinned_availability_zone": body["availability_zone"]} if named else {}
+        if body is not None and "host" in body:
+            asked["host"] = body["host"]
+        assert api.conductor.asked[-1] == ("act", (uuid_of(1), "unshelve", asked))
 
 
 def test_a_place_is_only_for_one_that_is_offloaded(make: MakeApi) -> None:

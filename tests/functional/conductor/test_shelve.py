@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from common.messages.commands import Destroy, Power, PowerAction
+from common.errors import Conflict
+from common.messages.commands import Destroy, Move, Power, PowerAction
 from common.messages.reports import Category, Failure
 from common.states import VmState
+from conductor.flows.disks import begin_unshelve
 from conductor.flows.record.reset_state import reset_state
 from db import schema
 from tests.functional.conductor.harness import World
@@ -57,6 +59,12 @@ def shelved(world: World, uuid: str) -> None:
     world.until(uuid, "shelved_offloaded")
 
 
+def unshelve(world: World, uuid: str, asked: dict[str, Any]) -> None:
+    operation = begin_unshelve.accept(world.conductor.accept, world.ctxt, uuid, asked)
+    assert operation is not None
+    world.conductor.runner.submit(operation)
+
+
 def test_a_shelved_server_keeps_its_disk_only(world: World, server: str) -> None:
     shelved(world, server)
     assert amounts(world, server) == {"DISK_GB": 1}
@@ -79,17 +87,96 @@ def test_a_stop_that_fails_leaves_it_as_it_was(world: World, server: str) -> Non
 
 def test_one_without_room_stays_shelved(world: World, server: str) -> None:
     shelved(world, server)
-    provider = f"uuid-{world.row(server).host}"
-    world.placement.full.add(provider)
+    world.scheduler.hosts.clear()
     world.act(server, "unshelve")
-    world.until(server, "shelved_offloaded", "unshelving")
-    world._wait(lambda: world.rows(schema.faults), lambda rows: len(rows) == 1)
-    world.placement.full.clear()
-    world.make_due()
+    world.until_operation("done", "done", "failed")
     world.until(server, "shelved_offloaded")
     assert amounts(world, server) == {"DISK_GB": 1}
-    assert "No valid host was found." in str(world.rows(schema.faults))
+    (fault,) = world.rows(schema.faults)
+    assert "No valid host was found. Host pve1 can't take it" in str(fault)
     assert len(world.compute.sent) == 2
+    assert [one.status for one in world.rows(schema.migrations)] == ["error"]
+
+
+def moved(world: World, count: int, outcome: dict[str, Any]) -> None:
+    command = world.compute.wait_for(count)
+    assert isinstance(command, Move)
+    assert (command.placed.node, command.target_node) == ("pve1", "pve2")
+    world.answer(command, **outcome)
+
+
+THERE = {"ok": True, "node": "pve2", "power_state": 4}
+
+
+@pytest.mark.parametrize("why", ["full", "disabled", "asked", "zone"])
+def test_it_comes_back_elsewhere(world: World, server: str, why: str) -> None:
+    shelved(world, server)
+    asked: dict[str, Any] = {}
+    if why == "full":
+        world.placement.full.add("uuid-pve1")
+    elif why == "disabled":
+        world.scheduler.hosts.remove("pve1")
+    elif why == "zone":
+        asked = {"pinned_availability_zone": "far"}
+        far = schema.services.update().where(schema.services.c.host == "pve2")
+        world.conductor.store.run(lambda c: c.execute(far.values(aggregate_zone="far")))
+    else:
+        asked = {"host": "pve2"}
+    unshelve(world, server, asked)
+    moved(world, 3, THERE)
+    command = world.compute.wait_for(4)
+    assert (command.placed.node, world.placement.claims[server]) == ("pve2", "uuid-pve1")
+    answer(world, 4, PowerAction.START, ok=True, power_state=1)
+    row = world.until(server, "active")
+    assert (row.host, row.node, row.power_state) == ("pve2", "pve2", 1)
+    assert (amounts(world, server), listed(world, server)) == (WHOLE, [])
+    assert world.placement.claims == {server: "uuid-pve2"}
+    (migration,) = world.rows(schema.migrations)
+    assert (migration.type, migration.status) == ("migration", "confirmed")
+    assert (migration.source_host, migration.dest_host) == ("pve1", "pve2")
+
+
+def test_a_move_that_fails_leaves_it_parked(world: World, server: str) -> None:
+    shelved(world, server)
+    unshelve(world, server, {"host": "pve2"})
+    failure = Failure(Category.CONFIGURATION, "it can't be moved", host="pve1")
+    moved(world, 3, {"ok": False, "failure": failure})
+    back = world.compute.wait_for(4)
+    assert isinstance(back, Move)
+    assert (back.placed.node, back.target_node) == ("pve2", "pve1")
+    world.answer(back, ok=True, node="pve1", power_state=4)
+    row = world.until(server, "shelved_offloaded")
+    assert (row.host, amounts(world, server)) == ("pve1", {"DISK_GB": 1})
+    assert world.placement.claims == {server: "uuid-pve1"}
+    assert listed(world, server) == [("web-shelved", "active")]
+
+
+def test_one_that_can_not_move_is_refused_elsewhere(world: World, server: str) -> None:
+    shelved(world, server)
+    pinned = {str(world.row(server).vmid): "its disk is a linked clone"}
+    hosts = schema.hosts
+    (own,) = [one for one in world.rows(hosts) if one.host == "pve1"]
+    change = hosts.update().where(hosts.c.host == "pve1")
+    facts = {**own.facts, "pinned": pinned}
+    world.conductor.store.run(lambda c: c.execute(change.values(facts=facts)))
+    with pytest.raises(Conflict, match="can't be moved, its disk is a linked clone"):
+        unshelve(world, server, {"host": "pve2"})
+    assert world.row(server).task_state is None
+    world.scheduler.hosts.remove("pve1")
+    unshelve(world, server, {})
+    world.until_operation("done", "done", "failed")
+    assert "its disk is a linked clone" in str(world.rows(schema.faults))
+    assert world.rows(schema.migrations) == []
+
+
+def test_saved_memory_does_not_move(world: World, server: str) -> None:
+    world.act(server, "suspend")
+    answer(world, 2, PowerAction.SUSPEND, ok=True, power_state=7)
+    world.until(server, "suspended")
+    world.act(server, "shelve")
+    world.until(server, "shelved_offloaded")
+    with pytest.raises(Conflict, match="its memory is saved on its node"):
+        unshelve(world, server, {"host": "pve2"})
 
 
 def test_a_start_that_fails_is_undone(world: World, server: str) -> None:

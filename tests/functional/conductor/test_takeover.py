@@ -319,6 +319,25 @@ def _offload(cloud: Cloud) -> Operation:
     return cloud.act(server, "shelveOffload")
 
 
+def _unshelve_elsewhere(cloud: Cloud) -> Operation:
+    """Its own host takes no more."""
+    operation = _after("shelve", "unshelve")(cloud)
+    cloud.world.scheduler.hosts.remove("pve1")
+    return operation
+
+
+def _unshelve_nowhere(cloud: Cloud) -> Operation:
+    operation = _after("shelve", "unshelve")(cloud)
+    cloud.world.scheduler.hosts.clear()
+    return operation
+
+
+def _overtaken_unshelve(cloud: Cloud) -> Operation:
+    operation = _unshelve_elsewhere(cloud)
+    cloud.act(cloud.world.row(operation.server_uuid), "delete")
+    return operation
+
+
 def _unshelve_badly(cloud: Cloud) -> Operation:
     """It can't be started, and is stopped again."""
     operation = _after("shelve", "unshelve")(cloud)
@@ -601,6 +620,10 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("shelveOffload", "well"): _offload,
     ("unshelve", "well"): _after("shelve", "unshelve"),
     ("unshelve", "badly"): _unshelve_badly,
+    ("unshelve", "well, elsewhere"): _unshelve_elsewhere,
+    ("unshelve", "badly, without room"): _unshelve_nowhere,
+    ("unshelve", "badly, elsewhere"): lambda cloud: _refused(cloud, Power, _unshelve_elsewhere),
+    ("unshelve", "overtaken by a delete"): _overtaken_unshelve,
     ("createImage", "well"): _image,
     ("createImage", "badly"): lambda cloud: _refused(cloud, Copy, _image),
     ("createImage", "overtaken by a delete"): _image_overtaken,
@@ -677,12 +700,19 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
     elif how.startswith("badly") and action in ("rebuild", "rescue"):
         assert alike["server"][0] == "error"
         assert alike["made_of"] == (IMAGE, None)
-    elif action in {"shelve", "shelveOffload"} or (action, how) == ("unshelve", "badly"):
+    elif action in {"shelve", "shelveOffload"} or (
+        action == "unshelve" and how.startswith("badly")
+    ):
+        assert (alike["server"][3], alike["others"]) == ("pve1", 0)
         assert alike["server"][:2] == ("shelved_offloaded", None)
         assert alike["amounts"] == [{"DISK_GB": 1}]
         assert [status for status, _ in alike["images"]] == ["active"]
+    elif action == "unshelve" and how.startswith("overtaken"):
+        assert (alike["others"], alike["claim"], alike["images"]) == (0, None, [])
     elif action == "unshelve":
-        assert (alike["server"][0], alike["images"]) == ("active", [])
+        where = "pve2" if how.endswith("elsewhere") else "pve1"
+        assert (alike["server"][0], alike["server"][3]) == ("active", where)
+        assert (alike["images"], alike["others"]) == ([], 0)
         assert alike["amounts"] == [{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}]
     elif how.startswith("badly") and action in {"createImage", "createBackup"}:
         assert (alike["images"], alike["copies"]) == ([], 0)
@@ -742,6 +772,8 @@ def _nothing_left(cloud: Cloud) -> None:
 
 def _clear(cloud: Cloud, operation: Operation) -> None:
     """Delete the server, if it is still there, so that quota and books are as before."""
+    # However long it takes, the agents are alive.
+    cloud.world.beat()
     cloud.refused.clear()
     cloud.cleans_up = False
     cloud.goal = "pve2"

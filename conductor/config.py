@@ -59,7 +59,7 @@ OPTIONS = [
         default=0,
         min=0,
         help="Seconds for which a deleted server is only stopped and can be restored; then it is "
-        "deleted for good. 0: servers are deleted at once.",
+        "deleted for good. A rescued, resized or shelved one is deleted at once. 0: all are.",
     ),
     cfg.IntOpt(
         "live_migration_timeout_seconds",

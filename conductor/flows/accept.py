@@ -12,7 +12,7 @@ from common import clock, codec, ids, locks, startable, states
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, NetworkNotFound
 from common.messages.reports import Step
-from common.states import ACTIONS, TaskState, VmState
+from common.states import ACTIONS, SOFT_DELETABLE, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.engine.begins import HandedOver
@@ -168,8 +168,7 @@ class Accept:
     ) -> Operation | None:
         server = servers.alive(connection, server_uuid, scope(ctxt))
         locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
-        if action == SOFT_DELETE and server.launched_at is None:
-            # There is nothing to restore.
+        if action == SOFT_DELETE and not _restorable(server):
             action = "delete"
         if _is_on_its_way(server, action):
             return None
@@ -228,6 +227,12 @@ class Accept:
             return None
         worker = self._cloud.worker_of(connection, server.host)
         return None if worker is None else HandedOver(worker, delete.STAGE)
+
+
+def _restorable(server: Server) -> bool:
+    """Return whether it could be restored as it was: it ran, and has its own disk and size."""
+    known = server.vm_state in {*SOFT_DELETABLE, VmState.SOFT_DELETED}
+    return known and server.launched_at is not None
 
 
 def _is_on_its_way(server: Server, action: str) -> bool:

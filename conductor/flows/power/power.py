@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from common.log import logger
 from common.messages.commands import Power, PowerAction
 from common.messages.reports import Outcome
-from common.states import ACTIONS, VmState
+from common.states import ACTIONS, PowerState, VmState
 from conductor.cloud import failure_of
 from conductor.engine import ends
 from conductor.engine.stages import Table, Task
@@ -37,6 +37,13 @@ class PowerFlow(ShortFlow):
         (shown,) = ACTIONS[action].walk
         return self._one_stage("power", shown, self._send, self._heard)
 
+    def _reach(self, task: Task) -> Reached | None:
+        """Return where to send the command; a soft delete of saved memory needs none."""
+        if task.operation.action == "soft-delete" and _is_saved(task):
+            ends.done(self._cloud, task, VmState.SOFT_DELETED)
+            return None
+        return super()._reach(task)
+
     def _send(self, task: Task, reached: Reached) -> None:
         operation = task.operation
         self._cloud.compute.power(
@@ -48,7 +55,7 @@ class PowerFlow(ShortFlow):
                 task.server.uuid,
                 reached.where,
                 reached.deadline,
-                COMMANDS[operation.action],
+                _command(task),
             ),
         )
 
@@ -60,3 +67,13 @@ class PowerFlow(ShortFlow):
         after = ACTIONS[operation.action].done or VmState(task.server.vm_state)
         ends.done(self._cloud, task, after, power_state=outcome.power_state)
         LOG.info("Operation %d, %s, is done.", operation.id, operation.action)
+
+
+def _is_saved(task: Task) -> bool:
+    return task.server.power_state == PowerState.SUSPENDED
+
+
+def _command(task: Task) -> PowerAction:
+    """Return what the agent does; a VM whose memory was saved is restored with that."""
+    action = task.operation.action
+    return PowerAction.RESUME if action == "restore" and _is_saved(task) else COMMANDS[action]

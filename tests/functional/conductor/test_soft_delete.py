@@ -184,3 +184,42 @@ def test_without_an_interval_a_delete_deletes(tmp_path: Path) -> None:
         assert world.row(uuid).task_state == "deleting"
     finally:
         world.close()
+
+
+@pytest.mark.parametrize("state", ["rescued", "resized", "shelved_offloaded"])
+def test_one_that_can_not_be_restored_as_it_was_is_deleted(world: World, state: str) -> None:
+    uuid = active(world)
+    change = schema.servers.update().where(schema.servers.c.uuid == uuid)
+    world.conductor.store.run(lambda c: c.execute(change.values(vm_state=state)))
+    count = len(world.compute.sent)
+    delete(world, uuid)
+    world.answer(world.compute.wait_for(count + 1), ok=True, gone=True)
+    world.until(uuid, "deleted")
+
+
+def test_one_that_is_being_restored_is_not_deleted(world: World) -> None:
+    uuid = soft_deleted(world)
+    count = len(world.compute.sent)
+    world.act(uuid, "restore")
+    with pytest.raises(ServerStateConflict, match="in vm_state soft-delete"):
+        delete(world, uuid)
+    world.answer(world.compute.wait_for(count + 1), ok=True, power_state=PowerState.RUNNING)
+    world.until(uuid, "active")
+
+
+def test_saved_memory_is_kept_and_its_vm_needs_no_stop(world: World) -> None:
+    uuid = active(world)
+    count = len(world.compute.sent) + 1
+    world.act(uuid, "suspend")
+    world.answer(world.compute.wait_for(count), ok=True, power_state=PowerState.SUSPENDED)
+    world.until(uuid, "suspended")
+    world.silence()
+    delete(world, uuid)
+    world.until(uuid, "soft-delete")
+    assert len(world.compute.sent) == count
+    world.beat()
+    world.act(uuid, "restore")
+    command: Any = world.compute.wait_for(count + 1)
+    assert command.action is PowerAction.RESUME
+    world.answer(command, ok=True, power_state=PowerState.RUNNING)
+    world.until(uuid, "active")

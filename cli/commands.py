@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "config show": "cli.services.config:ShowConfig",
     "db check": "cli.services.database:CheckDatabases",
     "db upgrade": "cli.services.database:UpgradeDatabases",
+    "doctor": "cli.services.doctor:Doctor",
     "explain": "cli.explain:Explain",
     "help": "cli.help:Help",
     "keypair create": "cli.keypair:CreateKeypair",

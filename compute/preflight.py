@@ -54,6 +54,8 @@ class Checked:
     version: str
     nodes: tuple[str, ...]
     """Nodes that are online and whose agents this worker carries."""
+    refused: tuple[Finding, ...] = ()
+    """What is refused for want of a privilege; all else works."""
 
 
 def check(conf: cfg.ConfigOpts) -> list[Checked]:
@@ -85,6 +87,7 @@ def examine(cluster: ClusterSettings) -> tuple[Checked, list[Finding]]:
             return _nothing(cluster), [_lacks(cluster, lacking)]
         snapshot = refresher.refresh()
         lacking = missing_privileges(client, storages_of(_ours(cluster, snapshot)))
+        refused = _refused(cluster, snapshot.version, client.get("access/permissions"))
         overlap = next_ids(cluster, client.get("cluster/options"), snapshot.vms)
     except HypervisorError as error:
         return _nothing(cluster), [
@@ -98,7 +101,7 @@ def examine(cluster: ClusterSettings) -> tuple[Checked, list[Finding]]:
     if overlap is not None:
         found.append(overlap)
     nodes = tuple(sorted(node.name for node in _ours(cluster, snapshot) if node.online))
-    return Checked(cluster.name, snapshot.version, nodes), found
+    return Checked(cluster.name, snapshot.version, nodes, tuple(refused)), found
 
 
 def _nothing(cluster: ClusterSettings) -> Checked:
@@ -139,6 +142,22 @@ def _lacks(cluster: ClusterSettings, missing: list[privileges.Need]) -> Finding:
         f"The token {cluster.token.id} lacks privileges ({privileges.sentence(missing)}).",
         tuple(privileges.grant_lines(missing, cluster.token)),
     )
+
+
+def _refused(
+    cluster: ClusterSettings, version: str, granted: Mapping[str, Mapping[str, int]]
+) -> Iterator[Finding]:
+    """Yield what the token lacks that it may lack."""
+    optional = privileges.optional(version, affinity_rules=cluster.write_affinity_rules)
+    lacking = privileges.lacking(granted, optional)
+    for why in dict.fromkeys(need.why for need in lacking):
+        missing = [need for need in lacking if need.why == why]
+        yield Finding(
+            cluster.name,
+            f"{why[0].upper()}{why[1:]} are refused: the token {cluster.token.id} lacks "
+            f"{privileges.sentence(missing)}.",
+            tuple(privileges.grant_lines(missing, cluster.token)),
+        )
 
 
 def _problems(cluster: ClusterSettings, snapshot: Snapshot) -> Iterator[Finding]:

@@ -70,9 +70,10 @@ def _check(check: list[Any]) -> Permission:
     if kind != "perm":
         return AUTHENTICATED
     path, privileges = rest[:2]
-    # Until version 9 one privilege covered what the guest agent does.
+    # Until version 9 one privilege covered what the guest agent does, and QEMU's monitor.
     guest = any(one.startswith("VM.GuestAgent.") for one in privileges)
-    return (path, *privileges, *(["VM.Monitor"] if guest else []))
+    monitor = path == "/vms/{vmid}" and "Sys.Audit" in privileges
+    return (path, *privileges, *(["VM.Monitor"] if guest or monitor else []))
 
 
 def _route(call: str, handler: Handler) -> Route:

@@ -144,8 +144,9 @@ class Root:
                 self.ask("POST", "access/roles", roleid=role, privs=names)
             case ["pveum", "role", "modify", role, "--append", "1", "--privs", names]:
                 self.ask("PUT", f"access/roles/{role}", append=1, privs=names)
-            case ["pveum", "acl", "modify", path, kind, who, "--roles", role]:
+            case ["pveum", "acl", "modify", path, *alone, kind, who, "--roles", role]:
                 given = {kind.removeprefix("--"): who}
+                given |= {"propagate": alone[1]} if alone else {}
                 self.ask("PUT", "access/acl", path=path, roles=role, **given)
             case ["true"]:
                 pass
@@ -162,6 +163,41 @@ def test_one_run_tells_all_that_is_lacking(simulator: RunningSimulator, tmp_path
     for line in failure(tmp_path, text).partition(" on one of its nodes: ")[2].split(" && "):
         root.run(line)
     assert preflight.check(configuration(tmp_path, text))
+
+
+def test_what_is_refused_for_want_of_a_privilege(
+    simulator: RunningSimulator, tmp_path: Path
+) -> None:
+    root = Root(simulator)
+    root.ask("POST", "access/users", userid="base@pve")
+    made = root.ask("POST", "access/users/base@pve/token/agent", privsep=1)
+    token = tmp_path / "token"
+    token.write_text(f"base@pve!agent={made['value']}")
+    token.chmod(0o600)
+    options = {"token_file": str(token), "write_affinity_rules": "true"}
+    conf = configuration(tmp_path, proxmox_text(simulator, **options))
+    base = [*privileges.needs((), (), ()), privileges.ANY_STORAGE]
+    for line in privileges.grant_lines(base, Token("base@pve", "agent", "")):
+        root.run(line)
+    [found] = preflight.check(conf)
+    assert [one.problem for one in found.refused] == [
+        f"{what} are refused: the token base@pve!agent lacks {lacks}."
+        for what, lacks in (
+            ("Resizes to other hosts and migrations", "/vms: VM.Migrate"),
+            ("Consoles", "/vms: VM.Console"),
+            ("Administrators' passwords in guests", "/vms: VM.GuestAgent.Unrestricted"),
+            (
+                "Aborting and forcing the end of live migrations",
+                "/: Sys.Modify; /vms: Sys.Audit",
+            ),
+            ("Affinity rules of high availability", "/: Sys.Console"),
+        )
+    ]
+    for one in found.refused:
+        for line in one.remedy:
+            root.run(line)
+    [found] = preflight.check(conf)
+    assert found.refused == ()
 
 
 def test_a_storage_that_takes_no_disks(simulator: RunningSimulator, tmp_path: Path) -> None:

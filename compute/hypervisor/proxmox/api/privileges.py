@@ -11,6 +11,8 @@ ROLE = "Micronova"
 #: granted on everything by a role of its own: on a token's root path the other role would apply to
 #: every VM and storage
 AUDIT_ROLE = "MicronovaAudit"
+#: privileges on the root for one purpose each: a role of its own, which nothing inherits
+_ROOT_ROLES = {"Sys.Console": "MicronovaHA", "Sys.Modify": "MicronovaSteer"}
 
 _VM = (
     "VM.Allocate",
@@ -29,6 +31,8 @@ _VM = (
 CONSOLE = ("VM.Console",)
 #: optional: without it no server can be moved
 MIGRATE = ("VM.Migrate",)
+#: since 9.0 guests' agents have privileges of their own, and the monitor needs Sys.Audit on a VM
+_OWN_AGENT_SINCE = 9
 _DISKS = ("Datastore.Allocate", "Datastore.AllocateSpace", "Datastore.Audit")
 _FILES = ("Datastore.Allocate", "Datastore.AllocateSpace", "Datastore.AllocateTemplate")
 _IMPORT = ("Datastore.AllocateSpace", "Datastore.Audit")
@@ -48,6 +52,35 @@ class Need:
     path: str
     privileges: tuple[str, ...]
     why: str
+
+
+def agent(version: str) -> str:
+    """Return the privilege for all that a guest's agent may be asked."""
+    return "VM.GuestAgent.Unrestricted" if _is_modern(version) else "VM.Monitor"
+
+
+def steering(version: str, path: str = "/vms") -> list[Need]:
+    """Return what QEMU's monitor needs to end a live migration of the VMs under a path."""
+    why = "aborting and forcing the end of live migrations"
+    monitor = "Sys.Audit" if _is_modern(version) else "VM.Monitor"
+    return [Need("/", ("Sys.Modify",), why), Need(path, (monitor,), why)]
+
+
+def optional(version: str, *, affinity_rules: bool = False) -> list[Need]:
+    """Return what a cluster's token may lack: without it, one thing is refused, the rest works."""
+    found = [
+        Need("/vms", MIGRATE, "resizes to other hosts and migrations"),
+        Need("/vms", CONSOLE, "consoles"),
+        Need("/vms", (agent(version),), "administrators' passwords in guests"),
+        *steering(version),
+    ]
+    if affinity_rules:
+        found.append(Need("/", ("Sys.Console",), "affinity rules of high availability"))
+    return found
+
+
+def _is_modern(version: str) -> bool:
+    return int(version.partition(".")[0] or 0) >= _OWN_AGENT_SINCE
 
 
 ANY_STORAGE = Need(
@@ -114,7 +147,7 @@ def grant_lines(missing: Iterable[Need], token: Token) -> list[str]:
     """Return the commands that grant it, to run as root on a node of the cluster."""
     listed = list(missing)
     lines = []
-    for role in (ROLE, AUDIT_ROLE):
+    for role in (ROLE, AUDIT_ROLE, *_ROOT_ROLES.values()):
         ours = [need for need in listed if _role(need) == role]
         names = ",".join(sorted({name for need in ours for name in need.privileges}))
         if names:
@@ -124,14 +157,16 @@ def grant_lines(missing: Iterable[Need], token: Token) -> list[str]:
                 f" || pveum role modify {role} --append 1 --privs '{names}'; }}"
             )
         # A token's privileges are those that both it and its user have.
+        alone = " --propagate 0" if role in _ROOT_ROLES.values() else ""
         for path in dict.fromkeys(need.path for need in ours):
-            lines.append(f"pveum acl modify {path} --users '{token.user}' --roles {role}")
-            lines.append(f"pveum acl modify {path} --tokens '{token.id}' --roles {role}")
+            for who in (f"--users '{token.user}'", f"--tokens '{token.id}'"):
+                lines.append(f"pveum acl modify {path}{alone} {who} --roles {role}")
     return lines
 
 
 def _role(need: Need) -> str:
-    return AUDIT_ROLE if need.privileges == _AUDIT else ROLE
+    default = AUDIT_ROLE if need.privileges == _AUDIT else ROLE
+    return _ROOT_ROLES.get(need.privileges[0], default)
 
 
 def token_lines(token: Token) -> list[str]:

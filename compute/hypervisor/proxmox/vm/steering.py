@@ -1,7 +1,7 @@
 """Abort of a running live migration, or its end at once: by QEMU's monitor.
 
-Both need Sys.Modify on the root, and the monitor Sys.Audit on the VM, which the token hasn't
-unless the operator wants it so. A migration's task is never stopped: it would leave a lock that
+Both need privileges (``privileges.steering``) that the token hasn't unless the operator wants it
+so. A migration's task is never stopped: it would leave a lock that
 only root can clear.
 """
 
@@ -18,15 +18,11 @@ from compute.hypervisor.proxmox.vmconfig.marks import Owner
 
 #: ``Status: active``, in older versions ``Migration status: active``
 _STATUS = re.compile(r"[Ss]tatus:\s*(\S+)")
-_WHY = "abort and force the end of live migrations"
 
 
 def steer(shared: Shared, vmid: int, node: str, server_uuid: str, *, abort: bool) -> str | None:
     """Return why it can't be, or None. Raises HypervisorError."""
-    needed = [
-        privileges.Need("/", ("Sys.Modify",), _WHY),
-        privileges.Need(f"/vms/{vmid}", ("Sys.Audit",), _WHY),
-    ]
+    needed = privileges.steering(shared.snapshot.version, f"/vms/{vmid}")
     lacks = privileges.lacking(shared.client.get("access/permissions"), needed)
     if lacks:
         return f"The agent's token lacks {lacks[0].privileges[0]} on {lacks[0].path}."

@@ -94,6 +94,8 @@ class CreateServers:
     """UUID of the group that the servers join."""
     any_address: bool = False
     """Whether ``fixed_ip`` may be outside of the allocation pools."""
+    disk_tag: str | None = None
+    """The user's name for the root disk, for the guest."""
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,7 @@ servers = sa.Table(
     sa.Column("terminated_at", UtcDateTime),
     sa.Column("deleted_at", UtcDateTime),
     sa.Column("server_group_uuid", _UUID),  # None also once the group is deleted
+    sa.Column("disk_tag", sa.String(60)),  # the user's name for the root disk, for the guest
     sa.Index("ix_servers_project", "project_id", "deleted_at", "created_at", "id"),
     sa.Index("ix_servers_host", "host", "deleted_at"),
     sa.Index("ix_servers_server_group", "server_group_uuid", "deleted_at"),

@@ -354,6 +354,7 @@ def _record(
         "security_groups": list(request.security_groups),
         "held": False,
         "server_group_uuid": request.server_group,
+        "disk_tag": request.disk_tag,
         "created_at": clock.utcnow(),
     }
 

@@ -35,7 +35,10 @@ def _meta_data(server: Server, nics: Sequence[Nic], admin_password: str | None) 
         "availability_zone": server.availability_zone,
         "project_id": server.project_id,
         "meta": dict(server.meta),
-        "devices": [_device(nic) for nic in nics if nic.tag is not None],
+        "devices": [
+            *(_nic(nic) for nic in nics if nic.tag is not None),
+            *([_root_disk(server.disk_tag)] if server.disk_tag is not None else ()),
+        ],
     }
     if server.public_key:
         name = server.key_name or "key"
@@ -46,12 +49,21 @@ def _meta_data(server: Server, nics: Sequence[Nic], admin_password: str | None) 
     return data
 
 
-def _device(nic: Nic) -> dict[str, Any]:
+def _nic(nic: Nic) -> dict[str, Any]:
     """Return an interface that its user has given a name; the guest finds it by its MAC address.
 
     Where the hypervisor puts it isn't known, for which Nova has the word none.
     """
     return {"type": "nic", "bus": "none", "address": "none", "mac": nic.mac, "tags": [nic.tag]}
+
+
+def _root_disk(tag: str) -> dict[str, Any]:
+    """Return the root disk with the name that its user gave it.
+
+    It is the first disk of its SCSI controller; address: controller, channel, target, unit, as
+    libvirt writes it for Nova. Only volumes have a serial number there.
+    """
+    return {"type": "disk", "bus": "scsi", "address": "0:0:0:0", "tags": [tag]}
 
 
 def network_data(nics: Sequence[Nic]) -> dict[str, Any]:

@@ -53,6 +53,7 @@ class Server:
     deleted_at: datetime.datetime | None
     server_group_uuid: str | None = None
     locked_by: str | None = None
+    disk_tag: str | None = None
 
     def replace(self, **values: Any) -> Server:
         """Return a copy with some columns changed; unknown columns are ignored."""

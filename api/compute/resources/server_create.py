@@ -68,7 +68,7 @@ def create_request(call: Call) -> CreateServers:
         if asked.get(name):
             raise NotSupported(sentence)
     least, most = _counts(asked)
-    image_id = _image_id(call, asked)
+    image_id, disk_tag = _image_and_tag(call, asked)
     networks = _networks(call, asked, most)
     place = place_of(call, asked)
     existing = call.read(_read, call, asked, image_id, place)
@@ -90,6 +90,7 @@ def create_request(call: Call) -> CreateServers:
         **networks,
         availability_zone=place.zone,
         force_host=place.host,
+        disk_tag=disk_tag,
         **_for_the_guest(call, asked, existing.keypair),
     )
 
@@ -243,16 +244,17 @@ def _count(value: Any) -> int:
     return int(value)
 
 
-def _image_id(call: Call, asked: Mapping[str, Any]) -> str:
-    """Return the image's UUID, from `imageRef` or the block device of the local root disk."""
-    image_id = asked.get("imageRef", "")
+def _image_and_tag(call: Call, asked: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Return the image's UUID, from `imageRef` or the block device of the local root disk, and
+    that device's tag."""
+    image_id, tag = asked.get("imageRef", ""), None
     devices = asked.get("block_device_mapping_v2")
     if devices:
         call.check(named("servers:create:attach_volume"))
-        image_id = _boot_device(devices, image_id)
+        image_id, tag = _boot_device(devices, image_id), devices[0].get("tag")
     if not image_id or not ids.is_uuid(image_id):
         raise Invalid("Invalid imageRef provided.")
-    return str(uuid.UUID(image_id))
+    return str(uuid.UUID(image_id)), tag
 
 
 def _boot_device(devices: Sequence[Mapping[str, Any]], image_id: str) -> str:

@@ -193,6 +193,31 @@ def test_create_from_a_local_block_device(api: ComputeApi) -> None:
     assert api.conductor.asked[-1][1].image_id == IMAGE
 
 
+def test_the_tag_of_the_root_disk(api: ComputeApi) -> None:
+    device = {"uuid": IMAGE, "source_type": "image", "boot_index": 0, "tag": "système"}
+    for version in ("2.32", "2.42", "2.96"):
+        body = a_create(block_device_mapping_v2=[device], networks=[{"uuid": NETWORK}])
+        answer = api.request("POST", "/servers", body, version=version)
+        assert answer.status_code == 202, answer.text
+        assert api.conductor.asked[-1][1].disk_tag == "système"
+    for version, tag, why in (
+        ("2.31", "a", "Additional properties are not allowed ('tag' was unexpected)"),
+        ("2.33", "a", "Additional properties are not allowed ('tag' was unexpected)"),
+        ("2.42", "a,b", "'a,b' does not match"),
+        ("2.42", "a" * 61, "is too long"),
+    ):
+        body = a_create(block_device_mapping_v2=[{**device, "tag": tag}], networks=None)
+        answer = api.request("POST", "/servers", body, version=version)
+        assert answer.status_code == 400
+        assert why in answer.json["badRequest"]["message"]
+    blank = {"source_type": "blank", "destination_type": "local", "boot_index": -1, "tag": "b"}
+    body = a_create(block_device_mapping_v2=[device, blank])
+    answer = api.request("POST", "/servers", body, version="2.96")
+    assert answer.status_code == 400
+    assert "may hold one entry" in answer.json["badRequest"]["message"]
+    assert len(api.conductor.asked) == 3
+
+
 def test_networks_of_old_versions(api: ComputeApi) -> None:
     body = a_create(networks=None)
     assert api.request("POST", "/servers", body, version="2.36").status_code == 202

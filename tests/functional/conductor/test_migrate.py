@@ -12,8 +12,8 @@ from common import states
 from common.errors import Conflict, HostNotFound, Invalid, ServerStateConflict
 from common.messages.commands import Grow, Move, Power, PowerAction, Shape
 from common.messages.reports import Category, Failure
-from conductor.messages import FlavorSnapshot, NewServerGroup
-from conductor.store import server_groups
+from conductor.messages import FlavorSnapshot, NewServerGroup, RequestedNetwork
+from conductor.store import networks, server_groups
 from db import schema
 from tests.functional.conductor.harness import World
 
@@ -127,6 +127,29 @@ def test_a_reversion_goes_back(world: World, was: str) -> None:
     assert place(world, agents.uuid)[:2] == ("pve1", "pve1")
     assert held(world) == {"server": ("pve1", SMALL)}
     assert migration(world).status == "reverted"
+
+
+def test_a_drive_that_is_made_anew_names_the_tagged_devices(world: World) -> None:
+    subnet = networks.parse_subnet("vmbr0=10.0.0.0/24")
+    world.conductor.store.run(lambda connection: networks.ensure_subnet(connection, subnet))
+    network = next(str(row.id) for row in world.rows(schema.networks) if row.bridge == "vmbr0")
+    wished = (RequestedNetwork(network, tag="front"), RequestedNetwork(network))
+    agents = a_server(world, networks=wished, disk_tag="système")
+    build = world.compute.wait_for(1)
+    assert build.config_drive is not None
+    devices = build.config_drive.meta_data["devices"]
+    assert devices == [
+        {
+            **{"type": "nic", "bus": "none", "address": "none"},
+            **{"mac": build.nics[0].mac, "tags": ["front"]},
+        },
+        {"type": "disk", "bus": "scsi", "address": "0:0:0:0", "tags": ["système"]},
+    ]
+    world.migrate(agents.uuid)
+    agents.next(Power, power_state=4)
+    move = agents.next(Move, node="pve2", power_state=4)
+    assert move.config_drive is not None
+    assert move.config_drive.meta_data["devices"] == devices
 
 
 def test_a_reversion_that_fails_may_be_tried_again(world: World) -> None:

@@ -65,7 +65,8 @@ class Demo:
     def _create(self, key_name: str) -> Any:
         compute = self._cloud.compute
         flavor = compute.find_flavor("m1.tiny", ignore_missing=False)
-        image = min(self._cloud.image.images(), key=lambda one: (one.size or 0, one.name))
+        images = (one for one in self._cloud.image.images() if one.disk_format != "iso")
+        image = min(images, key=lambda one: (one.size or 0, one.name))
         network = self._cloud.network.find_network(NETWORK, ignore_missing=False)
         if image.min_disk and image.min_disk > flavor.disk:
             flavor = compute.find_flavor("m1.small", ignore_missing=False)

@@ -50,13 +50,15 @@ class Image:
     id: str
     name: str
     volid: str
-    """The import volume, e.g. ``shared:import/debian-12.qcow2``."""
+    """The volume, e.g. ``shared:import/debian-12.qcow2``."""
     size_bytes: int = 0
     min_disk_gib: int = 0
     checksum: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     template_only: bool = False
     """It was made of a server: there is nothing of it but its template."""
+    cd: bool = False
+    """An ISO image: it is inserted as a CD where it lies, and never copied."""
 
 
 @dataclass(frozen=True)

@@ -208,9 +208,9 @@ def _image(name: str) -> ImageFacts:
     return ImageFacts(
         ids.named("image", name),
         name,
-        f"{STORAGE}:import/{name}.qcow2",
+        f"{STORAGE}:iso/{name}" if name.endswith(".iso") else f"{STORAGE}:import/{name}.qcow2",
         1 << 20,
-        "qcow2",
+        "iso" if name.endswith(".iso") else "qcow2",
         STORAGE,
         virtual_size_bytes=1 << 30,
     )

@@ -80,6 +80,7 @@ def image(
         checksum=row.checksum,
         properties=row.properties,
         template_only=at is not None,
+        cd=row.disk_format == "iso",
     )
 
 

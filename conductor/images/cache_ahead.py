@@ -88,6 +88,8 @@ def _refusal(facts: HostFacts, image_id: str, image: Image | None) -> str | None
         return None
     if image is None or image_id not in facts.images:
         return f"image {image_id} is on no storage of host {facts.host}"
+    if image.cd:
+        return f"image {image_id} is a CD, which is used where it lies"
     if not (facts.capabilities.get("linked_clone") or facts.capabilities.get("full_clone")):
         return f"host {facts.host} can't clone: it imports the image again for each server"
     return None

@@ -14,6 +14,7 @@ from common.errors import MicronovaError
 from conductor.messages import Attachment, FlavorSnapshot, NewServerImage, RebuildServer
 from db import schema
 from tests.chaos.cloud import IMAGE
+from tests.chaos.dressing import CD
 from tests.chaos.stage import Stage
 
 LARGER = FlavorSnapshot("2", "m1.micro", 2, 256, 2)
@@ -72,6 +73,8 @@ _BACKUP = NewServerImage("copy", backup_type="daily", rotation=1)
 _RESIZE = _asking("resize_server", LARGER)
 _MIGRATE = _asking("migrate_server", None)
 _RESCUE = _asking("rescue_server", ids.named("image", IMAGE), "of one run")
+_FROM_CD = _asking("rescue_server", ids.named("image", CD), "of one run")
+_TO_CD = _asking("rebuild_server", RebuildServer(ids.named("image", CD)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,6 +114,11 @@ ACTIONS: dict[str, Scenario] = {
     ),
     "rescue": Scenario("active", "rescued", ask=_RESCUE),
     "unrescue": Scenario("rescued", "active", (("rescue", "rescued"),)),
+    "rebuild to a CD": Scenario("active", "active", ask=_TO_CD, action="rebuild"),
+    "rescue from a CD": Scenario("active", "rescued", ask=_FROM_CD, action="rescue"),
+    "unrescue from a CD": Scenario(
+        "rescued", "active", (("rescue from a CD", "rescued"),), action="unrescue"
+    ),
     "shelve": Scenario("active", "shelved_offloaded"),
     "unshelve": Scenario("shelved_offloaded", "active", (("shelve", "shelved_offloaded"),)),
     "unshelve elsewhere": Scenario(

@@ -176,6 +176,7 @@ def _volumes(state: Mapping[str, Any], vmids: set[int], servers: set[str]) -> li
     for volume in state["volumes"]:
         if volume["content"] == "images" and volume["vmid"] not in vmids:
             found.append(f"volume {volume['volid']} is nobody's")
-        if volume["content"] == "iso" and not any(uuid in volume["name"] for uuid in servers):
+        drive = volume["content"] == "iso" and "micronova-" in volume["name"]
+        if drive and not any(uuid in volume["name"] for uuid in servers):
             found.append(f"volume {volume['volid']} is nobody's")
     return found

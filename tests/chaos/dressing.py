@@ -13,6 +13,8 @@ from tests.functional import backends
 
 #: the cloud's id
 CLOUD = "chaos"
+#: an ISO image
+CD = "tool.iso"
 
 
 def image_name(number: int) -> str:
@@ -21,12 +23,14 @@ def image_name(number: int) -> str:
 
 
 def put_images(cluster: Cluster, count: int) -> None:
-    """Put so many further images into the cluster."""
+    """Put so many further images into the cluster, and an ISO image."""
     with cluster.turn():
+        place = cluster.place("shared", "pve1")
+        cluster.add_volume(Volume(*place, f"iso/{CD}", "iso", "iso", 16 * MIB, 16 * MIB))
         for number in range(count):
             cluster.add_volume(
                 Volume(
-                    *cluster.place("shared", "pve1"),
+                    *place,
                     f"import/{image_name(number)}.qcow2",
                     "import",
                     "qcow2",

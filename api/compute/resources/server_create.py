@@ -191,7 +191,7 @@ def check_size(flavor: Flavor | FlavorSnapshot, image: Image) -> None:
         raise Invalid("Flavor's memory is too small for requested image.")
     disk = flavor.disk_gib * _GIB
     size = image.virtual_size_bytes or image.size_bytes
-    if not disk:  # 0: as big as the image
+    if not disk and image.disk_format != "iso":  # 0: as big as the image
         return
     if size > disk:
         raise Invalid(

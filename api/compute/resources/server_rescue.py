@@ -13,6 +13,7 @@ from api.compute.resources.found import the_server
 from api.compute.resources.server_create import password
 from api.compute.schemas import servers as schemas
 from common.errors import Invalid
+from common.guest import rescue
 from db.reads import images
 from db.reads.images import Image
 
@@ -24,7 +25,8 @@ class RescueActions:
     def rescue(self, call: Call) -> Any:
         """Run a server from a disk made of an image, by default its own, with its disks beside it.
 
-        Its disks keep their places, and the new one is the last (stable device rescue).
+        Its disks keep their places, and the new one is the last (stable device rescue). An ISO
+        image is inserted as a CD.
         """
         asked = call.body["rescue"] or {}
         startable.require(call, "rescue")
@@ -51,4 +53,7 @@ def _rescue_image(call: Call, asked: str | None) -> Image:
     found: Image | None = call.read(images.get, str(uuid.UUID(image_id)), project)
     if found is None or found.status != "active":
         raise Invalid(f"Requested rescue image '{image_id}' is not supported")
+    problem = rescue.problem(found.disk_format, found.properties)
+    if problem is not None:
+        raise Invalid(problem)
     return found

@@ -239,10 +239,10 @@ class Create:
     def _choose_disk(
         self, connection: Transaction, walk: Walk, facts: HostFacts, image: Image
     ) -> None:
-        """Reserve the template to clone from, if the host can clone; pass on the lease."""
+        """Reserve the template to clone from, if the host can clone it; pass on the lease."""
         template = None
         clones = facts.capabilities.get("linked_clone") or facts.capabilities.get("full_clone")
-        if clones or image.template_only:
+        if (clones and not image.cd) or image.template_only:
             template = templates.reserve(connection, facts, image.id)
         plan = walk.operation.planned(CreatePlan)
         walk.step_on(dataclasses.replace(plan, image=image, template=template))

@@ -59,7 +59,7 @@ class RescueFlow(Swapping):
             rescue=True,
             # Whatever it was, it runs from the image.
             running=plan.was != VmState.STOPPED,
-            disk_gib=plan.image.min_disk_gib if plan.image is not None else 0,
+            disk_gib=plan.image.min_disk_gib if plan.image and not plan.image.cd else 0,
         )
 
     def _swapped(self, task: Task, outcome: Outcome) -> None:

@@ -77,6 +77,31 @@ def test_images_that_can_t_be(api: ComputeApi, image_id: str) -> None:
     assert (refused.status_code, text(refused)) == (400, words)
 
 
+@pytest.mark.parametrize(
+    ("disk_format", "device", "bus", "words"),
+    [
+        ("iso", None, None, ""),
+        ("iso", "cdrom", "ide", ""),
+        ("qcow2", "disk", "virtio", ""),
+        ("iso", "disk", None, "Requested rescue device 'disk' is not supported"),
+        ("iso", "cdrom", "usb", "Requested rescue bus 'usb' is not supported"),
+        ("qcow2", "cdrom", None, "Requested rescue device 'cdrom' is not supported"),
+    ],
+)
+def test_what_an_image_says_of_rescues(
+    make: MakeApi, disk_format: str, device: str | None, bus: str | None, words: str
+) -> None:
+    asked = {"hw_rescue_device": device, "hw_rescue_bus": bus}
+    properties = {name: value for name, value in asked.items() if value}
+    image = an_image("tool", disk_format=disk_format, properties=properties)
+    answer = act(
+        make(a_full_server(1), image),
+        {"rescue": {"rescue_image_ref": ids.named("image", "tool")}},
+    )
+    assert answer.status_code == (400 if words else 200)
+    assert not words or text(answer) == words
+
+
 def test_a_server_without_an_image(make_server: Any) -> None:
     refused = act(make_server(image_id=None), {"rescue": None})
     assert refused.status_code == 400

@@ -8,8 +8,10 @@ import pytest
 
 from common import clock
 from common.errors import ConfigurationError
+from common.messages.commands import Build, Image, Swap
 from common.messages.facts import ClusterFacts, Heartbeat, ImageFacts
-from conductor.store import image_properties
+from conductor.images import cache_ahead
+from conductor.store import image_properties, registry
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
 
@@ -67,3 +69,35 @@ def test_descriptions_of_images() -> None:
     for wrong in ("", "x", "x; a", "; a=1", "x; min_ram=much"):
         with pytest.raises(ConfigurationError):
             image_properties.parse([wrong])
+
+
+def test_a_cd_is_used_where_it_lies(world: World) -> None:
+    """No template is reserved for a server that is made from it, and a rescue needs no room."""
+    volid = "shared:iso/install.iso"
+    image = ImageFacts(IMAGE, "install.iso", volid, GIB, "iso", "s", virtual_size_bytes=GIB)
+    tell(world)
+    tell(world, image)
+    (uuid,) = world.create()
+    build = world.compute.wait_for(1)
+    assert isinstance(build, Build)
+    assert build.image is not None
+    assert (build.image.cd, build.image.volid, build.template) == (True, volid, None)
+    assert world.rows(schema.templates) == []
+    world.answer(build, ok=True, power_state=1)
+    world.until(uuid, "active")
+    world.compute.sent.clear()
+    world.rescue(uuid)
+    swap = world.compute.wait_for(1)
+    assert isinstance(swap, Swap)
+    assert swap.image is not None
+    assert (swap.image.cd, swap.disk_gib) == (True, 0)
+
+
+def test_a_cd_is_not_cached(world: World) -> None:
+    with world.conductor.store.read() as connection:
+        facts, _ = registry.host(connection, "pve1")
+    cd = Image(facts.images[0], "install.iso", "shared:iso/install.iso", cd=True)
+    facts = dataclasses.replace(facts, cached_images=(), capabilities={"full_clone": True})
+    assert cache_ahead._refusal(facts, cd.id, cd) == (
+        f"image {cd.id} is a CD, which is used where it lies"
+    )

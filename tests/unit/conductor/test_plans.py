@@ -136,7 +136,7 @@ def test_the_release_before_finds_what_it_knows_where_it_was(plan: Plan) -> None
     if plan is BUILD:
         # It ignores what it doesn't know.
         nics = [nic | {"tag": None} for nic in BEFORE["nics"]]
-        image = {**BEFORE["image"], "template_only": False}
+        image = {**BEFORE["image"], "template_only": False, "cd": False}
         assert found == {key: BEFORE[key] for key in found} | {"nics": nics, "image": image}
 
 

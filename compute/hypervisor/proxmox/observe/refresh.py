@@ -85,7 +85,7 @@ class Refresher:
         )
 
     def expire_images(self, node: str, storage: str) -> None:
-        """Have a storage's import volumes listed with the next refresh."""
+        """Have a storage's images listed with the next refresh."""
         for key in (("", storage), (node, storage)):
             self._images.pop(key, None)
 
@@ -119,14 +119,15 @@ class Refresher:
 
     def _read_due_images(self, nodes: Iterable[Node]) -> None:
         now = time.monotonic()
-        due: dict[tuple[str, str], str] = {}
+        due: dict[tuple[str, str], tuple[str, list[str]]] = {}
         for node in nodes:
             for storage in node.storages.values() if node.online else ():
                 key = _content_key(node.name, storage)
                 fresh = self._images.get(key, (0.0, ()))[0] > now
-                if "import" in storage.content and storage.active and not fresh:
-                    due.setdefault(key, node.name)
-        read = self._read(list(due.items()), lambda item: self._content(item[1], item[0][1]))
+                contents = storage.content & images.CONTENTS
+                if contents and storage.active and not fresh:
+                    due.setdefault(key, (node.name, sorted(contents)))
+        read = self._read(list(due.items()), lambda item: self._content(item[0][1], *item[1]))
         for (key, _), found in read:
             self._images[key] = (now + self._content_seconds, found)
 
@@ -177,13 +178,16 @@ class Refresher:
             bridge_vlans=bridges.restricted(networks),
         )
 
-    def _content(self, node: str, storage: str) -> tuple[ImageFacts, ...]:
+    def _content(self, storage: str, node: str, contents: Iterable[str]) -> tuple[ImageFacts, ...]:
         path = f"nodes/{node}/storage/{storage}/content"
-        found = images.facts(storage, self._client.get(path, content="import"))
+        listed = [one for kind in contents for one in self._client.get(path, content=kind)]
+        found = images.facts(storage, listed)
         return tuple(self._with_disk_size(path, image) for image in found)
 
     def _with_disk_size(self, path: str, image: ImageFacts) -> ImageFacts:
         """Return the image with its disk's size: a listing only has the file's."""
+        if image.virtual_size_bytes is not None:
+            return image
         file = (image.volid, image.size_bytes, image.created_at)
         if file not in self._disk_sizes:
             try:

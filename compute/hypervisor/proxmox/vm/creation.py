@@ -1,4 +1,4 @@
-"""Creates a build's VM: choose the way to its root disk, clone or import, then configure."""
+"""Creates a build's VM: choose the way to its root disk, clone or create, then configure."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Creation:
         storage = self._storage(build)
         self.way = disks.way(build, storage.name, storage.type, linked=self._links(storage))
         detail: dict[str, Any] = {"image": image.name, "volume": image.volid}
-        if self.way is not Way.IMPORT_FROM and build.template is not None:
+        if self.way in disks.CLONES and build.template is not None:
             detail["template"] = build.template.vmid
             try:
                 detail["made"] = self._templates.ensure(self._work, build, image, build.template)
@@ -54,16 +54,16 @@ class Creation:
                     raise HypervisorError(Category.NODE_UNHEALTHY, f"{taken}.") from taken
                 detail["template_taken"] = str(taken)
                 self.way = Way.IMPORT_FROM
-        if self.way is Way.IMPORT_FROM:
+        if self.way not in disks.CLONES:
             host_checks.image_is_as_listed(self._shared, self._vm.node, image)
         return {**detail, "way": self.way.value}
 
     def make(self, build: Build, storage: Storage) -> None:
-        """Clone or import, and see the VM there."""
+        """Clone or create it, and see the VM there."""
         try:
             self._make(build, storage)
         except ApiError as error:
-            if self.way is Way.IMPORT_FROM or build.template is None:
+            if self.way not in disks.CLONES or build.template is None:
                 raise
             if not error.no_config and not self._templates.is_lost(build, error):
                 raise
@@ -75,7 +75,7 @@ class Creation:
             self._make(build, storage)
 
     def _make(self, build: Build, storage: Storage) -> None:
-        call = self._clone if self.way is not Way.IMPORT_FROM else self._import
+        call = self._clone if self.way in disks.CLONES else self._create
         key = self._shared.storage_key(self._vm.node, storage.name)
         volid = build.image.volid if build.image is not None else ""
         try:
@@ -112,11 +112,11 @@ class Creation:
                 raise locked from error
             raise
 
-    def _import(self, build: Build, storage: Storage) -> Any:
+    def _create(self, build: Build, storage: Storage) -> Any:
         image = host_checks.image(self._shared, build)
         values = self._parameters(build) | guest.disks(guest.of(build), storage.name, storage.type)
         values["vmid"] = self._vm.vmid
-        values[disks.ROOT_DISK] = disks.imported(storage.name, storage.type, image.volid)
+        values[disks.ROOT_DISK] = disks.made_of(image, storage.name, storage.type, build.disk_gib)
         return self._shared.client.post(f"nodes/{self._vm.node}/qemu", **values)
 
     def configure(self, build: Build, seen: Config, storage: Storage) -> None:

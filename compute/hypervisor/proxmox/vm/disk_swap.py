@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from common.failures import Verdict
-from common.messages.commands import Swap
+from common.messages.commands import Image, Swap
 from common.messages.reports import Category
 from compute.hypervisor.port import Detail, HypervisorError, Removal
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
@@ -29,8 +29,10 @@ class VmDisks:
     def check(self, swap: Swap) -> Detail:
         """Refuse an image that isn't there or doesn't fit; a replaced one is listed again."""
         host_checks.node(self._shared, swap)
-        storage = self._storage(self._vm.look() or {})
+        config = self._vm.look() or {}
+        storage = self._storage(config)
         image = host_checks.image(self._shared, swap)
+        self._require_free(config, swap, image)
         host_checks.room(swap, storage)
         try:
             host_checks.image_is_as_listed(self._shared, self._vm.node, image)
@@ -54,12 +56,15 @@ class VmDisks:
         return {"volume": volid, "bytes": len(iso)}
 
     def swap(self, swap: Swap) -> Detail:
-        """Import the image as another root disk; the old one becomes unused. Or beside it."""
+        """Make another root disk of the image; the old one becomes unused. Or beside it.
+
+        An image that is a CD is inserted, beside a blank disk.
+        """
         self._make_ready(swap)
         image = host_checks.image(self._shared, swap)
         storage = noted_swap.root_storage(self._vm, self._vm.look() or {})
         noted_swap.swap(self._vm, swap.operation_id, self._wanted(swap), storage, image.volid)
-        slot = disks.RESCUE_DISK if swap.rescue else disks.ROOT_DISK
+        slot = disks.rescue_slot(image) if swap.rescue else disks.ROOT_DISK
         made = str((self._vm.look() or {}).get(slot, ""))
         return {"image": image.name, "volume": swaps.volume(made)}
 
@@ -86,19 +91,33 @@ class VmDisks:
             storage = self._storage(config)
             image = host_checks.image(self._shared, swap)
             cpu_type = self._shared.settings.cpu_type
-            disk = disks.imported(storage.name, storage.type, image.volid)
+            made = disks.made_of(image, storage.name, storage.type, swap.disk_gib)
+            inserted = disks.cd(image.volid) if image.cd else None
             values: dict[str, str | None]
             if swap.rescue:
-                boot = f"order={disks.RESCUE_DISK}"
-                values = {disks.RESCUE_DISK: disk, disks.BOOT: boot}
+                slot = disks.rescue_slot(image)
+                values = {slot: inserted or made, disks.BOOT: f"order={slot}"}
             else:
                 values = swaps.hardware(config, new, old, swap.vcpus, cpu_type)
-                values |= {"name": hardware.vm_name(swap), disks.ROOT_DISK: disk}
+                values |= {"name": hardware.vm_name(swap), disks.ROOT_DISK: made}
+                has_cd = disks.INSTALL_CD in config
+                if inserted or (has_cd and not swaps.is_disk_there(config, disks.INSTALL_CD)):
+                    values |= {disks.INSTALL_CD: inserted, disks.BOOT: disks.boot_order(image)}
             if drive is not None:
-                values[disks.CONFIG_DRIVE] = f"{drive},media=cdrom"
+                values[disks.CONFIG_DRIVE] = disks.cd(drive)
             return values
 
         return wanted
+
+    def _require_free(self, config: Config, swap: Swap, image: Image) -> None:
+        """Raise HypervisorError if a CD is to be inserted where the VM has a disk."""
+        slot = disks.rescue_slot(image) if swap.rescue else disks.INSTALL_CD
+        if image.cd and swaps.is_disk_there(config, slot):
+            raise HypervisorError(
+                Category.API_NOT_SUPPORTED,
+                f"{self._vm} has a disk {slot}, where image {image.name} would be inserted.",
+                verdict=Verdict.FATAL,
+            )
 
     def _drive(self, swap: Swap) -> str:
         return config_drive.volid(self._vm, swap.server_uuid, noted_swap.drive_before(self._vm))

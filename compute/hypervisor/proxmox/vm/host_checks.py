@@ -85,7 +85,7 @@ def hardware(build: Build) -> None:
 def room(build: Build, found: Storage) -> None:
     """Refuse a disk that doesn't fit: all of it, or what a thin disk takes at first."""
     disk = build.disk_gib << 30
-    first = build.image.size_bytes if build.image is not None else 0
+    first = build.image.size_bytes if build.image is not None and not build.image.cd else 0
     needed = first if found.type in THIN_TYPES else max(disk, first)
     if found.available < needed:
         raise HypervisorError(
@@ -125,7 +125,7 @@ def image_is_there(shared: Shared, build: Build) -> None:
 
 
 def image_is_as_listed(shared: Shared, node_name: str, found: Image) -> None:
-    """Check an image's file before it is read: present, a disk image, and as in the snapshot.
+    """Check an image's file before it is read: present, an image, and as in the snapshot.
 
     Proxmox VE has no checksums of files: size and time of change must do. Raises image_not_found,
     image_corrupt if it is no disk image, and ReplacedError.
@@ -135,7 +135,8 @@ def image_is_as_listed(shared: Shared, node_name: str, found: Image) -> None:
         return
     place = found.volid.split(":", 1)[0]
     path = f"nodes/{node_name}/storage/{place}/content"
-    listed = images.facts(place, shared.client.get(path, content="import"))
+    content = images.ISO if found.cd else "import"
+    listed = images.facts(place, shared.client.get(path, content=content))
     now = next((one for one in listed if one.volid == found.volid), None)
     if now is None or not now.size_bytes:
         _look(shared, node_name, found)

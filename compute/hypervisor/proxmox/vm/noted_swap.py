@@ -133,13 +133,14 @@ def _own(config: Config, operation_id: int | None) -> Note | None:
 
 def _require_not_rescued(vm: Vm, config: Config) -> None:
     """Raise HypervisorError if it runs from a rescue's disk: somebody removed the note."""
-    if not swaps.is_first(config, disks.RESCUE_DISK):
+    slot = swaps.rescued_from(config)
+    if slot is None:
         return
     raise HypervisorError(
         Category.CONFIGURATION,
-        f"{vm} boots from {disks.RESCUE_DISK}, and its description doesn't say from what before.",
+        f"{vm} boots from {slot}, and its description doesn't say from what before.",
         remedy=f"as root on {vm.node}: qm set {vm.vmid} --boot order={disks.ROOT_DISK} "
-        f"--delete {disks.RESCUE_DISK}",
+        f"--delete {slot}",
         verdict=Verdict.FATAL,
     )
 

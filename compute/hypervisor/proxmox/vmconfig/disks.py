@@ -7,11 +7,16 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from common.messages.commands import Build
+from common.guest.rescue import CD_BUSES, rescue_bus
+from common.messages.commands import Build, Image
 
 ROOT_DISK = "scsi0"
 #: where a rescued VM has the disk that it runs from
 RESCUE_DISK = "scsi15"
+#: where a VM has the ISO image that it was made from
+INSTALL_CD = "ide0"
+#: where it has the one that it is rescued from, by bus; ide1 and ide3 don't exist with q35
+RESCUE_CDS = {"sata": "sata5", "ide": INSTALL_CD, "scsi": "scsi14"}
 CONFIG_DRIVE = "ide2"
 BOOT = "boot"
 
@@ -35,10 +40,17 @@ class Way(enum.StrEnum):
     LINKED_CLONE = "linked_clone"
     FULL_CLONE = "full_clone"
     IMPORT_FROM = "import_from"
+    BLANK = "blank"
+    """An empty disk, and the image as a CD."""
+
+
+CLONES = frozenset({Way.LINKED_CLONE, Way.FULL_CLONE})
 
 
 def way(build: Build, storage: str, storage_type: str, *, linked: bool) -> Way:
     """Return the cheapest way that template, storage and operator (``linked``) allow."""
+    if build.image is not None and build.image.cd:
+        return Way.BLANK
     only_template = build.image is not None and build.image.template_only
     if build.template is None or (storage_type not in LINKED_TYPES and not only_template):
         return Way.IMPORT_FROM
@@ -55,8 +67,35 @@ def links(linked_clones: str, *, shared: bool) -> bool:
 
 def imported(storage: str, storage_type: str, volid: str) -> str:
     """Return the value of a disk made from an import volume. Its size must be 0, to grow later."""
-    fmt = ",format=qcow2" if storage_type in LINKED_TYPES & FILE_TYPES else ""
-    return f"{storage}:0,import-from={volid}{fmt}"
+    return f"{storage}:0,import-from={volid}{_form(storage_type)}"
+
+
+def made_of(image: Image, storage: str, storage_type: str, gib: int) -> str:
+    """Return the value of a root disk: made of an image, or blank beside one that is a CD."""
+    if image.cd:
+        return f"{storage}:{gib}{_form(storage_type)}"
+    return imported(storage, storage_type, image.volid)
+
+
+def _form(storage_type: str) -> str:
+    return ",format=qcow2" if storage_type in LINKED_TYPES & FILE_TYPES else ""
+
+
+def cd(volid: str) -> str:
+    """Return the value of a drive with a CD."""
+    return f"{volid},media=cdrom"
+
+
+def boot_order(image: Image | None) -> str:
+    """Return the boot order of a VM made of an image: firmware leaves out an empty disk."""
+    return f"order={ROOT_DISK};{INSTALL_CD}" if image and image.cd else f"order={ROOT_DISK}"
+
+
+def rescue_slot(image: Image) -> str:
+    """Return where a VM has what it is rescued from."""
+    if not image.cd:
+        return RESCUE_DISK
+    return RESCUE_CDS.get(rescue_bus(image.properties), RESCUE_CDS[CD_BUSES[0]])
 
 
 def size_bytes(value: str) -> int:

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from common.messages.commands import Build, Nic
-from compute.hypervisor.proxmox.vmconfig import guest
-from compute.hypervisor.proxmox.vmconfig.disks import CONFIG_DRIVE, ROOT_DISK
+from compute.hypervisor.proxmox.vmconfig import disks, guest
 from compute.hypervisor.proxmox.vmconfig.marks import Mark, cloud_line
 
 TAG = "micronova"
@@ -23,6 +22,8 @@ def parameters(
 ) -> dict[str, Any]:
     """Return all parameters but the disks. ``config_drive`` is the ISO's volume, if there is one.
 
+    An image that is a CD is inserted.
+
     Raises HypervisorError if the server asks for impossible hardware.
     """
     has = guest.of(build)
@@ -34,14 +35,16 @@ def parameters(
         "smbios1": f"uuid={build.server_uuid}",
         "memory": build.memory_mib,
         "scsihw": "virtio-scsi-single",
-        "boot": f"order={ROOT_DISK}",
+        disks.BOOT: disks.boot_order(build.image),
         "agent": "enabled=1",
         # for serial consoles; it can't be added while the guest runs
         "serial0": "socket",
     } | guest.options(has, cpu_type)
     found |= {f"net{number}": net(nic, model, queues) for number, nic in enumerate(build.nics)}
     if config_drive is not None:
-        found[CONFIG_DRIVE] = f"{config_drive},media=cdrom"
+        found[disks.CONFIG_DRIVE] = disks.cd(config_drive)
+    if build.image is not None and build.image.cd:
+        found[disks.INSTALL_CD] = disks.cd(build.image.volid)
     return found
 
 

@@ -14,12 +14,19 @@ from typing import Any
 
 from common.guest.hardware import Hardware
 from compute.hypervisor.proxmox.vmconfig import guest, marks
-from compute.hypervisor.proxmox.vmconfig.disks import BOOT, CONFIG_DRIVE, RESCUE_DISK, ROOT_DISK
+from compute.hypervisor.proxmox.vmconfig.disks import (
+    BOOT,
+    CONFIG_DRIVE,
+    RESCUE_CDS,
+    RESCUE_DISK,
+    ROOT_DISK,
+)
 
 _NOTE = "micronova: before="
 _UNUSED = re.compile(r"unused\d+")
 _NETWORK = re.compile(r"net\d+")
 _DRIVE = re.compile(r"(?:scsi|virtio|ide|sata)\d+")
+_RESCUES = (RESCUE_DISK, *RESCUE_CDS.values())
 
 Config = Mapping[str, Any]
 
@@ -43,7 +50,7 @@ class Note:
     @property
     def rescues(self) -> bool:
         """Whether it is a rescue's."""
-        return RESCUE_DISK in self.before
+        return ROOT_DISK not in self.before
 
     @property
     def config_drive(self) -> str:
@@ -175,22 +182,30 @@ def _has(config: Config, name: str, value: str) -> bool:
     if _is_disk(name):
         return volume(str(there)) == volume(value)
     if name == BOOT:
-        # Each CD that is inserted is appended.
-        return _first(str(there)) == _first(value)
+        # A CD that is inserted is appended.
+        wanted = _order(value)
+        return _order(str(there))[: len(wanted)] == wanted
     return set(str(there).split(",")) == set(value.split(","))
 
 
-def is_first(config: Config, name: str) -> bool:
-    """Return whether it boots from this disk."""
-    return _first(str(config.get(BOOT, ""))) == name
+def rescued_from(config: Config) -> str | None:
+    """Return the drive of a rescue that it boots from, or None."""
+    first = str(config.get(BOOT, "")).removeprefix("order=").split(";")[0]
+    return first if first in _RESCUES else None
 
 
-def _first(order: str) -> str:
-    return order.removeprefix("order=").split(";")[0]
+def _order(value: str) -> list[str]:
+    devices = value.removeprefix("order=").split(";")
+    return [one for one in devices if one != CONFIG_DRIVE]
 
 
 def _is_disk(name: str) -> bool:
     return _DRIVE.fullmatch(name) is not None or _UNUSED.fullmatch(name) is not None
+
+
+def is_disk_there(config: Config, name: str) -> bool:
+    """Return whether a drive is there, and is no CD."""
+    return name in config and not _is_cd(str(config[name]))
 
 
 def _is_cd(value: str) -> bool:

@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from common import config, ids
 from common.errors import ConfigurationError
-from common.messages.commands import Nic, Template
+from common.messages.commands import Image, Nic, Template
 from compute import config as compute_config
 from compute.hypervisor.proxmox import settings
 from compute.hypervisor.proxmox.api import privileges
@@ -218,14 +218,32 @@ def test_a_privilege_counts_where_it_propagates() -> None:
     assert privileges.lacking({"/storage": dict.fromkeys(have, 0)}, needed) == needed
 
 
+def test_a_cd_beside_a_blank_disk() -> None:
+    cd = Image("i", "a.iso", "s:iso/a.iso", cd=True)
+    build = a_build(image=cd)
+    assert disks.way(build, "l", "dir", linked=True) is Way.BLANK
+    found = hardware.parameters(build, server_mark(SERVER), "host", "l:iso/drive.iso")
+    assert (found["boot"], found["ide0"]) == ("order=scsi0;ide0", "s:iso/a.iso,media=cdrom")
+    assert found["ide2"] == "l:iso/drive.iso,media=cdrom"
+    assert disks.made_of(cd, "l", "dir", 20) == "l:20,format=qcow2"
+    assert disks.made_of(cd, "l", "lvmthin", 20) == "l:20"
+
+
 def test_images_are_named_by_their_files() -> None:
+    drive = hardware.config_drive_name(100_001, ids.new_uuid())
     listed = [
         {"content": "import", "format": "qcow2", "volid": "s:import/deb-12.qcow2", "size": 5},
         {"content": "import", "format": "ova+vmdk", "volid": "s:import/a.ova", "size": 5},
-        {"content": "iso", "format": "iso", "volid": "s:iso/x.iso", "size": 5},
+        {"content": "iso", "format": "iso", "volid": "s:iso/deb-12.iso", "size": 5},
+        {"content": "iso", "format": "iso", "volid": "s:iso/stick.img", "size": 5},
+        {"content": "iso", "format": "iso", "volid": f"s:iso/{drive}", "size": 5},
     ]
-    [found] = images.facts("s", listed)
-    assert (found.name, found.id) == ("deb-12", ids.named("image", "deb-12"))
+    found = images.facts("s", listed)
+    assert [(one.name, one.disk_format) for one in found] == [
+        ("deb-12", "qcow2"),
+        ("deb-12.iso", "iso"),
+    ]
+    assert [one.id for one in found] == [ids.named("image", one.name) for one in found]
 
 
 def conf_of(tmp_path: Path, text: str) -> cfg.ConfigOpts:

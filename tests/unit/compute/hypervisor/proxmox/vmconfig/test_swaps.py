@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -66,6 +67,18 @@ def test_what_it_gets_back() -> None:
     back = {"scsi0": HAD["scsi0"], "name": "web", "delete": "watchdog"}
     assert swaps.given_back(now, NOTE) == back
     assert swaps.given_back(HAD, NOTE) == {}
+    boot = "order=scsi0;ide0;ide2"
+    assert swaps.given_back(HAD | {"boot": "order=sata5;ide2"}, NOTE) == {"boot": HAD["boot"]}
+    of_cd = dataclasses.replace(NOTE, before={**NOTE.before, "boot": boot})
+    assert swaps.given_back(HAD, of_cd) == {"boot": boot}
+    assert swaps.given_back(HAD | {"boot": "order=scsi0;ide2;ide0"}, of_cd) == {}
+
+
+def test_a_disk_that_is_no_cd() -> None:
+    config = {"ide0": "s:iso/a.iso,media=cdrom", "scsi1": "l:1/vm-1-disk-1.raw"}
+    assert swaps.is_disk_there(config, "scsi1")
+    assert not swaps.is_disk_there(config, "ide0")
+    assert not swaps.is_disk_there(config, "ide1")
 
 
 def test_disks_that_go() -> None:
@@ -90,6 +103,7 @@ def test_hardware_that_both_images_decide_alike_stays() -> None:
 
 
 def test_what_it_boots_from() -> None:
-    assert swaps.is_first({"boot": "order=scsi15;ide2"}, "scsi15")
-    assert not swaps.is_first({"boot": "order=scsi0;scsi15"}, "scsi15")
-    assert not swaps.is_first({}, "scsi15")
+    assert swaps.rescued_from({"boot": "order=scsi15;ide2"}) == "scsi15"
+    assert swaps.rescued_from({"boot": "order=sata5;scsi15"}) == "sata5"
+    assert swaps.rescued_from({"boot": "order=scsi0;scsi15"}) is None
+    assert swaps.rescued_from({}) is None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections
 import functools
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,12 +83,20 @@ class CountingDriver(LocalDriver):
 
 
 class Cloud:
-    """All services in this process, on SQLite, without a hypervisor."""
+    """All services in this process, on SQLite or ``urls``, without a hypervisor.
 
-    def __init__(self, folder: Path) -> None:
-        cloud_url, placement_url = (
+    ``options`` are (group, name, value).
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        urls: Sequence[str] = (),
+        options: Sequence[tuple[str, str, Any]] = (),
+    ) -> None:
+        cloud_url, placement_url = urls or [
             f"sqlite:///{folder}/{name}.sqlite" for name in ("cloud", "placement")
-        )
+        ]
         db.migrate.upgrade(cloud_url)
         placement.db.migrate.upgrade(placement_url)
         conf = config.load(configuration.registers())
@@ -103,6 +111,7 @@ class Cloud:
             ("quota", "instances", 2 * BATCH),
             # Nothing that looks for work by itself shall be counted.
             ("conductor", "scan_seconds", 3600),
+            *options,
         ):
             conf.set_override(name, value, group=group)
         self.driver = CountingDriver(conf, f"micronova-local://{folder.name}", "openstack")
@@ -110,16 +119,17 @@ class Cloud:
         self.placement_app = make_placement(conf, protect=header_auth)
         client = self.placement = PlacementClient(self._adapter())
         self.conductor = ConductorService(conf, transport, client)
+        self.hypervisors = hypervisors(conf)
         self.services = [
             self.conductor,
             SchedulerService(conf, transport, client),
-            ComputeService(conf, transport, hypervisors(conf), client),
+            ComputeService(conf, transport, self.hypervisors, client),
         ]
+        self.reader = engine.reader(cloud_url)
         self.statements: collections.Counter[str] = collections.Counter()
+        self._engines: set[sa.Engine] = set()
         sa.event.listen(sa.Engine, "before_cursor_execute", self._count)
-        app = make_compute_api(
-            conf, ConductorClient(transport), engine.reader(cloud_url), protect=header_auth
-        )
+        app = make_compute_api(conf, ConductorClient(transport), self.reader, protect=header_auth)
         self.api = testing.TestClient(app)
 
     def _adapter(self) -> ksa_adapter.Adapter:
@@ -129,6 +139,7 @@ class Cloud:
         return ksa_adapter.Adapter(ksa_session.Session(auth=auth, session=session))
 
     def _count(self, connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        self._engines.add(connection.engine)
         if not statement.startswith("BEGIN"):
             name = "placement" if "placement" in str(connection.engine.url) else "cloud"
             self.statements[name] += 1
@@ -157,6 +168,8 @@ class Cloud:
         for service in reversed(self.services):
             service.stop()
         sa.event.remove(sa.Engine, "before_cursor_execute", self._count)
+        for one in self._engines:
+            one.dispose()
 
     def call(self, method: str, path: str, token: str = MEMBER, **keywords: Any) -> Any:
         headers = {"X-Auth-Token": token, "OpenStack-API-Version": "compute 2.90"}

@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
+from common.states import OPEN_STATES
+from db import schema
 from tests.fixtures import auth
 from tests.functional.cloud import eventually
 from tests.functional.test_costs import Cloud, image_id, look
@@ -22,9 +25,9 @@ CLIENTS = 8
 class Site:
     """A cloud with one project, asked at one microversion."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *more: Any) -> None:
         self.folder = folder
-        self.cloud = Cloud(folder)
+        self.cloud = Cloud(folder, *more)
 
     def ask(
         self, method: str, path: str, body: Any = None, token: str = auth.MEMBER, **more: str
@@ -68,14 +71,16 @@ class Site:
 
     def open_operations(self, uuid: str) -> int:
         """How many operations of a server are not at their end."""
-        return int(
-            look(
-                self.folder,
-                "SELECT count(*) FROM operations WHERE server_uuid = ? "
-                "AND state NOT IN ('done', 'failed')",
-                uuid,
-            )
+        columns = schema.operations.c
+        query = sa.select(sa.func.count()).where(
+            columns.server_uuid == uuid, columns.state.in_(OPEN_STATES)
         )
+        return int(self.rows(query)[0][0])
+
+    def rows(self, query: sa.Select[Any]) -> list[Any]:
+        """What the cloud database has, past everything that is counted."""
+        with self.cloud.reader.connect() as connection:
+            return list(connection.execute(query))
 
     def counted(self, work: Callable[[], Any]) -> int:
         """The statements on the cloud database while something is done."""

@@ -36,9 +36,10 @@ class SchedulerClient:
     def select_many(
         self, ctxt: RequestContext, requests: tuple[RequestSpec, ...]
     ) -> list[Decision]:
-        """Choose hosts for the servers of one create in one pass, and claim them together.
+        """Choose hosts for servers that are alike in one pass, and claim them together.
 
-        One decision for each request, in order, as ``select`` answers it. Raises Unavailable.
+        One decision for each request, in order, as ``select`` answers it; of one create only the
+        first has every detail. Raises Unavailable, and some may be claimed.
         """
         return self._rpc.call(ctxt, SchedulerRpc.select_many, requests=requests)
 

@@ -44,8 +44,8 @@ class DryRun:
         self, hosts: HostColumns, requests: Sequence[RequestSpec]
     ) -> list[Decision] | None:
         """Place servers of one kind among limited candidates, as a create would; None: can't."""
-        kind = whatif.kind(requests[0])
-        if not self._view.may_be_cut(hosts) or any(whatif.kind(one) != kind for one in requests):
+        kind = requests[0].kind
+        if not self._view.may_be_cut(hosts) or any(one.kind != kind for one in requests):
             return None
         offered = self._view.candidates(requests[0])
         if offered.whole:

@@ -43,7 +43,7 @@ class SchedulerManager:
     def select_many(
         self, ctxt: RequestContext, requests: tuple[RequestSpec, ...]
     ) -> list[Decision]:
-        """Choose and claim hosts for the servers of one create."""
+        """Choose and claim hosts for servers that are alike."""
         self._check_ready(ctxt)
         return self._decider.decide_many(requests)
 

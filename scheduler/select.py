@@ -82,7 +82,8 @@ class Decider:
         )
 
     def decide_many(self, requests: Sequence[RequestSpec]) -> list[Decision]:
-        """Choose for all servers of one create in one pass, and claim for them together.
+        """Choose for all servers of one create, or of creates that are alike, in one pass, and
+        claim for them together.
 
         The requests differ in their servers only. Where another request takes some of the room
         meanwhile, each is decided on its own.
@@ -98,7 +99,10 @@ class Decider:
         LOG.info("%d of %d servers have a host.", len(chosen), len(requests))
         return [
             dataclasses.replace(
-                self._claimed(request, choice, len(hosts), brief=number > 0), seconds=seconds
+                self._claimed(
+                    request, choice, len(hosts), brief=number > 0 and not request.by_itself
+                ),
+                seconds=seconds,
             )
             if choice.ranked
             else lost[request.server_uuid]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -70,6 +71,13 @@ class RequestSpec:
     """It has its resources on the host already: only what else it needs is checked."""
     image_home: ImageHome | None = None
     """The only place of its image; None: hosts say whether they have it."""
+    by_itself: bool = False
+    """It was asked for by itself, so its decision has every detail, whatever others have."""
+
+    @property
+    def kind(self) -> RequestSpec:
+        """What requests of one kind have in common: they differ in their servers only."""
+        return dataclasses.replace(self, server_uuid="", until=None)
 
 
 @dataclass(frozen=True)

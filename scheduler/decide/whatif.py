@@ -53,8 +53,8 @@ def place(
     for request in requests:
         group = request.group and request.group.with_members(joined.get(request.group.uuid, {}))
         asked = dataclasses.replace(request, group=group)
-        if evaluation is None or kind(asked) != now:
-            evaluation, now = Evaluation(draft, asked, filters, weighers), kind(asked)
+        if evaluation is None or asked.kind != now:
+            evaluation, now = Evaluation(draft, asked, filters, weighers), asked.kind
         choice = evaluation.choice(asked, keep)
         yield Tried(asked, choice, draft)
         if choice.ranked:
@@ -65,11 +65,6 @@ def place(
                 evaluation.changed(changed)
             if group is not None:
                 joined.setdefault(group.uuid, Counter())[name] += 1
-
-
-def kind(request: RequestSpec) -> RequestSpec:
-    """Return what requests of one kind have in common."""
-    return dataclasses.replace(request, server_uuid="", until=None)
 
 
 def capacity(

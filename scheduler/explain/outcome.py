@@ -98,7 +98,10 @@ class Outcomes:
         )
 
     def again(self, request: RequestSpec, decision: Decision) -> Decision:
-        """Return the same decision, brief, for one more server that is alike."""
+        """Return the same decision for one more server that is alike; brief, if both are of one
+        create."""
+        if request.by_itself:
+            return dataclasses.replace(decision, server_uuid=request.server_uuid)
         told = {
             name: [(len(one.hosts), one.first) for one in groups]
             for name, groups in decision.refused.items()

@@ -23,6 +23,7 @@ from conductor.flows import build_command
 from conductor.flows.accept import scope
 from conductor.flows.create import no_valid_host, replace_vmid
 from conductor.flows.create.offers import Offers
+from conductor.flows.create.selects import Selects, Undecided
 from conductor.flows.create.unwind import Unwinding
 from conductor.plans import CreateParams, CreatePlan, Place
 from conductor.store import batches, registry, server_groups, servers, vmids
@@ -66,6 +67,7 @@ class Placing:
         self._cloud, self._go_on = cloud, go_on
         self._unwinding = unwinding
         self._offers = Offers(cloud)
+        self._selects = Selects(cloud.scheduler)
 
     def place(self, operation: Operation, server: Server) -> Moved | None:
         """Find a host, and another one if that is lost to another server, or can't be used any
@@ -187,6 +189,11 @@ class Placing:
         if unusable:
             ignored = (*requested.ignore_hosts, *unusable)
             requested = dataclasses.replace(requested, ignore_hosts=ignored)
+        if not alternates and requested.group is None:
+            try:
+                return self._selects.select(operation.ctxt, requested)
+            except Undecided:
+                self._cloud.placement.release(server.uuid)
         return self._cloud.scheduler.select(operation.ctxt, requested, alternates)
 
     def _neighbours(self, host: str) -> tuple[str, ...]:

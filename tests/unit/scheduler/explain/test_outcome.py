@@ -84,7 +84,10 @@ def decided(**asked: Any) -> list[Decision]:
 
     filters: dict[str, Filter] = {"one": refuse, "other": refuse}
     decider = a_decider(FakePlacement(), filters)
-    return decider.decide_many([a_request(server_uuid=str(n)) for n in range(3)])
+    by_itself = asked.get("by_itself", False)
+    return decider.decide_many(
+        [a_request(server_uuid=str(n), by_itself=by_itself) for n in range(3)]
+    )
 
 
 @pytest.mark.parametrize(("works", "full"), [(True, 1), (False, 2)])
@@ -92,6 +95,15 @@ def test_a_create_of_many_keeps_the_reasons_once(works: bool, full: int) -> None
     found = decided(works=works)
     assert [hosts_kept(one) for one in found] == [full, 1, 1]
     assert [sum(one.counts.values()) for one in found] == [full] * 3
+
+
+@pytest.mark.parametrize(("works", "full"), [(True, 1), (False, 2)])
+def test_of_those_that_were_asked_for_by_themselves_each_has_every_reason(
+    works: bool, full: int
+) -> None:
+    found = decided(works=works, by_itself=True)
+    assert [one.server_uuid for one in found] == ["0", "1", "2"]
+    assert [hosts_kept(one) for one in found] == [full] * 3
 
 
 def test_a_reason_that_is_too_long_does_not_hide_the_others() -> None:

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from common import ids
+from common import garbage, ids
 from db import schema
 from tests.fixtures import auth
 from tests.fixtures.compute import ComputeApi
@@ -69,6 +69,7 @@ def main() -> None:
         api = ComputeApi(f"sqlite:///{Path(folder) / 'cloud.sqlite'}")
         with api.writer.begin() as connection:
             connection.execute(schema.migrations.insert(), [_row(n) for n in range(asked.rows)])
+        garbage.settle()  # as every service does once it serves
         middle = ids.named("migration", str(asked.rows // 2))
         found = {
             "rows": asked.rows,

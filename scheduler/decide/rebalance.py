@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from common.guest.asked import CannotError
-from common.guest.hardware import devices
+from common import moving
 from scheduler.decide.choose import Evaluation, Filters
 from scheduler.filters.resources import wanted
 from scheduler.filters.storage import root_storage
@@ -32,7 +31,6 @@ LEAST_GAIN = 0.1
 DISK_COST = 2.0
 #: servers that are considered for a move: those that relieve the score most
 LOOKED_AT = 20
-_DEVICES = "it has devices of its node"
 #: soft policies of a server, which outweigh an even fill
 SOFT_POLICIES = (soft_affinity, soft_anti_affinity, ha_priority)
 #: servers for which the filters are evaluated in one plan
@@ -92,22 +90,16 @@ def _pinned(draft: HostColumns, servers: Iterable[Movable]) -> Iterator[Pinned]:
     """Yield the servers that Proxmox VE can't migrate, and why."""
     pins = {name: draft.host(position).facts.pinned for name, position in _places(draft, servers)}
     for one in servers:
-        vmid = "" if one.request.vm is None else str(one.request.vm[1])
-        reason = pins.get(one.host, {}).get(vmid) or _bound(one)
+        vmid = None if one.request.vm is None else one.request.vm[1]
+        reason = moving.pin(pins.get(one.host, {}), vmid)
+        if reason is None and moving.bound(one.request.extra_specs):
+            reason = moving.DEVICES
         if reason:
             yield Pinned(one.request.server_uuid, one.name, one.host, reason)
 
 
 def _places(draft: HostColumns, servers: Iterable[Movable]) -> Iterable[tuple[str, int]]:
     return draft.positions({one.host for one in servers})
-
-
-def _bound(server: Movable) -> str:
-    """Return why a running server is bound to its node, or nothing."""
-    try:
-        return _DEVICES if devices(server.request.extra_specs) else ""
-    except CannotError:
-        return _DEVICES
 
 
 def _best(

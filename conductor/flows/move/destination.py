@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from common import clock, hints
+from common import clock, hints, moving
 from common.errors import Unavailable
 from common.log import logger
-from common.messages.facts import CONFIG_DRIVE, HostFacts
+from common.messages.facts import HostFacts
 from common.messages.scheduling import Decision, RequestSpec
 from conductor.cloud import Cloud
 from conductor.engine.stages import Task
@@ -153,11 +153,9 @@ def _unsuitable(server: Server, facts: HostFacts) -> str | None:
 def immovable(connection: Transaction, server: Server) -> str | None:
     """Return why a server's VM can't be moved to another node, or None: nothing is known."""
     if server.host is None or server.vmid is None:
-        return "it has no VM"
+        return moving.NO_VM
     facts, _ = registry.host(connection, server.host)
-    pinned = facts.pinned.get(str(server.vmid))
-    # An agent takes a config drive out before, and makes it again on the target.
-    return None if pinned is None or pinned.startswith(CONFIG_DRIVE) else pinned
+    return moving.pin(facts.pinned, server.vmid)
 
 
 def end_left(connection: Transaction, server: Server) -> None:

@@ -85,6 +85,8 @@ class ResourceType(enum.StrEnum):
     SERVER = "server"  #: its id is the server's UUID
     TEMPLATE = "template"  #: a cached template; its id is CLUSTER/VMID
     IMAGE = "image"  #: made ready on a host; its id is the image's
+    HOST = "host"  #: a compute host; its id is its name
+    CLOUD = "cloud"  #: all hosts; its id is the cloud's
 
 
 class OperationState(enum.StrEnum):
@@ -478,6 +480,8 @@ class InternalAction(enum.StrEnum):
     REAP = "reap"  #: what the audit found left of a server was removed
     REMOVE_TEMPLATE = "remove-template"  #: a cached template that nobody needs was removed
     CACHE_IMAGE = "cache-image"  #: an image was made ready on a host, ahead of any build
+    DRAIN = "drain"  #: the servers of a host were moved to others
+    REBALANCE = "rebalance"  #: servers were moved to fill the hosts more evenly
 
 
 #: a server's new state, by its VM's state while it has no operation; others only change the

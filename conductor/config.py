@@ -75,6 +75,20 @@ OPTIONS = [
         help="Seconds after which a resize or a migration fails and is undone. Disks on storage "
         "of a node's own are copied meanwhile.",
     ),
+    cfg.IntOpt(
+        "bulk_migration_timeout_seconds",
+        default=86_400,
+        min=10,
+        help="Seconds after which a drain or a rebalance begins no more moves; it ends with those "
+        "under way, and says which servers remain.",
+    ),
+    cfg.IntOpt(
+        "bulk_moves_in_all",
+        default=8,
+        min=1,
+        max=1000,
+        help="Servers that all drains and rebalances together move at the same time.",
+    ),
     cfg.BoolOpt(
         "allow_resize_to_same_host",
         default=True,

@@ -143,6 +143,20 @@ class Evacuation:
 
 
 @dataclass(frozen=True)
+class DrainStep:
+    """A server of a host that would be drained."""
+
+    server_uuid: str
+    name: str
+    way: str | None
+    """``common.moving.Way``; None: it can't be moved."""
+    target: str | None = None
+    """Where it would go now; the scheduler decides again as it moves."""
+    reason: str | None = None
+    """Why it can't be moved, or has nowhere to go."""
+
+
+@dataclass(frozen=True)
 class NewFlavor:
     """A flavor to be created; ``flavorid`` None: the conductor makes a UUID."""
 

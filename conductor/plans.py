@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common import codec
+from common.bulk_migrations import Move, Wish
 from common.messages.commands import GuestFile, Image, Nic, Template
 from common.messages.scheduling import Alternate, ImageHome
 from common.states import InternalAction
@@ -224,6 +225,18 @@ class ImagePlan(Plan):
 
 
 @dataclass(frozen=True)
+class BulkPlan(Plan):
+    """The plan of a bulk migration; its ``target`` is the host that is drained, if one is."""
+
+    moves: tuple[Move, ...] = ()
+    at_once: int = 1
+    """How many moves may be under way for it."""
+    live_only: bool = False
+    """Whether running servers are moved only while they run."""
+    wish: Wish = Wish.GO
+
+
+@dataclass(frozen=True)
 class Params:
     """What was asked, beyond the action and its resource."""
 
@@ -293,6 +306,8 @@ PLANS: Mapping[str, type[Plan]] = {
     "rescue": RescuePlan,
     InternalAction.REMOVE_TEMPLATE: RemoveTemplatePlan,
     InternalAction.CACHE_IMAGE: CacheImagePlan,
+    InternalAction.DRAIN: BulkPlan,
+    InternalAction.REBALANCE: BulkPlan,
 }
 #: actions with parameters
 PARAMS: Mapping[str, type[Params]] = {

@@ -17,6 +17,7 @@ from conductor.messages import (
     Attachment,
     CreatedServers,
     CreateServers,
+    DrainStep,
     Evacuation,
     FlavorSnapshot,
     Healing,
@@ -101,6 +102,15 @@ class WhatIfRpc(Protocol):
     ) -> Capacity: ...
     def evacuation(self, ctxt: RequestContext, host: str) -> list[Evacuation]: ...
     def rebalance(self, ctxt: RequestContext, limit: int) -> Rebalancing: ...
+    def drain_plan(self, ctxt: RequestContext, host: str, live_only: bool) -> list[DrainStep]: ...
+
+
+class BulkMigrationRpc(Protocol):
+    """Migrations of many servers."""
+
+    def drain(self, ctxt: RequestContext, host: str, at_once: int, live_only: bool) -> int: ...
+    def apply_rebalance(self, ctxt: RequestContext, limit: int, at_once: int) -> int: ...
+    def steer_bulk_migration(self, ctxt: RequestContext, number: int, wish: str) -> None: ...
 
 
 class FlavorRpc(Protocol):
@@ -226,6 +236,7 @@ class ConductorRpc(
     ServerRpc,
     ManageRpc,
     WhatIfRpc,
+    BulkMigrationRpc,
     FlavorRpc,
     KeyPairRpc,
     QuotaRpc,
@@ -247,6 +258,7 @@ Endpoints = tuple[
     ServerRpc,
     ManageRpc,
     WhatIfRpc,
+    BulkMigrationRpc,
     FlavorRpc,
     KeyPairRpc,
     QuotaRpc,

@@ -17,6 +17,7 @@ from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
 from conductor.endpoints.aggregates import AggregateEndpoint, Notifier
 from conductor.endpoints.audits import AuditEndpoint
+from conductor.endpoints.bulk_migrations import BulkMigrationEndpoint
 from conductor.endpoints.consoles import ConsoleEndpoint
 from conductor.endpoints.events import EventEndpoint
 from conductor.endpoints.flavors import FlavorEndpoint
@@ -96,6 +97,7 @@ class ConductorService:
             ServerEndpoint(cloud, self.runner, Create(cloud).begin_many),
             ManageEndpoint(cloud, self.runner, vm_sync),
             WhatIfEndpoint(cloud),
+            BulkMigrationEndpoint(cloud, self.runner, self._notifier),
             FlavorEndpoint(cloud),
             KeyPairEndpoint(cloud),
             QuotaEndpoint(cloud),

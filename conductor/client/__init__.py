@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from conductor.client.aggregates import AggregateCalls
 from conductor.client.audits import AuditCalls
+from conductor.client.bulk_migrations import BulkMigrationCalls
 from conductor.client.consoles import ConsoleCalls
 from conductor.client.flavors import FlavorCalls
 from conductor.client.guests import GuestCalls
@@ -26,6 +27,7 @@ class ConductorClient(
     ServerCalls,
     ManageCalls,
     WhatIfCalls,
+    BulkMigrationCalls,
     FlavorCalls,
     KeyPairCalls,
     QuotaCalls,

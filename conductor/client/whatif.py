@@ -5,7 +5,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.messages.scheduling import Decision
 from conductor.client.base import Base
-from conductor.messages import CreateServers, Evacuation
+from conductor.messages import CreateServers, DrainStep, Evacuation
 from conductor.rpc_api import WhatIfRpc
 from scheduler.messages import Capacity, Rebalancing
 
@@ -38,3 +38,10 @@ class WhatIfCalls(Base):
     def rebalance(self, ctxt: RequestContext, limit: int) -> Rebalancing:
         """Return up to ``limit`` moves that fill hosts more evenly. Raises Unavailable."""
         return self._rpc.call(ctxt, WhatIfRpc.rebalance, limit=limit)
+
+    def drain_plan(self, ctxt: RequestContext, host: str, *, live_only: bool) -> list[DrainStep]:
+        """Return how a host's servers would leave it now, and which can't.
+
+        Raises HostNotFound, Unavailable.
+        """
+        return self._rpc.call(ctxt, WhatIfRpc.drain_plan, host=host, live_only=live_only)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from common import hints, ids
+from common.bulk_migrations import Move, MoveState
 from common.context import RequestContext
 from common.messages.scheduling import Decision, RequestSpec
 from common.server_groups import GroupFacts
@@ -13,8 +14,9 @@ from conductor.cloud import Cloud
 from conductor.endpoints import request_specs
 from conductor.flows import build_command
 from conductor.flows.accept import requested_networks, scope
+from conductor.flows.bulk import begin_bulk
 from conductor.flows.move.evacuation import kept
-from conductor.messages import CreateServers, Evacuation
+from conductor.messages import CreateServers, DrainStep, Evacuation
 from conductor.store import placed, registry, server_groups
 from conductor.store import servers as servers_store
 from conductor.store.transactions import Transaction
@@ -71,6 +73,17 @@ class WhatIfEndpoint:
         movable = tuple(map(_movable, there))
         return self._cloud.scheduler.rebalance(ctxt, movable, limit)
 
+    def drain_plan(self, ctxt: RequestContext, host: str, live_only: bool) -> list[DrainStep]:
+        """See ``ConductorClient.drain_plan``."""
+        with self._cloud.store.read() as connection:
+            facts, _ = registry.host(connection, host)
+            plan = begin_bulk.planned(connection, facts, at_once=1, live_only=live_only)
+            going = {one.server_uuid for one in plan.moves if one.state == MoveState.WAITING}
+            here = [one for _, one in _servers_on(connection, host) if one.server_uuid in going]
+        found = self._cloud.scheduler.preview(ctxt, tuple(here), (host,)) if here else []
+        decided = {one.server_uuid: one for one in found}
+        return [_step(move, decided.get(move.server_uuid)) for move in plan.moves]
+
     def _requested(self, ctxt: RequestContext, asked: CreateServers) -> RequestSpec:
         with self._cloud.store.read() as connection:
             interfaces = requested_networks(connection, asked)
@@ -109,6 +122,13 @@ def _servers_on(connection: Transaction, host: str) -> list[tuple[str, RequestSp
         )
         for one in request_specs.of_servers(connection, placed.on_host(connection, host))
     ]
+
+
+def _step(move: Move, decision: Decision | None) -> DrainStep:
+    if decision is None:
+        return DrainStep(move.server_uuid, move.name, None, reason=move.reason)
+    why = move.reason if decision.host else decision.reason
+    return DrainStep(move.server_uuid, move.name, move.way, decision.host, why)
 
 
 def _vmid(request: RequestSpec) -> int | None:

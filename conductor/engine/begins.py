@@ -28,6 +28,8 @@ _TIMEOUTS = {
     InternalAction.CACHE_IMAGE: "build_timeout_seconds",
     "createImage": "copy_timeout_seconds",
     "createBackup": "copy_timeout_seconds",
+    InternalAction.DRAIN: "bulk_migration_timeout_seconds",
+    InternalAction.REBALANCE: "bulk_migration_timeout_seconds",
 }
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from common import bulk_migrations
 from common.states import InternalAction
 from conductor.cloud import Cloud
 from conductor.engine.cases import Cases
 from conductor.engine.endings import Ending
 from conductor.engine.stage_runner import StageRunner
 from conductor.engine.stages import Table
+from conductor.flows.bulk.bulk_migration import BulkFlow
 from conductor.flows.create import create
 from conductor.flows.create.create import Create
 from conductor.flows.disks.rebuild import RebuildFlow
@@ -65,6 +67,7 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
         InternalAction.MARK: Remark(cloud).table(),
         InternalAction.REMOVE_TEMPLATE: RemoveTemplate(cloud).table(),
         InternalAction.CACHE_IMAGE: Cache(cloud).table(),
+        **{action: BulkFlow(cloud).table() for action in bulk_migrations.ACTIONS},
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -291,6 +291,21 @@ def update_service(connection: sa.Connection, service_uuid: str, changes: dict[s
     )
     if changed.rowcount == 0:
         raise HostNotFound(f"Service {service_uuid} could not be found.")
+
+
+def disable(connection: sa.Connection, host: str, reason: str) -> None:
+    """Have a host take no more servers; the reason of one that is disabled already stays."""
+    connection.execute(
+        services.update()
+        .where(services.c.binary == COMPUTE, services.c.host == host, ~services.c.disabled)
+        .values(updated_at=clock.utcnow(), disabled=True, disabled_reason=reason)
+    )
+
+
+def pins(connection: sa.Connection, names: Iterable[str]) -> dict[str, Mapping[str, str]]:
+    """Return what pins VMs to each of these hosts: ``HostFacts.pinned``. One query."""
+    query = sa.select(hosts.c.host, hosts.c.facts["pinned"]).where(hosts.c.host.in_(list(names)))
+    return {name: found or {} for name, found in connection.execute(query)}
 
 
 def delete_service(connection: sa.Connection, service_uuid: str) -> tuple[str, str]:

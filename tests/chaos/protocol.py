@@ -15,6 +15,7 @@ import compute.manager
 import scheduler.manager
 from conductor.endpoints.aggregates import AggregateEndpoint
 from conductor.endpoints.audits import AuditEndpoint
+from conductor.endpoints.bulk_migrations import BulkMigrationEndpoint
 from conductor.endpoints.consoles import ConsoleEndpoint
 from conductor.endpoints.events import EventEndpoint
 from conductor.endpoints.flavors import FlavorEndpoint
@@ -40,7 +41,14 @@ ENDPOINTS = (
         ManageEndpoint,
         RefusalEndpoint,
     ),
-    *(AggregateEndpoint, ConsoleEndpoint, EventEndpoint, ServerGroupEndpoint, WhatIfEndpoint),
+    *(
+        AggregateEndpoint,
+        ConsoleEndpoint,
+        EventEndpoint,
+        ServerGroupEndpoint,
+        WhatIfEndpoint,
+        BulkMigrationEndpoint,
+    ),
     *(GuestEndpoint, InterfaceEndpoint),
     *(compute.manager.Manager, compute.manager.EventEndpoint),
     *(scheduler.manager.SchedulerManager, scheduler.manager.HostFactsManager),
@@ -77,6 +85,7 @@ OTHERS = frozenset(
     | {"update_server", "set_server_metadata", "set_server_tags", "update_service"}
     | {"lock_server", "unlock_server", "reset_server_state", "set_quota_class"}
     | {"preview", "preview_servers", "capacity", "evacuation", "rebalance"}
+    | {"drain", "drain_plan", "apply_rebalance", "steer_bulk_migration"}
     | {"create_flavor", "update_flavor", "delete_flavor", "set_flavor_extra_specs"}
     | {"set_flavor_access", "create_keypair", "delete_keypair", "set_quota", "reset_quota"}
     | {"create_server_group", "create_aggregate", "update_aggregate", "set_aggregate_metadata"}

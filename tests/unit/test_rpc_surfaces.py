@@ -16,6 +16,7 @@ from conductor import rpc_api
 from conductor.client import ConductorClient
 from conductor.endpoints.aggregates import AggregateEndpoint
 from conductor.endpoints.audits import AuditEndpoint
+from conductor.endpoints.bulk_migrations import BulkMigrationEndpoint
 from conductor.endpoints.consoles import ConsoleEndpoint
 from conductor.endpoints.events import EventEndpoint
 from conductor.endpoints.flavors import FlavorEndpoint
@@ -59,6 +60,7 @@ NOUNS = {
     rpc_api.ServerRpc: ServerEndpoint,
     rpc_api.ManageRpc: ManageEndpoint,
     rpc_api.WhatIfRpc: WhatIfEndpoint,
+    rpc_api.BulkMigrationRpc: BulkMigrationEndpoint,
     rpc_api.FlavorRpc: FlavorEndpoint,
     rpc_api.KeyPairRpc: KeyPairEndpoint,
     rpc_api.QuotaRpc: QuotaEndpoint,

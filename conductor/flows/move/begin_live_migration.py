@@ -30,18 +30,26 @@ def accept(
     copy_disks: bool | None,
 ) -> Operation:
     """See ``ConductorClient.live_migrate_server``."""
+    return cloud.store.run(lambda c: begin(cloud, c, ctxt, server_uuid, host, copy_disks))
 
-    def work(connection: Transaction) -> Operation:
-        server = servers.alive(connection, server_uuid, scope(ctxt))
-        locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
-        check_state(server, ACTION)
-        _check_host(connection, server, host)
-        fixed = destination.immovable(connection, server)
-        if fixed is not None:
-            raise Invalid(PRE_CHECK.format(f"{fixed}."))
-        return _begin(cloud, connection, ctxt, server, host, copy_disks)
 
-    return cloud.store.run(work)
+def begin(
+    cloud: Cloud,
+    connection: Transaction,
+    ctxt: RequestContext,
+    server_uuid: str,
+    host: str | None = None,
+    copy_disks: bool | None = None,
+) -> Operation:
+    """Begin a live migration; see ``ConductorClient.live_migrate_server``."""
+    server = servers.alive(connection, server_uuid, scope(ctxt))
+    locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
+    check_state(server, ACTION)
+    _check_host(connection, server, host)
+    fixed = destination.immovable(connection, server)
+    if fixed is not None:
+        raise Invalid(PRE_CHECK.format(f"{fixed}."))
+    return _begin(cloud, connection, ctxt, server, host, copy_disks)
 
 
 def _begin(

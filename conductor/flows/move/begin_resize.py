@@ -49,11 +49,11 @@ class ResizeAcceptance:
 
     def migrate(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> Operation:
         """See ``ConductorClient.migrate_server``."""
-        return self._cloud.store.run(lambda c: self._migrate(c, ctxt, server_uuid, host))
+        return self._cloud.store.run(lambda c: self.begin_migration(c, ctxt, server_uuid, host))
 
     def end(self, ctxt: RequestContext, server_uuid: str, action: str) -> Operation:
         """Begin ``confirmResize`` or ``revertResize``."""
-        return self._cloud.store.run(lambda c: self._end(c, ctxt, server_uuid, action))
+        return self._cloud.store.run(lambda c: self.begin_end(c, ctxt, server_uuid, action))
 
     def _resize(
         self, connection: Transaction, ctxt: RequestContext, uuid: str, flavor: FlavorSnapshot
@@ -98,9 +98,10 @@ class ResizeAcceptance:
         }
         return self._begun(connection, server, operation, **larger)
 
-    def _end(
+    def begin_end(
         self, connection: Transaction, ctxt: RequestContext, uuid: str, action: str
     ) -> Operation:
+        """As ``end``, in this transaction."""
         server = self._free(connection, ctxt, uuid, action)
         resize = migrations.finished(connection, uuid)
         if resize is None:
@@ -129,9 +130,10 @@ class ResizeAcceptance:
             back_storage=destination.storage(there, here),
         )
 
-    def _migrate(
+    def begin_migration(
         self, connection: Transaction, ctxt: RequestContext, uuid: str, host: str | None
     ) -> Operation:
+        """As ``migrate``, in this transaction."""
         server = self._free(connection, ctxt, uuid, "migrate")
         _check_target(connection, server, host)
         self._require_agent(connection, server)

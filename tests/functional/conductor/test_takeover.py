@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from common import ids
+from common import bulk_migrations, ids
 from common.context import RequestContext
 from common.errors import StaleTransition, Unavailable
 from common.messages.commands import (
@@ -39,6 +39,7 @@ from common.states import InternalAction, ResourceType
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Table
 from conductor.flows import build_command
+from conductor.flows.bulk import begin_bulk
 from conductor.flows.disks import begin_image
 from conductor.flows.guest.begin_plug import PlugAcceptance
 from conductor.flows.manage import mark
@@ -56,7 +57,7 @@ from conductor.messages import (
     RebuildServer,
     RequestedNetwork,
 )
-from conductor.plans import FollowPlan, Place, Plan, ReapPlan
+from conductor.plans import BulkPlan, FollowPlan, Place, Plan, ReapPlan
 from conductor.store import leases, networks, registry, servers, templates, vmids
 from conductor.store import operations as ledger
 from conductor.store.operations import NewOperation, Operation
@@ -239,6 +240,13 @@ class Cloud:
         with self.world.conductor.store.read() as connection:
             now = ledger.get(connection, operation.id)
         assert now is not None
+        if isinstance(now.plan, BulkPlan):
+            moves = now.plan.moves
+            return {
+                "operation": (now.state, now.message),
+                "moves": [(one.state, one.way, one.tries) for one in moves],
+                "servers": [self._server(one.server_uuid) for one in moves],
+            }
         vmids = [one.reason for one in self.world.rows(schema.vmids)]
         return {
             "operation": (now.state, now.attempt),
@@ -580,6 +588,21 @@ def _cache_image(cloud: Cloud) -> Operation:
     return operation
 
 
+def _drain(cloud: Cloud) -> Operation:
+    """Of a server that is stopped: it is moved, and its migration is confirmed."""
+    conductor = cloud.world.conductor
+    cloud.world.beat()  # the stories of one run take longer than an agent may be silent
+    enabled = schema.services.update().values(disabled=False)
+    conductor.store.run(lambda c: c.execute(enabled))
+    cloud.work_off(cloud.heir, cloud.act(cloud.server(), "stop"))
+    return begin_bulk.drain(conductor.cloud, ADMIN, "pve1", 1, live_only=False)
+
+
+def _rebalance(cloud: Cloud) -> Operation:
+    move = bulk_migrations.Move(cloud.server().uuid, "web", "pve1", target="pve2")
+    return begin_bulk.rebalance(cloud.world.conductor.cloud, ADMIN, [move], 2)
+
+
 #: action, and how it goes → begins it
 STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("create", "well"): Cloud.build,
@@ -657,6 +680,8 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     (InternalAction.MARK, "well"): _mark,
     (InternalAction.REMOVE_TEMPLATE, "well"): _remove_template,
     (InternalAction.CACHE_IMAGE, "well"): _cache_image,
+    (InternalAction.DRAIN, "well"): _drain,
+    (InternalAction.REBALANCE, "well"): _rebalance,
 }
 
 
@@ -717,6 +742,11 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
     elif how.startswith("badly") and action in {"createImage", "createBackup"}:
         assert (alike["images"], alike["copies"]) == ([], 0)
         assert alike["server"][:2] == ("active", None)
+    elif action in bulk_migrations.ACTIONS:
+        assert alike["operation"][0] == "done"
+        assert {one["server"][3] for one in alike["servers"]} == {"pve2"}
+        # One migration for each, whatever happens.
+        assert all(len(one["resizes"]) == 1 for one in alike["servers"])
     elif how.startswith("badly"):
         left = {name: alike[name] for name in ("ports", "vmids", "claim")}
         assert left == {"ports": 0, "vmids": [], "claim": None}
@@ -735,9 +765,13 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
 
 
 def _slow_stories() -> Iterator[Any]:
-    """Those that end well in every run, the others, which share most stages, in the long tier."""
+    """Those that end well in every run, the others, which share most stages, in the long tier.
+
+    So are those that carry out others' stories.
+    """
     for action, how in STORIES:
-        marks = () if how == "well" else pytest.mark.long
+        short = how == "well" and action not in bulk_migrations.ACTIONS
+        marks = () if short else pytest.mark.long
         yield pytest.param(action, how, marks=marks, id=f"{action}-{how}")
 
 
@@ -780,6 +814,9 @@ def _clear(cloud: Cloud, operation: Operation) -> None:
     cloud.world.scheduler.hosts[:] = ["pve1", "pve2"]
     # A band of ten VMIDs is enough then.
     cloud.heir.store.run(lambda c: vmids.end_quarantines(c, -3600))
+    if isinstance(operation.plan, BulkPlan):
+        for move in operation.plan.moves:
+            cloud.work_off(cloud.heir, cloud.act(cloud.world.row(move.server_uuid), "delete"))
     if operation.resource_type != ResourceType.SERVER:
         return
     with cloud.world.conductor.store.read() as connection:

@@ -1,0 +1,1 @@
+"""Drains and rebalances: many servers' migrations, carried out by one operation."""

@@ -1,0 +1,119 @@
+"""Begins bulk migrations, and has them paused, resumed and cancelled: one transaction each."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Sequence
+
+from common import clock
+from common.bulk_migrations import Move, Wish
+from common.context import RequestContext
+from common.errors import Conflict, NotFound
+from common.messages.facts import HostFacts
+from common.states import InternalAction, ResourceType
+from conductor.cloud import Cloud
+from conductor.engine import begins
+from conductor.flows.bulk import decide
+from conductor.flows.bulk.looking import look
+from conductor.plans import BulkPlan, Place
+from conductor.store import bulk_migrations as store
+from conductor.store import identity, leases, placement_outbox, registry
+from conductor.store import operations as ledger
+from conductor.store.operations import Operation
+from conductor.store.transactions import Transaction
+
+#: why a drained host is disabled
+REASON = "being drained"
+
+
+def drain(
+    cloud: Cloud, ctxt: RequestContext, host: str, at_once: int, *, live_only: bool
+) -> Operation:
+    """See ``ConductorClient.drain``."""
+
+    def work(connection: Transaction) -> Operation:
+        # Before the host's row, as whoever changes a service does.
+        version = placement_outbox.begin(connection)
+        facts, _ = registry.host(connection, host)
+        if not facts.online or cloud.worker_of(connection, host) is None:
+            raise Conflict(
+                f"Host {host} can't be drained: it does not answer, and nothing can be moved off "
+                "it. Its servers can only be evacuated.",
+                host=host,
+            )
+        _require_none(connection, ResourceType.HOST, host)
+        placement_outbox.add(connection, [host], version)
+        registry.disable(connection, host, REASON)
+        plan = planned(connection, facts, at_once, live_only=live_only)
+        return _insert(connection, cloud, ctxt, InternalAction.DRAIN, plan, host)
+
+    return cloud.store.run(work)
+
+
+def planned(
+    connection: Transaction, facts: HostFacts, at_once: int, *, live_only: bool
+) -> BulkPlan:
+    """Return what a drain of a host would begin with."""
+    where = Place(facts.host, facts.uuid, facts.cluster, facts.node)
+    plan = BulkPlan(where, at_once=at_once, live_only=live_only)
+    return decide.after(plan, look(connection, plan))
+
+
+def rebalance(
+    cloud: Cloud, ctxt: RequestContext, moves: Sequence[Move], at_once: int
+) -> Operation:
+    """See ``ConductorClient.apply_rebalance``."""
+    plan = BulkPlan(moves=tuple(moves), at_once=at_once, live_only=True)
+
+    def work(connection: Transaction) -> Operation:
+        _require_none(connection, ResourceType.CLOUD, cloud_id)
+        return _insert(connection, cloud, ctxt, InternalAction.REBALANCE, plan, cloud_id)
+
+    cloud_id = cloud.id
+    return cloud.store.run(work)
+
+
+def steer(cloud: Cloud, number: int, wish: Wish) -> None:
+    """See ``ConductorClient.steer_bulk_migration``."""
+
+    def work(connection: Transaction) -> None:
+        operation = store.get_locked(connection, number)
+        if operation is None:
+            if ledger.get(connection, number) is None:
+                raise NotFound(f"Bulk migration {number} could not be found.")
+            raise Conflict(f"Bulk migration {number} has ended.")
+        plan = operation.planned(BulkPlan)
+        if plan.wish == Wish.CANCEL:
+            raise Conflict(f"Bulk migration {number} was cancelled; it ends with its moves.")
+        values = {}
+        if wish == Wish.GO:
+            seconds = int(cloud.conf.conductor.bulk_migration_timeout_seconds)
+            values["deadline"] = clock.utcnow() + datetime.timedelta(seconds=seconds)
+        store.save(connection, operation, dataclasses.replace(plan, wish=wish), **values)
+        leases.hurry(connection, number)
+
+    cloud.store.run(work)
+    cloud.wake()
+
+
+def _require_none(connection: Transaction, kind: ResourceType, of: str) -> None:
+    """Raise Conflict if another one is open. Two never begin at the same time."""
+    identity.lock(connection)
+    there = ledger.open_of(connection, of, kind)
+    if there:
+        raise Conflict(f"Bulk migration {there[0]} is under way there already.")
+
+
+def _insert(
+    connection: Transaction,
+    cloud: Cloud,
+    ctxt: RequestContext,
+    action: InternalAction,
+    plan: BulkPlan,
+    of: str,
+) -> Operation:
+    kind = ResourceType.HOST if action == InternalAction.DRAIN else ResourceType.CLOUD
+    project = str(ctxt.project_id or "")
+    item = begins.new(cloud, action, of, project, plan=plan, resource_type=kind)
+    return ledger.insert(connection, ctxt, [item])[0]

@@ -1,0 +1,39 @@
+"""What a bulk migration looks at before it decides: three queries, however many servers."""
+
+from __future__ import annotations
+
+from common import clock
+from common.bulk_migrations import UNDER_WAY
+from common.moving import Situation
+from conductor.flows.bulk.decide import Facts, Seen
+from conductor.plans import BulkPlan
+from conductor.store import bulk_migrations as store
+from conductor.store import registry
+from conductor.store.transactions import Transaction
+
+
+def look(connection: Transaction, plan: BulkPlan, *, late: bool = False) -> Facts:
+    """Return the servers and migrations of the plan, and the servers of the host it drains."""
+    uuids = [move.server_uuid for move in plan.moves]
+    rows = store.servers_of(connection, uuids, plan.target.host)
+    pins = registry.pins(connection, {str(row.host) for row in rows})
+    seen = [
+        Seen(
+            row.uuid,
+            row.name,
+            row.host,
+            row.task_state,
+            Situation(
+                row.vm_state,
+                row.vmid,
+                row.flavor.get("extra_specs") or {},
+                pins.get(row.host, {}),
+                held=row.held,
+            ),
+        )
+        for row in rows
+    ]
+    begun = [one.operation_id for one in plan.moves if one.state in UNDER_WAY and one.operation_id]
+    return Facts(
+        {one.uuid: one for one in seen}, store.states(connection, begun), clock.utcnow(), late
+    )

@@ -1,0 +1,69 @@
+"""Bulk migrations in the ledger, and what they look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from common.bulk_migrations import ACTIONS
+from common.states import OPEN_STATES
+from conductor.plans import BulkPlan
+from conductor.store import operations as ledger
+from conductor.store.operations import Operation
+from db.schema import operations, servers
+
+_T = operations.c
+
+
+def locked(connection: sa.Connection) -> list[Operation]:
+    """Return all open ones, locked until the transaction ends: one at a time begins a move."""
+    rows = connection.execute(
+        sa.select(*ledger.FIELDS)
+        .where(_T.action.in_(ACTIONS), _T.state.in_(OPEN_STATES))
+        .order_by(_T.id)
+        .with_for_update()
+    )
+    return [ledger.from_row(row._mapping) for row in rows]
+
+
+def get_locked(connection: sa.Connection, operation_id: int) -> Operation | None:
+    """Return one that is open, locked until the transaction ends."""
+    row = connection.execute(
+        sa.select(*ledger.FIELDS)
+        .where(_T.id == operation_id, _T.action.in_(ACTIONS), _T.state.in_(OPEN_STATES))
+        .with_for_update()
+    ).first()
+    return None if row is None else ledger.from_row(row._mapping)
+
+
+def save(connection: sa.Connection, operation: Operation, plan: BulkPlan, **values: Any) -> None:
+    """Store what a locked one has come to, if that is something new."""
+    if values or plan != operation.plan:
+        ledger.save(connection, operation.id, plan=plan, **values)
+
+
+def servers_of(
+    connection: sa.Connection, uuids: Sequence[str], host: str | None
+) -> list[sa.Row[Any]]:
+    """Return these servers and those of the host, less the deleted ones. One query."""
+    columns = servers.c
+    there = sa.false() if host is None else columns.host == host
+    wanted = (
+        *(columns.uuid, columns.name, columns.host, columns.vm_state, columns.task_state),
+        *(columns.vmid, columns.held, columns.flavor, columns.memory_mib),
+    )
+    query = sa.select(*wanted).where(columns.uuid.in_(uuids) | there, columns.deleted_at.is_(None))
+    return list(connection.execute(query.order_by(columns.memory_mib.desc(), columns.id)))
+
+
+def states(
+    connection: sa.Connection, operation_ids: Iterable[int]
+) -> Mapping[int, tuple[str, str | None]]:
+    """Return (state, message) of these operations. One query, or none."""
+    ids = sorted(operation_ids)
+    if not ids:
+        return {}
+    rows = connection.execute(sa.select(_T.id, _T.state, _T.message).where(_T.id.in_(ids)))
+    return {row.id: (row.state, row.message) for row in rows}

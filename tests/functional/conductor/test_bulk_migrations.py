@@ -1,0 +1,363 @@
+"""Drains and applied rebalances: begun, bounded, steered, and what is left when they end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from common import clock
+from common.bulk_migrations import Move as BulkMove
+from common.bulk_migrations import Wish
+from common.context import RequestContext
+from common.errors import Conflict, HostNotFound, NotFound
+from common.messages.commands import Move
+from common.messages.reports import Category, Failure
+from conductor.flows.bulk import begin_bulk
+from conductor.plans import BulkPlan
+from conductor.store import bulk_migrations as store
+from conductor.store import operations as ledger
+from conductor.store.operations import Operation
+from db import schema
+from tests.fixtures.listings import counted
+from tests.functional.conductor.harness import Conductor, World
+
+ADMIN = RequestContext(user_id="boss", project_id="admin", roles=["admin"], is_admin=True)
+BROKEN = Failure(Category.AUTHORIZATION, "Permission check failed")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path, hosts=("pve1", "pve2"))
+    made.conductor.runner.start()
+    yield made
+    made.close()
+
+
+def some_servers(world: World, count: int) -> list[str]:
+    """Active ones, on pve1."""
+    uuids = []
+    for number in range(1, count + 1):
+        uuids += world.create()
+        world.answer(world.compute.wait_for(number), ok=True, power_state=1)
+        world.until(uuids[-1], "active")
+    world.compute.sent.clear()
+    return uuids
+
+
+def drain(world: World, at_once: int = 2, *, live_only: bool = False) -> int:
+    cloud = world.conductor.cloud
+    operation = begin_bulk.drain(cloud, ADMIN, "pve1", at_once, live_only=live_only)
+    world.conductor.runner.submit(operation)
+    return operation.id
+
+
+def operation(world: World, number: int) -> Operation:
+    with world.conductor.store.read() as connection:
+        found = ledger.get(connection, number)
+    assert found is not None
+    return found
+
+
+def moves(world: World, number: int) -> dict[str, tuple[str, str | None]]:
+    plan = operation(world, number).planned(BulkPlan)
+    return {one.server_uuid: (str(one.state), one.reason) for one in plan.moves}
+
+
+def until(world: World, number: int, uuid: str, state: str) -> None:
+    world._wait(lambda: moves(world, number), lambda found: found[uuid][0] == state)
+
+
+def until_over(world: World, number: int) -> tuple[str, str | None]:
+    world._wait(lambda: operation(world, number), lambda found: found.state in ("done", "failed"))
+    found = operation(world, number)
+    return found.state, found.message
+
+
+def arrive(world: World, count: int) -> list[Any]:
+    """The agent carries so many migrations out, as they come."""
+    for number in range(1, count + 1):
+        command = world.compute.wait_for(number)
+        assert isinstance(command, Move)
+        world.answer(command, ok=True, power_state=1, node="pve2")
+    return [command for _, command in world.compute.sent]
+
+
+def change(world: World, uuid: str, **values: Any) -> None:
+    query = schema.servers.update().where(schema.servers.c.uuid == uuid).values(**values)
+    world.conductor.store.run(lambda c: c.execute(query))
+
+
+def service(world: World) -> Any:
+    (row,) = [one for one in world.rows(schema.services) if one.host == "pve1"]
+    return row
+
+
+def test_every_server_leaves_and_the_host_stays_disabled(world: World) -> None:
+    uuids = some_servers(world, 3)
+    number = drain(world)
+    assert (service(world).disabled, service(world).disabled_reason) == (True, "being drained")
+    sent = arrive(world, 3)
+    assert until_over(world, number) == ("done", "3 moved, none remain.")
+    assert {one.server_uuid for one in sent} == set(uuids)
+    assert all(one.live for one in sent)
+    assert {world.row(uuid).host for uuid in uuids} == {"pve2"}
+    begun = [one for one in world.rows(schema.operations) if one.action == "live-migration"]
+    assert len(begun) == 3
+    # One request explains them all; each is its own project's.
+    assert len({one.request_id for one in begun}) == 1
+    assert {one.project_id for one in begun} == {"p"}
+    assert service(world).disabled
+
+
+def test_no_more_at_once_than_asked_or_allowed(world: World) -> None:
+    uuids = some_servers(world, 3)
+    number = drain(world, at_once=1)
+    first = world.compute.wait_for(1)
+    until(world, number, first.server_uuid, "moving")
+    assert sorted(state for state, _ in moves(world, number).values()) == [
+        "moving",
+        "waiting",
+        "waiting",
+    ]
+    arrive(world, 3)
+    assert until_over(world, number)[0] == "done"
+    assert {world.row(uuid).host for uuid in uuids} == {"pve2"}
+
+
+def test_all_of_them_together_are_bounded_too(tmp_path: Path) -> None:
+    world = World(tmp_path, bulk_moves_in_all=1)
+    world.conductor.runner.start()
+    uuids = some_servers(world, 2)
+    planned = [BulkMove(uuids[0], "web", "pve1", target="pve2")]
+    cloud = world.conductor.cloud
+    other = begin_bulk.rebalance(cloud, ADMIN, planned, 5)
+    world.conductor.runner.submit(other)
+    moving = world.compute.wait_for(1)
+    number = drain(world, at_once=5)
+    world.until_paused()
+    assert [state for state, _ in moves(world, number).values()].count("moving") == 0
+    assert moving.server_uuid == uuids[0]
+    arrive(world, 2)
+    assert until_over(world, number)[0] == "done"
+    assert until_over(world, other.id)[0] == "done"
+    world.close()
+
+
+def test_what_can_not_be_moved_stays_with_its_reason(world: World) -> None:
+    uuids = some_servers(world, 3)
+    change(world, uuids[0], vm_state="suspended")
+    change(world, uuids[1], held=True)
+    number = drain(world)
+    arrive(world, 1)
+    state, message = until_over(world, number)
+    assert state == "failed"
+    assert message is not None
+    assert message.startswith("1 moved, 2 remain (")
+    assert moves(world, number) == {
+        uuids[0]: ("blocked", "it is suspended: resume it"),
+        uuids[1]: ("blocked", "it is held: release the hold"),
+        uuids[2]: ("moved", None),
+    }
+    # Again, once that is put right: only what is left.
+    change(world, uuids[0], vm_state="active")
+    change(world, uuids[1], held=False)
+    again = drain(world)
+    arrive(world, 3)
+    assert until_over(world, again) == ("done", "2 moved, none remain.")
+    nothing = drain(world)
+    assert until_over(world, nothing) == ("done", "0 moved, none remain.")
+    assert len(world.compute.sent) == 3
+
+
+def test_busy_ones_are_waited_for_and_deleted_ones_forgotten(world: World) -> None:
+    busy, going = some_servers(world, 2)
+    world.act(busy, "stop")
+    stop = world.compute.wait_for(1)
+    world.act(going, "delete")
+    delete = world.compute.wait_for(2)
+    number = drain(world)
+    until(world, number, busy, "waiting")
+    assert moves(world, number)[busy] == ("waiting", "it is busy (powering-off)")
+    world.answer(delete, ok=True, gone=True)
+    until(world, number, going, "gone")
+    world.answer(stop, ok=True, power_state=4)
+    move = world.compute.wait_for(3)
+    assert isinstance(move, Move)
+    assert not move.live
+    world.answer(move, ok=True, power_state=4, node="pve2")
+    assert until_over(world, number) == ("done", "1 moved, none remain.")
+    row = world.row(busy)
+    assert (row.host, row.vm_state) == ("pve2", "stopped")
+    assert moves(world, number)[going] == ("gone", "it was deleted")
+
+
+def test_one_that_begins_something_else_first_is_tried_later(world: World) -> None:
+    (uuid,) = some_servers(world, 1)
+    member = RequestContext(user_id="ops", project_id="p", roles=["operator"])
+    locked = {"locked_by": "admin"}
+    change(world, uuid, **locked)
+    cloud = world.conductor.cloud
+    # Whoever is no administrator, though policy lets them drain, is stopped by a lock.
+    begun = begin_bulk.drain(cloud, member, "pve1", 1, live_only=False)
+    world.conductor.runner.submit(begun)
+    world._wait(lambda: moves(world, begun.id), lambda found: found[uuid][1] is not None)
+    assert moves(world, begun.id)[uuid] == ("waiting", f"Instance {uuid} is locked")
+    change(world, uuid, locked_by=None)
+    plan = operation(world, begun.id).planned(BulkPlan)
+    assert plan.moves[0].not_before is not None
+    assert plan.moves[0].tries == 1
+    begin_bulk.steer(cloud, begun.id, Wish.CANCEL)
+    state, message = until_over(world, begun.id)
+    assert (state, message) == (
+        "failed",
+        f"Cancelled: 0 moved, 1 remain (1: Instance {uuid} is locked).",
+    )
+
+
+def test_paused_resumed_and_cancelled(world: World) -> None:
+    some_servers(world, 3)
+    cloud = world.conductor.cloud
+    number = drain(world, at_once=1)
+    world.compute.wait_for(1)
+    begin_bulk.steer(cloud, number, Wish.PAUSE)
+    arrive(world, 1)
+    world._wait(
+        lambda: sorted(state for state, _ in moves(world, number).values()),
+        lambda states: states == ["moved", "waiting", "waiting"],
+    )
+    world._wait(
+        lambda: operation(world, number),
+        lambda found: found.state == "queued",
+    )
+    assert len(world.compute.sent) == 1
+    begin_bulk.steer(cloud, number, Wish.GO)
+    world.compute.wait_for(2)
+    begin_bulk.steer(cloud, number, Wish.CANCEL)
+    with pytest.raises(Conflict, match="was cancelled"):
+        begin_bulk.steer(cloud, number, Wish.GO)
+    arrive(world, 2)
+    state, message = until_over(world, number)
+    assert (state, message) == (
+        "failed",
+        "Cancelled: 2 moved, 1 remain (1: it was cancelled before).",
+    )
+    with pytest.raises(Conflict, match="has ended"):
+        begin_bulk.steer(cloud, number, Wish.PAUSE)
+    with pytest.raises(NotFound):
+        begin_bulk.steer(cloud, 999, Wish.PAUSE)
+
+
+def test_a_failed_migration_is_written_down_and_tried_later(world: World) -> None:
+    (uuid,) = some_servers(world, 1)
+    number = drain(world)
+    move = world.compute.wait_for(1)
+    world.answer(move, ok=False, failure=BROKEN, node="pve1", power_state=1)
+    world._wait(lambda: moves(world, number), lambda found: found[uuid][1] is not None)
+    state, reason = moves(world, number)[uuid]
+    assert state == "waiting"
+    assert "Permission check failed" in str(reason)
+    (move,) = operation(world, number).planned(BulkPlan).moves
+    assert move.not_before is not None
+    assert move.not_before > clock.utcnow()
+
+
+def test_refused_and_nothing_changed(world: World) -> None:
+    some_servers(world, 1)
+    cloud = world.conductor.cloud
+    with pytest.raises(HostNotFound):
+        begin_bulk.drain(cloud, ADMIN, "pve9", 1, live_only=False)
+    number = drain(world)
+    world.compute.wait_for(1)
+    with pytest.raises(Conflict, match=f"Bulk migration {number} is under way"):
+        drain(world)
+    arrive(world, 1)
+    until_over(world, number)
+    enabled = schema.services.update().values(disabled=False, disabled_reason=None)
+    world.conductor.store.run(lambda c: c.execute(enabled))
+    world.silence()
+    with pytest.raises(Conflict, match="does not answer"):
+        drain(world)
+    assert not service(world).disabled
+    # As if one beat had been missed only: whoever follows finds the agent again.
+    world.beat()
+
+
+def test_the_reason_of_one_that_is_disabled_stays(world: World) -> None:
+    query = schema.services.update().values(disabled=True, disabled_reason="new memory")
+    world.conductor.store.run(lambda c: c.execute(query))
+    assert until_over(world, drain(world))[0] == "done"
+    assert service(world).disabled_reason == "new memory"
+
+
+def test_a_rebalance_goes_where_it_was_planned(world: World) -> None:
+    one, other = some_servers(world, 2)
+    change(world, other, vm_state="rescued")
+    planned = [
+        BulkMove(uuid, "web", "pve1", target="pve2", purpose="it takes 3.0 % off the score")
+        for uuid in (one, other)
+    ]
+    cloud = world.conductor.cloud
+    begun = begin_bulk.rebalance(cloud, ADMIN, planned, 2)
+    with pytest.raises(Conflict, match="is under way"):
+        begin_bulk.rebalance(cloud, ADMIN, planned, 2)
+    world.conductor.runner.submit(begun)
+    arrive(world, 1)
+    assert until_over(world, begun.id) == (
+        "failed",
+        "1 moved, 1 remain (1: it is rescued: unrescue it).",
+    )
+    assert world.scheduler.asked[-1].force_host == "pve2"
+    (first, _) = operation(world, begun.id).planned(BulkPlan).moves
+    assert first.purpose == "it takes 3.0 % off the score"
+    assert not service(world).disabled
+
+
+def test_a_look_costs_the_same_however_many_servers(tmp_path: Path) -> None:
+    """Without a runner: one look after the other."""
+    world = World(tmp_path, bulk_moves_in_all=1)
+    world.conductor.runner.start()
+    uuids = some_servers(world, 5)
+    world.conductor.runner.stop()
+    for uuid in uuids[1:]:
+        change(world, uuid, vm_state="suspended")
+    few = _looks(world, [uuids[1]])
+    assert few == _looks(world, uuids[1:])
+    assert few <= 12
+    world.close()
+
+
+def _looks(world: World, uuids: list[str]) -> int:
+    """Statements of a drain that finds nothing to move but these, which it can't."""
+    conductor: Conductor = world.conductor
+    others = [row.uuid for row in world.rows(schema.servers) if row.uuid not in uuids]
+    for uuid in others:
+        change(world, uuid, host="pve2")
+    for uuid in uuids:
+        change(world, uuid, host="pve1")
+    begun = begin_bulk.drain(conductor.cloud, ADMIN, "pve1", 2, live_only=False)
+    assert len(begun.planned(BulkPlan).moves) == len(uuids)
+    with counted(conductor.store._writer) as statements:
+        conductor.runner._flows["drain"].resume(begun, fresh=True)
+        found = statements()
+    for uuid in others + uuids:
+        change(world, uuid, host="pve1")
+    assert operation(world, begun.id).state == "failed"
+    return found
+
+
+def test_one_look_of_the_ledger_locks_all_open_ones(world: World) -> None:
+    some_servers(world, 1)
+    number = drain(world)
+    world.compute.wait_for(1)
+
+    def work(connection: sa.Connection) -> list[int]:
+        return [one.id for one in store.locked(connection)]
+
+    assert world.conductor.store.run(work) == [number]
+    arrive(world, 1)
+    until_over(world, number)
+    assert world.conductor.store.run(work) == []

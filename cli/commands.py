@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, str] = {
     "keypair create": "cli.keypair:CreateKeypair",
     "metrics": "cli.admin.metrics:ShowMetrics",
     "node disable": "cli.admin.node:DisableNode",
+    "node drain": "cli.admin.drain:DrainNode",
     "node enable": "cli.admin.node:EnableNode",
     "node list": "cli.admin.node:ListNodes",
     "orphan list": "cli.admin.orphan:ListOrphans",

@@ -26,6 +26,7 @@ COMMANDS = {
     "micronova_capacity": "cli.admin.schedule:ShowCapacity",
     "micronova_explain": "cli.explain:Explain",
     "micronova_node_disable": "cli.admin.node:DisableNode",
+    "micronova_node_drain": "cli.admin.drain:DrainNode",
     "micronova_node_enable": "cli.admin.node:EnableNode",
     "micronova_node_list": "cli.admin.node:ListNodes",
     "micronova_schedule": "cli.admin.schedule:Schedule",

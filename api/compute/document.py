@@ -166,7 +166,27 @@ Four resources of micronova's own show what would happen; nothing is claimed, wr
   on a storage that both hosts share) and its `gain`. The score is the variance of the shares
   of processors and memory that the hosts have promised, each host counted by its size; 0 is even.
   `pinned` are those of the servers considered that can't be migrated, each with `server`, `name`,
-  `host` and `reason`: a linked clone or a config drive on its node's own storage, or devices.
+  `host` and `reason`: a linked clone on its node's own storage, or devices.
+- `GET /drains/{host}` (`live_only`) answers `{"drain": {"host", "servers": […]}}`: each with
+  `server`, `name`, `way` (`live`, `cold`; null: it can't be moved), `target` and `reason`: why it
+  can't be moved, or has nowhere to go.
+
+## Bulk migrations
+
+`/bulk-migrations` moves many servers in one operation of the ledger, for administrators: see
+operate.md.
+
+- `POST /bulk-migrations` with `{"bulk_migration": {"drain": {"host", "at_once", "live_only"}}}` or
+  `{"bulk_migration": {"rebalance": {"limit", "at_once"}}}` answers 202 with its `id`. Refused with
+  404: no such host; 409: it does not answer, or one is under way there already.
+- `GET /bulk-migrations/{id}` shows `action`, `host`, `state` (queued and running: under way; done:
+  none remain; failed: some do), `message` (how many moved, how many remain, why), `asked` (go,
+  pause, cancel), `at_once`, `live_only` and `moves`: each with `server`, `name`, `state` (waiting,
+  blocked, moving, confirming, moved, gone, failed), `way`, `source`, `target`, `operation_id`,
+  `stage`, `tries`, `not_before`, `reason` and `purpose`. `GET /bulk-migrations` (`limit`, `host`)
+  lists the last ones without their moves.
+- `POST /bulk-migrations/{id}/action` with `{"pause": null}`, `{"resume": null}` or
+  `{"cancel": null}` answers 202; 409 for one that has ended or was cancelled.
 
 ## Numbers
 

@@ -451,6 +451,9 @@ EXPLAIN = "micronova:explanations:show"
 PREVIEW = "micronova:schedule:preview"
 CAPACITY = "micronova:capacity:show"
 REBALANCE = "micronova:rebalance:plan"
+BULK_MIGRATIONS_READ = "micronova:bulk-migrations:read"
+BULK_MIGRATIONS_BEGIN = "micronova:bulk-migrations:begin"
+BULK_MIGRATIONS_STEER = "micronova:bulk-migrations:steer"
 ADOPT = "micronova:adoptions:create"
 RELEASE = "micronova:servers:release"
 MARK = "micronova:servers:mark"
@@ -503,6 +506,26 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
         ("GET", "/evacuations/{host}"),
     ),
     rule(REBALANCE, ADMIN, "See migrations that would balance hosts.", ("GET", "/rebalance")),
+    rule(
+        BULK_MIGRATIONS_READ,
+        ADMIN,
+        "See drains and rebalances, and what a drain would do.",
+        ("GET", "/bulk-migrations"),
+        ("GET", "/bulk-migrations/{number}"),
+        ("GET", "/drains/{host}"),
+    ),
+    rule(
+        BULK_MIGRATIONS_BEGIN,
+        ADMIN,
+        "Drain a host, or rebalance the cloud.",
+        ("POST", "/bulk-migrations"),
+    ),
+    rule(
+        BULK_MIGRATIONS_STEER,
+        ADMIN,
+        "Pause, resume or cancel a drain or a rebalance.",
+        ("POST", "/bulk-migrations/{number}/action"),
+    ),
     rule(AUDIT_BEGIN, ADMIN, "Start an audit.", ("POST", "/audits")),
     rule(AUDIT_READ, ADMIN, "Read audits and findings.", ("GET", "/audit/findings")),
     rule(AUDIT_HEAL, ADMIN, "Heal a finding.", ("POST", "/audit/findings/{finding_id}/action")),

@@ -16,6 +16,7 @@ from api.compute.operation import ComputeApi
 from api.compute.resources.aggregates import Aggregates
 from api.compute.resources.audits import Audits, Findings
 from api.compute.resources.availability_zones import AvailabilityZones
+from api.compute.resources.bulk_migrations import BulkMigrations, Drains
 from api.compute.resources.consoles import ConsoleTokens, RemoteConsoles
 from api.compute.resources.explanations import Explanations
 from api.compute.resources.extensions import Extensions
@@ -261,6 +262,15 @@ ROUTES = (
     Row("/capacity", CapacityLeft, {"GET": "show"}),
     Row("/evacuations/{host}", Evacuations, {"GET": "show"}),
     Row("/rebalance", Rebalance, {"GET": "show"}),
+    Row("/drains/{host}", Drains, {"GET": "show"}),
+    Row("/bulk-migrations", BulkMigrations, {"GET": "index", "POST": "create"}),
+    Row("/bulk-migrations/{number}", BulkMigrations, {"GET": "show"}),
+    Row(
+        "/bulk-migrations/{number}/action",
+        BulkMigrations,
+        {"POST": ()},
+        {"pause": "pause", "resume": "resume", "cancel": "cancel"},
+    ),
     Row("/vmids", Vmids, {"GET": "index"}),
     Row("/metrics", Metrics, {"GET": "show"}),
     Row("/audits", Audits, {"GET": "index", "POST": "create"}),

@@ -25,7 +25,7 @@ _HEADERS = (
     "VMs",
     "Health",
 )
-_HOST = argument("host", metavar="<host>", help="Name of the host")
+HOST = argument("host", metavar="<host>", help="Name of the host")
 
 
 class ListNodes(Lister):
@@ -45,7 +45,7 @@ class ListNodes(Lister):
 class EnableNode(Command):
     """Allow new servers on a node."""
 
-    arguments = (_HOST,)
+    arguments = (HOST,)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Enable its compute service."""
@@ -57,7 +57,7 @@ class DisableNode(Command):
     """Keep new servers off a node; its servers stay."""
 
     arguments = (
-        _HOST,
+        HOST,
         argument("--reason", metavar="<reason>", help="Reason; every user can see it"),
     )
 

@@ -1,4 +1,4 @@
-"""``micronova rebalance``: which moves would fill the hosts more evenly; nothing moves."""
+"""``micronova rebalance``: moves that fill the hosts more evenly, planned and carried out."""
 
 from __future__ import annotations
 
@@ -6,37 +6,51 @@ import argparse
 from collections import Counter
 from typing import Any
 
+from cli.admin import bulk
+from cli.admin.audit import answer
+from cli.admin.drain import shown
 from cli.command import Lister, argument, flag
 from cli.errors import CommandFailed
 
 
 class Rebalance(Lister):
-    """Propose live migrations that would fill the hosts more evenly.
+    """Propose migrations that fill the hosts more evenly, or carry them out.
 
-    Each server goes only where the scheduler would let it. The gain is what a move takes off the
-    score, in percent of what it is now; the cost is what has to be copied: memory, and disks that
-    aren't on a storage that both hosts share. Nothing moves: there is no --apply yet.
+    Each server goes only where the scheduler lets it; running ones are moved while they run, and
+    no server is stopped. The gain is what a move takes off the score, in percent of what it is
+    now; the cost is what has to be copied: memory, and disks that aren't on a storage that both
+    hosts share. What --apply begins goes on without this command. Exit code: 1 if servers that
+    were to move are left.
     """
 
     arguments = (
-        flag("--plan", help="Show the moves (required)"),
-        flag("--apply", help="Not implemented; refused"),
+        bulk.choice(
+            flag("--plan", help="Show the moves; nothing moves"),
+            flag("--apply", help="Plan anew, and carry the moves out"),
+        ),
         argument(
             "--limit", metavar="<count>", type=int, default=10, help="Maximum number of moves (10)"
         ),
+        bulk.AT_ONCE,
+        bulk.WAIT,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Return a row for each move."""
+        if parsed_args.plan:
+            return self._plan(parsed_args.limit)
         if parsed_args.apply:
-            raise CommandFailed("Nothing was moved: servers can't be migrated yet; see --plan")
-        if not parsed_args.plan:
-            raise CommandFailed("Give --plan: servers can't be migrated yet")
-        from openstack.exceptions import raise_from_response
+            asked = {"limit": parsed_args.limit, "at_once": parsed_args.at_once}
+            number = bulk.begin(self.cloud, "rebalance", **asked)
+        elif bulk.steered(parsed_args):
+            number = bulk.steer(self.cloud, parsed_args, "rebalance", None)
+        else:
+            raise CommandFailed("Give --plan or --apply; --status shows the last one applied")
+        return bulk.HEADERS, bulk.rows(shown(self, number, wait=parsed_args.wait))
 
-        response = self.cloud.compute.get("/rebalance", params={"limit": parsed_args.limit})
-        raise_from_response(response)
-        plan = response.json()["rebalance"]
+    def _plan(self, limit: int) -> Any:
+        response = self.cloud.compute.get("/rebalance", params={"limit": limit})
+        plan = answer(response)["rebalance"]
         before, after, moves = plan["score_before"], plan["score_after"], plan["moves"]
         self.say(
             f"{len(moves)} moves of {plan['considered']} servers would take the score from "

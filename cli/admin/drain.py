@@ -1,0 +1,65 @@
+"""``micronova node drain``: move a node's servers away."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from cli.admin import bulk
+from cli.admin.audit import answer
+from cli.admin.node import HOST
+from cli.command import Lister, flag
+
+_PLAN = ("ID", "Name", "Way", "To", "Reason")
+
+
+class DrainNode(Lister):
+    """Move a node's servers to others, and show which can't be moved and why.
+
+    The node is disabled first and stays so: `node enable` gives it servers again. Running servers
+    are moved while they run; those that can't be are stopped, moved and started again, unless
+    --live-only keeps them. It goes on without this command. Exit code: 1 if servers are left.
+    """
+
+    arguments = (
+        HOST,
+        bulk.choice(flag("--dry-run", help="Show what would happen; change nothing")),
+        flag("--live-only", help="Leave running servers that would have to be stopped"),
+        bulk.AT_ONCE,
+        bulk.WAIT,
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        """Return a row for each server."""
+        host = parsed_args.host
+        if parsed_args.dry_run:
+            return _PLAN, self._plan(host, parsed_args.live_only)
+        if bulk.steered(parsed_args):
+            number = bulk.steer(self.cloud, parsed_args, "drain", host)
+        else:
+            asked = {"at_once": parsed_args.at_once, "live_only": parsed_args.live_only}
+            number = bulk.begin(self.cloud, "drain", host=host, **asked)
+        found = shown(self, number, wait=parsed_args.wait)
+        return bulk.HEADERS, bulk.rows(found)
+
+    def _plan(self, host: str, live_only: bool) -> list[tuple[Any, ...]]:
+        query = {"live_only": "true"} if live_only else {}
+        plan = answer(self.cloud.compute.get(f"/drains/{host}", params=query))["drain"]
+        servers = plan["servers"]
+        stay = sum(one["target"] is None for one in servers)
+        moved = len(servers) - stay
+        self.say(f"{moved} servers would move, {stay} would stay; nothing was moved.")
+        keys = ("server", "name", "way", "target", "reason")
+        return [tuple(one[key] or "" for key in keys) for one in servers]
+
+
+def shown(command: Lister, number: int, *, wait: bool) -> Mapping[str, Any]:
+    """Return one, at its end if that is waited for; say how it stands."""
+    if wait:
+        found = bulk.until_over(command.cloud, number, command.say)
+    else:
+        found = bulk.get(command.cloud, number)
+    command.say(bulk.summary(found))
+    command.exit_code = bulk.FAILED if found["state"] == "failed" else 0
+    return found

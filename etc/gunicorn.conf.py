@@ -13,9 +13,10 @@ workers = 2
 worker_class = "micronova.serving.Worker"
 threads = 16
 worker_connections = 1000
-# The master imports what the workers share; new code needs a restart, a new configuration no more
+# The master makes what the workers share; new code needs a restart, a new configuration no more
 # than a reload.
 on_starting = preload
+on_reload = preload
 # Longer than the proxy in front keeps its connections, so that it never meets a closed one.
 keepalive = 75
 timeout = 60

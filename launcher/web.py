@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from common import garbage, log
 from common.errors import ConfigurationError
@@ -15,6 +15,8 @@ from web.proxies import Proxies
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
 
+    from oslo_config import cfg
+
 TOGETHER: Mapping[str, Sequence[str]] = {
     "public": ("compute", "image", "network"),
     "all": tuple(wiring.APIS),
@@ -24,29 +26,41 @@ TOGETHER: Mapping[str, Sequence[str]] = {
 NAMES = frozenset({*wiring.APIS, *TOGETHER})
 
 
+_Prepared: TypeAlias = "tuple[cfg.ConfigOpts, WSGIApplication]"
+
+_prepared: dict[str, _Prepared] = {}
+"""{name: what this process, or the one that it was forked from, has made ahead}."""
+
+
 @functools.cache
 def application(name: str) -> WSGIApplication:
-    """Return one API, or those of a name in `TOGETHER`; each is made once."""
+    """Return one API, or those of a name in `TOGETHER`; each is made once, or was made ahead."""
     garbage.limit_arenas()
-    conf = configuration.load(configuration.files_of_environment())
+    conf, made = _prepared.pop(name) if name in _prepared else _prepare(name)
     log.setup(conf, name)
-    made = _made(name, wiring.Wiring(conf))
     garbage.settle()
     return made
 
 
 def preload(name: str) -> None:
-    """Import everything that an API needs, for the workers that are forked afterwards to share.
+    """Make an API ahead, for the workers that are forked afterwards to share its memory.
 
-    The API is made, which opens nothing, and dropped: the workers make their own, so that a
-    reload reads the configuration again. A configuration that isn't usable is theirs to report.
+    Making it opens nothing: connections and threads begin with a worker's first request. Again
+    before workers are forked that are to read the configuration again. One that isn't usable is
+    theirs to report.
     """
+    garbage.limit_arenas()
+    _prepared.pop(name, None)
     try:
-        conf = configuration.load(configuration.files_of_environment())
-        _made(name, wiring.Wiring(conf))
+        _prepared[name] = _prepare(name)
     except ConfigurationError:
         return
     garbage.settle()
+
+
+def _prepare(name: str) -> _Prepared:
+    conf = configuration.load(configuration.files_of_environment())
+    return conf, _made(name, wiring.Wiring(conf))
 
 
 def _made(name: str, process: wiring.Wiring) -> WSGIApplication:

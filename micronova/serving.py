@@ -11,7 +11,10 @@ __all__ = ["Worker", "preload"]
 
 
 def preload(server: Any) -> None:
-    """Import what the workers need, so that they share its memory: gunicorn's `on_starting`."""
+    """Make what the workers serve, so that they share its memory.
+
+    gunicorn's `on_starting`, and its `on_reload`, as the configuration is read here.
+    """
     module, _, name = getattr(server.app, "app_uri", "").partition(":")
     if module != "micronova.wsgi":
         return

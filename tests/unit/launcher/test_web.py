@@ -32,6 +32,36 @@ def test_a_configuration_that_is_not_usable_is_left_to_the_workers(
     web.preload("public")
 
 
+PREPARED = """
+import os
+from launcher import web, wiring
+made = []
+make = wiring.APIS["image"]
+wiring.APIS["image"] = lambda process: made.append(1) or make(process)
+for _ in range(2):
+    web.preload("image")
+assert len(made) == 2, "made again at a reload"
+child = os.fork()
+if child == 0:
+    web.application("image")
+    os._exit(0 if len(made) == 2 else 1)
+assert os.waitpid(child, 0)[1] == 0, "made in the master for every worker"
+assert len(os.listdir("/proc/self/task")) == 1, "a process that forks has one thread"
+"""
+
+
+def test_the_workers_serve_what_their_master_has_made(tmp_path: Path) -> None:
+    login = "auth_type = password\nauth_url = http://127.0.0.1:1\n"
+    written = tmp_path / "micronova.conf"
+    written.write_text(
+        f"[keystone_authtoken]\n{login}[placement]\n{login}"
+        f"[database]\nreader_connection = sqlite:///{tmp_path}/cloud.sqlite\n"
+    )
+    more = {configuration.VARIABLE: str(written)}
+    command = [sys.executable, "-c", PREPARED]
+    subprocess.run(command, env=environment(more), check=True)
+
+
 @pytest.mark.parametrize(
     ("service", "unneeded"),
     [

@@ -75,7 +75,7 @@ def worker_with(lease_owner: str | None) -> str | None:
     return lease_owner.removeprefix(_AGENTS)
 
 
-# Built once: every build executes them. The columns that they set are parameters.
+# Built once: every build, and every scan, executes them. The columns that they set are parameters.
 _OF = operations.c.id == sa.bindparam("of")
 _ADVANCE = operations.update().where(
     _OF,
@@ -100,6 +100,26 @@ _RENEW = operations.update().where(
     operations.c.deadline > sa.bindparam("ended"),
 )
 
+_DUE = (
+    sa.select(operations.c.id)
+    .where(
+        operations.c.action.in_(sa.bindparam("actions", expanding=True)),
+        operations.c.id.not_in(sa.bindparam("held", expanding=True)),
+        operations.c.state.in_(OPEN_STATES),
+        operations.c.lease_expires_at.is_(None)
+        | (operations.c.lease_expires_at < sa.bindparam("now")),
+        operations.c.not_before.is_(None) | (operations.c.not_before <= sa.bindparam("now")),
+        ~sa.exists().where(
+            servers.c.uuid == SERVER_UUID, servers.c.held, servers.c.deleted_at.is_(None)
+        ),
+    )
+    .order_by(
+        sa.func.coalesce(operations.c.lease_expires_at, operations.c.not_before), operations.c.id
+    )
+    .limit(sa.bindparam("most", type_=sa.Integer))
+    .with_for_update(skip_locked=True)
+)
+
 
 def due(
     connection: sa.Connection,
@@ -115,26 +135,10 @@ def due(
     out: this process still works on them, late as it is. Two conductors never get the same one:
     rows locked by another one are skipped. Operations of held servers stay as they are.
     """
-    now = clock.utcnow()
-    columns = operations.c
-    found = connection.execute(
-        sa.select(columns.id)
-        .where(
-            columns.action.in_(sorted(actions)),
-            columns.id.not_in(held),
-            columns.state.in_(OPEN_STATES),
-            columns.lease_expires_at.is_(None) | (columns.lease_expires_at < now),
-            columns.not_before.is_(None) | (columns.not_before <= now),
-            ~sa.exists().where(
-                servers.c.uuid == SERVER_UUID,
-                servers.c.held,
-                servers.c.deleted_at.is_(None),
-            ),
-        )
-        .order_by(sa.func.coalesce(columns.lease_expires_at, columns.not_before), columns.id)
-        .limit(limit)
-        .with_for_update(skip_locked=True)
-    ).scalars()
+    now, columns = clock.utcnow(), operations.c
+    found = connection.scalars(
+        _DUE, {"actions": sorted(actions), "held": held, "now": now, "most": limit}
+    )
     ids = list(found)
     if not ids:
         return []

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from oslo_utils import strutils
-
 
 class CannotError(ValueError):
     """What is asked for is impossible or invalid; the message says what and why."""
@@ -46,8 +44,13 @@ class Asked:
     def flag(self, spec: str, image_property: str) -> bool:
         """Return whether it is asked for. Raises CannotError."""
         text = self.agreed(spec, image_property)
+        if not text:
+            return False
+        # Here, as few ask for it: its patterns for secrets take 50 ms to compile.
+        from oslo_utils import strutils
+
         try:
-            return bool(strutils.bool_from_string(text, strict=True)) if text else False
+            return bool(strutils.bool_from_string(text, strict=True))
         except ValueError as error:
             raise CannotError(
                 f"{spec or image_property}={text} is neither true nor false"

@@ -207,6 +207,8 @@ class Client:
 _WAKE = "_wake"
 #: seconds until an ending server is woken, again should the message have come too early
 _WAKE_AFTER, _WAKE_AGAIN = 0.05, 1.0
+#: how often a server tries to listen; each time the driver waits until the broker is reachable
+_STARTS = 5
 
 
 class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
@@ -257,21 +259,35 @@ class Server:
     ) -> None:
         self._workers = workers or bus.conf.rpc.rpc_workers
         self._own, self._name = Client(bus, topic), name
-        self._server = _Receiver(
-            bus,
-            oslo_messaging.Target(topic=topic, server=name),
-            _Dispatcher(
-                [signatures.TypedEndpoint(one) for one in endpoints],
-                _Serializer(),
-                oslo_messaging.DefaultRPCAccessPolicy,
-            ),
+        self._bus, self._target = bus, oslo_messaging.Target(topic=topic, server=name)
+        self._dispatcher = _Dispatcher(
+            [signatures.TypedEndpoint(one) for one in endpoints],
+            _Serializer(),
+            oslo_messaging.DefaultRPCAccessPolicy,
         )
+        self._server = self._receiver()
+
+    def _receiver(self) -> _Receiver:
+        receiver = _Receiver(self._bus, self._target, self._dispatcher)
         # futurist's idle threads look once a second whether they are to end; these wait for it.
-        self._server._executor_cls = concurrent.futures.ThreadPoolExecutor
+        receiver._executor_cls = concurrent.futures.ThreadPoolExecutor
+        return receiver
 
     def start(self) -> None:
-        """Start listening; returns at once."""
-        self._server.start(override_pool_size=self._workers)
+        """Start listening; returns at once.
+
+        A broker that closes a connection just as it is set up is tried again, as it is before and
+        after. Raises OSError where it goes on doing so.
+        """
+        for left in reversed(range(_STARTS)):
+            try:
+                self._server.start(override_pool_size=self._workers)
+                return
+            except OSError as error:
+                if not left:
+                    raise
+                LOG.warning("The message bus closed a new connection: %s. Trying again.", error)
+                self._server = self._receiver()
 
     def stop(self) -> None:
         """Stop listening, and finish the messages taken."""

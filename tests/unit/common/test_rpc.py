@@ -67,6 +67,33 @@ def test_a_server_that_ends_is_woken() -> None:
     assert endpoint.asked == ["a"]
 
 
+class Restarting(LocalDriver):
+    """A broker that closes so many connections as they are set up."""
+
+    closes = 0
+
+    def listen(self, target: Any, batch_size: int, batch_timeout: float | None) -> _Listener:
+        if self.closes:
+            self.closes -= 1
+            raise OSError("Server unexpectedly closed connection")
+        return _Listener(self._bus, target.topic, target.server)
+
+
+@pytest.mark.parametrize("closes", [2, 5])
+def test_a_server_that_starts_while_the_broker_restarts(closes: int) -> None:
+    conf = config.load([rpc.register, log.register])
+    bus = RPCTransport(driver := Restarting(conf, f"micronova-local://restarting{closes}"))
+    driver.closes = closes
+    server = rpc.Server(bus, "topic", "me", [Endpoint()], workers=1)
+    if closes == 5:
+        with pytest.raises(OSError, match="closed"):
+            server.start()
+        return
+    server.start()
+    assert rpc.Client(bus, "topic").call(context.internal(), "ask", what="a") == "A"
+    server.stop()
+
+
 class Dead(LocalDriver):
     """A bus that takes nothing."""
 

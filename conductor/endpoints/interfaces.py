@@ -19,8 +19,11 @@ WAIT_SECONDS = 20.0
 class InterfaceEndpoint:
     """See ``conductor.rpc_api.InterfaceRpc``."""
 
-    def __init__(self, cloud: Cloud, runner: Runner) -> None:
-        self._cloud, self._runner = cloud, runner
+    def __init__(
+        self, cloud: Cloud, runner: Runner, *, wait_seconds: float = WAIT_SECONDS
+    ) -> None:
+        """``wait_seconds``: how long an attach that is to be seen done is waited for."""
+        self._cloud, self._runner, self._wait_seconds = cloud, runner, wait_seconds
         self._accept = PlugAcceptance(cloud)
 
     def attach_interface(
@@ -46,7 +49,7 @@ class InterfaceEndpoint:
 
     def _await(self, operation: Operation) -> None:
         """Return once it is done. Raises Invalid or Unavailable where it comes to nothing."""
-        ended = awaited.end_of(self._cloud.store, operation.id, WAIT_SECONDS)
+        ended = awaited.end_of(self._cloud.store, operation.id, self._wait_seconds)
         if ended is None:
             raise Unavailable(
                 "The interface is still being attached; the server's actions show how it ends."

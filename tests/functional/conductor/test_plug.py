@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from common.errors import Conflict
+from common.errors import Conflict, Unavailable
 from common.messages.commands import Build, Destroy, Plug
 from common.messages.reports import Category, Failure
 from common.states import PowerState
-from conductor.endpoints import interfaces
 from conductor.endpoints.interfaces import InterfaceEndpoint
 from conductor.messages import Attachment, RequestedNetwork
 from conductor.store import networks
@@ -53,8 +52,9 @@ def server(world: World, network: str) -> str:
     return uuid
 
 
-def endpoint(world: World) -> InterfaceEndpoint:
-    return InterfaceEndpoint(world.conductor.cloud, world.conductor.runner)
+def endpoint(world: World, wait_seconds: float = 20) -> InterfaceEndpoint:
+    conductor = world.conductor
+    return InterfaceEndpoint(conductor.cloud, conductor.runner, wait_seconds=wait_seconds)
 
 
 def attach(world: World, uuid: str, **asked: Any) -> str:
@@ -136,9 +136,7 @@ def test_a_delete_takes_all_of_it(world: World, server: str, network: str) -> No
     assert world.row(server).addresses == []
 
 
-def test_a_request_waits_for_the_end(
-    world: World, server: str, network: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_waits_for_the_end(world: World, server: str, network: str) -> None:
     world.compute.answering = lambda command: world.answer(
         command, ok=True, power_state=PowerState.RUNNING
     )
@@ -146,9 +144,8 @@ def test_a_request_waits_for_the_end(
     assert endpoint(world).attach_interface(world.ctxt, server, asked, wait=True)
     assert len(ips(world, server)) == 2
     world.compute.answering = None
-    monkeypatch.setattr(interfaces, "WAIT_SECONDS", 0.1)
-    with pytest.raises(Exception, match="still being attached"):
-        endpoint(world).attach_interface(world.ctxt, server, asked, wait=True)
+    with pytest.raises(Unavailable, match="still being attached"):
+        endpoint(world, wait_seconds=0.1).attach_interface(world.ctxt, server, asked, wait=True)
 
 
 def test_without_an_agent_nothing_is_taken(world: World, server: str, network: str) -> None:

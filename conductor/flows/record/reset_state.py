@@ -55,7 +55,8 @@ def reset_state(cloud: Cloud, ctxt: RequestContext, server_uuid: str, state: VmS
         if server.vm_state in {VmState.SHELVED, VmState.SHELVED_OFFLOADED}:
             server_images.forget_parked(connection, server.uuid)
         holders: tuple[str, ...] = ()
-        if server.vm_state == VmState.RESIZED:
+        if server.vm_state in {VmState.RESIZED, VmState.ERROR}:
+            # One in ERROR may have been resized before.
             holders = migrations.end_open(connection, server.uuid)
             for holder in holders:
                 server_groups.move_place(connection, server, holder)

@@ -11,6 +11,7 @@ from common import clock
 from common.errors import ServerStateConflict
 from common.states import PowerState, VmState
 from conductor.flows.record.reset_state import reset_state
+from conductor.messages import FlavorSnapshot
 from conductor.store import vm_states
 from db import schema
 from tests.functional.conductor.harness import World
@@ -114,3 +115,16 @@ def test_what_neither_gives_way_nor_goes_on_refuses(world: World) -> None:
         reset(world, uuid, VmState.ERROR)
     world.answer(release, ok=True, gone=True)
     world.until(uuid, "deleted")
+
+
+@pytest.mark.parametrize("state", [VmState.ACTIVE, VmState.ERROR])
+def test_one_in_error_that_was_resized_has_no_open_migration(world: World, state: VmState) -> None:
+    uuid = active(world)
+    world.resize(uuid, FlavorSnapshot("2", "m1.more", 2, 1024, 1))
+    world.answer(world.compute.wait_for(2), ok=True, power_state=PowerState.RUNNING)
+    world.until(uuid, "resized")
+    # As when its VM can't be found any more.
+    lost = schema.servers.update().where(schema.servers.c.uuid == uuid).values(vm_state="error")
+    world.conductor.store.run(lambda c: c.execute(lost))
+    reset(world, uuid, state)
+    assert [one.status for one in world.rows(schema.migrations)] == ["confirmed"]

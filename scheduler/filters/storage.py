@@ -80,9 +80,21 @@ def _limit(host: Host) -> float:
     return storage.available_gib if storage is not None and _thick(host) else -1
 
 
+def _has_disk(host: Host, request: RequestSpec) -> bool:
+    """Return whether the disk of a server that moves is on the host's storage already."""
+    mine = _shared(host)
+    return mine is not None and request.vm is not None and request.vm[0] == mine[0]
+
+
 def _no_room(columns: HostColumns, request: RequestSpec) -> Mask:
     needed = np.where(columns.measure(_thick) > 0, request.disk_gib, 1)
-    return columns.measure(_available) - columns.reserved_gib * columns.measure(_thick) < needed
+    available = columns.measure(_available)
+    refused: Mask = available - columns.reserved_gib * columns.measure(_thick) < needed
+    if request.vm is None:
+        return refused
+    cluster = request.vm[0]
+    there = columns.where(_shared, lambda one: one is not None and one[0] == cluster)
+    return refused & (~there | (available < 0))
 
 
 def _state(host: Host) -> tuple[str, str, bool]:
@@ -123,10 +135,13 @@ def storage_room(host: Host, request: RequestSpec) -> str | None:
 
     Placement counts allocations; this looks at the storage, so that one filled by others is
     noticed. Thin storages may be overcommitted: only the image must fit now, but at least 1 GiB.
+    A server that moves within its cluster has its disk on a shared storage already.
     """
     storage = root_storage(host)
     if storage is None or not storage.active:
         return _unusable(host)
+    if _has_disk(host, request):
+        return None
     needed = request.disk_gib if _thick(host) else 1
     free = storage.available_gib - (host.reserved_gib if _thick(host) else 0)
     if free < needed:

@@ -216,6 +216,27 @@ def test_storage_is_looked_at_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
+    ("shared", "active", "cluster", "words"),
+    [
+        (True, True, "sim1", None),
+        (False, True, "sim1", "19 GiB free on local, 20 GiB asked"),
+        (True, True, "other", "19 GiB free on local, 20 GiB asked"),
+        (True, False, "sim1", "storage local is not active"),
+    ],
+)
+def test_a_move_needs_no_room_where_the_disk_is(
+    shared: bool, active: bool, cluster: str, words: str | None
+) -> None:
+    small = (StorageFacts("local", "dir", shared, active, 100, 19),)
+    host, request = a_host(storages=small), a_request(vm=(cluster, 100_001))
+    assert storage_room(host, request) == words
+    found = choose([host], request, {"storage_room": storage_room}, {})
+    assert dict(found.refused.get("storage_room", {})) == (
+        {} if words is None else {host.name: words}
+    )
+
+
+@pytest.mark.parametrize(
     ("ways", "cached", "words"),
     [
         ({}, (), None),

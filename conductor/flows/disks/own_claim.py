@@ -29,7 +29,7 @@ class OwnHost(Parking):
         if server.vm_state == VmState.SHELVED_OFFLOADED:
             parked = {**server.flavor, "vcpus": 0, "memory_mib": 0}
             decision = own_host.decide(
-                self._cloud, task.operation, server, parked, dict(server.flavor)
+                self._cloud, task.operation.ctxt, server, parked, dict(server.flavor)
             )
             if decision.host is None:
                 return f"Host {server.host} can't take it: {decision.reason}"

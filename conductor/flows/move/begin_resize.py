@@ -22,7 +22,7 @@ from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.flows.accept import check_state, scope
-from conductor.flows.move import destination
+from conductor.flows.move import destination, own_host
 from conductor.flows.move.cold_move import OTHER_HOST
 from conductor.messages import FlavorSnapshot
 from conductor.plans import Place, ResizePlan
@@ -45,7 +45,27 @@ class ResizeAcceptance:
 
     def resize(self, ctxt: RequestContext, server_uuid: str, flavor: FlavorSnapshot) -> Operation:
         """See ``ConductorClient.resize_server``."""
+        self._require_host(ctxt, server_uuid, flavor)
         return self._cloud.store.run(lambda c: self._resize(c, ctxt, server_uuid, flavor))
+
+    def _require_host(self, ctxt: RequestContext, uuid: str, flavor: FlavorSnapshot) -> None:
+        """Raise Invalid if it is known that no host can take the flavor: the server can't be
+        moved, and its own host has no room or may not be used."""
+        with self._cloud.store.read() as connection:
+            server = self._free(connection, ctxt, uuid, "resize", lock=False)
+            bound = destination.immovable(connection, server)
+        if bound is None:
+            return
+        _check(server, flavor)
+        why = "its own host may not be used (allow_resize_to_same_host)"
+        if self._cloud.conf.conductor.allow_resize_to_same_host:
+            new = codec.loads(codec.dumps(flavor))
+            decision = own_host.decide(self._cloud, ctxt, server, server.flavor, new)
+            if decision.host is not None:
+                return
+            why = f"host {server.host} can't take it: {decision.reason}"
+        words = own_host.NO_VALID_HOST.format("resize")
+        raise Invalid(f"{words}: the server can't be moved, {bound}; {why}")
 
     def migrate(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> Operation:
         """See ``ConductorClient.migrate_server``."""
@@ -157,10 +177,16 @@ class ResizeAcceptance:
         return self._begun(connection, server, operation)
 
     def _free(
-        self, connection: Transaction, ctxt: RequestContext, uuid: str, action: str
+        self,
+        connection: Transaction,
+        ctxt: RequestContext,
+        uuid: str,
+        action: str,
+        *,
+        lock: bool = True,
     ) -> Server:
         """Return the server, on which the action may begin."""
-        server = servers.alive(connection, uuid, scope(ctxt))
+        server = servers.alive(connection, uuid, scope(ctxt), lock=lock)
         locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
         check_state(server, action)
         return server

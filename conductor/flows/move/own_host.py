@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from common import clock
+from common.context import RequestContext
 from common.messages.reports import Step
 from common.messages.scheduling import Decision, RequestSpec
 from conductor.cloud import Cloud
@@ -16,12 +17,14 @@ from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 
+#: Nova's words, which clients read
+NO_VALID_HOST = "No valid host was found. No valid host found for {}"
 _SIZES = ("vcpus", "memory_mib", "disk_gib")
 
 
 def decide(
     cloud: Cloud,
-    operation: Operation,
+    ctxt: RequestContext,
     server: Server,
     has: Mapping[str, Any],
     wants: Mapping[str, Any],
@@ -47,7 +50,7 @@ def decide(
         extra_specs=_specs(wants),
         force_host=str(server.host),
     )
-    return cloud.scheduler.preview(operation.ctxt, (request,))[0]
+    return cloud.scheduler.preview(ctxt, (request,))[0]
 
 
 def record(

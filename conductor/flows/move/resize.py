@@ -43,8 +43,6 @@ from conductor.sync.allocations import of_flavor
 
 LOG = logger(__name__)
 
-#: Nova's words, which clients read
-NO_VALID_HOST = "No valid host was found. No valid host found for {}"
 _WHAT = {"resize": "resize", "migrate": "cold migrate"}
 
 
@@ -91,7 +89,7 @@ class ResizeFlow:
         operation, server = task.operation, task.server
         plan = operation.planned(ResizePlan)
         started = clock.utcnow()
-        decision = own_host.decide(self._cloud, operation, server, plan.old, plan.new)
+        decision = own_host.decide(self._cloud, operation.ctxt, server, plan.old, plan.new)
         with self._cloud.store.read() as connection:
             held = migrations.claim_of(connection, server.uuid) or {}
         fits = decision.host is not None and claims.hold(
@@ -167,7 +165,7 @@ class ResizeFlow:
 
     def _nowhere(self, task: Task, decision: Decision, here: str | None) -> None:
         """End as it was: the server stays, and so does what it holds."""
-        words = NO_VALID_HOST.format(_WHAT[task.operation.action])
+        words = own_host.NO_VALID_HOST.format(_WHAT[task.operation.action])
         why = " ".join(text for text in (here, decision.reason) if text)
         failure = Failure(
             Category.NO_VALID_HOST,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from common.errors import Conflict, Invalid, QuotaExceeded, ServerStateConflict
-from common.messages.commands import Grow, Shape
+from common.messages.commands import Grow, Power, Shape
 from common.messages.reports import Category, Failure
 from common.states import status
 from conductor.messages import FlavorSnapshot
@@ -231,3 +231,48 @@ def test_of_racing_actions_one_begins(world: World) -> None:
     world.answer(world.compute.wait_for(1), ok=True, power_state=1)
     world.until(uuid, {"resize": "resized", "stop": "stopped", "reboot": "active"}[action])
     assert len(world.rows(schema.migrations)) == (action == "resize")
+
+
+BOUND = "its disk is a linked clone on storage local"
+
+
+def bind(world: World, uuid: str) -> None:
+    """As its agent reports of a VM that can't be moved."""
+    hosts = schema.hosts
+    (own,) = [one for one in world.rows(hosts) if one.host == world.row(uuid).host]
+    facts = {**own.facts, "pinned": {str(world.row(uuid).vmid): BOUND}}
+    change = hosts.update().where(hosts.c.host == own.host).values(facts=facts)
+    world.conductor.store.run(lambda c: c.execute(change))
+
+
+@pytest.mark.parametrize("same_host", [True, False])
+def test_one_that_no_host_can_take_is_refused_at_once(world: World, same_host: bool) -> None:
+    uuid = a_server(world)
+    bind(world, uuid)
+    if same_host:
+        world.scheduler.hosts.clear()
+    else:
+        world.conductor.cloud.conf.set_override(
+            "allow_resize_to_same_host", False, group="conductor"
+        )
+    with pytest.raises(Invalid, match=r"^No valid host was found\. .*linked clone"):
+        world.resize(uuid, MIXED)
+    assert (world.row(uuid).task_state, world.rows(schema.migrations)) == (None, [])
+
+
+def test_one_that_can_not_move_is_resized_where_it_is(world: World) -> None:
+    uuid = a_server(world)
+    bind(world, uuid)
+    world.resize(uuid, MIXED)
+    world.answer(world.compute.wait_for(1), ok=True, power_state=1)
+    world.until(uuid, "resized")
+
+
+def test_without_its_own_host_a_resize_goes_to_another(world: World) -> None:
+    world.conductor.cloud.conf.set_override("allow_resize_to_same_host", False, group="conductor")
+    uuid = a_server(world)
+    world.resize(uuid, MIXED)
+    stop = world.compute.wait_for(1)
+    assert isinstance(stop, Power)
+    (row,) = world.rows(schema.migrations)
+    assert (row.source_host, row.dest_host) == ("pve1", "pve2")

@@ -83,10 +83,9 @@ def silent(connection: sa.Connection, binary: str, seconds: float) -> list[str]:
 
 
 def take(connection: sa.Connection, heartbeat: Heartbeat) -> frozenset[str]:
-    """Store all of a worker's heartbeat; return hosts that the record doesn't have (any more).
+    """Store all of a worker's heartbeat; return hosts that the record didn't have (any more).
 
-    These are hosts that are only named, and new ones whose providers may be gone, unless their
-    worker publishes them anyway.
+    These are hosts that are only named, and new ones, whose providers may be gone.
     """
     for cluster in heartbeat.clusters:
         _cluster(connection, cluster)
@@ -106,7 +105,7 @@ def take(connection: sa.Connection, heartbeat: Heartbeat) -> frozenset[str]:
     back = {facts.host for facts in heartbeat.facts if _host(connection, facts)}
     for bridge in sorted({bridge for facts in heartbeat.facts for bridge in facts.bridges}):
         networks.ensure_network(connection, bridge)
-    return (new - zones.keys()) | (frozenset() if heartbeat.published else back)
+    return (new - zones.keys()) | back
 
 
 def without_facts(connection: sa.Connection, seconds: float) -> list[str]:

@@ -16,7 +16,14 @@ from conductor.engine.periodic import Periodic
 from conductor.engine.runner import TIDY_SECONDS, Runner
 from conductor.engine.stages import Task
 from conductor.images.templates import TemplateKeeper
-from conductor.store import image_properties, leases, migrations, registry, reported
+from conductor.store import (
+    image_properties,
+    leases,
+    migrations,
+    placement_outbox,
+    registry,
+    reported,
+)
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
@@ -78,6 +85,13 @@ class Reports:
 
         def work(connection: Transaction) -> tuple[bool, frozenset[str]]:
             unknown = registry.take(connection, heartbeat)
+            if heartbeat.published:
+                # Nobody needs to ask for these; but their providers may go just now.
+                told = unknown & {facts.host for facts in heartbeat.facts}
+                unknown -= told
+                if told:
+                    version = placement_outbox.begin(connection)
+                    placement_outbox.add(connection, sorted(told), version)
             if heartbeat.clusters:
                 image_properties.describe(connection, self._descriptions)
             leases.renew(connection, heartbeat.working, self._cloud.lease_seconds)

@@ -147,6 +147,18 @@ def test_a_worker_that_publishes_new_hosts_anyway_is_not_asked(site: Site) -> No
     assert site.world.compute.introduced == []
 
 
+def test_one_that_published_right_before_its_provider_went_is_asked(site: Site) -> None:
+    """It had just restarted: nobody knew whom to ask when the provider went."""
+    site.delete("pve2")
+    assert site.notifier.update_placement()
+    site.world.beat(published=True)
+    assert site.notifier.update_placement()
+    assert site.world.compute.introduced == ["w1"]
+    site.placement.known.add("uuid-pve2")
+    assert site.notifier.update_placement()
+    assert site.world.compute.introduced == ["w1"]
+
+
 def test_whose_question_was_lost_is_asked_again(site: Site) -> None:
     site.delete("pve2")
     site.world.conductor.reports.heartbeat(Heartbeat("w1", clock.utcnow(), ("pve1", "pve2")))

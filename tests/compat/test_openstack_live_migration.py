@@ -8,6 +8,7 @@ import pytest
 
 from tests.compat.conftest import Site
 from tests.compat.test_openstack_cli import Client
+from tests.functional.waiting import eventually
 
 VERSION = ("--os-compute-api-version", "2.79")
 
@@ -43,4 +44,30 @@ def test_live_migration_with_and_without_a_host(client: Client, site: Site) -> N
     compute.wait_for_server(compute.get_server(made["id"]), "ACTIVE")
     actions = [one.action for one in compute.server_actions(made["id"])]
     assert actions.count("live-migration") == 3
+    client.run("server", "delete", "--force", "--wait", made["id"])
+
+
+def test_how_far_a_slow_one_is(client: Client, site: Site) -> None:
+    if not site.simulated:
+        pytest.skip("nothing is copied without Proxmox VE")
+    made = client.ask(
+        *("server", "create", "--image", "cirros", "--flavor", "m1.tiny"),
+        *("--network", "vmbr0", "--wait", "travels-slowly"),
+    )
+    compute: Any = site.cloud.connection("micronova-admin").compute
+    compute.default_microversion = VERSION[1]
+    site.cloud.control("POST", "faults", action="migration-slow", seconds=750)  # 15 s for tests
+    try:
+        client.do(*VERSION, "server", "migrate", "--live-migration", made["id"])
+        eventually(lambda: compute.get_server(made["id"]).progress > 0, 60)
+    finally:
+        site.cloud.control("DELETE", "faults")
+    # python-openstackclient 10.5 takes the server for the migration in `server migration show`.
+    [shown] = compute.server_migrations(made["id"])
+    total, done = shown.memory_total_bytes, shown.memory_processed_bytes
+    assert shown.status == "running"
+    assert 0 < done <= total
+    assert shown.memory_remaining_bytes == total - done
+    compute.wait_for_server(compute.get_server(made["id"]), "ACTIVE")
+    assert compute.get_server(made["id"]).progress == 0
     client.run("server", "delete", "--force", "--wait", made["id"])

@@ -1,4 +1,4 @@
-"""Some of what is told of VMs and of whose they are, on PostgreSQL."""
+"""Some of what is told of VMs, of whose they are, and of many that move, on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.functional.conductor import test_bulk_migrations as bulk
 from tests.functional.conductor import test_custody as custody
 from tests.functional.conductor import test_follow as follow
 from tests.functional.conductor.harness import World
@@ -19,6 +20,10 @@ SCENARIOS: tuple[Callable[[World], None], ...] = (
     custody.test_a_held_server_is_not_tried_again_until_it_is_released,
     custody.test_release_is_the_reverse,
     custody.test_a_delete_that_never_ends_is_ended_by_forgetting,
+    bulk.test_every_server_leaves_and_the_host_stays_disabled,
+    bulk.test_what_can_not_be_moved_stays_with_its_reason,
+    bulk.test_paused_resumed_and_cancelled,
+    bulk.test_a_rebalance_goes_where_it_was_planned,
 )
 
 

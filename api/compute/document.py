@@ -96,7 +96,8 @@ What isn't supported is refused with 400 and a message, never ignored.
 `GET /explanations/{subject}` is micronova's own. The subject is a request ID, a global request ID
 or a server's UUID; deleted servers are still explained, and so are requests that were refused
 (with `state` `refused`, no `server`, and why in `message`). The answer is
-`{"explanation": {"subject": …, "operations": […]}}`, each operation with
+`{"explanation": {"subject": …, "operations": […]}}`; of a server that exists, for operators, also
+`move`: its `way` to another host (`live`, `cold`, null) and the `obstacle`. Each operation has
 
 | field | what |
 |---|---|

@@ -55,11 +55,14 @@ def explanation_lines(
         return [((f"{explanation.get('subject') or ''}: nothing was done", "dim"),)]
     lines: list[Line] = []
     shown = None
+    obstacle = (explanation.get("move") or {}).get("obstacle")
     for operation in operations:
         uuid = str(operation.get("server") or "")
         if uuid and uuid != shown:
             lines.append(_server_line(uuid, (servers or {}).get(uuid) or {}))
             shown = uuid
+            if obstacle:
+                lines.append((("can't be moved now: ", "dim"), (one_line(obstacle), "yellow")))
         resource = operation.get("resource") or {}
         if not uuid and resource.get("id"):
             kind, name = one_line(resource.get("type") or ""), one_line(resource["id"])

@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common.errors import Invalid
+from common.moving import Situation
 from db import schema
 from db.reads import keyset
 from db.reads.servers import COMPUTE
@@ -17,6 +18,22 @@ from db.reads.servers import COMPUTE
 _HOSTS = schema.hosts.c
 _SERVICES = schema.services.c
 _SERVERS = schema.servers.c
+
+
+def situation(connection: sa.Connection, server_uuid: str) -> Situation | None:
+    """Return what decides whether a server can be moved; None: it is gone. One query."""
+    row = connection.execute(
+        sa.select(
+            *(_SERVERS.vm_state, _SERVERS.vmid, _SERVERS.flavor, _SERVERS.held),
+            _HOSTS.facts["pinned"].label("pinned"),
+        )
+        .outerjoin_from(schema.servers, schema.hosts, _HOSTS.host == _SERVERS.host)
+        .where(_SERVERS.uuid == server_uuid, _SERVERS.deleted_at.is_(None))
+    ).first()
+    if row is None:
+        return None
+    specs = row.flavor.get("extra_specs") or {}
+    return Situation(row.vm_state, row.vmid, specs, row.pinned or {}, held=row.held)
 
 
 @dataclass(frozen=True, slots=True)

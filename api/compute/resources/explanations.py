@@ -13,9 +13,9 @@ from api.compute import policies
 from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.views import explanations as views
-from common import ids
+from common import ids, moving
 from common.errors import NotFound
-from db.reads import operations, refusals
+from db.reads import hosts, operations, refusals
 
 
 class Explanations:
@@ -36,12 +36,22 @@ class Explanations:
                 "the newest requests that were refused."
             )
         operator = call.allows(policies.EXPLAIN_ALL)
+        about_server = operator and not named.startswith("req-")
         return {
             "explanation": {
                 "subject": named,
+                **(_move(call, named) if about_server else {}),
                 "operations": [
                     *(views.refusal(one, operator=operator) for one in refused),
                     *(views.story(story, operator=operator) for story in found),
                 ],
             }
         }
+
+
+def _move(call: Call, server_uuid: str) -> dict[str, Any]:
+    """Return how a server could be moved now, or why it can't; nothing for one that is gone."""
+    now = call.read(hosts.situation, server_uuid)
+    if now is None:
+        return {}
+    return {"move": {"way": moving.way(now), "obstacle": moving.obstacle(now)}}

@@ -12,7 +12,7 @@ from cli.render.page import page
 from cli.render.text import plain_text
 from db import schema
 from tests.fixtures import auth
-from tests.fixtures.compute import ComputeApi, a_full_server, uuid_of
+from tests.fixtures.compute import ComputeApi, a_full_server, a_host, uuid_of
 from tests.fixtures.listings import NOW, Row
 from tests.functional.api_compute.conftest import MakeApi
 
@@ -234,6 +234,22 @@ def test_the_story_for_operators(api: ComputeApi, subject: str) -> None:
     assert story["transitions"][0]["to"]["task_state"] == "networking"
     assert story["decisions"][0]["refused"]["memory"]["pve2"] == "1 MiB free"
     assert story["faults"][0]["remedy"] == "free some space on pve1"
+
+
+def test_what_stops_a_move_is_for_operators(make: MakeApi) -> None:
+    why = "its disk is a linked clone on the node's own storage local"
+    values = {"host": "pve1", "vmid": 100, "vm_state": "active"}
+    api = make(a_full_server(1, **values), *ROWS[1:])
+    path = f"/explanations/{uuid_of(1)}"
+    shown = api.get(path, token=auth.ADMIN).json["explanation"]
+    assert shown["move"] == {"way": "live", "obstacle": None}
+    assert "move" not in api.get(path).json["explanation"]
+    assert "move" not in api.get(f"/explanations/{CREATE}", token=auth.ADMIN).json["explanation"]
+    pinned = schema.hosts.update().values(facts=a_host(facts={"pinned": {"100": why}})[1]["facts"])
+    with api.writer.begin() as connection:
+        connection.execute(pinned)
+    shown = api.get(path, token=auth.ADMIN).json["explanation"]
+    assert shown["move"] == {"way": None, "obstacle": why}
 
 
 def test_the_story_for_owners_names_no_host(api: ComputeApi) -> None:

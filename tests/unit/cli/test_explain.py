@@ -49,6 +49,16 @@ def test_a_request_a_name_and_a_deleted_server(what: str, found: Any, asked: str
     assert connection.compute.called("get") == [((f"/explanations/{asked}",), {})]
 
 
+def test_what_stops_a_move_is_named() -> None:
+    move = {"way": None, "obstacle": "it is suspended: resume it"}
+    response = SimpleNamespace(
+        status_code=200, json=lambda: {"explanation": {**EXPLANATION, "move": move}}
+    )
+    connection = a_cloud(SimpleNamespace(id=UUID))
+    connection.compute.answers["get"] = response
+    assert "can't be moved now: it is suspended: resume it" in run(connection, "explain", "w").out
+
+
 def test_an_unknown_name() -> None:
     ran = run(a_cloud(), "explain", "nix")
     assert (ran.code, ran.out) == (1, "")

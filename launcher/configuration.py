@@ -18,18 +18,25 @@ VARIABLE = "MICRONOVA_CONFIG"
 
 DEFAULT_FILE = "/etc/micronova/micronova.conf"
 
+PREPARATION = "preparation"
+"""What upgrades the databases and probes hypervisors, before the embedded cloud starts."""
+
 CLIENT_GROUPS: tuple[str, ...] = ("placement",)
 """Groups in which services log in to another one."""
 
 
 def registers(service: str | None = None) -> Iterable[config.Register]:
-    """Return what declares the options of a service that answers messages; None: of everything.
+    """Return what declares the options of a service that answers messages, or of `PREPARATION`;
+    None: of everything.
 
-    Such a service doesn't import what declares the others' options: the token check and the
-    databases weigh 20 MiB.
+    Such a process doesn't import what declares the others' options: the token check and the
+    databases weigh 20 MiB, and take a third of a second.
     """
     logins = (functools.partial(credentials.register, group=group) for group in CLIENT_GROUPS)
-    own = _everything() if service is None else _OF_SERVICE[service]()
+    if service is None:
+        own = _everything()
+    else:
+        own = _preparation() if service == PREPARATION else _OF_SERVICE[service]()
     return (log.register, rpc.register, *logins, *own)
 
 
@@ -67,6 +74,13 @@ _OF_SERVICE: Mapping[str, Callable[[], Iterable[config.Register]]] = {
 }
 
 
+def _preparation() -> Iterable[config.Register]:
+    import db.engine
+    import placement.config
+
+    return (db.engine.register, placement.config.register, *_compute())
+
+
 def _everything() -> Iterable[config.Register]:
     import api.config
     import identity.keystone
@@ -89,7 +103,7 @@ def _everything() -> Iterable[config.Register]:
 def load(
     files: Sequence[str], *more: config.Register, service: str | None = None
 ) -> cfg.ConfigOpts:
-    """Return the configuration that these files hold, all options declared, or a service's.
+    """Return the configuration that these files hold, all options declared, or a process's.
 
     `more` declares further ones.
 

@@ -24,7 +24,7 @@ LOG = log.logger(__name__)
 def main(config_file: str) -> int:
     """Prepare; return the exit code."""
     try:
-        conf = configuration.load([config_file])
+        conf = configuration.load([config_file], service=configuration.PREPARATION)
         log.setup(conf, "preparation")
         # Not a line for each migration.
         logging.getLogger("alembic").setLevel(logging.WARNING)

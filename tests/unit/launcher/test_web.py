@@ -68,6 +68,7 @@ def test_the_workers_serve_what_their_master_has_made(tmp_path: Path) -> None:
         ("conductor", {"keystonemiddleware", "webob", "placement"}),
         ("scheduler", {"keystonemiddleware", "webob", "sqlalchemy", "conductor"}),
         ("compute", {"keystonemiddleware", "webob", "sqlalchemy", "conductor", "numpy"}),
+        ("preparation", {"keystonemiddleware", "conductor", "falcon", "numpy"}),
     ],
 )
 def test_a_service_imports_no_options_of_others(service: str, unneeded: set[str]) -> None:

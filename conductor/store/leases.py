@@ -88,6 +88,7 @@ _REACH = operations.update().where(
     operations.c.state == sa.bindparam("read_state"),
     operations.c.stage.is_not_distinct_from(sa.bindparam("read_stage")),
 )
+_REACH_OWNED = _REACH.values(state=_state(OperationState.QUEUED, OperationState.RUNNING))
 _TAKE = (
     operations.update()
     .where(_OF)
@@ -205,8 +206,33 @@ def reach(connection: sa.Connection, operation: Operation, plan: Plan, stage: st
     By compare-and-set on that one: the lease may be an agent's. Raises StaleTransition when
     another one has gone on already, or the operation has ended.
     """
+    _reach(connection, _REACH, operation, plan, stage)
+
+
+def reach_owned(
+    connection: sa.Connection,
+    operation: Operation,
+    plan: Plan,
+    stage: str,
+    owner: str,
+    lease_seconds: float,
+) -> None:
+    """Do as ``reach``, and have ``owner`` hold the lease from then on, an agent's too."""
+    lease = owned(owner, lease_seconds)
+    del lease["state"]  # The statement has it.
+    _reach(connection, _REACH_OWNED, operation, plan, stage, **lease)
+
+
+def _reach(
+    connection: sa.Connection,
+    statement: sa.Update,
+    operation: Operation,
+    plan: Plan,
+    stage: str,
+    **values: Any,
+) -> None:
     changed = connection.execute(
-        _REACH,
+        statement,
         {
             "of": operation.id,
             "tried": operation.attempt,
@@ -215,6 +241,7 @@ def reach(connection: sa.Connection, operation: Operation, plan: Plan, stage: st
             "updated_at": clock.utcnow(),
             "plan": plans.dump_plan(plan),
             "stage": stage,
+            **values,
         },
     )
     if changed.rowcount != 1:

@@ -99,6 +99,7 @@ def insert(
     meanwhile, None: as its size says.
     """
     uuid = ids.new_uuid()
+    old, same = _number(connection, server.flavor), new.get("id") == server.flavor.get("id")
     result = connection.execute(
         migrations.insert(),
         {
@@ -112,8 +113,8 @@ def insert(
             "source_node": server.node,
             "dest_host": dest_host,
             "dest_node": dest_node,
-            "old_flavor_number": _number(connection, server.flavor),
-            "new_flavor_number": _number(connection, new),
+            "old_flavor_number": old,
+            "new_flavor_number": old if same else _number(connection, new),
             "old_flavor": dict(server.flavor),
             "new_flavor": dict(new),
             "old_vm_state": server.vm_state,

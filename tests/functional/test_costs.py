@@ -58,6 +58,9 @@ DELETE_CALLS, DELETE_CASTS = 1, 8
 POWER_STATEMENTS = {"pause": 15, "unpause": 15, "suspend": 17, "resume": 15}
 POWER_CALLS = {"pause": 1, "unpause": 1, "suspend": 2, "resume": 1}
 POWER_CASTS = 2
+#: of a live migration to a host that the scheduler chooses
+LIVE_STATEMENTS, LIVE_PLACEMENT_STATEMENTS = 35, 20
+LIVE_CALLS, LIVE_CASTS = 2, 6
 
 
 class CountingDriver(LocalDriver):
@@ -230,6 +233,27 @@ def test_a_pause_and_a_suspend_and_the_ways_back(cloud: Cloud, tmp_path: Path) -
         assert cloud.statements["placement"] == 0
         assert cloud.driver.count("call") == POWER_CALLS[action]
         assert cloud.driver.count("cast") <= POWER_CASTS
+    cloud.call("DELETE", f"/v2.1/servers/{uuid}")
+    eventually(lambda: state(uuid) == "deleted")
+
+
+def test_a_live_migration(cloud: Cloud, tmp_path: Path) -> None:
+    image = image_id(tmp_path)
+    body = {"server": {"name": "s", "flavorRef": "1", "imageRef": image, "networks": "none"}}
+    state = functools.partial(read_state, tmp_path)
+    uuid = cloud.call("POST", "/v2.1/servers", json=body)["server"]["id"]
+    eventually(lambda: state(uuid) == "active")
+    move = {"os-migrateLive": {"host": None, "block_migration": "auto"}}
+    done = "SELECT count(*) FROM migrations WHERE status = 'completed'"
+    for already in range(2):
+        cloud.statements.clear()
+        cloud.driver.sent.clear()
+        cloud.call("POST", f"/v2.1/servers/{uuid}/action", ADMIN, json=move)
+        eventually(lambda already=already: look(tmp_path, done) == already + 1)
+    assert cloud.statements["cloud"] <= LIVE_STATEMENTS
+    assert cloud.statements["placement"] <= LIVE_PLACEMENT_STATEMENTS
+    assert cloud.driver.count("call") == LIVE_CALLS
+    assert cloud.driver.count("cast") <= LIVE_CASTS
     cloud.call("DELETE", f"/v2.1/servers/{uuid}")
     eventually(lambda: state(uuid) == "deleted")
 

@@ -154,11 +154,9 @@ class RebuildFlow(Swapping):
         operation = task.operation
 
         def work(connection: Transaction) -> None:
-            leases.reach(connection, operation, operation.plan, SETTLE)
-            ledger.save(
-                connection,
-                operation.id,
-                **leases.owned(self._cloud.name, self._cloud.lease_seconds),
+            leases.reach_owned(
+                *(connection, operation, operation.plan, SETTLE),
+                *(self._cloud.name, self._cloud.lease_seconds),
             )
 
         self._cloud.store.run(work)

@@ -71,9 +71,10 @@ class ShelveFlow(Parking):
             if offloads and seen is None:
                 leases.advance(connection, operation, operation.plan, "offload", self._cloud.name)
             elif offloads:
-                leases.reach(connection, operation, operation.plan, "offload")
-                lease = leases.owned(self._cloud.name, self._cloud.lease_seconds)
-                ledger.save(connection, operation.id, **lease)
+                leases.reach_owned(
+                    *(connection, operation, operation.plan, "offload"),
+                    *(self._cloud.name, self._cloud.lease_seconds),
+                )
             else:
                 ledger.close(connection, operation.id, OperationState.DONE)
             return dataclasses.replace(task.at("offload"), server=moved)

@@ -23,7 +23,6 @@ from conductor.flows.move import destination, move_command, shaping
 from conductor.flows.move.destination import Chosen
 from conductor.plans import Place, ResizePlan
 from conductor.store import leases, registry, transitions
-from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 
 SAME_HOST, OTHER_HOST = "same_host", "other_host"
@@ -192,9 +191,10 @@ class ColdMove:
         shown = moving if following == "move" else self._direction.finishing
 
         def work(connection: Transaction) -> Task:
-            leases.reach(connection, operation, operation.plan, following)
-            owned = leases.owned(self._cloud.name, self._cloud.lease_seconds)
-            ledger.save(connection, operation.id, **owned)
+            leases.reach_owned(
+                *(connection, operation, operation.plan, following),
+                *(self._cloud.name, self._cloud.lease_seconds),
+            )
             if shown == task.shown:
                 return task.at(following)
             moved = transitions.move(

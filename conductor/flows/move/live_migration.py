@@ -158,11 +158,12 @@ class LiveMigrationFlow:
         def work(connection: Transaction) -> Task:
             if failure is not None:
                 ledger.record_failure(connection, operation, failure)
-            leases.reach(connection, operation, plan, "settle")
+            leases.reach_owned(
+                *(connection, operation, plan, "settle"),
+                *(self._cloud.name, self._cloud.lease_seconds),
+            )
             status = MigrationStatus.POST_MIGRATING
             migrations.set_status(connection, plan.migration_id, status, operation)
-            owned = leases.owned(self._cloud.name, self._cloud.lease_seconds)
-            ledger.save(connection, operation.id, **owned)
             return task.at("settle")
 
         return self._cloud.store.run(work)

@@ -58,8 +58,9 @@ def reach(cloud: Cloud, task: Task, stage: str) -> Task:
     operation = task.operation
 
     def work(connection: Transaction) -> None:
-        leases.reach(connection, operation, operation.plan, stage)
-        ledger.save(connection, operation.id, **leases.owned(cloud.name, cloud.lease_seconds))
+        leases.reach_owned(
+            connection, operation, operation.plan, stage, cloud.name, cloud.lease_seconds
+        )
 
     cloud.store.run(work)
     return task.at(stage)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from common import clock
-from common.errors import Invalid, ServerStateConflict
+from common.errors import Invalid, ServerStateConflict, StaleTransition
 from common.messages.commands import Build, Destroy, Power, PowerAction
 from common.messages.facts import Heartbeat
 from common.messages.reports import Working
@@ -17,6 +17,7 @@ from common.states import TaskState
 from conductor.engine.stage_runner import StageRunner
 from conductor.messages import CreateServers, FlavorSnapshot
 from conductor.store import leases
+from conductor.store import operations as ledger
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
 
@@ -254,3 +255,23 @@ def test_no_claim_is_made_for_whom_another_may_have_taken_over(tmp_path: Path) -
     for moment in until:
         assert asked_at < moment < clock.after(5)
     world.close()
+
+
+def test_who_hears_of_a_stage_takes_the_agents_lease_with_it_once(world: World) -> None:
+    world.conductor.runner.start()
+    world.create()
+    command = world.compute.wait_for(1)
+    store = world.conductor.store
+    with store.read() as connection:
+        operation = ledger.get(connection, command.operation_id)
+    assert operation is not None
+    assert leases.worker_with(operation.lease_owner) == "w1"
+
+    def reach() -> None:
+        store.run(lambda c: leases.reach_owned(c, operation, operation.plan, "settle", "c2", 60.0))
+
+    reach()
+    (now,) = world.rows(schema.operations)
+    assert (now.stage, now.lease_owner, now.state) == ("settle", "c2", "running")
+    with pytest.raises(StaleTransition):
+        reach()

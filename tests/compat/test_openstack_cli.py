@@ -3,60 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
-from tests.compat.conftest import Site
-from tests.functional import programs
-
-OPENSTACK = Path(sys.executable).with_name("openstack")
-TIMEOUT_SECONDS = 180
-
-
-class Client:
-    """Runs `openstack` as a user does, and reads what it prints."""
-
-    def __init__(self, site: Site, user: str = "micronova") -> None:
-        self._environment = site.cloud.environment(user)
-
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return programs.run("openstack", words, self._environment, TIMEOUT_SECONDS)
-
-    def program(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run the program itself, in an interpreter of its own."""
-        return subprocess.run(
-            [str(OPENSTACK), *words],
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_SECONDS,
-            check=False,
-        )
-
-    def do(self, *words: str) -> str:
-        """Return what it prints; it must have worked."""
-        done = self.run(*words)
-        assert done.returncode == 0, f"openstack {' '.join(words)}: {done.stdout}{done.stderr}"
-        return done.stdout
-
-    def ask(self, *words: str) -> Any:
-        """Return what it prints as data."""
-        return json.loads(self.do(*words, "-f", "json"))
-
-    def names(self, *words: str) -> set[str]:
-        return {row["Name"] for row in self.ask(*words)}
-
-
-@pytest.fixture
-def client(site: Site) -> Client:
-    return Client(site)
+from tests.compat.conftest import Client, Site
 
 
 @pytest.fixture
@@ -92,7 +46,7 @@ def test_what_there_is(client: Client, site: Site) -> None:
     flavors = {row["Name"]: row for row in client.ask("flavor", "list")}
     assert {"m1.tiny", "m1.small", "m1.medium", "m1.large", "m1.xlarge"} <= set(flavors)
     assert (flavors["m1.small"]["RAM"], flavors["m1.small"]["VCPUs"]) == (2048, 1)
-    assert client.names("image", "list") == site.images
+    assert client.names("image", "list") >= site.images
     assert "vmbr0" in client.names("network", "list")
     hypervisors = client.ask("hypervisor", "list")
     assert len(hypervisors) == site.hosts

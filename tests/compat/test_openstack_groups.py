@@ -5,22 +5,9 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import pytest
-
-from tests.compat.conftest import Site
-from tests.compat.test_openstack_cli import Client
+from tests.compat.conftest import Client, Site
 
 _numbers = itertools.count(1)
-
-
-@pytest.fixture
-def admin(site: Site) -> Client:
-    return Client(site, "micronova-admin")
-
-
-@pytest.fixture
-def client(site: Site) -> Client:
-    return Client(site)
 
 
 def hosts(admin: Client) -> list[str]:

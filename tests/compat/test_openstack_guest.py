@@ -2,30 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
 from openstack.exceptions import ConflictException
 
-from tests.compat.conftest import Site
-from tests.compat.test_openstack_cli import Client
+from tests.compat.conftest import Client, Site
 from tests.functional.waiting import eventually
-
-
-@pytest.fixture
-def client(site: Site) -> Client:
-    return Client(site)
-
-
-@pytest.fixture
-def server(client: Client, site: Site) -> Iterator[str]:
-    """The UUID of a server that is active."""
-    made = client.ask(
-        *("server", "create", "--image", site.image, "--flavor", "m1.small"),
-        *("--network", "vmbr0", "--wait", "visited"),
-    )
-    yield made["id"]
-    client.run("server", "delete", "--wait", made["id"])
 
 
 def test_diagnostics(site: Site, client: Client, server: str) -> None:

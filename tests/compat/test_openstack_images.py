@@ -2,35 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.compat.conftest import Site
-from tests.compat.test_openstack_cli import Client
+from tests.compat.conftest import Client, Site
 from tests.functional.waiting import eventually
-
-
-@pytest.fixture
-def client(site: Site) -> Client:
-    return Client(site)
-
-
-@pytest.fixture
-def connection(site: Site) -> Any:
-    return site.cloud.connection("micronova")
-
-
-@pytest.fixture
-def server(client: Client) -> Iterator[str]:
-    """The UUID of a server that is active."""
-    made = client.ask(
-        *("server", "create", "--image", "cirros", "--flavor", "m1.tiny"),
-        *("--network", "vmbr0", "--wait", "imaged"),
-    )
-    yield made["id"]
-    client.run("server", "delete", "--force", "--wait", made["id"])
 
 
 def test_an_image_and_a_server_of_it(client: Client, connection: Any, server: str) -> None:

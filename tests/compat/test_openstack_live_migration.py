@@ -6,20 +6,14 @@ from typing import Any
 
 import pytest
 
-from tests.compat.conftest import Site
-from tests.compat.test_openstack_cli import Client
+from tests.compat.conftest import Client, Site
 from tests.functional.waiting import eventually
 
 VERSION = ("--os-compute-api-version", "2.79")
 
 
-@pytest.fixture
-def client(site: Site) -> Client:
-    return Client(site, "micronova-admin")
-
-
-def test_live_migration_with_and_without_a_host(client: Client, site: Site) -> None:
-    made = client.ask(
+def test_live_migration_with_and_without_a_host(admin: Client, site: Site) -> None:
+    made = admin.ask(
         *("server", "create", "--image", "cirros", "--flavor", "m1.tiny"),
         *("--network", "vmbr0", "--wait", "travels"),
     )
@@ -29,28 +23,28 @@ def test_live_migration_with_and_without_a_host(client: Client, site: Site) -> N
         return str(compute.get_server(made["id"]).compute_host)
 
     before = host()
-    client.do(*VERSION, "server", "migrate", "--live-migration", "--wait", made["id"])
+    admin.do(*VERSION, "server", "migrate", "--live-migration", "--wait", made["id"])
     there = host()
     assert there != before
-    client.do(
+    admin.do(
         *VERSION,
         *("server", "migrate", "--live-migration", "--host", before, "--wait", made["id"]),
     )
     assert host() == before
-    rows = client.ask(*VERSION, "server", "migration", "list", "--server", made["id"])
+    rows = admin.ask(*VERSION, "server", "migration", "list", "--server", made["id"])
     assert [row["Status"] for row in rows] == ["completed", "completed"]
     assert {row["Type"] for row in rows} == {"live-migration"}
     compute.live_migrate_server(made["id"], host=there, block_migration=False)
     compute.wait_for_server(compute.get_server(made["id"]), "ACTIVE")
     actions = [one.action for one in compute.server_actions(made["id"])]
     assert actions.count("live-migration") == 3
-    client.run("server", "delete", "--force", "--wait", made["id"])
+    admin.run("server", "delete", "--force", "--wait", made["id"])
 
 
-def test_how_far_a_slow_one_is(client: Client, site: Site) -> None:
+def test_how_far_a_slow_one_is(admin: Client, site: Site) -> None:
     if not site.simulated:
         pytest.skip("nothing is copied without Proxmox VE")
-    made = client.ask(
+    made = admin.ask(
         *("server", "create", "--image", "cirros", "--flavor", "m1.tiny"),
         *("--network", "vmbr0", "--wait", "travels-slowly"),
     )
@@ -58,7 +52,7 @@ def test_how_far_a_slow_one_is(client: Client, site: Site) -> None:
     compute.default_microversion = VERSION[1]
     site.cloud.control("POST", "faults", action="migration-slow", seconds=750)  # 15 s for tests
     try:
-        client.do(*VERSION, "server", "migrate", "--live-migration", made["id"])
+        admin.do(*VERSION, "server", "migrate", "--live-migration", made["id"])
         eventually(lambda: compute.get_server(made["id"]).progress > 0, 60)
     finally:
         site.cloud.control("DELETE", "faults")
@@ -70,4 +64,4 @@ def test_how_far_a_slow_one_is(client: Client, site: Site) -> None:
     assert shown.memory_remaining_bytes == total - done
     compute.wait_for_server(compute.get_server(made["id"]), "ACTIVE")
     assert compute.get_server(made["id"]).progress == 0
-    client.run("server", "delete", "--force", "--wait", made["id"])
+    admin.run("server", "delete", "--force", "--wait", made["id"])

@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.compat.conftest import Site
-from tests.compat.test_openstack_cli import Client
+from tests.compat.conftest import Client, Site
 
 VERSION = ("--os-compute-api-version", "2.104")
 
 
 @pytest.fixture
-def client(site: Site) -> Client:
-    return Client(site)
-
-
-@pytest.fixture
-def admin(site: Site) -> Client:
-    return Client(site, "micronova-admin")
-
-
-@pytest.fixture
 def compute(site: Site) -> Any:
     return site.cloud.connection("micronova-admin").compute
-
-
-@pytest.fixture
-def server(client: Client, site: Site) -> Iterator[str]:
-    """The UUID of a server that is active."""
-    made = client.ask(
-        *("server", "create", "--image", "cirros", "--flavor", site.flavor),
-        *("--network", "vmbr0", "--wait", "moved"),
-    )
-    yield made["id"]
-    client.run("server", "delete", "--force", "--wait", made["id"])
 
 
 def host_of(compute: Any, server: str) -> str:

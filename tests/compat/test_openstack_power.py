@@ -2,31 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
-from tests.compat.conftest import Site
-from tests.compat.test_openstack_cli import Client
+from tests.compat.conftest import Client, Site
 
 
-@pytest.fixture
-def client(site: Site) -> Client:
-    return Client(site)
-
-
-@pytest.fixture
-def server(client: Client, site: Site) -> Iterator[str]:
-    """The UUID of a server that is active."""
-    made = client.ask(
-        *("server", "create", "--image", site.image, "--flavor", "m1.small"),
-        *("--network", "vmbr0", "--wait", "resting"),
-    )
-    yield made["id"]
-    client.run("server", "delete", "--wait", made["id"])
-
-
-def test_pause_and_suspend(site: Site, client: Client, server: str) -> None:
+def test_pause_and_suspend(site: Site, client: Client, server: str, name: str) -> None:
     compute = site.cloud.connection("micronova").compute
 
     def until(status: str) -> None:
@@ -40,7 +19,7 @@ def test_pause_and_suspend(site: Site, client: Client, server: str) -> None:
     until("ACTIVE")
     client.do("server", "suspend", server)
     until("SUSPENDED")
-    assert "resting" in client.names("server", "list", "--status", "SUSPENDED")
+    assert name in client.names("server", "list", "--status", "SUSPENDED")
     compute.resume_server(server)
     until("ACTIVE")
     compute.pause_server(server)

@@ -3,36 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
-from tests.compat.conftest import Site
-from tests.compat.test_openstack_cli import Client
+from tests.compat.conftest import Client
 
 VERSION = ("--os-compute-api-version", "2.104")
-
-
-@pytest.fixture
-def client(site: Site) -> Client:
-    return Client(site)
-
-
-@pytest.fixture
-def connection(site: Site) -> Any:
-    return site.cloud.connection("micronova")
-
-
-@pytest.fixture
-def server(client: Client) -> Iterator[str]:
-    """The UUID of a server that is active."""
-    made = client.ask(
-        *("server", "create", "--image", "cirros", "--flavor", "m1.small"),
-        *("--network", "vmbr0", "--wait", "rebuilt"),
-    )
-    yield made["id"]
-    client.run("server", "delete", "--force", "--wait", made["id"])
 
 
 def test_another_image_and_name(client: Client, connection: Any, server: str) -> None:

@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
-from tests.compat.conftest import Site
-from tests.compat.test_openstack_cli import Client
+from tests.compat.conftest import Client, Site
 
 VERSION = ("--os-compute-api-version", "2.104")
 
 
-@pytest.fixture
-def client(site: Site) -> Client:
-    return Client(site)
-
-
-@pytest.fixture
-def server(client: Client, site: Site) -> Iterator[str]:
-    """The UUID of a server that is active."""
-    made = client.ask(
-        *("server", "create", "--image", site.image, "--flavor", "m1.small"),
-        *("--network", "vmbr0", "--wait", "recorded"),
-    )
-    yield made["id"]
-    client.run("server", "delete", "--force", "--wait", made["id"])
-
-
-def test_lock_reset_and_force_delete(client: Client, server: str) -> None:
+def test_lock_reset_and_force_delete(client: Client, server: str, name: str) -> None:
     client.do(*VERSION, "server", "lock", "--reason", "mine", server)
     shown = client.ask(*VERSION, "server", "show", server)
     assert (shown["locked"], shown["locked_reason"]) == (True, "mine")
-    assert "recorded" in client.names(*VERSION, "server", "list", "--locked")
-    assert "recorded" not in client.names(*VERSION, "server", "list", "--unlocked")
+    assert name in client.names(*VERSION, "server", "list", "--locked")
+    assert name not in client.names(*VERSION, "server", "list", "--unlocked")
     client.do(*VERSION, "server", "unlock", server)
     client.do("server", "set", "--auto-approve", "--state", "error", server)
     assert client.ask("server", "show", server)["status"] == "ERROR"

@@ -7,21 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.compat.conftest import Site
-from tests.compat.test_openstack_cli import Client
+from tests.compat.conftest import Client, Site
 
 VERSION = ("--os-compute-api-version", "2.104")
 FLAVORS = {"c1.less": (1, 512, 2), "c1.more": (2, 1024, 3)}
-
-
-@pytest.fixture
-def client(site: Site) -> Client:
-    return Client(site)
-
-
-@pytest.fixture
-def connection(site: Site) -> Any:
-    return site.cloud.connection("micronova")
 
 
 @pytest.fixture

@@ -196,6 +196,50 @@ def asked(site: Arena, *, resets: bool) -> tuple[list[Any], list[Any]]:
     return first, [{name: None} for name in (*then, "shelveOffload", "unshelve", "unlock")]
 
 
+def act(site: Arena, body: Any) -> Any:
+    """Do it, and return the server's row when it is at rest."""
+    assert site.ask_for(body) in ACCEPTED
+    eventually(site.at_rest)
+    return site.row()
+
+
+def test_moves_and_interfaces(site: Arena) -> None:
+    """Each one alone: where the server is, what it holds there, and of which the VM has cards."""
+    site.uuid = site.server(site.images()["debian-12"])
+    home = site.row().host
+    moved = act(site, {"migrate": None})
+    assert (moved.vm_state, moved.host != home) == ("resized", True)
+    assert site.claims().keys() == {home, moved.host}
+    assert act(site, {"revertResize": None}).host == home
+    site.require_agreement()
+    there = act(site, {"migrate": None}).host
+    assert act(site, {"confirmResize": None}).host == there
+    site.require_agreement()
+    live = {"host": home, "block_migration": "auto"}
+    assert act(site, {"os-migrateLive": live}).host == home
+    site.require_agreement()
+
+    services = site.ask("GET", "/os-services", token=auth.ADMIN).json["services"]
+    [service] = [one for one in services if one["host"] == home]
+    path = f"/os-services/{service['id']}"
+    site.ask("PUT", path, {"status": "disabled"}, auth.ADMIN)
+    larger = act(site, {"resize": {"flavorRef": "2"}})
+    site.ask("PUT", path, {"status": "enabled"}, auth.ADMIN)
+    assert (larger.vm_state, larger.memory_mib, larger.host != home) == ("resized", 1024, True)
+    act(site, {"confirmResize": None})
+    site.require_agreement()
+
+    act(site, ATTACH)
+    assert len(site.ports()) == 1
+    site.require_agreement()
+    act(site, DETACH)
+    assert site.ports() == []
+    site.require_agreement()
+    assert site.ask("DELETE", f"/servers/{site.uuid}").status_code == 204
+    eventually(lambda: site.show(site.uuid) is None)
+    assert site.claims() == {}
+
+
 def refusals(body: dict[str, Any]) -> set[int]:
     [action] = body
     return ELSE.get(action, {409})

@@ -17,7 +17,7 @@ def test_an_image_and_a_server_of_it(client: Client, connection: Any, server: st
     assert shown["properties"]["image_type"] == "snapshot"
     assert shown["properties"]["instance_uuid"] == server
     made = client.ask(
-        *("server", "create", "--image", "copied", "--flavor", "m1.tiny"),
+        *("server", "create", "--image", "copied", "--flavor", "m1.small"),
         *("--network", "vmbr0", "--wait", "of-a-copy"),
     )
     assert made["status"] == "ACTIVE"

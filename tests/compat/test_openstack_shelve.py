@@ -13,7 +13,7 @@ def test_shelve_and_unshelve(client: Client, connection: Any, server: str, name:
     assert compute.get_server(server).status == "SHELVED_OFFLOADED"
     assert connection.image.find_image(f"{name}-shelved").status == "active"
     refused = client.run(
-        *("server", "create", "--image", f"{name}-shelved", "--flavor", "m1.tiny"),
+        *("server", "create", "--image", f"{name}-shelved", "--flavor", "m1.small"),
         *("--network", "vmbr0", "other"),
     )
     assert "has no data: it only lists a shelved server" in refused.stderr

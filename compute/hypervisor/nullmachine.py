@@ -63,7 +63,7 @@ class NullMachine:
 
     @property
     def finished(self) -> bool:
-        """Whether it was there when its build began."""
+        """Whether it ran when its build began."""
         return self._finished
 
     @property
@@ -73,7 +73,8 @@ class NullMachine:
 
     def check_host(self, build: Build) -> Detail:
         """Refuse an id that another server has."""
-        self._finished = not self.absent
+        vm = self._vm
+        self._finished = vm is not None and vm.power == PowerState.RUNNING
         return self.find()
 
     def ensure_image(self, build: Build) -> Detail:

@@ -113,7 +113,7 @@ class Machine(Protocol):
 
     @property
     def finished(self) -> bool:
-        """Whether an earlier run of this build was seen to have made and configured the VM."""
+        """Whether an earlier run of this build may have ended well: the VM was seen running."""
 
     @property
     def stuck(self) -> tuple[str, ...]:

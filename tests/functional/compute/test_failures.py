@@ -363,15 +363,15 @@ def test_a_deadline_that_has_passed_ends_the_build(worker: Worker, cluster: Clus
 
 
 def test_a_repeated_build_undoes_nothing_that_an_earlier_one_has_finished(
-    worker: Worker, cluster: Cluster, simulator: RunningSimulator
+    worker: Worker, second: Worker, cluster: Cluster, simulator: RunningSimulator
 ) -> None:
     """The report of the earlier one may be on its way still: then its server gets active."""
     build = a_build()
     assert worker.run(build).ok
-    assert worker.run(a_power(build, PowerAction.STOP)).ok
     before = cluster.volumes(build.placed.vmid)
-    simulator.fault(action="task-fail", method="POST", path="/status/start$")
-    outcome = worker.run(build)
+    simulator.fault(action="task-fail", method="PUT", path="/resize$")
+    # Another process, which doesn't know what the first one did.
+    outcome = second.run(dataclasses.replace(build, disk_gib=4))
     assert outcome.failure is not None
     assert (outcome.gone, outcome.failure.clean, outcome.failure.cleaned) == (False, False, ())
     assert cluster.vm(build.placed.vmid)["config"]["name"] == build.hostname

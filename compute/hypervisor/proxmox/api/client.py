@@ -260,7 +260,13 @@ class Client:
         yield from (one for one in turned if one not in closed)
 
     def preferred(self, path: str) -> _Endpoint | None:
-        """Return the best endpoint for a request, if there is one."""
+        """Return the best endpoint for a request, if there is one.
+
+        ``/cluster/status`` says whose endpoint was asked: one of which that isn't known is.
+        """
+        if path == _STATUS:
+            known = self.own.values()
+            return next((one for one in self.endpoints if one not in known), None)
         parts = path.split("/")
         return self.own.get(parts[1]) if parts[-1] in _OWN_NODE else None
 

@@ -73,7 +73,7 @@ class ProxmoxMachine:
 
     @property
     def finished(self) -> bool:
-        """Whether an earlier run of this build has made and configured the VM."""
+        """Whether an earlier run of this build has made the VM and seen it running."""
         return self._finished
 
     @property
@@ -86,7 +86,7 @@ class ProxmoxMachine:
     def check_host(self, build: Build) -> Detail:
         """See ``port.Machine``; continues with what is already there of this server."""
         config = self._look_around()
-        self._finished = config is not None and not marks.is_building(config)
+        self._finished = self._is_finished(config)
         storage = host_checks.host(self._shared, build, self._vm.node)
         unseen = self._clear.unseen if self._clear is not None else ()
         return {
@@ -292,6 +292,12 @@ class ProxmoxMachine:
                 raise strays
             self._absent, self._clear = True, seen
         return config
+
+    def _is_finished(self, config: Config | None) -> bool:
+        """Return whether an earlier run may have ended well: that is seen running."""
+        if config is None or marks.is_building(config):
+            return False
+        return power_states.current(self._vm.status()) == PowerState.RUNNING
 
     def _may_be_ours(self, found: list[volumes.Volume]) -> bool:
         """Return whether an earlier run of this operation may have made one of these."""

@@ -265,7 +265,8 @@ class Client:
         ``/cluster/status`` says whose endpoint was asked: one of which that isn't known is.
         """
         if path == _STATUS:
-            known = self.own.values()
+            with self._lock:
+                known = list(self.own.values())
             return next((one for one in self.endpoints if one not in known), None)
         parts = path.split("/")
         return self.own.get(parts[1]) if parts[-1] in _OWN_NODE else None

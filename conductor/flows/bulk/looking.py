@@ -14,6 +14,9 @@ from conductor.store.transactions import Transaction
 
 def look(connection: Transaction, plan: BulkPlan, *, late: bool = False) -> Facts:
     """Return the servers and migrations of the plan, and the servers of the host it drains."""
+    begun = [one.operation_id for one in plan.moves if one.state in UNDER_WAY and one.operation_id]
+    # Before the servers: what ends between the two reads has moved its server by the second.
+    states = store.states(connection, begun)
     uuids = [move.server_uuid for move in plan.moves]
     rows = store.servers_of(connection, uuids, plan.target.host)
     pins = registry.pins(connection, {str(row.host) for row in rows})
@@ -33,7 +36,4 @@ def look(connection: Transaction, plan: BulkPlan, *, late: bool = False) -> Fact
         )
         for row in rows
     ]
-    begun = [one.operation_id for one in plan.moves if one.state in UNDER_WAY and one.operation_id]
-    return Facts(
-        {one.uuid: one for one in seen}, store.states(connection, begun), clock.utcnow(), late
-    )
+    return Facts({one.uuid: one for one in seen}, states, clock.utcnow(), late)

@@ -11,12 +11,13 @@ import sqlalchemy as sa
 
 from common import clock
 from common.bulk_migrations import Move as BulkMove
-from common.bulk_migrations import Wish
+from common.bulk_migrations import MoveState, Wish
 from common.context import RequestContext
 from common.errors import Conflict, HostNotFound, NotFound
 from common.messages.commands import Move
 from common.messages.reports import Category, Failure
 from conductor.flows.bulk import begin_bulk
+from conductor.flows.bulk.looking import look
 from conductor.plans import BulkPlan
 from conductor.store import bulk_migrations as store
 from conductor.store import operations as ledger
@@ -347,6 +348,23 @@ def _looks(world: World, uuids: list[str]) -> int:
         change(world, uuid, host="pve1")
     assert operation(world, begun.id).state == "failed"
     return found
+
+
+def test_migrations_are_looked_at_before_their_servers(world: World) -> None:
+    """One that ends between the two reads would be found ended, and its server not moved."""
+    (uuid,) = some_servers(world, 1)
+    move = BulkMove(uuid, "s", "pve1", state=MoveState.MOVING, operation_id=1)
+    read: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+        read.extend(name for name in ("operations", "servers") if f"FROM {name}" in statement)
+
+    with world.conductor.store.read() as connection:
+        sa.event.listen(connection, "before_cursor_execute", note)
+        facts = look(connection, BulkPlan(moves=(move,)))
+    assert read == ["operations", "servers"]
+    assert set(facts.operations) == {1}
+    assert set(facts.servers) == {uuid}
 
 
 def test_one_look_of_the_ledger_locks_all_open_ones(world: World) -> None:

@@ -152,8 +152,9 @@ def _before(simulator: Simulator, capture: Capture) -> None:
     ):
         slow = creating or capture.name == "nodes.tasks.active"
         if slow:
-            # A delete gives up after ten seconds of the simulator's: they must not be too short.
-            simulator.engine.set_speed(40 if "delete" not in capture.name else 8)
+            # What waits for a lock gives up after ten seconds of the simulator's, in which the
+            # first task must not end: they must not be too short.
+            simulator.engine.set_speed(8)
         vmid, extra = (105, {"scsi0": "local:0,import-from=local:import/big.raw"})
         if not slow:
             vmid, extra = 106, {"memory": "64"}

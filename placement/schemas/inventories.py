@@ -23,7 +23,12 @@ _NAMED: Schema = {"resource_class": {"type": "string", "pattern": NAME}}
 
 CREATE: Versioned = {"1.0": closed(_GENERATION | _VALUES | _NAMED, "total", "resource_class")}
 CHANGE: Versioned = {"1.0": closed(_GENERATION | _VALUES, "total", "resource_provider_generation")}
-ALL: Schema = {"type": "object", "patternProperties": {NAME: _ONE}}
+#: of a name that no resource class can have too: that it is unknown is said of right values
+ALL: Schema = {
+    "type": "object",
+    "patternProperties": {NAME: _ONE},
+    "additionalProperties": _ONE,
+}
 REPLACEMENT = closed(
     _GENERATION | {"inventories": ALL},
     "resource_provider_generation",

@@ -193,6 +193,17 @@ def test_inventories_in_use_stay(api: Any) -> None:
     assert api.simulate_delete(path).status_code == 204
 
 
+@pytest.mark.parametrize("value", ["%", {}, {"total": 1, "step_size": 0}])
+def test_an_inventory_of_no_name_is_refused_by_its_values_too(api: Any, value: Any) -> None:
+    path = f"/resource_providers/{a_provider(api)}/inventories"
+    before = api.simulate_get(path).json
+    generation = before["resource_provider_generation"]
+    body = {"resource_provider_generation": generation, "inventories": {"in:": value}}
+    answer = api.simulate_put(path, json=body)
+    assert answer.status_code == 400
+    assert api.simulate_get(path).json == before
+
+
 def test_stale_generations_of_providers_are_refused(api: Any) -> None:
     path = f"/resource_providers/{a_provider(api)}"
     for noun, value in (("inventories", {}), ("traits", []), ("aggregates", [])):

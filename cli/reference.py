@@ -50,7 +50,7 @@ newest microversion that both sides know, unless `--os-compute-api-version` says
 Exit code: 0 done, 1 failed (one line on standard error says why, `--debug` shows all of it),
 2 wrong usage. With `--wait` the steps go to standard error, so that standard output stays data. A
 step that copies disks or memory says how far it is, where Proxmox VE tells it: percent, bytes and
-the time left by the rate so far. On a terminal it is drawn anew, else there is a line for each
+the time left by the rate so far. On a terminal it is drawn again, else there is a line for each
 tenth.
 
 Completion for bash: `micronova complete > /etc/bash_completion.d/micronova`, or

@@ -26,7 +26,7 @@ class Rebalance(Lister):
     arguments = (
         bulk.choice(
             flag("--plan", help="Show the moves; nothing moves"),
-            flag("--apply", help="Plan anew, and carry the moves out"),
+            flag("--apply", help="Plan again, and carry the moves out"),
         ),
         argument(
             "--limit", metavar="<count>", type=int, default=10, help="Maximum number of moves (10)"

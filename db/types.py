@@ -9,6 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
+from common import clock
+
 _UTC = datetime.UTC
 
 
@@ -60,6 +62,30 @@ class UtcDateTime(sa.types.TypeDecorator[datetime.datetime]):
             return datetime.datetime.combine(moment, moment.time(), _UTC)
 
         return process
+
+
+class ShownTime(sa.types.TypeDecorator[str]):
+    """A `UtcDateTime` that is read as `clock.iso_microseconds` shows it.
+
+    For the longest lists: on SQLite it is read and formatted in a tenth of the time.
+    """
+
+    impl = UtcDateTime
+    cache_ok = True
+
+    def result_processor(
+        self, dialect: sa.engine.Dialect, coltype: object
+    ) -> Callable[[Any], str | None]:
+        """Return what makes the text of a time, out of what the database gives."""
+        if dialect.name == "sqlite":
+            return _with_t
+        read = self.impl_instance.result_processor(dialect, coltype)
+        return lambda value: clock.iso_microseconds(value if read is None else read(value))
+
+
+def _with_t(text: str | None) -> str | None:
+    """Return SQLAlchemy's text of a time in SQLite, which has a space for the T."""
+    return None if text is None else text.replace(" ", "T")
 
 
 #: JSON; binary on PostgreSQL

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from common.migrations import IN_PROGRESS, MigrationType
 from db import schema
 from db.reads.keyset import MarkerNotFound
+from db.types import ShownTime, UtcDateTime
 
 _T = schema.migrations.c
 
@@ -33,8 +34,9 @@ class Migration(NamedTuple):
     dest_address: str | None
     old_flavor_number: int | None
     new_flavor_number: int | None
-    created_at: datetime.datetime
-    updated_at: datetime.datetime | None
+    created_at: str
+    """As answers show it."""
+    updated_at: str | None
 
 
 @dataclass(slots=True)
@@ -65,7 +67,10 @@ class Filters:
     changed_before: datetime.datetime | None = None
 
 
-_COLUMNS = [_T[name] for name in Migration._fields]
+_COLUMNS = [
+    sa.type_coerce(column, ShownTime) if isinstance(column.type, UtcDateTime) else column
+    for column in (_T[name] for name in Migration._fields)
+]
 _PROGRESS = [_T[name] for name in Progress.__dataclass_fields__]
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.compute.links import Links
-from common import clock
 from common.migrations import IN_PROGRESS, MigrationType
 from db.reads.migrations import Migration, Progress
 
@@ -57,8 +56,8 @@ def _common(found: Migration, sight: Sight) -> dict[str, Any]:
         "dest_compute": found.dest_host if shown else None,
         "dest_node": found.dest_node if shown else None,
         "dest_host": found.dest_address if shown else None,
-        "created_at": clock.iso_microseconds(found.created_at),
-        "updated_at": clock.iso_microseconds(found.updated_at),
+        "created_at": found.created_at,
+        "updated_at": found.updated_at,
     }
     if sight.version >= 59:
         view["uuid"] = found.uuid

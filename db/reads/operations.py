@@ -217,28 +217,6 @@ def _of(
     return [kind(*row) for row in connection.execute(query)]
 
 
-def percents(connection: sa.Connection, server_uuids: Sequence[str]) -> dict[str, int]:
-    """Return how much of each server's copy in progress is done, where an agent says so.
-
-    A copy of disks or memory, as the running step of an open operation; no query for no servers.
-    """
-    if not server_uuids:
-        return {}
-    steps = schema.operation_events.c
-    query = (
-        sa.select(_T.server_uuid, steps.detail)
-        .join(schema.operation_events, steps.operation_id == _T.id)
-        .where(
-            _T.server_uuid.in_(server_uuids),
-            _T.state.in_(OPEN_STATES),
-            steps.finished_at.is_(None),
-        )
-        .order_by(_T.id, steps.started_at)
-    )
-    found = [(uuid, detail.get("progress")) for uuid, detail in connection.execute(query)]
-    return {uuid: int(progress["percent"]) for uuid, progress in found if progress}
-
-
 def stories(
     connection: sa.Connection, subject: str, project_id: str | None = None, *, limit: int
 ) -> list[Story]:

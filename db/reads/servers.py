@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import enum
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import Invalid
-from common.states import VmState
+from common.states import OPEN_STATES, TaskState, VmState
 from db import schema
 from db.reads import keyset
 from db.reads.patterns import bounded, holds, matches
@@ -25,6 +26,16 @@ LOCKED = "locked"
 """A sort key that is no column: whether a server is locked."""
 
 _T = schema.servers.c
+
+
+class Extent(enum.IntEnum):
+    """How much is read of servers; each has what those before it have."""
+
+    RECORD = enum.auto()
+    PROGRESS = enum.auto()
+    """And how far a copy of disks or memory is."""
+    HOST = enum.auto()
+    """And the state of the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +85,8 @@ class Server:
     locked_reason: str | None = None
     access_ip_v4: str | None = None
     access_ip_v6: str | None = None
+    copied_percent: int | None = None
+    """How much of a copy in progress is done, where an agent says so; None: not asked for."""
     service_disabled: bool | None = None
     """The state of the host's compute service; None: not asked for, or there is none."""
     service_forced_down: bool | None = None
@@ -141,11 +154,48 @@ _SERVICE_COLUMNS = {
     "service_seen_at": _SERVICE.last_seen_at,
     "node_online": schema.hosts.c.facts["online"].as_boolean(),
 }
+#: task_states in which disks or memory may be copied
+_COPYING = (
+    *(TaskState.SPAWNING, TaskState.REBUILD_SPAWNING, TaskState.RESCUING),
+    *(TaskState.RESIZE_MIGRATING, TaskState.RESIZE_REVERTING, TaskState.MIGRATING),
+    *(TaskState.IMAGE_SNAPSHOT, TaskState.IMAGE_BACKUP),
+)
+
+
+def _copied() -> sa.ColumnElement[int | None]:
+    """Return what the running step of a server's open operation says of its copy.
+
+    The database looks for it only where the task_state may mean a copy.
+    """
+    operations, steps = schema.operations.c, schema.operation_events.c
+    percent = steps.detail["progress", "percent"].as_integer()
+    latest = (
+        sa.select(percent)
+        .join_from(schema.operations, schema.operation_events, steps.operation_id == operations.id)
+        .where(
+            operations.server_uuid == _T.uuid,
+            _one_of(operations.state, OPEN_STATES),
+            steps.finished_at.is_(None),
+            percent.is_not(None),
+        )
+        .order_by(operations.id.desc(), steps.started_at.desc())
+        .limit(1)
+    )
+    return sa.case((_one_of(_T.task_state, _COPYING), latest.scalar_subquery())).label(
+        "copied_percent"
+    )
+
+
+def _one_of(column: sa.Column[Any], values: Iterable[str]) -> sa.ColumnElement[bool]:
+    """Return ``column.in_(values)``, whose text is not made anew for each execution."""
+    return sa.or_(*(column == value for value in values))
+
+
 #: in the order of the dataclass
 _COLUMNS = [
     _T["meta" if name == "metadata" else name]
     for name in Server.__dataclass_fields__
-    if name not in _SERVICE_COLUMNS
+    if name not in _SERVICE_COLUMNS and name != "copied_percent"
 ]
 _FAULT_COLUMNS = [schema.faults.c[name] for name in Fault.__dataclass_fields__]
 
@@ -156,31 +206,35 @@ def find(
     project_id: str | None = None,
     *,
     deleted: bool = False,
-    with_service: bool = False,
+    extent: Extent = Extent.RECORD,
 ) -> Server | None:
     """Return the server of this UUID, or None; `project_id`: only if it is that project's.
 
-    With `deleted` also a deleted one. `with_service`: with the state of its host.
+    With `deleted` also a deleted one.
     """
-    statement = _find(with_service, project_id is not None, deleted)
+    statement = _find(extent, project_id is not None, deleted)
     row = connection.execute(statement, {"uuid": uuid, "project_id": project_id}).first()
     return None if row is None else Server(*row)
 
 
 @functools.cache
-def _find(with_service: bool, of_project: bool, deleted: bool) -> sa.Select[Any]:
+def _find(extent: Extent, of_project: bool, deleted: bool) -> sa.Select[Any]:
     # Built once: a statement of so many columns takes longer to build than to execute.
-    query = _select(with_service).where(_T.uuid == sa.bindparam("uuid"))
+    query = _select(extent).where(_T.uuid == sa.bindparam("uuid"))
     if of_project:
         query = query.where(_T.project_id == sa.bindparam("project_id"))
     return query if deleted else query.where(_T.deleted_at.is_(None))
 
 
-def _select(with_service: bool) -> sa.Select[Any]:
-    if not with_service:
+@functools.cache
+def _select(extent: Extent) -> sa.Select[Any]:
+    if extent is Extent.RECORD:
         return sa.select(*_COLUMNS)
+    with_progress = sa.select(*_COLUMNS, _copied())
+    if extent is Extent.PROGRESS:
+        return with_progress
     mine = sa.and_(_SERVICE.host == _T.host, _SERVICE.binary == COMPUTE)
-    return sa.select(*_COLUMNS, *_SERVICE_COLUMNS.values()).select_from(
+    return with_progress.add_columns(*_SERVICE_COLUMNS.values()).select_from(
         schema.servers.outerjoin(schema.services, mine).outerjoin(
             schema.hosts, schema.hosts.c.host == _T.host
         )
@@ -191,7 +245,7 @@ def list_servers(
     connection: sa.Connection,
     filters: Filters,
     *,
-    with_service: bool = False,
+    extent: Extent = Extent.RECORD,
     sort: Sequence[tuple[str, bool]] = (),
     limit: int | None = None,
     marker: str | None = None,
@@ -199,12 +253,12 @@ def list_servers(
     """Return a page of the servers that pass `filters`.
 
     `sort` is (column, descending); newest first follows. `marker` is the UUID of the last server
-    of the page before, which may be deleted by now. `with_service`: with the state of their hosts.
+    of the page before, which may be deleted by now.
     Raises Invalid for an unknown marker or a pattern that can't be asked.
     """
     if limit == 0 or any(not values for values in filters.exact.values()):
         return []
-    statement = _select(with_service).where(*_conditions(connection, filters))
+    statement = _select(extent).where(*_conditions(connection, filters))
     page = keyset.Page(limit, marker)
     visible = [_T[name] == value for name, value in filters.visible.items()]
     try:

@@ -14,6 +14,7 @@ from common import ids
 from common.errors import FlavorNotFound, Invalid, ServerNotFound
 from db.reads import flavors, servers
 from db.reads.flavors import Flavor
+from db.reads.servers import Extent
 
 
 def the_server(call: Call, params: dict[str, str]) -> Mapping[str, Any]:
@@ -21,9 +22,9 @@ def the_server(call: Call, params: dict[str, str]) -> Mapping[str, Any]:
     return _find_server(call, params, deleted=False)
 
 
-def the_server_with_host(call: Call, params: dict[str, str]) -> Mapping[str, Any]:
-    """Do the same, and read the state of the server's host."""
-    return _find_server(call, params, deleted=False, with_service=True)
+def the_shown_server(call: Call, params: dict[str, str]) -> Mapping[str, Any]:
+    """Do the same, and read all that the server's view shows."""
+    return _find_server(call, params, deleted=False, extent=Extent.HOST)
 
 
 def the_server_even_deleted(call: Call, params: dict[str, str]) -> Mapping[str, Any]:
@@ -32,17 +33,13 @@ def the_server_even_deleted(call: Call, params: dict[str, str]) -> Mapping[str, 
 
 
 def _find_server(
-    call: Call, params: dict[str, str], *, deleted: bool, with_service: bool = False
+    call: Call, params: dict[str, str], *, deleted: bool, extent: Extent = Extent.RECORD
 ) -> Mapping[str, Any]:
     named = params.pop("server_id")
     project = None if call.is_admin else call.ctxt.project_id or ""
     if ids.is_uuid(named):
         call.found = call.read(
-            servers.find,
-            str(uuid.UUID(named)),
-            project,
-            deleted=deleted,
-            with_service=with_service,
+            servers.find, str(uuid.UUID(named)), project, deleted=deleted, extent=extent
         )
     if call.found is None:
         raise ServerNotFound(f"Instance {named} could not be found.", server_uuid=named)

@@ -13,7 +13,7 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.resources import startable
-from api.compute.resources.found import the_server, the_server_with_host
+from api.compute.resources.found import the_server, the_shown_server
 from api.compute.resources.server_create import access_addresses, check_size, files, password
 from api.compute.schemas import servers as schemas
 from api.compute.views import servers as views
@@ -46,7 +46,7 @@ class RebuildActions:
         """
         request = _request(call)
         call.conductor.rebuild_server(call.ctxt, call.server.uuid, request)
-        the_server_with_host(call, {"server_id": call.server.uuid})
+        the_shown_server(call, {"server_id": call.server.uuid})
         server = views.shown(call, call.server, all_fields=call.version >= 75)
         if call.version >= 54:
             server["key_name"] = call.server.key_name

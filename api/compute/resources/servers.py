@@ -7,14 +7,14 @@ from typing import Any
 from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import named
-from api.compute.resources.found import the_server, the_server_with_host
+from api.compute.resources.found import the_server, the_shown_server
 from api.compute.resources.server_create import access_addresses, create_request
 from api.compute.resources.server_filters import filters_of, sort_of
 from api.compute.schemas import servers as schemas
 from api.compute.views import servers as views
 from common.errors import Invalid, NotFound
 from db.reads import servers
-from db.reads.servers import Server
+from db.reads.servers import Extent, Server
 from web.guard import Reply
 
 
@@ -32,16 +32,13 @@ class Servers:
     def detail(self, call: Call) -> Any:
         """List servers with details."""
         sight = views.sight_of(call, single=False)
-        found = _list(
-            call,
-            named("servers:detail:get_all_tenants"),
-            with_service=sight.host_status is not None,
-        )
+        extent = Extent.PROGRESS if sight.host_status is None else Extent.HOST
+        found = _list(call, named("servers:detail:get_all_tenants"), extent)
         view = views.view_of(call, sight, found)
         answer: dict[str, Any] = {"servers": [view.detailed(server) for server in found]}
         return answer | _next(call, "servers/detail", found)
 
-    @operation(named("servers:show"), on=the_server_with_host)
+    @operation(named("servers:show"), on=the_shown_server)
     def show(self, call: Call) -> Any:
         """Show a server."""
         return {"server": views.shown(call, call.server)}
@@ -81,7 +78,7 @@ class Servers:
             changes["auto_disk_config"] = asked["OS-DCF:diskConfig"] == views.AUTO
         if changes:
             call.conductor.update_server(call.ctxt, call.server.uuid, changes)
-        the_server_with_host(call, {"server_id": call.server.uuid})
+        the_shown_server(call, {"server_id": call.server.uuid})
         return {"server": views.shown(call, call.server, all_fields=call.version >= 75)}
 
     @operation(named("servers:delete"), status=204, on=the_server)
@@ -95,12 +92,12 @@ _CHANGED = ("name", "description", "hostname", "pinned_availability_zone")
 _YES = frozenset({"true", "1", "on", "yes"})
 
 
-def _list(call: Call, all_tenants_rule: str, *, with_service: bool = False) -> list[Server]:
+def _list(call: Call, all_tenants_rule: str, extent: Extent = Extent.RECORD) -> list[Server]:
     limit, marker = call.query.page(call.max_limit)
     found: list[Server] = call.read(
         servers.list_servers,
         filters_of(call, all_tenants_rule=all_tenants_rule),
-        with_service=with_service,
+        extent=extent,
         sort=sort_of(call),
         limit=limit,
         marker=marker,

@@ -18,8 +18,7 @@ from api.compute.policies import named
 from api.compute.views import faults
 from api.compute.views.hosts import HostStatus
 from common import clock, states
-from common.states import TaskState, VmState
-from db.reads.operations import percents
+from common.states import VmState
 from db.reads.servers import Fault, Server, faults_of
 
 AUTO = "AUTO"
@@ -28,14 +27,6 @@ COLLECTION = "servers"
 
 #: statuses that are shown with a progress, in percent
 _WITH_PROGRESS = frozenset({"ACTIVE", "BUILD", "MIGRATING", "REBUILD", "RESIZE", "VERIFY_RESIZE"})
-#: task_states in which disks or memory may be copied
-_COPYING = frozenset(
-    {
-        *(TaskState.SPAWNING, TaskState.REBUILD_SPAWNING, TaskState.RESCUING),
-        *(TaskState.RESIZE_MIGRATING, TaskState.RESIZE_REVERTING, TaskState.MIGRATING),
-        *(TaskState.IMAGE_SNAPSHOT, TaskState.IMAGE_BACKUP),
-    }
-)
 _WITH_FAULT = frozenset({"ERROR", "DELETED"})
 
 #: the image properties that Nova shows (nova/objects/image_meta.py)
@@ -224,17 +215,11 @@ LATER_FIELDS = (
 
 
 class View:
-    """Makes the answers' servers, as `sight` allows.
+    """Makes the answers' servers, as `sight` allows; `known` are the faults by UUID."""
 
-    By UUID: `known` are the faults, `copied` how much of copies in progress is done, in percent.
-    """
-
-    def __init__(
-        self, sight: Sight, known: Mapping[str, Fault], copied: Mapping[str, int]
-    ) -> None:
+    def __init__(self, sight: Sight, known: Mapping[str, Fault]) -> None:
         self._sight = sight
         self._faults = known
-        self._copied = copied
         fields = [*FIELDS, *LATER_FIELDS]
         fields += FULL_FIELDS if sight.all_fields else ()
         fields += EXTENDED_FIELDS if sight.all_fields and sight.extended else ()
@@ -249,7 +234,7 @@ class View:
         sight = self._sight
         view = {name: make(server, sight) for name, make in self._fields}
         if view["status"] in _WITH_PROGRESS:
-            view["progress"] = self._copied.get(server.uuid, 0)
+            view["progress"] = server.copied_percent or 0
         fault = self._faults.get(server.uuid)
         if fault is not None and view["status"] in _WITH_FAULT:
             view["fault"] = faults.view(fault, operator=sight.operator)
@@ -302,14 +287,9 @@ def _host_status(call: Call, target: Mapping[str, Any] | None) -> HostStatus | N
 
 
 def view_of(call: Call, sight: Sight, servers: Sequence[Server]) -> View:
-    """Return the view of these servers; reads faults and progress only where they are shown."""
+    """Return the view of these servers; reads faults only where they are shown."""
     failed = [server.uuid for server in servers if status(server) in _WITH_FAULT]
-    copying = [server.uuid for server in servers if server.task_state in _COPYING]
-    return View(
-        sight,
-        call.read(faults_of, failed) if failed else {},
-        call.read(percents, copying) if copying else {},
-    )
+    return View(sight, call.read(faults_of, failed) if failed else {})
 
 
 def shown(call: Call, server: Server, *, all_fields: bool = True) -> dict[str, Any]:

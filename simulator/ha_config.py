@@ -56,12 +56,23 @@ class HaConfig:
     resources: dict[str, HaResource] = field(default_factory=dict)
     groups: dict[str, HaGroup] = field(default_factory=dict)
     rules: dict[str, HaRule] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
+    """What the manager shows of the resources of lost nodes: `fence` or `recovery`."""
 
 
 def nodes_of(text: str) -> dict[str, int]:
     """Return node → priority, of `pve1:2,pve2`."""
     parts = (part.partition(":") for part in text.replace(";", ",").split(",") if part)
     return {name.strip(): int(priority or 0) for name, _, priority in parts}
+
+
+def strict_nodes(rules: Iterable[HaRule], sid: str) -> set[str] | None:
+    """Return the only nodes that strict rules leave a resource; None: they bind it to none."""
+    for rule in rules:
+        binds = rule.type == "node-affinity" and rule.options.get("strict") == "1"
+        if rule.enabled and binds and sid in rule.resources:
+            return set(nodes_of(rule.options.get("nodes", "")))
+    return None
 
 
 def infeasible(rules: Iterable[HaRule], nodes: int) -> dict[str, list[str]]:

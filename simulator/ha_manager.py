@@ -116,7 +116,8 @@ def _lrm(cluster: Cluster, node: str) -> str:
 def _service(cluster: Cluster, one: HaResource) -> dict[str, Any]:
     vm = cluster.vms.get(int(one.sid.partition(":")[2]))
     node, wanted = vm.node if vm else "", one.options.get("state", "started")
-    state = _state(vm, wanted)
+    lost = cluster.ha.lost.get(one.sid)
+    state = lost or _state(vm, wanted)
     shown: dict[str, Any] = {
         "id": f"service:{one.sid}",
         "type": "service",
@@ -130,7 +131,7 @@ def _service(cluster: Cluster, one: HaResource) -> dict[str, Any]:
         "max_relocate": int(one.options.get("max_relocate", "1")),
     }
     if wanted != "ignored":
-        shown["crm_state"] = _SETTLED.get(wanted, "started")
+        shown["crm_state"] = lost or _SETTLED.get(wanted, "started")
     if "comment" in one.options:
         shown["comment"] = one.options["comment"]
     return shown
@@ -165,7 +166,8 @@ def manager(call: Call) -> dict[str, Any]:
             "service_status": {
                 one.sid: {
                     "node": vm.node,
-                    "state": _SETTLED.get(one.options.get("state", ""), "started"),
+                    "state": cluster.ha.lost.get(one.sid)
+                    or _SETTLED.get(one.options.get("state", ""), "started"),
                     "uid": _uid(one.sid),
                 }
                 for one, vm in _managed(cluster)

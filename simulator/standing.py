@@ -67,8 +67,8 @@ def _set_nodes(cluster: Cluster, fault: Fault) -> None:
         cluster.save("node", node.name, node)
         if fault.action == "node-down":
             _lose_power(cluster, node.name)
-            if fault.ha:
-                cluster.engine.spawn(Process(ha.recover(cluster, node), cluster.turn))
+            work = ha.recover(cluster, node, all_vms=fault.ha)
+            cluster.engine.spawn(Process(work, cluster.turn))
 
 
 def _reset_nodes(cluster: Cluster, fault: Fault) -> None:

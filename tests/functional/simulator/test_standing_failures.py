@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import Any
 
 import pytest
 from proxmoxer import ResourceException
 
+from simulator import ha_api
 from simulator.faults import BadOrder
+from simulator.ha_config import HaRule
 from tests.functional.simulator.conftest import Lab
 from tests.functional.simulator.test_life_of_a_machine import refusal
 
@@ -104,6 +107,41 @@ def test_a_lost_nodes_machines_stay_without_ha(lab: Lab) -> None:
     while clock.now() < late:
         lab.api.version.get()
     assert (machines(lab)[100]["node"], machines(lab)[100]["status"]) == ("pve2", "stopped")
+
+
+def test_ha_recovers_its_resources_alone(lab: Lab) -> None:
+    """`started` and `stopped` ones, as soon as their rules and the nodes leave one for them."""
+    for vmid in range(100, 105):
+        assert lab.create(vmid, node="pve2", scsi0="shared:1") == "OK"
+    states = {100: "started", 101: "stopped", 102: "disabled", 103: "ignored", 104: "started"}
+    cluster = lab.simulator.cluster()
+    with cluster.turn():
+        for vmid, state in states.items():
+            ha_api.manage(cluster, vmid, state=state)
+        options = {"nodes": "pve2", "strict": "1"}
+        cluster.ha.rules["here"] = HaRule("here", "node-affinity", ["vm:104"], 1, options)
+    order = lab.simulator.fault(action="node-down", node="pve2")
+    lab.simulator.engine.set_speed(500)
+    seen: list[str] = []
+    while machines(lab)[100]["status"] != "running":
+        seen.append(ha_state(lab, 100))
+    # Given up after a minute; once it is recovered, the start takes its time.
+    assert [state for state, _ in itertools.groupby(seen)] == ["starting", "fence", "starting"]
+    now = machines(lab)
+    assert {vmid for vmid, one in now.items() if one["node"] == "pve2"} == {102, 103, 104}
+    assert now[101]["status"] == "stopped"
+    assert ha_state(lab, 104) == "recovery"
+    lab.simulator.take_back(order)
+    clock = lab.simulator.engine.clock
+    late = clock.now() + 100
+    while clock.now() < late:
+        lab.api.version.get()
+    assert ha_state(lab, 104) == "starting"
+
+
+def ha_state(lab: Lab, vmid: int) -> str:
+    rows = lab.api.cluster.ha.status.current.get()
+    return str(next(one["state"] for one in rows if one.get("sid") == f"vm:{vmid}"))
 
 
 def test_ha_starts_a_lost_nodes_machines_elsewhere(lab: Lab) -> None:

@@ -409,9 +409,9 @@ ACTIONS: Mapping[str, Action] = {
             "evacuate",
             frozenset({VmState.ACTIVE, VmState.STOPPED, VmState.ERROR}),
             None,
-            (),
-            None,
-            None,
+            (TaskState.REBUILDING,),
+            VmState.ACTIVE,
+            VmState.ERROR,
         ),
         Action(
             "rescue",

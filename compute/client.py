@@ -29,7 +29,7 @@ from common.messages.commands import (
     Swap,
 )
 from common.messages.consoles import ConsoleTarget, OpenConsole
-from common.messages.facts import Inspection
+from common.messages.facts import HaService, Inspection
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.topics import COMPUTE_TOPIC
 from common.typed_rpc import TypedClient
@@ -207,6 +207,17 @@ class ComputeClient:
             vmid=vmid,
             node=node,
             server_uuid=server_uuid,
+        )
+
+    def ha_service(
+        self, ctxt: RequestContext, worker: str, cluster: str, vmid: int
+    ) -> HaService | None:
+        """Return a VM as the manager of high availability has it; None: it has not.
+
+        Raises Unavailable when the worker or the cluster doesn't answer.
+        """
+        return self._workers.to(worker, INSPECT_SECONDS).call(
+            ctxt, WorkerRpc.ha_service, cluster=cluster, vmid=vmid
         )
 
     def steer_migration(

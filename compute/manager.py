@@ -26,7 +26,7 @@ from common.messages.commands import (
     Swap,
 )
 from common.messages.consoles import ConsoleTarget, OpenConsole
-from common.messages.facts import Inspection
+from common.messages.facts import HaService, Inspection
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Failure
 from compute.console_logs import ConsoleLogs
@@ -143,6 +143,13 @@ class Manager:
             return hypervisor.inspect(vmid, node, server_uuid)
         except HypervisorError as error:
             return Inspection(vmid, failure=Failure(error.category, error.message))
+
+    def ha_service(self, ctxt: RequestContext, cluster: str, vmid: int) -> HaService | None:
+        """Return a VM as the manager of high availability has it."""
+        try:
+            return self._carried(cluster).ha_service(vmid)
+        except HypervisorError as error:
+            raise Unavailable(f"High availability can't be asked: {error.message}") from error
 
     def steer_migration(
         self,

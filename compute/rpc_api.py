@@ -22,7 +22,7 @@ from common.messages.commands import (
     Swap,
 )
 from common.messages.consoles import ConsoleTarget, OpenConsole
-from common.messages.facts import Inspection
+from common.messages.facts import HaService, Inspection
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from compute.messages import ClusterInventory
 
@@ -61,6 +61,7 @@ class WorkerRpc(Protocol):
         node: str | None,
         server_uuid: str | None,
     ) -> Inspection: ...
+    def ha_service(self, ctxt: RequestContext, cluster: str, vmid: int) -> HaService | None: ...
     def steer_migration(
         self,
         ctxt: RequestContext,

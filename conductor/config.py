@@ -73,7 +73,7 @@ OPTIONS = [
         default=3600,
         min=10,
         help="Seconds after which a resize or a migration fails and is undone. Disks on storage "
-        "of a node's own are copied meanwhile.",
+        "of a node's own are copied meanwhile. An evacuation waits for the HA manager as long.",
     ),
     cfg.IntOpt(
         "bulk_migration_timeout_seconds",

@@ -180,6 +180,18 @@ class LiveMigrationPlan(Plan):
 
 
 @dataclass(frozen=True)
+class EvacuationPlan(Plan):
+    """The plan of an evacuation, from ``source`` to where the HA manager has brought the VM."""
+
+    source: Place = NOWHERE
+    migration_id: int = 0
+    power_state: int = 0
+    """As it was seen there."""
+    seen: str = ""
+    """What the manager did when it was last looked at."""
+
+
+@dataclass(frozen=True)
 class RebuildPlan(SwapPlan):
     """The plan of a rebuild."""
 
@@ -296,6 +308,7 @@ PLANS: Mapping[str, type[Plan]] = {
     "resize": ResizePlan,
     "confirmResize": ResizePlan,
     "live-migration": LiveMigrationPlan,
+    "evacuate": EvacuationPlan,
     "revertResize": ResizePlan,
     "unshelve": ResizePlan,
     "attach_interface": PlugPlan,

@@ -54,9 +54,11 @@ What isn't supported is refused with 400 and a message, never ignored.
   as it does to a delete, and what it made stays the server's. A delete goes on and keeps its
   task_state. While anything else is under way the answer is 409. An ERROR that was set so stays
   until somebody changes it.
-- **`evacuate`** is always refused, with 400 and what the operator can do instead: on Proxmox VE
-  nothing can be done about a VM whose node is gone. Nova's own refusals come first. A host whose
-  agent answers from another node is in use only while its node is online.
+- **`evacuate`** is for VMs under the high availability of Proxmox VE: its manager fences the node,
+  chooses the host and starts the VM again as it was, with its disk; so a named host is refused
+  (400), and nothing is stopped from 2.95 on. Others are refused (400), with what the operator can
+  do instead: on Proxmox VE nothing can be done about a VM whose node is gone. Nova's own refusals
+  come first. A host whose agent answers from another node is in use only while its node is online.
 - **`forceDelete`** is a delete: nothing is kept of a server that is deleted. `trigger_crash_dump`
   is refused, as by Nova's drivers that have none; `injectNetworkInfo` does nothing.
 - **External events** are logged: networks and volumes are the cloud's own, and power is watched.

@@ -101,7 +101,7 @@ _ROWS = (
     (
         "os-evacuate",
         ADMIN,
-        "Ask how a server of a lost host is evacuated.",
+        "Evacuate a server of a lost host.",
         "POST",
         f"{_SERVER}/action",
     ),

@@ -201,6 +201,26 @@ class Inspection:
 
 
 @dataclass(frozen=True)
+class HaService:
+    """A VM under Proxmox VE's high availability, as its manager has it."""
+
+    vmid: int
+    node: str
+    """Where the manager has it."""
+    state: str
+    """What the manager does with it: ``started``, ``fence``, ``recovery``, ``error`` …"""
+    wanted: str
+    """What it is asked to have it: ``started``, ``stopped``, ``disabled``."""
+    online: bool
+    """Whether the cluster sees that node online."""
+
+    @property
+    def is_recovered(self) -> bool:
+        """Return whether the manager recovers it when its node is lost (pve-ha-manager)."""
+        return self.wanted in ("started", "stopped") and self.state != "error"
+
+
+@dataclass(frozen=True)
 class ClusterFacts:
     """The facts common to a cluster's hosts."""
 

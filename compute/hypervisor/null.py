@@ -16,6 +16,7 @@ from common.messages.commands import Build, Copy, RetireTemplate, StrictGroup
 from common.messages.consoles import ConsoleTarget
 from common.messages.facts import (
     ClusterFacts,
+    HaService,
     HostFacts,
     ImageFacts,
     Inspection,
@@ -119,6 +120,10 @@ class NullHypervisor:
             memory_mib=vm.memory_mib,
             disk_gib=vm.disk_gib,
         )
+
+    def ha_service(self, vmid: int) -> HaService | None:
+        """There is no high availability."""
+        return None
 
     def owner_mark(self, work: Work) -> NullMachine:
         """Return the VM, which is its own owner mark."""

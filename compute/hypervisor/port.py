@@ -23,7 +23,7 @@ from common.messages.commands import (
     StrictGroup,
 )
 from common.messages.consoles import ConsoleTarget
-from common.messages.facts import ClusterFacts, HostFacts, Inspection, VmFacts
+from common.messages.facts import ClusterFacts, HaService, HostFacts, Inspection, VmFacts
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Category, Copied
 from common.states import PowerState
@@ -302,6 +302,12 @@ class Hypervisor(Protocol):
         ``node`` is where it should be, ``server_uuid`` whose it should be. It is absent only if
         neither its node, which must answer, nor the cluster's list has it. Raises
         HypervisorError when that is not known.
+        """
+
+    def ha_service(self, vmid: int) -> HaService | None:
+        """Return the VM as the manager of high availability has it; None: it has not.
+
+        Raises HypervisorError.
         """
 
     def owner_mark(self, work: Work) -> OwnerMark:

@@ -133,14 +133,15 @@ class ServerCalls(Base):
             copy_disks=copy_disks,
         )
 
-    def evacuate_server(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> None:
-        """Ask to evacuate a server of a lost host: to this host, or to any.
+    def evacuate_server(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> int:
+        """Begin to wait until the HA manager has recovered a server of a lost host; returns the
+        operation's id.
 
-        Always refused. Raises ServerNotFound, ServerStateConflict, HostNotFound, Unavailable
-        (no scheduler), and Invalid: it is its own host, or its host is not lost, or why it can't
-        be done from here, with what the operator can do.
+        Raises ServerNotFound, ServerStateConflict, HostNotFound, Unavailable (no scheduler), and
+        Invalid: it is its own host, or its host is not lost, or a ``host`` is asked of the HA
+        manager, or it doesn't recover the server; then with what the operator can do.
         """
-        self._rpc.call(ctxt, ServerRpc.evacuate_server, server_uuid=server_uuid, host=host)
+        return self._rpc.call(ctxt, ServerRpc.evacuate_server, server_uuid=server_uuid, host=host)
 
     def rescue_server(
         self, ctxt: RequestContext, server_uuid: str, image_id: str, admin_password: str

@@ -17,7 +17,7 @@ from conductor.flows.disks import begin_image, begin_unshelve
 from conductor.flows.disks.begin_rebuild import CHANGEABLE as REBUILT
 from conductor.flows.disks.begin_rebuild import RebuildAcceptance
 from conductor.flows.disks.begin_rescue import RescueAcceptance
-from conductor.flows.move import begin_live_migration, evacuation, steer_migration
+from conductor.flows.move import begin_evacuation, begin_live_migration, steer_migration
 from conductor.flows.move.begin_resize import ResizeAcceptance
 from conductor.flows.power import suspendable
 from conductor.flows.record import lock, reset_state
@@ -139,10 +139,10 @@ class ServerEndpoint:
             begin_live_migration.accept(self._cloud, ctxt, server_uuid, host, copy_disks)
         )
 
-    def evacuate_server(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> None:
+    def evacuate_server(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> int:
         """See ``ConductorClient.evacuate_server``."""
         ctxt.server_uuid = server_uuid
-        evacuation.refuse(self._cloud, ctxt, server_uuid, host)
+        return self._begin(begin_evacuation.accept(self._cloud, ctxt, server_uuid, host))
 
     def rescue_server(
         self, ctxt: RequestContext, server_uuid: str, image_id: str, admin_password: str

@@ -15,7 +15,7 @@ from conductor.endpoints import request_specs
 from conductor.flows import build_command
 from conductor.flows.accept import requested_networks, scope
 from conductor.flows.bulk import begin_bulk
-from conductor.flows.move.evacuation import kept
+from conductor.flows.move.begin_evacuation import kept
 from conductor.messages import CreateServers, DrainStep, Evacuation
 from conductor.store import placed, registry, server_groups
 from conductor.store import servers as servers_store

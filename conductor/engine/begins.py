@@ -22,6 +22,7 @@ _TIMEOUTS = {
     "live-migration": "live_migration_timeout_seconds",
     "rescue": "build_timeout_seconds",
     "migrate": "move_timeout_seconds",
+    "evacuate": "move_timeout_seconds",
     "resize": "move_timeout_seconds",
     "revertResize": "move_timeout_seconds",
     "unshelve": "move_timeout_seconds",

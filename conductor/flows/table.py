@@ -26,6 +26,7 @@ from conductor.flows.manage.adopt import Adopt
 from conductor.flows.manage.mark import Remark
 from conductor.flows.manage.unmanage import Unmanage
 from conductor.flows.move.end_resize import ConfirmFlow, RevertFlow
+from conductor.flows.move.evacuation import EvacuationFlow
 from conductor.flows.move.live_migration import LiveMigrationFlow
 from conductor.flows.move.resize import ResizeFlow
 from conductor.flows.power.power import COMMANDS, PowerFlow
@@ -57,6 +58,7 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
         "createImage": ServerImageFlow(cloud).table("createImage"),
         "createBackup": ServerImageFlow(cloud).table("createBackup"),
         "live-migration": LiveMigrationFlow(cloud).table(),
+        "evacuate": EvacuationFlow(cloud).table(),
         "rescue": RescueFlow(cloud).table(),
         "unrescue": UnrescueFlow(cloud).table(),
         "adopt": Adopt(cloud).table(),

@@ -11,21 +11,21 @@ import functools
 from typing import Any
 
 from common import clock
-from common.errors import HostNotFound, Unavailable
 from common.log import logger
-from common.messages.facts import HostFacts, Inspection
+from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure, Step
 from common.states import OperationState, PowerState, VmState, as_seen, found_well
 from conductor.cloud import Cloud
 from conductor.engine import ends
 from conductor.engine.stages import Stage, Table, Task
 from conductor.plans import FollowPlan, Place
-from conductor.store import migrations, registry, server_groups, transitions
+from conductor.store import migrations, transitions
 from conductor.store import operations as ledger
 from conductor.store import vm_states as store
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
+from conductor.sync import whereabouts
 from conductor.sync.drift import Saw
 from conductor.sync.move_allocation import MoveAllocation
 
@@ -79,25 +79,10 @@ class Follow:
         """Return where it was seen, and where it was. Raises Unavailable if no worker answers."""
         was = server.node
         seen = operation.plan.target.node or was
-        found = self._inspect_on(operation, server, seen)
+        found = whereabouts.inspect(self._cloud, operation.ctxt, server, seen)
         if found.exists or found.failure is not None or seen == was:
             return found
-        return self._inspect_on(operation, server, was)
-
-    def _inspect_on(self, operation: Operation, server: Server, node: str | None) -> Inspection:
-        cluster = str(server.cluster)
-        with self._cloud.store.read() as connection:
-            worker = store.worker_in(connection, cluster, node, self._cloud.down(connection))
-        if worker is None:
-            raise Unavailable(f"No agent of cluster {cluster} answers.")
-        return self._cloud.compute.inspect(
-            operation.ctxt,
-            worker,
-            cluster,
-            int(server.vmid or 0),
-            node=node,
-            server_uuid=server.uuid,
-        )
+        return whereabouts.inspect(self._cloud, operation.ctxt, server, was)
 
     # --- what was seen
 
@@ -134,7 +119,7 @@ class Follow:
 
     def _moved(self, operation: Operation, server: Server, found: Inspection) -> Task | None:
         """Store the new host, node and zone; return the task that moves the allocation."""
-        facts = self._host_of(str(server.cluster), found.node)
+        facts = whereabouts.host_of(self._cloud, str(server.cluster), found.node)
         if facts is None:
             text = (
                 f"Its VM is on node {found.node} of cluster {server.cluster}, "
@@ -147,22 +132,12 @@ class Follow:
         plan = dataclasses.replace(operation.planned(FollowPlan), target=there, saw=Saw.MOVED)
 
         def work(connection: Transaction) -> Task:
-            zone = registry.host(connection, facts.host, lock=True)[0].availability_zone
-            broken = server_groups.follow(connection, server, facts.host)
+            now, broken = whereabouts.arrive(
+                *(connection, server, facts, operation.id, vm_state, found.power_state),
+                takes_over=True,
+            )
             more = {} if broken is None else {"group": broken}
             self._record(connection, operation, server, found, "Success", **more)
-            now = transitions.move(
-                connection,
-                server,
-                operation_id=operation.id,
-                vm_state=vm_state,
-                task_state=None,
-                takes_over=True,
-                power_state=found.power_state,
-                host=facts.host,
-                node=facts.node,
-                availability_zone=zone,
-            )
             # From here on others may act on the server: only its allocation is still to move.
             state = OperationState.UNWINDING
             ledger.save(connection, operation.id, plan=plan, state=state, stage=MOVE_ALLOCATION)
@@ -190,16 +165,6 @@ class Follow:
             last = ledger.get(connection, server.operation_id or 0)
         plan = last.plan if last is not None else None
         return isinstance(plan, FollowPlan) and plan.saw in (Saw.VANISHED, Saw.FOREIGN)
-
-    def _host_of(self, cluster: str, node: str) -> HostFacts | None:
-        with self._cloud.store.read() as connection:
-            there = store.hosts_of(connection, cluster).get(node)
-            if there is None:
-                return None
-            try:
-                return registry.host(connection, there.host)[0]
-            except HostNotFound:
-                return None
 
     def _unmanaged(
         self, operation: Operation, server: Server, found: Inspection, text: str

@@ -81,7 +81,7 @@ AUDITS = frozenset({"begin_audit", "heal_finding", "inventory", "retire_template
 OTHERS = frozenset(
     {"mark", "cache_image", "cache_images", "adopt", "abandon", "hold_server"}
     | {"mark_server", "retry_server"}
-    | {"steer_migration", "evacuate_server", "delete_image"}
+    | {"steer_migration", "evacuate_server", "ha_service", "delete_image"}
     | {"update_server", "set_server_metadata", "set_server_tags", "update_service"}
     | {"lock_server", "unlock_server", "reset_server_state", "set_quota_class"}
     | {"preview", "preview_servers", "capacity", "evacuation", "rebalance"}

@@ -16,6 +16,8 @@ import sqlalchemy as sa
 from common.context import RequestContext
 from common.errors import Invalid
 from db import schema
+from simulator import ha_api
+from simulator.ha_config import HaRule
 from tests.chaos.world import SPEED, World, world
 
 BOSS = RequestContext(user_id="boss", project_id="p", roles=["admin"], is_admin=True)
@@ -75,6 +77,74 @@ def test_the_command_that_an_evacuation_names_brings_the_server_back(cloud: Worl
     cloud.simulator.take_back(order)
     assert cloud.left() == ""
     assert cloud.faults(row.uuid) == []
+
+
+def manage(cloud: World, row: Any, rule: str = "") -> None:
+    """Put it under high availability; with a rule it may run on that node only."""
+    cluster = cloud.simulator.cluster()
+    with cluster.turn():
+        ha_api.manage(cluster, row.vmid, state="started")
+        if rule:
+            options = {"nodes": rule, "strict": "1"}
+            made = HaRule("here", "node-affinity", [f"vm:{row.vmid}"], 1, options)
+            cluster.ha.rules["here"] = made
+
+
+def evacuated(cloud: World, uuid: str) -> None:
+    """Evacuate it as soon as its node is seen offline."""
+
+    def begun() -> bool:
+        try:
+            cloud.client.evacuate_server(BOSS, uuid, None)
+        except Invalid:
+            return False
+        return True
+
+    cloud.until(begun)
+
+
+def test_an_evacuation_waits_for_the_ha_manager(cloud: World) -> None:
+    row = cloud.built("guarded")
+    manage(cloud, row)
+    order = cloud.simulator.fault(action="node-down", node=row.node)
+    evacuated(cloud, row.uuid)
+    cloud.until(lambda: not cloud.open_operations())
+    now = cloud.server(row.uuid)
+    assert (now.vm_state, now.task_state) == ("active", None)
+    there = machine(cloud, row.vmid)
+    assert (there["node"], there["status"]) == (now.node, "running")
+    assert now.node != row.node
+    [migration] = cloud.rows(sa.select(schema.migrations))
+    assert (migration.status, migration.dest_host) == ("completed", now.host)
+    cloud.simulator.take_back(order)
+    assert cloud.left() == ""
+
+
+def test_an_evacuation_that_the_ha_manager_can_t_carry_out_says_so(cloud: World) -> None:
+    """No node is left for it: it ends at the deadline, and is followed once one is."""
+    row = cloud.built("bound")
+    manage(cloud, row, rule=row.node)
+    order = cloud.simulator.fault(action="node-down", node=row.node)
+    evacuated(cloud, row.uuid)
+    cloud.until(lambda: any(one.detail["ha_state"] == "recovery" for one in looks(cloud)))
+    past = sa.update(schema.operations).values(deadline=sa.func.datetime("now", "-1 minute"))
+    with cloud.engine.begin() as connection:
+        connection.execute(past)
+    cloud.until(lambda: cloud.server(row.uuid).vm_state == "error")
+    assert cloud.faults(row.uuid)[-1].message.endswith(f"last seen on {row.node}: recovery.")
+    cluster = cloud.simulator.cluster()
+    with cluster.turn():
+        cluster.ha.rules.clear()
+    cloud.until(lambda: cloud.server(row.uuid).vm_state == "active")
+    assert cloud.server(row.uuid).node == machine(cloud, row.vmid)["node"] != row.node
+    cloud.simulator.take_back(order)
+    assert cloud.left() == ""
+
+
+def looks(cloud: World) -> list[Any]:
+    """What was written down of the manager."""
+    events = schema.operation_events
+    return cloud.rows(sa.select(events).where(events.c.name == "conductor_await_recovery"))
 
 
 def why_not(cloud: World, uuid: str) -> str:

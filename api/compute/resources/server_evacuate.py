@@ -16,11 +16,13 @@ class EvacuateActions:
     """The action on a server whose host is gone."""
 
     @operation(named("os-evacuate"), body=schemas.EVACUATE, status=200, on=the_server)
-    def evacuate(self, call: Call) -> None:
-        """Say what brings a server back whose host is gone; it is always refused.
+    def evacuate(self, call: Call) -> dict[str, None] | None:
+        """Wait until the HA manager of Proxmox VE has recovered a server whose host is gone.
 
-        The 400 says why, and has the operator's command where there is one. Before 2.14
-        `onSharedStorage` is required; `force` (2.29 to 2.67) changes nothing.
+        The manager chooses the host: one that is named is refused. Where it doesn't manage the VM
+        the 400 says why, and has the operator's command where there is one. Before 2.14
+        `onSharedStorage` is required, and no password is set; `force` (2.29 to 2.67) changes
+        nothing.
         """
         asked = call.body["evacuate"]
         host = asked.get("host")
@@ -29,6 +31,9 @@ class EvacuateActions:
         if _is_true(asked.get("onSharedStorage", False)) and "adminPass" in asked:
             raise Invalid("admin password can't be changed on existing disk")
         call.conductor.evacuate_server(call.ctxt, call.server.uuid, host)
+        # As Nova answers for a disk on shared storage.
+        shows = call.version <= 13 and call.cloud.conf.api.enable_instance_password
+        return {"adminPass": None} if shows else None
 
 
 def _is_true(value: object) -> bool:

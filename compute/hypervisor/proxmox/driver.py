@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from common.messages.commands import Build, Copy, RetireTemplate, StrictGroup
 from common.messages.consoles import ConsoleTarget
-from common.messages.facts import Inspection
+from common.messages.facts import HaService, Inspection
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.streams import Stream
 from compute.hypervisor.port import Detail, Observation, Removal, Work
@@ -17,7 +17,7 @@ from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.stray_volumes import StrayVolumes
 from compute.hypervisor.proxmox.console import opening
-from compute.hypervisor.proxmox.ha import affinity
+from compute.hypervisor.proxmox.ha import affinity, service
 from compute.hypervisor.proxmox.ha.rules import has_rules
 from compute.hypervisor.proxmox.inspect import diagnostics, inspection
 from compute.hypervisor.proxmox.inspect.inventory import InventoryReader
@@ -118,6 +118,12 @@ class ProxmoxHypervisor:
     def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
         """See ``port.Hypervisor``."""
         return inspection.inspect(self.shared, vmid, node, server_uuid)
+
+    def ha_service(self, vmid: int) -> HaService | None:
+        """See ``port.Hypervisor``. Two calls."""
+        client = self.shared.client
+        current = client.get("cluster/ha/status/current")
+        return service.service(current, client.get("cluster/status"), vmid)
 
     def owner_mark(self, work: Work) -> ProxmoxOwnerMark:
         """Return the owner mark of the VM of the work's server."""

@@ -1,106 +1,203 @@
-"""Why a server of a lost host is not evacuated from here, and what its operator can do.
+"""Evacuation: the HA manager recovers the VM of a lost node on another one, and is waited for.
 
-Proxmox VE carries out each call about a VM on the VM's node, so none works while that is gone. A
-second VM on the same disk could destroy it: nothing proves that the first one has stopped. What is
-left is Proxmox VE's own high availability, or moving the VM's configuration by hand once the node
-is fenced. Both are seen, and the record follows (``conductor.sync.relocation``).
+Nothing is fenced, started or moved from here. The manager chooses the node; the record follows to
+where the VM was seen, by its marks, and the claim before it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NoReturn
+import dataclasses
 
-from common.context import RequestContext
-from common.errors import HostNotFound, Invalid
-from common.messages.facts import HostFacts
-from common.messages.scheduling import Decision, RequestSpec
+from common import clock
+from common.errors import GenerationConflict, Unavailable
+from common.log import logger
+from common.messages.facts import HaService, HostFacts
+from common.messages.reports import Category, Failure, Step
+from common.migrations import MigrationStatus
+from common.states import OperationState, PowerState, TaskState, VmState, found_well
 from conductor.cloud import Cloud
-from conductor.flows.accept import check_state, scope
-from conductor.flows.move import destination
-from conductor.store import registry, servers
-from conductor.store.servers import Server
+from conductor.engine import ends
+from conductor.engine.stages import Stage, Table, Task
+from conductor.plans import EvacuationPlan, Place
+from conductor.store import leases, migrations, registry, transitions
+from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
+from conductor.sync import allocations, whereabouts
 
-ACTION = "evacuate"
-_MOVE = "mv /etc/pve/nodes/{source}/qemu-server/{vmid}.conf /etc/pve/nodes/{target}/qemu-server/"
+LOG = logger(__name__)
 
-
-@dataclass(frozen=True)
-class _Lost:
-    """A server whose host is gone."""
-
-    server: Server
-    facts: HostFacts
-    """Of its host, as last reported."""
-    request: RequestSpec
-    """What it needs of another host."""
+STEP = "conductor_await_recovery"
+_SHOWN = TaskState.REBUILDING
 
 
-def refuse(cloud: Cloud, ctxt: RequestContext, server_uuid: str, host: str | None) -> NoReturn:
-    """See ``ConductorClient.evacuate_server``. Nothing is claimed, written or sent to an agent."""
-    with cloud.store.read() as connection:
-        lost = _look(cloud, connection, ctxt, server_uuid, host)
-    why = kept(lost.facts, lost.server.vmid)
-    if why:
-        raise _refusal(lost, f"It can't be evacuated: {why}. Bring node {lost.facts.node} back.")
-    decision = cloud.scheduler.preview(ctxt, (lost.request,))[0]
-    if decision.host is None:
-        raise _refusal(lost, f"No other host would take it. {decision.reason or ''}".rstrip())
-    raise _refusal(lost, _by_hand(cloud, lost, decision))
+class EvacuationFlow:
+    """The flow of the action ``evacuate``."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def table(self) -> Table[Task]:
+        """Return its stages; nothing is made, so nothing is undone."""
+        return Table(
+            (
+                Stage("recover", self._recover, shown=_SHOWN),
+                Stage("settle", self._settle, shown=_SHOWN, final=True),
+            ),
+            lost=self._lost,
+            late=self._late,
+        )
+
+    # --- the stages
+
+    def _recover(self, task: Task) -> Task | None:
+        """Look what the manager does; wait, or commit where it has brought the VM."""
+        service = whereabouts.ha_service(self._cloud, task.operation.ctxt, task.server)
+        if service is None:
+            self._failed(task, "It is no HA resource any more.")
+        elif service.node != _plan(task).source.node:
+            return self._arrived(task, service)
+        elif not service.is_recovered:
+            self._failed(task, f"The HA manager has it in state {_state(service)}.")
+        elif service.online:
+            text = f"Its node {service.node} is back, and the HA manager left it there."
+            self._failed(task, text, VmState(task.server.vm_state))
+        else:
+            self._wait(task, service)
+        return None
+
+    def _arrived(self, task: Task, service: HaService) -> Task | None:
+        """Go on once it is seen on the other node as the manager is to have it."""
+        facts = whereabouts.host_of(self._cloud, str(task.server.cluster), service.node)
+        if facts is None:
+            self._failed(task, f"Its VM is on node {service.node}, which no agent has reported.")
+            return None
+        found = whereabouts.inspect(self._cloud, task.operation.ctxt, task.server, service.node)
+        seen = found.failure is None and found.exists and found.node == service.node
+        if seen and not found.ours:
+            self._failed(
+                task, f"The VM on {service.node} is not the server's. It was not touched."
+            )
+        elif seen and (service.wanted != "started" or found.power_state == PowerState.RUNNING):
+            return self._go_on(task, facts, service, found.power_state)
+        elif not service.is_recovered:
+            where = f"on {service.node}, in state {_state(service)}"
+            self._failed(task, f"The HA manager has it {where}, and did not start it.")
+        else:
+            self._wait(task, service)
+        return None
+
+    def _go_on(self, task: Task, facts: HostFacts, service: HaService, power_state: int) -> Task:
+        there = Place(facts.host, facts.uuid, facts.cluster, facts.node, task.server.vmid)
+        plan = dataclasses.replace(_plan(task), target=there, power_state=power_state)
+
+        def work(connection: Transaction) -> Task:
+            self._note(connection, task, service, "Success")
+            leases.advance(connection, task.operation, plan, "settle", self._cloud.name)
+            migrations.set_status(
+                connection,
+                plan.migration_id,
+                MigrationStatus.POST_MIGRATING,
+                task.operation,
+                dest_host=facts.host,
+                dest_node=facts.node,
+                dest_address=facts.host_ip or None,
+            )
+            operation = dataclasses.replace(task.operation, plan=plan, stage="settle")
+            return dataclasses.replace(task, operation=operation)
+
+        return self._cloud.store.run(work)
+
+    def _wait(self, task: Task, service: HaService) -> None:
+        """Have any conductor look again; what the manager does is written down when it changes."""
+        operation, plan = task.operation, _plan(task)
+        seen = f"{service.node}: {_state(service)}"
+
+        def work(connection: Transaction) -> None:
+            if seen != plan.seen:
+                self._note(connection, task, service, None)
+                now = dataclasses.replace(plan, seen=seen)
+                leases.advance(connection, operation, now, "recover", self._cloud.name)
+                status = MigrationStatus.RUNNING
+                migrations.set_status(connection, plan.migration_id, status, operation)
+            leases.postpone(
+                connection, operation.id, float(self._cloud.conf.conductor.scan_seconds)
+            )
+
+        self._cloud.store.run(work)
+
+    @staticmethod
+    def _note(connection: Transaction, task: Task, service: HaService, result: str | None) -> None:
+        operation = task.operation
+        ended = None if result is None else clock.utcnow()
+        detail = {"node": service.node, "ha_state": _state(service)}
+        step = Step(STEP, 0, operation.started_at, ended, result, detail=detail)
+        ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
+
+    def _settle(self, task: Task) -> None:
+        """Move the claim, then the record. Raises Unavailable to be repeated later."""
+        plan, server, operation = _plan(task), task.server, task.operation
+        try:
+            room = allocations.follow(self._cloud.placement, server, str(plan.target.uuid))
+        except GenerationConflict as error:
+            raise Unavailable(error.message) from error
+        if not room:
+            # The VM is there all the same; the audit reports what placement says.
+            LOG.error("Placement has no room for server %s on %s.", server.uuid, plan.target.host)
+
+        def work(connection: Transaction) -> None:
+            facts, _ = registry.host(connection, str(plan.target.host))
+            vm_state = found_well(server.vm_state, plan.power_state)
+            whereabouts.arrive(connection, server, facts, operation.id, vm_state, plan.power_state)
+            status = MigrationStatus.COMPLETED
+            migrations.set_status(connection, plan.migration_id, status, operation)
+            ledger.close(connection, operation.id, OperationState.DONE)
+
+        self._cloud.store.run(work)
+        LOG.info("Server %s was recovered on host %s.", server.uuid, plan.target.host)
+
+    # --- failure
+
+    def _failed(self, task: Task, text: str, vm_state: VmState = VmState.ERROR) -> None:
+        """End with nothing changed: the search for VMs follows what becomes of it later."""
+        operation = task.operation
+        text = f"VM {task.server.vmid} was not recovered. {text}"
+        failure = Failure(Category.NODE_UNHEALTHY, text, STEP, _plan(task).source.host)
+
+        def work(connection: Transaction) -> None:
+            transitions.move(
+                connection,
+                task.server,
+                operation_id=operation.id,
+                vm_state=vm_state,
+                task_state=None,
+            )
+            number = _plan(task).migration_id
+            migrations.set_status(connection, number, MigrationStatus.ERROR, operation)
+            ends.close_failed(connection, operation, failure)
+
+        self._cloud.store.run(work)
+        LOG.warning("Server %s: %s", task.server.uuid, text)
+
+    def _late(self, task: Task) -> None:
+        seen = _plan(task).seen
+        last = f" It was last seen on {seen}." if seen else ""
+        self._failed(task, f"The HA manager did not recover it in time.{last}")
+
+    def _lost(self, task: Task) -> None:
+        """End it: another operation has the server."""
+        operation, number = task.operation, _plan(task).migration_id
+
+        def work(connection: Transaction) -> None:
+            migrations.set_status(connection, number, MigrationStatus.ERROR, operation)
+            ledger.close(connection, operation.id, OperationState.FAILED, "Overtaken.")
+
+        self._cloud.store.run(work)
 
 
-def kept(facts: HostFacts, vmid: int | None) -> str:
-    """Return why a VM can't be evacuated while its host is gone; empty: it can. Pure."""
-    own = any(one.name == facts.vm_storage and not one.shared for one in facts.storages)
-    if own:
-        return f"its disk is on the node's own storage {facts.vm_storage}"
-    return facts.pinned.get("" if vmid is None else str(vmid), "")
+def _state(service: HaService) -> str:
+    """Return what the manager does, or, where it acts no more, what it is asked to."""
+    return service.state if service.wanted in ("started", "stopped") else service.wanted
 
 
-def _look(
-    cloud: Cloud, connection: Transaction, ctxt: RequestContext, uuid: str, host: str | None
-) -> _Lost:
-    """Return the server. Raises, in Nova's words and order, what Nova would refuse."""
-    server = servers.alive(connection, uuid, scope(ctxt), lock=False)
-    if host is not None:
-        _check_host(connection, server, host)
-    check_state(server, ACTION)
-    if server.host is None or server.vmid is None:
-        raise Invalid(f"Instance {uuid} can't be evacuated: it has no VM.")
-    facts, _ = registry.host(connection, server.host)
-    # An agent elsewhere may carry the host: then it knows whether the node itself is there.
-    if facts.online and cloud.worker_of(connection, server.host) is not None:
-        raise Invalid(f"Compute service of {server.host} is still in use.")
-    wanted = destination.Wanted(server.uuid, server.flavor, host)
-    return _Lost(server, facts, destination.request_of(connection, server, wanted))
-
-
-def _check_host(connection: Transaction, server: Server, host: str) -> None:
-    try:
-        registry.host(connection, host)
-    except HostNotFound as error:
-        raise HostNotFound(f"Compute host {host} not found.", host=host) from error
-    if host == server.host:
-        raise Invalid("The target host can't be the same one.")
-
-
-def _by_hand(cloud: Cloud, lost: _Lost, decision: Decision) -> str:
-    with cloud.store.read() as connection:
-        target = registry.host(connection, str(decision.host))[0].node
-    source = lost.facts.node
-    move = _MOVE.format(source=source, vmid=lost.server.vmid, target=target)
-    return (
-        "If its VM is an HA resource in state started, Proxmox VE recovers it by itself. "
-        f"Otherwise, once node {source} is powered off and can't come back by itself, "
-        f"as root on {target}: {move} - the record follows in both cases."
-    )
-
-
-def _refusal(lost: _Lost, what: str) -> Invalid:
-    uuid, node = lost.server.uuid, lost.facts.node
-    return Invalid(
-        f"Instance {uuid} can't be evacuated by a request: Proxmox VE changes no VM of a node "
-        f"that is gone ({node}), and a second VM on its disk could destroy it. {what}",
-        server_uuid=uuid,
-    )
+def _plan(task: Task) -> EvacuationPlan:
+    return task.operation.planned(EvacuationPlan)

@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from common.errors import Unavailable
+from common.messages.facts import HaService
 from common.messages.scheduling import Decision
 from db import schema
 from tests.fixtures import auth
@@ -23,12 +24,13 @@ REFUSED = (
     f"Instance {UUID} can't be evacuated by a request: Proxmox VE changes no VM of a node that "
     "is gone (pve1), and a second VM on its disk could destroy it. "
 )
+UNMANAGED = "Its VM is no HA resource. "
 BY_HAND = (
-    "If its VM is an HA resource in state started, Proxmox VE recovers it by itself. Otherwise, "
-    "once node pve1 is powered off and can't come back by itself, as root on pve2: mv "
+    "Once node pve1 is powered off and can't come back by itself, as root on pve2: mv "
     "/etc/pve/nodes/pve1/qemu-server/100001.conf /etc/pve/nodes/pve2/qemu-server/ - the record "
-    "follows in both cases."
+    "follows."
 )
+REFUSED_BY_HAND = REFUSED + UNMANAGED + BY_HAND
 LOCAL = {"name": "local", "type": "dir", "shared": False, "active": True}
 LOCAL |= {"total_gib": 100, "available_gib": 50, "content": ["images"]}
 
@@ -49,6 +51,7 @@ def cloud(make: MakeApi, facts: Any = None, **changes: Any) -> ComputeApi:
         mine = table.c.host == "pve1"
         connection.execute(sa.update(table).where(mine).values(facts=values["facts"]))
     api.conductor.scheduler.preview.return_value = [Decision(UUID, "pve2", "uuid-pve2")]
+    api.conductor.agents.ha_service.return_value = None
     return api
 
 
@@ -74,23 +77,97 @@ def everything(api: ComputeApi) -> list[Any]:
 @pytest.mark.parametrize("state", ["active", "stopped", "error"])
 def test_the_operator_gets_the_command(make: MakeApi, state: str) -> None:
     api = lose(cloud(make, vm_state=state))
-    assert evacuate(api) == (400, REFUSED + BY_HAND)
+    assert evacuate(api) == (400, REFUSED_BY_HAND)
     [(_, (request,)), _] = api.conductor.scheduler.preview.call_args
     assert (request.ignore_hosts, request.force_host, request.cluster) == (("pve1",), None, "c1")
 
 
 def test_a_named_host_is_asked_about(make: MakeApi) -> None:
     api = lose(cloud(make))
-    assert evacuate(api, host="pve2") == (400, REFUSED + BY_HAND)
+    assert evacuate(api, host="pve2") == (400, REFUSED_BY_HAND)
     [(_, (request,)), _] = api.conductor.scheduler.preview.call_args
     assert request.force_host == "pve2"
+
+
+def managed(
+    api: ComputeApi, state: str = "started", wanted: str = "started", **more: bool
+) -> None:
+    """The VM is an HA resource."""
+    seen = HaService(100001, "pve1", state, wanted, online=more.get("online", False))
+    api.conductor.agents.ha_service.return_value = seen
+
+
+@pytest.mark.parametrize("state", ["active", "stopped", "error"])
+@pytest.mark.parametrize(
+    ("version", "asked", "answer"),
+    [
+        ("2.13", {"onSharedStorage": True}, {"adminPass": None}),
+        ("2.14", {}, None),
+        ("2.104", {}, None),
+    ],
+)
+def test_what_the_ha_manager_recovers_is_accepted(
+    make: MakeApi, state: str, version: str, asked: Any, answer: Any
+) -> None:
+    api = lose(cloud(make, vm_state=state, task_state="powering-off"))
+    managed(api)
+    path, body = f"/servers/{UUID}/action", {"evacuate": asked}
+    found = api.request("POST", path, body, token=auth.ADMIN, version=version)
+    assert (found.status_code, found.json if answer else found.text) == (200, answer or "")
+    server = api.get(f"/servers/{UUID}", token=auth.ADMIN).json["server"]
+    shown = (server["OS-EXT-STS:vm_state"], server["OS-EXT-STS:task_state"])
+    assert shown == (state, "rebuilding")
+    path = f"/os-migrations?instance_uuid={UUID}&migration_type=evacuation"
+    [row] = api.get(path, token=auth.ADMIN, version="2.59").json["migrations"]
+    assert (row["status"], row["source_compute"], row["dest_compute"]) == (
+        "accepted",
+        "pve1",
+        None,
+    )
+    api.conductor.scheduler.preview.assert_not_called()
+
+
+def test_the_ha_manager_is_told_no_host(make: MakeApi) -> None:
+    api = lose(cloud(make))
+    managed(api)
+    code, why = evacuate(api, host="pve2")
+    assert (code, "chooses the node itself" in why, "migrate it to pve2" in why) == (
+        400,
+        True,
+        True,
+    )
+
+
+def test_a_node_that_its_cluster_sees_is_in_use(make: MakeApi) -> None:
+    """Its agent alone is gone: the manager has nothing to recover."""
+    api = lose(cloud(make))
+    managed(api, online=True)
+    assert evacuate(api) == IN_USE
+
+
+@pytest.mark.parametrize(
+    ("state", "wanted", "shown"),
+    [("error", "started", "error"), ("disabled", "disabled", "disabled")],
+)
+def test_what_the_ha_manager_leaves(make: MakeApi, state: str, wanted: str, shown: str) -> None:
+    api = lose(cloud(make))
+    managed(api, state, wanted)
+    why = f"The HA manager has its VM in state {shown}, and won't recover it. "
+    assert evacuate(api) == (400, REFUSED + why + BY_HAND)
+
+
+def test_nobody_knows_what_the_ha_manager_does(make: MakeApi) -> None:
+    api = lose(cloud(make))
+    api.conductor.agents.ha_service.side_effect = Unavailable("It does not answer.")
+    why = "If its VM is an HA resource in state started, Proxmox VE recovers it by itself. "
+    assert evacuate(api) == (400, REFUSED + why + BY_HAND)
 
 
 def test_no_host_would_take_it(make: MakeApi) -> None:
     api = lose(cloud(make))
     decision = Decision(UUID, None, reason="No valid host was found: none left.")
     api.conductor.scheduler.preview.return_value = [decision]
-    why = "No other host would take it. No valid host was found: none left."
+    why = UNMANAGED + "No other host would take it. No valid host was found: none left."
     assert evacuate(api) == (400, REFUSED + why)
 
 
@@ -116,7 +193,7 @@ def test_a_host_in_use(make: MakeApi) -> None:
 
 
 def test_a_node_that_its_neighbours_see_offline_is_not_in_use(make: MakeApi) -> None:
-    assert evacuate(cloud(make, {"online": False})) == (400, REFUSED + BY_HAND)
+    assert evacuate(cloud(make, {"online": False})) == (400, REFUSED_BY_HAND)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +225,7 @@ def test_states(make: MakeApi, changes: Any, attribute: str) -> None:
     "changes", [{"task_state": "powering-off"}, {"locked_by": "admin"}, {"locked_by": "owner"}]
 )
 def test_neither_tasks_nor_locks_matter(make: MakeApi, changes: Any) -> None:
-    assert evacuate(lose(cloud(make, **changes))) == (400, REFUSED + BY_HAND)
+    assert evacuate(lose(cloud(make, **changes))) == (400, REFUSED_BY_HAND)
 
 
 def test_one_without_a_vm(make: MakeApi) -> None:

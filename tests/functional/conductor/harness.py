@@ -20,6 +20,7 @@ from common.errors import Unavailable
 from common.messages.commands import Command, StrictGroup
 from common.messages.facts import (
     ClusterFacts,
+    HaService,
     Heartbeat,
     HostFacts,
     ImageFacts,
@@ -136,6 +137,8 @@ class Compute:
         """What clusters were told of server groups."""
         self.refuses = ""
         """Why they take nothing of it."""
+        self.services: dict[int, list[HaService]] = {}
+        """VMs under high availability, at each look; the last one stays."""
         self.inspected: list[int] = []
         self.deaf = False
         self.heard_of: dict[str, datetime.datetime] = {}
@@ -209,6 +212,15 @@ class Compute:
         if self.deaf:
             raise Unavailable("The service behind inspect did not answer.")
         return self.vms.get(vmid, Inspection(vmid))
+
+    def ha_service(
+        self, ctxt: RequestContext, worker: str, cluster: str, vmid: int
+    ) -> HaService | None:
+        """What the test says that the HA manager does with the VM."""
+        if self.deaf:
+            raise Unavailable("The service behind ha_service did not answer.")
+        looks = self.services.get(vmid, [])
+        return looks.pop(0) if len(looks) > 1 else next(iter(looks), None)
 
     def inventory(
         self,
@@ -455,8 +467,8 @@ class World:
         found = differences(Gatherer(self.conductor.cloud).look())
         assert {one.kind for one in found} & BOOKS == self.leaves, found
 
-    def beat(self, *, published: bool = False) -> None:
-        """Send a heartbeat with all facts of the agents."""
+    def beat(self, *, published: bool = False, lost: str = "") -> None:
+        """Send a heartbeat with all facts of the agents; disks are shared if a node is lost."""
         now = clock.utcnow()
         facts = tuple(
             HostFacts(
@@ -468,10 +480,11 @@ class World:
                 availability_zone="nova",
                 observed_at=now,
                 vm_storage="local",
+                online=name != lost,
                 bridges=self.bridges,
                 images=(IMAGE,),
                 capabilities={"linked_clone": True},
-                storages=(StorageFacts("local", "dir", False, True, 1000, 900),),
+                storages=(StorageFacts("local", "dir", bool(lost), True, 1000, 900),),
             )
             for name in self.hosts
         )

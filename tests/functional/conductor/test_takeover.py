@@ -33,7 +33,7 @@ from common.messages.commands import (
     Shape,
     Swap,
 )
-from common.messages.facts import Inspection
+from common.messages.facts import HaService, Inspection
 from common.messages.reports import Category, Copied, Failure, Outcome
 from common.states import OPEN_STATES, InternalAction, ResourceType
 from conductor.engine.cases import Cases
@@ -45,7 +45,7 @@ from conductor.flows.guest.begin_plug import PlugAcceptance
 from conductor.flows.manage import mark
 from conductor.flows.manage.abandon import Abandoning
 from conductor.flows.manage.begin_adopt import Acceptance
-from conductor.flows.move import begin_live_migration, steer_migration
+from conductor.flows.move import begin_evacuation, begin_live_migration, steer_migration
 from conductor.flows.table import tables
 from conductor.images import cache_image, remove_image, remove_template
 from conductor.messages import (
@@ -553,6 +553,28 @@ def _follow(cloud: Cloud) -> Operation:
     return cloud.insert(server, InternalAction.FOLLOW, FollowPlan(seen))
 
 
+def _evacuate(cloud: Cloud, ends_as: str = "started") -> Operation:
+    """The manager gives its node up, and then has it elsewhere, or in error."""
+    server = cloud.server()
+    cloud.world.beat(lost="pve1")
+    node = "pve2" if ends_as == "started" else "pve1"
+    cloud.world.compute.services[server.vmid] = [
+        HaService(server.vmid, "pve1", "started", "started", online=False),
+        HaService(server.vmid, "pve1", "fence", "started", online=False),
+        HaService(server.vmid, node, ends_as, "started", online=node == "pve2"),
+    ]
+    cloud.world.compute.vms[server.vmid] = Inspection(
+        server.vmid, True, node, power_state=1, ours=True, marked_by=server.uuid
+    )
+    return begin_evacuation.accept(cloud.world.conductor.cloud, ADMIN, server.uuid, None)
+
+
+def _overtaken_evacuation(cloud: Cloud) -> Operation:
+    operation = _evacuate(cloud)
+    cloud.act(cloud.world.row(operation.server_uuid), "delete")
+    return operation
+
+
 def _forget(cloud: Cloud) -> Operation:
     abandoning = Abandoning(cloud.world.conductor.cloud)
     server = cloud.server()
@@ -665,6 +687,9 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("live-migration", "badly"): lambda cloud: _refused(cloud, Move, _live),
     ("live-migration", "overtaken by a delete"): _overtaken_live,
     ("live-migration", "badly, it stays"): lambda cloud: _live(cloud, stays=True),
+    ("evacuate", "well"): _evacuate,
+    ("evacuate", "badly, in error"): lambda cloud: _evacuate(cloud, "error"),
+    ("evacuate", "overtaken by a delete"): _overtaken_evacuation,
     ("rescue", "well"): _rescue,
     ("rescue", "badly"): lambda cloud: _refused(cloud, Swap, _rescue),
     ("rescue", "badly, without the image"): lambda cloud: _rescue(cloud, "gone"),
@@ -721,6 +746,12 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
         assert alike["amounts"] == [{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}]
         where = "pve1" if how.startswith("badly") else "pve2"
         assert alike["server"] == ("active", None, 1, where, where)
+    elif action == "evacuate" and not how.startswith("overtaken"):
+        well = how == "well"
+        assert alike["amounts"] == [{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}]
+        ended = ("active", "pve2") if well else ("error", "pve1")
+        assert (alike["server"][0], alike["server"][3]) == ended
+        assert alike["resizes"] == ["completed" if well else "error"]
     elif how == "badly" and action == "revertResize":
         assert alike["server"][0] == "resized"
     elif how.startswith("badly") and action in ("resize", "migrate"):

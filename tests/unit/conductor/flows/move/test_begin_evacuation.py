@@ -7,7 +7,7 @@ import datetime
 import pytest
 
 from common.messages.facts import HostFacts, StorageFacts
-from conductor.flows.move.evacuation import kept
+from conductor.flows.move.begin_evacuation import kept
 
 DRIVE = "its config drive is on the node's own storage local"
 

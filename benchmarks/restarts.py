@@ -39,7 +39,7 @@ class Bench:
 
     def run(self, command: Command) -> float:
         """Carry out a command; return the seconds it took. Raises RuntimeError when it failed."""
-        job = Job(command, internal(), self._reports.append)
+        job = Job(command, internal(), self._reports.append, lambda working: True)
         began = time.monotonic()
         outcome = self._carry_out(job, command)
         job.journal.close(outcome)

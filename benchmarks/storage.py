@@ -162,7 +162,7 @@ def _when_all_are_there(
 
 
 def _carry_out(hypervisor: ProxmoxHypervisor, command: Build) -> Outcome:
-    job = Job(command, internal(), lambda report: None)
+    job = Job(command, internal(), lambda report: None, lambda working: True)
     return build.build(job, hypervisor.machine(job), command)
 
 

@@ -1,7 +1,7 @@
 """The events that services publish to each other: one protocol per topic.
 
-All are casts, and the receivers implement the protocols. Agents and schedulers know the conductor
-only by these events.
+All are casts but one question, and the receivers implement the protocols. Agents and schedulers
+know the conductor only by these events.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from common import rpc
 from common.aggregates import AllAggregates, Ratios
 from common.context import RequestContext
 from common.messages.facts import Heartbeat, VmStates
-from common.messages.reports import Report
+from common.messages.reports import Report, Working
 from common.messages.topics import ANNOUNCE_TOPIC, CONDUCTOR_TOPIC, HOST_FACTS_TOPIC
 from common.typed_rpc import TypedClient
 
@@ -32,6 +32,9 @@ class ConductorEvents(Protocol):
 
     def report(self, ctxt: RequestContext, reports: list[Report]) -> None:
         """Report steps and outcomes of operations."""
+
+    def may_undo(self, ctxt: RequestContext, worker: str, working: Working) -> bool:
+        """Ask whether a worker still has this attempt, so that it may undo it. A call."""
 
     def vm_states(self, ctxt: RequestContext, seen: VmStates) -> None:
         """Report VMs of one cluster as they were seen."""

@@ -43,12 +43,17 @@ class Executor:
         report: Callable[[Report], None],
         threads: int,
         graceful_seconds: int,
+        may_undo: Callable[[Working], bool],
         after: Callable[[Command, Outcome], None] = lambda _, __: None,
     ) -> None:
-        """``after`` gets each command that was carried out, with its outcome; never raises."""
+        """``may_undo`` asks the ledger; False if it can't be asked.
+
+        ``after`` gets each command that was carried out, with its outcome; never raises.
+        """
         self._hypervisors = hypervisors
         self._report = report
         self._graceful_seconds = graceful_seconds
+        self._may_undo = may_undo
         self._after = after
         self._repeats = Repeats()
         self._pool = WorkPool(threads, self._run)
@@ -63,7 +68,7 @@ class Executor:
             )
             return True
         done_before = self._repeats.is_done(command)
-        job = Job(command, ctxt, self._report, done_before=done_before)
+        job = Job(command, ctxt, self._report, self._may_undo, done_before=done_before)
         outcome = self._outcome_at_once(job)
         if outcome is not None:
             job.journal.close(outcome)

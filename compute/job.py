@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from common import clock
@@ -21,9 +22,17 @@ class Job:
     """Implements ``port.Work``."""
 
     def __init__(
-        self, command: Command, ctxt: RequestContext, send: Send, *, done_before: bool = False
+        self,
+        command: Command,
+        ctxt: RequestContext,
+        send: Send,
+        may_undo: Callable[[Working], bool],
+        *,
+        done_before: bool = False,
     ) -> None:
+        """``may_undo`` returns whether the ledger still holds the attempt as this worker's."""
         self._command = command
+        self._may_undo = may_undo
         self.done_before = done_before
         """Whether an earlier run ended well: it may be reported, so that this undoes nothing."""
         self.ctxt = ctxt
@@ -72,6 +81,15 @@ class Job:
         """Ignore cancellations from here on, and guarantee some time."""
         self._cancelled = False
         self._deadline = max(self._deadline, clock.after(UNWIND_SECONDS))
+
+    def require_undo(self) -> None:
+        """Raise Abandoned unless the ledger still has the attempt as this worker's.
+
+        This thread may have hung: its lease may have run out, and the operation been carried out
+        by whoever took it over. What is done now would be done to a server in use.
+        """
+        if not self._may_undo(self.working()):
+            raise Abandoned
 
     def report(self, *, upid: str | None = None, **detail: Any) -> None:
         """Report facts of the step that runs."""

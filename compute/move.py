@@ -13,7 +13,7 @@ from compute import configdrive
 from compute.hypervisor.moving import Moving
 from compute.hypervisor.port import HypervisorError, Machine, Removal
 from compute.job import Job
-from compute.steps import Step, carry_out, clean_up
+from compute.steps import Step, carry_out, remove
 
 #: names of the steps: of a live migration Nova's
 _LIVE = (
@@ -90,7 +90,7 @@ def _remove_copies(job: Job, moving: Moving) -> None:
     does not look for volumes of a VM that is there; the next move to that node refuses them.
     """
     for _ in range(_TRIES):
-        if clean_up(job, "compute_remove_copies", moving.clean_up).gone:
+        if remove(job, "compute_remove_copies", moving.clean_up).gone:
             return
 
 

@@ -10,9 +10,11 @@ from oslo_config import cfg
 
 from common import context, events, rpc
 from common.aggregates import Ratios
+from common.errors import MicronovaError
 from common.events import ConductorEvents, WorkerEvents
 from common.log import logger
 from common.messages.facts import HostFacts
+from common.messages.reports import Working
 from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC
 from compute.coalesce import Coalesced
 from compute.console_logs import ConsoleLogs
@@ -62,6 +64,7 @@ class ComputeService:
             self._reporter.report,
             options.threads,
             options.shutdown_seconds,
+            self._may_undo,
             self._logs.after,
         )
         self._heartbeats = Heartbeats(
@@ -126,6 +129,19 @@ class ComputeService:
             observer.join(1)
         for hypervisor in self._hypervisors.values():
             hypervisor.close()
+
+    def _may_undo(self, working: Working) -> bool:
+        """Ask a conductor; False where none answers: whoever takes the operation over goes on."""
+        try:
+            return self._conductor.call(
+                context.internal(), ConductorEvents.may_undo, worker=self.worker, working=working
+            )
+        except MicronovaError as error:
+            LOG.warning(
+                "Operation %d is not undone, as no conductor was there to ask: %s",
+                *(working.operation_id, error.message),
+            )
+            return False
 
     def _introduce(self) -> None:
         """Publish all hosts. A conductor without records asks for it at each of many messages."""

@@ -95,7 +95,16 @@ def _unwind(job: Job, steps: Sequence[Step]) -> Unwound:
 
 
 def clean_up(job: Job, name: str, undo: Callable[[], Removal]) -> Removal:
-    """Run one undo as a step; an error is reported as something left. Raises Abandoned."""
+    """Run one undo as a step, if the ledger says that the attempt is still this worker's to undo.
+
+    Raises Abandoned, also where it does not: whoever has the operation now goes on with it.
+    """
+    job.require_undo()
+    return remove(job, name, undo)
+
+
+def remove(job: Job, name: str, undo: Callable[[], Removal]) -> Removal:
+    """Run a removal as a step; an error is reported as something left. Raises Abandoned."""
     job.journal.begin(name)
     try:
         removal = undo()

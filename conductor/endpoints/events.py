@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from common.messages.facts import Heartbeat, VmStates
-from common.messages.reports import Report
+from common.messages.reports import Report, Working
 from conductor.cloud import Cloud
 from conductor.endpoints.aggregates import Notifier
 from conductor.store import registry
@@ -34,6 +34,10 @@ class EventEndpoint:
     def report(self, ctxt: RequestContext, reports: list[Report]) -> None:
         """Store steps, and pass outcomes to their flows."""
         self._reports.take(reports)
+
+    def may_undo(self, ctxt: RequestContext, worker: str, working: Working) -> bool:
+        """Renew the lease of an attempt, if the worker still has it."""
+        return self._reports.may_undo(worker, working)
 
     def vm_states(self, ctxt: RequestContext, seen: VmStates) -> None:
         """Compare VMs with the record."""

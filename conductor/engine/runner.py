@@ -14,8 +14,9 @@ from common.messages.reports import Outcome
 from conductor.engine.periodic import Periodic, Periodics
 from conductor.engine.thread_pool import ThreadPool
 from conductor.store import leases, vmids
+from conductor.store import operations as ledger
 from conductor.store.operations import Operation
-from conductor.store.transactions import Store
+from conductor.store.transactions import Store, Transaction
 
 LOG = logger(__name__)
 
@@ -45,6 +46,9 @@ class Flow(Protocol):
 
     def overtaken(self, operation: Operation) -> None:
         """Handle that another operation has taken the server."""
+
+    def may_undo(self, operation: Operation) -> bool:
+        """Return whether its agent may undo: no other operation decides about the VM."""
 
 
 class Runner:
@@ -122,6 +126,20 @@ class Runner:
         flow = self._flows[operation.action]
         self._run(self._others, operation, lambda: flow.finished(operation, outcome))
 
+    def may_undo(self, operation_id: int, attempt: int, owner: str) -> bool:
+        """Return whether the owner still has this attempt, for its undoing; renew its lease.
+
+        If not, another process has taken the operation over, or it has ended.
+        """
+        seconds = self._options.lease_seconds
+
+        def work(connection: Transaction) -> Operation | None:
+            held = leases.confirm(connection, operation_id, attempt, owner, seconds)
+            return ledger.get(connection, operation_id) if held else None
+
+        operation = self._store.run(work)
+        return operation is not None and self._flows[operation.action].may_undo(operation)
+
     def end(self, operation: Operation, work: Callable[[], None]) -> None:
         """Have ends of operations worked on, this one's among them."""
         self._run(self._others, operation, work)
@@ -156,8 +174,9 @@ class Runner:
             return True
         # Of one that was given to an agent as it began it is the agent's lease that must last.
         owner = operation.lease_owner or self._name
+        seconds = self._options.lease_seconds
         return self._store.run(
-            lambda c: leases.confirm(c, operation, owner, self._options.lease_seconds)
+            lambda c: leases.confirm(c, operation.id, operation.attempt, owner, seconds)
         )
 
     def _step_back(self, operation: Operation) -> None:

@@ -92,6 +92,14 @@ class StageRunner:
         if _taken(table, task) or (not table.owns and not task.unwinding):
             _lose(table, task)
 
+    def may_undo(self, operation: Operation) -> bool:
+        """Return whether its agent may undo what it made: none other decides about the VM.
+
+        One that removes the VM with the server does not mind.
+        """
+        task = self._load(operation)
+        return not task.ended and (task.going or not _taken(self.table.of(task), task))
+
     def _load(self, operation: Operation, *, fresh: bool = False) -> Work:
         if fresh and operation.begun_on is not None and _just_begun(operation):
             # Whoever has taken it since makes the first commit fail: no agent knows it before.

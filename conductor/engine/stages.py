@@ -46,6 +46,11 @@ class Work:
         return self.operation.state in {OperationState.DONE, OperationState.FAILED}
 
     @property
+    def going(self) -> bool:
+        """Return whether its resource is being removed, or is gone."""
+        return False
+
+    @property
     def late(self) -> bool:
         """Return whether its deadline has passed."""
         deadline = self.operation.deadline
@@ -71,6 +76,11 @@ class Task(Work):
     def has_resource(self) -> bool:
         """Return whether the server exists, and names this operation."""
         return self.server.operation_id == self.operation.id and self.server.deleted_at is None
+
+    @property
+    def going(self) -> bool:
+        """Return whether the server is deleted, or a delete has it."""
+        return self.server.deleted_at is not None or self.shown == TaskState.DELETING
 
 
 W = TypeVar("W", bound=Work)

@@ -155,15 +155,20 @@ def due(
 
 
 def confirm(
-    connection: sa.Connection, operation: Operation, owner: str, lease_seconds: float
+    connection: sa.Connection,
+    operation_id: int,
+    attempt: int,
+    owner: str,
+    lease_seconds: float,
 ) -> bool:
-    """Renew our own lease; return False when another process has taken it."""
+    """Renew the owner's lease; return False when another process has taken it, or at its end."""
     renewed = connection.execute(
         operations.update()
         .where(
-            operations.c.id == operation.id,
+            operations.c.id == operation_id,
             operations.c.lease_owner == owner,
-            operations.c.attempt == operation.attempt,
+            operations.c.attempt == attempt,
+            operations.c.state.in_(OPEN_STATES),
         )
         .values(lease_expires_at=clock.after(lease_seconds))
     )

@@ -106,6 +106,20 @@ class Reports:
             LOG.info("Asking worker %s about %s.", heartbeat.worker, ", ".join(sorted(unknown)))
             self._cloud.compute.introduce(context.internal(), heartbeat.worker)
 
+    def may_undo(self, worker: str, working: Working) -> bool:
+        """Return whether the worker still has this attempt of an operation, and renew its lease.
+
+        If not, what it has made may belong to a server in use.
+        """
+        owner = leases.of_worker(worker)
+        if self._runner.may_undo(working.operation_id, working.attempt, owner):
+            return True
+        LOG.warning(
+            "Worker %s may not undo attempt %d of operation %d, which it has not any more.",
+            *(worker, working.attempt, working.operation_id),
+        )
+        return False
+
     def ask_again(self) -> None:
         """Ask workers about named hosts that the record still lacks: a question may get lost."""
         with self._cloud.store.read() as connection:

@@ -10,7 +10,7 @@ from typing import Any
 from common import codec, rpc
 from common.messages.commands import Command
 from common.messages.facts import Heartbeat
-from common.messages.reports import Outcome, Report
+from common.messages.reports import Outcome, Report, Working
 from common.messages.topics import CONDUCTOR_TOPIC
 
 WAIT_SECONDS = 30
@@ -22,6 +22,10 @@ class FakeConductor:
     def __init__(self, transport: Any) -> None:
         self.changed = threading.Condition()
         self.reports: list[Report] = []
+        self.asked: list[Working] = []
+        """What agents asked whether they may undo."""
+        self.may = True
+        """What they are answered."""
         self.heartbeats: list[Heartbeat] = []
         self.server = rpc.Server(transport, CONDUCTOR_TOPIC, "conductor", [self], workers=2)
 
@@ -34,6 +38,10 @@ class FakeConductor:
         with self.changed:
             self.heartbeats.append(codec.load(Heartbeat, heartbeat))
             self.changed.notify_all()
+
+    def may_undo(self, ctxt: Any, worker: str, working: Mapping[str, Any]) -> bool:
+        self.asked.append(codec.load(Working, working))
+        return self.may
 
     def vm_states(self, ctxt: Any, **states: Any) -> None:
         """What was seen of VMs: heard, and of no use here."""

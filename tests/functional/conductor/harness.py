@@ -467,7 +467,7 @@ class World:
         found = differences(Gatherer(self.conductor.cloud).look())
         assert {one.kind for one in found} & BOOKS == self.leaves, found
 
-    def beat(self, *, published: bool = False, lost: str = "") -> None:
+    def beat(self, worker: str = "w1", *, published: bool = False, lost: str = "") -> None:
         """Send a heartbeat with all facts of the agents; disks are shared if a node is lost."""
         now = clock.utcnow()
         facts = tuple(
@@ -476,7 +476,7 @@ class World:
                 cluster="sim1",
                 node=name,
                 uuid=f"uuid-{name}",
-                worker="w1",
+                worker=worker,
                 availability_zone="nova",
                 observed_at=now,
                 vm_storage="local",
@@ -492,7 +492,7 @@ class World:
         cluster = ClusterFacts(
             "sim1", "9.2", True, (image,), 100_000, 99_999 + 5 * len(self.hosts)
         )
-        heartbeat = Heartbeat("w1", now, self.hosts, facts, (cluster,), published=published)
+        heartbeat = Heartbeat(worker, now, self.hosts, facts, (cluster,), published=published)
         self.conductor.reports.heartbeat(heartbeat)
 
     def create(self, **changes: Any) -> list[str]:

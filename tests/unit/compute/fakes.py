@@ -10,7 +10,7 @@ from common import clock
 from common.context import internal
 from common.messages.commands import Build, Placed
 from common.messages.facts import HostFacts
-from common.messages.reports import Category, Report
+from common.messages.reports import Category, Report, Working
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Removal
 from compute.job import Job
@@ -50,9 +50,16 @@ def some_facts(**more: Any) -> HostFacts:
     return HostFacts(**(values | more))
 
 
-def a_job(command: Any = None) -> tuple[Job, list[Report]]:
+def yes(_: Working) -> bool:
+    """The ledger still has every attempt."""
+    return True
+
+
+def a_job(
+    command: Any = None, may_undo: Callable[[Working], bool] = yes
+) -> tuple[Job, list[Report]]:
     reports: list[Report] = []
-    return Job(command or a_build(), internal(), reports.append), reports
+    return Job(command or a_build(), internal(), reports.append, may_undo), reports
 
 
 class FakeWork:

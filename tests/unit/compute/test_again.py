@@ -19,7 +19,7 @@ from compute.heartbeat import PUBLISH_ALL_SECONDS, Heartbeats
 from compute.hypervisor.port import Machine
 from compute.hypervisor.proxmox.api.tasks import Tasks
 from compute.vm_states import VmChanges
-from tests.unit.compute.fakes import SERVER, FakeMachine, FakeWork, a_build, some_facts
+from tests.unit.compute.fakes import SERVER, FakeMachine, FakeWork, a_build, some_facts, yes
 
 
 class FakeHypervisor:
@@ -41,7 +41,7 @@ class Worker:
     def __init__(self, machine: FakeMachine) -> None:
         self.reports: list[Report] = []
         self._news = threading.Condition()
-        self.executor = Executor({"c1": FakeHypervisor(machine)}, self._report, 2, 0)  # type: ignore[dict-item]
+        self.executor = Executor({"c1": FakeHypervisor(machine)}, self._report, 2, 0, yes)  # type: ignore[dict-item]
 
     def _report(self, report: Report) -> None:
         with self._news:

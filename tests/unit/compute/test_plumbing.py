@@ -23,14 +23,14 @@ from compute.publisher import MANY, Publisher
 from compute.reporter import merged, sendable
 from compute.workpool import WorkPool
 from placement.messages import Provider
-from tests.unit.compute.fakes import a_build, some_facts
+from tests.unit.compute.fakes import a_build, some_facts, yes
 
 NOW = clock.utcnow()
 CLUSTER = ClusterFacts("c1", "9.2", True)
 
 
 def job_of(command: Any) -> Job:
-    return Job(command, internal(), lambda report: None)
+    return Job(command, internal(), lambda report: None, yes)
 
 
 def a_destroy(operation_id: int) -> Destroy:

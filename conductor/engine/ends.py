@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from common.messages.reports import Failure
+from common.failures import passes
+from common.messages.reports import Failure, Outcome
 from common.states import OperationState, VmState
 from conductor.cloud import Cloud, backoff
 from conductor.engine.stages import Task
@@ -68,6 +69,37 @@ def again(
         leases.postpone(connection, following.id, pause)
 
     cloud.store.run(work)
+
+
+def waits(cloud: Cloud, operation: Operation, failure: Failure) -> bool:
+    """Begin a new attempt where waiting may help, as often as is configured; return whether."""
+    if not passes(failure) or operation.attempt > cloud.conf.conductor.max_waits:
+        return False
+    again(cloud, operation, failure)
+    return True
+
+
+def again_unless_ok(cloud: Cloud, task: Task, outcome: Outcome) -> bool:
+    """Take the agent's word on an undo: return whether it is done; else it is tried again."""
+    if not outcome.ok:
+        again(cloud, task.operation, outcome.failure)
+    return outcome.ok
+
+
+def later_unless(cloud: Cloud, task: Task, sent: bool) -> bool:
+    """Return that an undo isn't done yet; without an agent to send it, it is tried again later."""
+    if not sent:
+        cloud.wait(task.operation, backoff(task.operation.attempt))
+    return False
+
+
+def as_before(
+    connection: Transaction, task: Task, vm_state: str | None = None, **values: Any
+) -> None:
+    """End a failed operation with the server as it was, by default in the state that it has."""
+    _settle(connection, task, VmState(vm_state or task.server.vm_state), values)
+    operation = task.operation
+    ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
 
 
 def _settle(

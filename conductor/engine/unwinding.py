@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 from common.log import logger
 from common.messages.reports import Failure
+from common.messages.scheduling import Decision
 from common.states import OperationState
 from conductor.cloud import Cloud
+from conductor.engine import ends
 from conductor.engine.stages import Table, Undo, W
 from conductor.store import leases
 from conductor.store import operations as ledger
@@ -23,21 +24,28 @@ def begin(
     table: Table[W],
     task: W,
     failure: Failure,
-    also: Callable[[Transaction], None] = lambda _: None,
+    decision: Decision | None = None,
 ) -> None:
     """Commit that the operation unwinds because of the failure, and have it taken up at once.
 
-    ``also`` writes what belongs to it. Raises StaleTransition; see ``write``.
+    ``decision`` is stored too, where it found no host. Raises StaleTransition; see ``write``.
     """
 
     def work(connection: Transaction) -> None:
-        also(connection)
+        if decision is not None:
+            ledger.record_decision(connection, task.operation, decision)
         write(connection, table, task, failure, owner=cloud.name)
 
     cloud.store.run(work)
     cloud.wake()
     action = task.operation.action
     LOG.warning("%s failed (%s): %s", action, failure.category, failure.message)
+
+
+def again_or_begin(cloud: Cloud, table: Table[W], task: W, failure: Failure) -> None:
+    """Begin a new attempt where waiting may help, else to unwind."""
+    if not ends.waits(cloud, task.operation, failure):
+        begin(cloud, table, task, failure)
 
 
 def write(

@@ -172,8 +172,7 @@ class RebuildFlow(Swapping):
         """
         operation = task.operation
         failure = outcome.failure
-        if failure is not None and self._may_wait(task, failure):
-            ends.again(self._cloud, operation, failure)
+        if failure is not None and ends.waits(self._cloud, operation, failure):
             return
         stopped = operation.planned(RebuildPlan).was == VmState.STOPPED
         seen = outcome.power_state

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 
 from common import clock
-from common.failures import passes
 from common.log import logger
 from common.messages.commands import Copy, Placed
 from common.messages.reports import Category, Copied, Failure, Outcome
@@ -150,11 +149,8 @@ class ServerImageFlow:
     # --- failure
 
     def _failed(self, task: Task, failure: Failure) -> None:
-        operation = task.operation
-        if passes(failure) and operation.attempt <= self._cloud.conf.conductor.max_waits:
-            ends.again(self._cloud, operation, failure)
-        else:
-            self._unwind(task, failure)
+        table = self.table(task.operation.action)
+        unwinding.again_or_begin(self._cloud, table, task, failure)
 
     def _late(self, task: Task) -> None:
         text = "The image was not made in time."
@@ -173,9 +169,7 @@ class ServerImageFlow:
 
     def _undone(self, connection: Transaction, task: Task) -> None:
         """End with the server as it was."""
-        _back(connection, task)
-        operation = task.operation
-        ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
+        ends.as_before(connection, task)
 
     def _lost(self, task: Task) -> None:
         """End without an image: the server has another operation, such as a delete."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 
 from common import ids
-from common.failures import passes
 from common.log import logger
 from common.messages.commands import PowerAction
 from common.messages.reports import Category, Failure, Outcome
@@ -90,9 +89,7 @@ class ShelveFlow(Parking):
         LOG.info("Server %s is offloaded.", task.server.uuid)
 
     def _failed(self, task: Task, failure: Failure, seen: int) -> None:
-        operation = task.operation
-        if passes(failure) and operation.attempt <= self._cloud.conf.conductor.max_waits:
-            ends.again(self._cloud, operation, failure)
+        if ends.waits(self._cloud, task.operation, failure):
             return
         before = task.server.vm_state
         if seen == PowerState.NOSTATE:

@@ -4,15 +4,15 @@ is undone by another, which gives the VM back what it had."""
 from __future__ import annotations
 
 import dataclasses
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 from common import clock
-from common.failures import passes
 from common.log import logger
 from common.messages.commands import EndSwap, Swap
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Category, Failure
 from common.states import OperationState, VmState
 from conductor.cloud import Cloud, backoff, placed
 from conductor.engine import ends, unwinding
@@ -41,7 +41,8 @@ class Swapping(ABC):
     @property
     def _back(self) -> Undo[Task]:
         """The undo of the swap."""
-        return Undo(GIVE_BACK, self._give_back, self._given_back)
+        given_back = functools.partial(ends.again_unless_ok, self._cloud)
+        return Undo(GIVE_BACK, self._give_back, given_back)
 
     def _located(self, task: Task, image_id: str | None) -> SwapPlan | None:
         """Return the plan with the image in the server's cluster, and its interfaces.
@@ -107,14 +108,8 @@ class Swapping(ABC):
 
     # --- failure
 
-    def _may_wait(self, task: Task, failure: Failure) -> bool:
-        return passes(failure) and task.operation.attempt <= self._cloud.conf.conductor.max_waits
-
     def _failed(self, task: Task, failure: Failure) -> None:
-        if self._may_wait(task, failure):
-            ends.again(self._cloud, task.operation, failure)
-        else:
-            unwinding.begin(self._cloud, self.table(), task, failure)
+        unwinding.again_or_begin(self._cloud, self.table(), task, failure)
 
     def _late(self, task: Task) -> None:
         operation = task.operation
@@ -148,11 +143,6 @@ class Swapping(ABC):
     def _give_back(self, task: Task) -> bool:
         self._send_end(task, keep=False)
         return False
-
-    def _given_back(self, task: Task, outcome: Outcome) -> bool:
-        if not outcome.ok:
-            ends.again(self._cloud, task.operation, outcome.failure)
-        return outcome.ok
 
     def _undone(self, connection: Transaction, task: Task, **values: Any) -> None:
         """End in ERROR, as Nova does; ``values`` are columns that the server gets back."""

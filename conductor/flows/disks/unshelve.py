@@ -7,17 +7,17 @@ if another host or zone was asked for, the scheduler chooses one, and the stoppe
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 from common import clock
-from common.failures import passes
 from common.log import logger
 from common.messages.commands import PowerAction
 from common.messages.reports import Category, Failure, Outcome
 from common.messages.scheduling import Decision
 from common.migrations import MigrationStatus, MigrationType
 from common.states import OperationState, PowerState, TaskState, VmState
-from conductor.cloud import Cloud, backoff, failure_of
+from conductor.cloud import Cloud, failure_of
 from conductor.engine import ends, unwinding
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Stage, Table, Task, Undo
@@ -70,7 +70,8 @@ class UnshelveFlow(Parking):
     def cases(self) -> Cases[Task]:
         """Return the stages of one that stays on its host, and of one that goes to another."""
         release = Undo("release_claim", self._release, write=self._drop_place)
-        stop = Undo[Task]("stop_again", self._stop_again, self._stopped_again)
+        stopped = functools.partial(ends.again_unless_ok, self._cloud)
+        stop = Undo[Task]("stop_again", self._stop_again, stopped)
         claim = Stage("claim", self._claim, shown=_SHOWN, undo=release)
         start = Stage("start", self._start, self._started, _SHOWN, undo=stop)
         elsewhere = Stage(CLAIM_ELSEWHERE, self._claim_elsewhere, shown=_SHOWN)
@@ -173,10 +174,7 @@ class UnshelveFlow(Parking):
             owner_message=f"{NO_VALID_HOST} There are not enough hosts available.",
         )
 
-        def also(connection: Transaction) -> None:
-            ledger.record_decision(connection, task.operation, decision)
-
-        unwinding.begin(self._cloud, self.cases().of(task), task, failure, also)
+        unwinding.begin(self._cloud, self.cases().of(task), task, failure, decision)
 
     # --- the start
 
@@ -223,11 +221,7 @@ class UnshelveFlow(Parking):
     # --- failure
 
     def _failed(self, task: Task, failure: Failure) -> None:
-        operation = task.operation
-        if passes(failure) and operation.attempt <= self._cloud.conf.conductor.max_waits:
-            ends.again(self._cloud, operation, failure)
-        else:
-            self._unwind(task, failure)
+        unwinding.again_or_begin(self._cloud, self.cases().of(task), task, failure)
 
     def _late(self, task: Task) -> None:
         self._unwind(task, Failure(Category.TASK_TIMEOUT, "It was not unshelved in time."))
@@ -249,14 +243,8 @@ class UnshelveFlow(Parking):
         """Stop it: a start that failed may have started it all the same."""
         if _way_back(task) == PowerAction.RESUME:
             return True  # a stop would lose its memory; one that runs is seen by the audit
-        if not self._send(task, PowerAction.STOP, _there(task)):
-            self._cloud.wait(task.operation, backoff(task.operation.attempt))
-        return False
-
-    def _stopped_again(self, task: Task, outcome: Outcome) -> bool:
-        if not outcome.ok:
-            ends.again(self._cloud, task.operation, outcome.failure)
-        return outcome.ok
+        sent = self._send(task, PowerAction.STOP, _there(task))
+        return ends.later_unless(self._cloud, task, sent)
 
     def _release(self, task: Task) -> bool:
         """Hold again what it held, and nothing elsewhere. Raises Unavailable to be repeated."""
@@ -278,14 +266,7 @@ class UnshelveFlow(Parking):
         if plan.migration_id:
             status = MigrationStatus.ERROR
             migrations.set_status(connection, plan.migration_id, status, operation, claim=None)
-        transitions.move(
-            connection,
-            task.server,
-            operation_id=operation.id,
-            vm_state=VmState(task.server.vm_state),
-            task_state=None,
-        )
-        ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
+        ends.as_before(connection, task)
 
 
 def _end(connection: Transaction, task: Task, **columns: Any) -> None:

@@ -6,13 +6,14 @@ let go stays the server's. The config drive stays as it was at the build, as in 
 
 from __future__ import annotations
 
+import functools
+
 from common import clock
-from common.failures import passes
 from common.log import logger
 from common.messages.commands import Plug, Size
 from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, TaskState
-from conductor.cloud import Cloud, backoff, failure_of, placed
+from common.states import OperationState
+from conductor.cloud import Cloud, failure_of, placed
 from conductor.engine import ends, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows import build_command, guest_data
@@ -25,11 +26,6 @@ from conductor.store.transactions import Transaction
 LOG = logger(__name__)
 
 
-def _is_lost(task: Task) -> bool:
-    """Return whether the server is gone, or goes: its VM and its ports go with it."""
-    return task.server.deleted_at is not None or task.server.task_state == TaskState.DELETING
-
-
 class _Plugging:
     """What both have in common."""
 
@@ -40,7 +36,7 @@ class _Plugging:
 
     def _lost(self, task: Task) -> None:
         """End it if its server goes; else another conductor goes on with it."""
-        if _is_lost(task):
+        if task.going:
             ends.overtaken(self._cloud, task)
 
     def _send(self, task: Task, *, on: bool) -> bool:
@@ -80,28 +76,21 @@ class _Plugging:
             text += f" It waited: {operation.message}"
         return Failure(Category.TASK_TIMEOUT, text, host=operation.plan.target.host)
 
-    def _may_pass(self, task: Task, failure: Failure) -> bool:
-        """Have it tried again where waiting may help; return whether it is."""
-        operation = task.operation
-        again = passes(failure) and operation.attempt <= self._cloud.conf.conductor.max_waits
-        if again:
-            ends.again(self._cloud, operation, failure)
-        return again
-
 
 class AttachFlow(_Plugging):
     """The flow of the action ``attach_interface``."""
 
     def table(self) -> Table[Task]:
         """Return the stages; the port was made by the transaction that accepted it."""
-        back = Undo("plug_back", self._plug_back, self._is_back, _give_back)
+        is_back = functools.partial(ends.again_unless_ok, self._cloud)
+        back = Undo("plug_back", self._plug_back, is_back, _give_back)
         return Table(
             (Stage(PLUG, self._plug, self._plugged, undo=back),),
             lost=self._lost,
             late=lambda task: self._unwind(task, self._too_late(task)),
             undone=_undone,
             owns=False,
-            taken=_is_lost,
+            taken=lambda task: task.going,
         )
 
     def _plug(self, task: Task) -> None:
@@ -116,23 +105,15 @@ class AttachFlow(_Plugging):
         LOG.info("An interface is attached.")
 
     def _failed(self, task: Task, failure: Failure) -> None:
-        if not self._may_pass(task, failure):
-            self._unwind(task, failure)
+        unwinding.again_or_begin(self._cloud, self.table(), task, failure)
 
     def _unwind(self, task: Task, failure: Failure) -> None:
         unwinding.begin(self._cloud, self.table(), task, failure)
 
     def _plug_back(self, task: Task) -> bool:
-        if _is_lost(task):
+        if task.going:
             return True
-        if not self._send(task, on=False):
-            self._cloud.wait(task.operation, backoff(task.operation.attempt))
-        return False
-
-    def _is_back(self, task: Task, outcome: Outcome) -> bool:
-        if not outcome.ok:
-            ends.again(self._cloud, task.operation, outcome.failure)
-        return outcome.ok
+        return ends.later_unless(self._cloud, task, self._send(task, on=False))
 
 
 class DetachFlow(_Plugging):
@@ -145,7 +126,7 @@ class DetachFlow(_Plugging):
             lost=self._lost,
             late=lambda task: self._fail(task, self._too_late(task)),
             owns=False,
-            taken=_is_lost,
+            taken=lambda task: task.going,
         )
 
     def _unplug(self, task: Task) -> None:
@@ -165,7 +146,7 @@ class DetachFlow(_Plugging):
         LOG.info("An interface is detached.")
 
     def _failed(self, task: Task, failure: Failure) -> None:
-        if not self._may_pass(task, failure):
+        if not ends.waits(self._cloud, task.operation, failure):
             self._fail(task, failure)
 
     def _fail(self, task: Task, failure: Failure) -> None:

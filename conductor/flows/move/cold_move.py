@@ -8,15 +8,15 @@ server that is unshelved elsewhere has the move alone.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from common.failures import passes
 from common.messages.commands import Power, PowerAction
 from common.messages.reports import Category, Failure, Outcome
 from common.states import TaskState, VmState
-from conductor.cloud import Cloud, backoff, failure_of
+from conductor.cloud import Cloud, failure_of
 from conductor.engine import ends
 from conductor.engine.stages import Stage, Task, Undo
 from conductor.flows.move import destination, move_command, shaping
@@ -87,6 +87,7 @@ class ColdMove:
         """``unwind`` begins the undos; ``settle`` records that it is done."""
         self._cloud, self._direction = cloud, direction
         self._unwind, self._settle = unwind, settle
+        self._undone = functools.partial(ends.again_unless_ok, cloud)
 
     def stages(self) -> tuple[Stage[Task], ...]:
         """Return them; until ``settle`` all can be undone."""
@@ -216,10 +217,7 @@ class ColdMove:
 
     def _failed(self, task: Task, failure: Failure) -> None:
         """Try again where waiting may help; else undo what was done."""
-        operation = task.operation
-        if passes(failure) and operation.attempt <= self._cloud.conf.conductor.max_waits:
-            ends.again(self._cloud, operation, failure)
-        else:
+        if not ends.waits(self._cloud, task.operation, failure):
             self._unwind(task, failure)
 
     def _power_on_again(self, task: Task) -> bool:
@@ -231,30 +229,20 @@ class ColdMove:
     def _power_back(self, task: Task, where: Place, action: PowerAction) -> bool:
         if not _ran(task):
             return True
-        return self._sent(task, self._send_power(task, where, action))
+        return ends.later_unless(self._cloud, task, self._send_power(task, where, action))
 
     def _move_back(self, task: Task) -> bool:
         """Have it moved back, wherever it is: the agent looks before it acts."""
         plan = task.operation.planned(ResizePlan)
         sent = move_command.send(self._cloud, task, plan.target, plan.source, plan.back_storage)
-        return self._sent(task, sent)
+        return ends.later_unless(self._cloud, task, sent)
 
     def _shape_back(self, task: Task) -> bool:
         if not _changes(task):
             return True
         forward = not self._direction.forward
-        return self._sent(task, shaping.send(self._cloud, task, forward=forward, starts=False))
-
-    def _sent(self, task: Task, sent: bool) -> bool:
-        """Return that it isn't undone yet; without an agent it is tried again later."""
-        if not sent:
-            self._cloud.wait(task.operation, backoff(task.operation.attempt))
-        return False
-
-    def _undone(self, task: Task, outcome: Outcome) -> bool:
-        if not outcome.ok:
-            ends.again(self._cloud, task.operation, outcome.failure)
-        return outcome.ok
+        sent = shaping.send(self._cloud, task, forward=forward, starts=False)
+        return ends.later_unless(self._cloud, task, sent)
 
 
 def _ran(task: Task) -> bool:

@@ -39,11 +39,8 @@ class _SecondHalf:
 
     def _failed(self, task: Task, failure: Failure) -> None:
         """Try again later where waiting may help; else the resize still waits for its end."""
-        operation = task.operation
-        if passes(failure) and operation.attempt <= self._cloud.conf.conductor.max_waits:
-            ends.again(self._cloud, operation, failure)
-            return
-        self._end(task, failure)
+        if not ends.waits(self._cloud, task.operation, failure):
+            self._end(task, failure)
 
     def _late(self, task: Task) -> None:
         text = f"{task.operation.action} did not end in time."

@@ -11,14 +11,14 @@ import datetime
 
 from common import clock
 from common.errors import GenerationConflict, Unavailable
-from common.failures import Verdict, passes
+from common.failures import Verdict
 from common.log import logger
 from common.messages.facts import HostFacts
 from common.messages.reports import Category, Failure, Outcome, Step
 from common.messages.scheduling import Decision
 from common.migrations import MigrationStatus
 from common.states import OperationState, TaskState, VmState
-from conductor.cloud import Cloud, backoff, failure_of
+from conductor.cloud import Cloud, failure_of
 from conductor.engine import ends, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows.move import live_command
@@ -116,10 +116,7 @@ class LiveMigrationFlow:
             owner_message=NO_VALID_HOST,
         )
 
-        def also(connection: Transaction) -> None:
-            ledger.record_decision(connection, task.operation, decision)
-
-        unwinding.begin(self._cloud, self.table(), task, failure, also)
+        unwinding.begin(self._cloud, self.table(), task, failure, decision)
 
     def _move(self, task: Task) -> None:
         if self._is_aborted(task):
@@ -256,10 +253,7 @@ class LiveMigrationFlow:
         LOG.info("Host %s can't take it: %s", plan.target.host, failure.message)
 
     def _failed(self, task: Task, failure: Failure) -> None:
-        if passes(failure) and self._may_try_again(task):
-            ends.again(self._cloud, task.operation, failure)
-        else:
-            unwinding.begin(self._cloud, self.table(), task, failure)
+        unwinding.again_or_begin(self._cloud, self.table(), task, failure)
 
     def _late(self, task: Task) -> None:
         text = "The live migration did not end in time."
@@ -284,18 +278,15 @@ class LiveMigrationFlow:
         """Have it seen where the VM is, once no migration runs; without an agent later."""
         if _plan(task).target.host is None:
             return True
-        if not live_command.send(self._cloud, task, settle=True):
-            self._cloud.wait(task.operation, backoff(task.operation.attempt))
-        return False
+        sent = live_command.send(self._cloud, task, settle=True)
+        return ends.later_unless(self._cloud, task, sent)
 
     def _seen_where(self, task: Task, outcome: Outcome) -> bool:
         plan = _plan(task)
         if outcome.node and outcome.node == plan.target.node:
             self._arrived_after_all(task)
             return False
-        if not outcome.ok:
-            ends.again(self._cloud, task.operation, outcome.failure)
-        return outcome.ok
+        return ends.again_unless_ok(self._cloud, task, outcome)
 
     def _arrived_after_all(self, task: Task) -> None:
         """End with the server on the target, though the migration counted as failed."""
@@ -329,14 +320,7 @@ class LiveMigrationFlow:
         aborted = operation.message == ABORTED
         status = MigrationStatus.CANCELLED if aborted else MigrationStatus.ERROR
         migrations.set_status(connection, number, status, operation, claim=None)
-        transitions.move(
-            connection,
-            task.server,
-            operation_id=operation.id,
-            vm_state=VmState(task.server.vm_state),
-            task_state=None,
-        )
-        ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
+        ends.as_before(connection, task)
 
 
 def _aborted(task: Task) -> Failure:

@@ -10,16 +10,16 @@ The root disk grows only once the resize is confirmed, so that a reversion is ex
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 from common import clock
 from common.errors import GenerationConflict, Unavailable
-from common.failures import passes
 from common.log import logger
 from common.messages.reports import Category, Failure, Outcome
 from common.messages.scheduling import Decision
 from common.migrations import MigrationStatus
-from common.states import OperationState, TaskState, VmState
-from conductor.cloud import Cloud, backoff, failure_of
+from common.states import TaskState, VmState
+from conductor.cloud import Cloud, failure_of
 from conductor.engine import ends, unwinding
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Stage, Table, Task, Undo
@@ -36,7 +36,6 @@ from conductor.flows.move.destination import Chosen, Destinations, Wanted
 from conductor.flows.move.settling import settle
 from conductor.plans import ResizePlan
 from conductor.store import leases, migrations, server_groups, transitions
-from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 from conductor.sync import claims
 from conductor.sync.allocations import of_flavor
@@ -62,12 +61,13 @@ class ResizeFlow:
             shown=TaskState.RESIZE_PREP,
             undo=Undo("release_claim", self._release, write=self._drop_place),
         )
+        shaped_back = functools.partial(ends.again_unless_ok, self._cloud)
         shape = Stage(
             "shape",
             self._shape,
             self._heard,
             TaskState.RESIZE_MIGRATING,
-            Undo("shape_back", self._shape_back, self._shaped_back),
+            Undo("shape_back", self._shape_back, shaped_back),
         )
         return Cases(
             case,
@@ -175,10 +175,7 @@ class ResizeFlow:
             owner_message=words,
         )
 
-        def also(connection: Transaction) -> None:
-            ledger.record_decision(connection, task.operation, decision)
-
-        unwinding.begin(self._cloud, self.cases().of(task), task, failure, also)
+        unwinding.begin(self._cloud, self.cases().of(task), task, failure, decision)
 
     # --- on the own host
 
@@ -226,11 +223,7 @@ class ResizeFlow:
     # --- failure
 
     def _failed(self, task: Task, failure: Failure) -> None:
-        operation = task.operation
-        if passes(failure) and operation.attempt <= self._cloud.conf.conductor.max_waits:
-            ends.again(self._cloud, operation, failure)
-        else:
-            self._unwind(task, failure)
+        unwinding.again_or_begin(self._cloud, self.cases().of(task), task, failure)
 
     def _unwind(self, task: Task, failure: Failure) -> None:
         unwinding.begin(self._cloud, self.cases().of(task), task, failure)
@@ -252,14 +245,8 @@ class ResizeFlow:
         ends.overtaken(self._cloud, task)
 
     def _shape_back(self, task: Task) -> bool:
-        if not shaping.send(self._cloud, task, forward=False):
-            self._cloud.wait(task.operation, backoff(task.operation.attempt))
-        return False
-
-    def _shaped_back(self, task: Task, outcome: Outcome) -> bool:
-        if not outcome.ok:
-            ends.again(self._cloud, task.operation, outcome.failure)
-        return outcome.ok
+        sent = shaping.send(self._cloud, task, forward=False)
+        return ends.later_unless(self._cloud, task, sent)
 
     def _release(self, task: Task) -> bool:
         """Hold the old size of the own host only. Raises Unavailable to be repeated later."""
@@ -283,12 +270,4 @@ class ResizeFlow:
         operation = task.operation
         plan = operation.planned(ResizePlan)
         migrations.set_status(connection, plan.migration_id, MigrationStatus.ERROR, operation)
-        transitions.move(
-            connection,
-            task.server,
-            operation_id=operation.id,
-            vm_state=VmState(plan.was),
-            task_state=None,
-            **shaping.sizes(plan.old),
-        )
-        ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
+        ends.as_before(connection, task, plan.was, **shaping.sizes(plan.old))

@@ -6,6 +6,7 @@ import argparse
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from cli.errors import CommandFailed
 from cli.services.progress import for_terminal
 
 if TYPE_CHECKING:
-    from launcher.embedded.settings import Settings
+    from launcher.embedded.settings import Sections, Settings
     from launcher.embedded.supervisor import Supervisor
 
 _READY = """
@@ -153,6 +154,15 @@ class Up(Command):
             type=Path,
             help="CA certificates to check it by (default: the system's)",
         ),
+        argument(
+            "--set",
+            metavar="<group>.<option>=<value>",
+            action="append",
+            default=[],
+            help="An option of the services, as etc/micronova.conf.sample lists them, in place of "
+            "its default, e.g. conductor.reclaim_instance_interval=3600; repeat for further ones. "
+            "It holds until the cloud stops",
+        ),
         flag(
             "--demo",
             help="Create a server, explain it, delete it, and stop: exit code 0 only if "
@@ -237,7 +247,18 @@ def _settings(given: argparse.Namespace) -> Settings:
         proxmox=tuple(given.proxmox),
         token_file=given.proxmox_token_file,
         ca_file=given.proxmox_ca,
+        chosen=_chosen(given.set),
     )
+
+
+def _chosen(given: Sequence[str]) -> Sections:
+    """Return the options that were given by name. Raises ConfigurationError."""
+    if not given:
+        # All that declares options is imported otherwise.
+        return {}
+    from launcher.embedded.chosen import chosen
+
+    return chosen(given)
 
 
 def _demo(supervisor: Supervisor, settings: Settings) -> int:

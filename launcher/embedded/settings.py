@@ -7,7 +7,7 @@ operator wrote for separate processes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from oslo_config import cfg
@@ -52,6 +52,8 @@ class Settings:
     """Bridges of each simulated node, a network each."""
     token_file: Path | None = None
     ca_file: Path | None = None
+    chosen: Sections = field(default_factory=dict)
+    """Options that were given by name: they replace what is made up."""
 
     @property
     def simulated(self) -> bool:
@@ -133,8 +135,9 @@ def sections(
         bridges = range(settings.bridges if settings.simulated else 1)
         subnets = ",".join(f"vmbr{number}=10.{20 + number}.0.0/16" for number in bridges)
         made["networks"] = {"subnets": subnets}
-    for section, values in driver.items():
-        made.setdefault(section, {}).update(values)
+    for more in (driver, settings.chosen):
+        for section, values in more.items():
+            made.setdefault(section, {}).update(values)
     return made
 
 

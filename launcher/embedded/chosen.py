@@ -1,0 +1,40 @@
+"""Options that are given to `micronova up` by name, checked before anything starts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from oslo_config import cfg
+
+from common.errors import ConfigurationError
+from compute.hypervisor.proxmox.settings import CLUSTER_OPTIONS
+from launcher import configuration
+from launcher.embedded.settings import Sections
+
+#: a group may have dots: a cluster's name is a part of it
+_GIVEN = re.compile(r"(.+)\.(\w+)=(.*)")
+_CLUSTER = "proxmox:"
+
+
+def chosen(given: Iterable[str]) -> Sections:
+    """Return each ``group.option=value``; the last one of an option counts.
+
+    Raises ConfigurationError, one line, for one that doesn't exist, or a value that it can't have.
+    """
+    conf, made = configuration.load([]), Sections()
+    for text in given:
+        match = _GIVEN.fullmatch(text)
+        if match is None:
+            raise ConfigurationError(f"--set {text}: it is not <group>.<option>=<value>.")
+        group, option, value = match.groups()
+        if group.startswith(_CLUSTER):
+            conf.register_opts(CLUSTER_OPTIONS, group=group)
+        try:
+            conf.set_override(option, value, None if group == "DEFAULT" else group)
+        except (cfg.NoSuchGroupError, cfg.NoSuchOptError) as error:
+            raise ConfigurationError(f"--set {text}: there is no such option.") from error
+        except ValueError as error:
+            raise ConfigurationError(f"--set {text}: {error}") from error
+        made.setdefault(group, {})[option] = value
+    return made

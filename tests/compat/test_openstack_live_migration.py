@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from proxmoxer import ProxmoxAPI
 
 from tests.compat.conftest import Client, Site
 from tests.functional.waiting import eventually
@@ -64,4 +67,86 @@ def test_how_far_a_slow_one_is(admin: Client, site: Site) -> None:
     assert shown.memory_remaining_bytes == total - done
     compute.wait_for_server(compute.get_server(made["id"]), "ACTIVE")
     assert compute.get_server(made["id"]).progress == 0
+    admin.run("server", "delete", "--force", "--wait", made["id"])
+
+
+@pytest.fixture
+def steering(site: Site) -> Iterator[Callable[[], None]]:
+    """Grants the agent what ending a migration takes, which its token lacks by default."""
+    simulator = site.cloud.simulator
+    url = json.loads((simulator / "endpoints.json").read_text(encoding="utf-8"))[0]["url"]
+    root: Any = ProxmoxAPI(
+        url.removeprefix("https://"),
+        user="root@pam",
+        password=(simulator / "root-password").read_text(encoding="utf-8").strip(),
+        verify_ssl=str(simulator / "ca.pem"),
+    )
+
+    root.access.roles.post(roleid="Steers", privs="Sys.Audit,Sys.Modify")
+
+    def put(**more: int) -> None:
+        for path in ("/", "/vms"):
+            root.access.acl.put(path=path, users="micronova@pve", roles="Steers", **more)
+
+    yield put
+    put(delete=1)
+    root.access.roles("Steers").delete()
+
+
+def test_a_slow_one_is_aborted_and_another_one_forced_to_end(
+    admin: Client, site: Site, steering: Callable[[], None]
+) -> None:
+    if not site.simulated:
+        pytest.skip("nothing is copied without Proxmox VE")
+    made = admin.ask(
+        *("server", "create", "--image", "cirros", "--flavor", "m1.tiny"),
+        *("--network", "vmbr0", "--wait", "never-arrives"),
+    )
+    compute: Any = site.cloud.connection("micronova-admin").compute
+    compute.default_microversion = VERSION[1]
+    home = compute.get_server(made["id"]).compute_host
+
+    def running() -> Any:
+        """The number of the migration that runs."""
+        return next((str(row.id) for row in compute.server_migrations(made["id"])), None)
+
+    def begun() -> str:
+        """The same of a new one, which would take minutes."""
+        admin.do(*VERSION, "server", "migrate", "--live-migration", made["id"])
+        return str(eventually(running))
+
+    def steered(*words: str) -> None:
+        """Too early it is refused: QEMU must be copying the memory."""
+
+        def taken() -> bool:
+            done = admin.run(*words)
+            assert done.returncode == 0 or "isn't being copied now" in done.stderr, done.stderr
+            return done.returncode == 0
+
+        eventually(taken)
+
+    def ended() -> tuple[str, str]:
+        """The host, and how the newest migration ended."""
+        server = compute.wait_for_server(compute.get_server(made["id"]), "ACTIVE")
+        rows = admin.ask(*VERSION, "server", "migration", "list", "--server", made["id"])
+        return server.compute_host, max(rows, key=lambda row: int(row["Id"]))["Status"]
+
+    abort = (*VERSION, "server", "migration", "abort", made["id"])
+    force = (*VERSION, "server", "migration", "force", "complete", made["id"])
+    site.cloud.control("POST", "faults", action="migration-slow", seconds=30_000)
+    try:
+        number = begun()
+        for words in (abort, force):
+            refused = admin.run(*words, number)
+            assert "The agent's token lacks Sys.Modify on /." in refused.stderr
+        steering()
+        steered(*abort, number)
+        assert ended() == (home, "cancelled")
+        refused = admin.run(*abort, number)
+        assert (refused.returncode, number in refused.stderr) == (1, True)
+        steered(*force, begun())
+        host, status = ended()
+        assert (host != home, status) == (True, "completed")
+    finally:
+        site.cloud.control("DELETE", "faults")
     admin.run("server", "delete", "--force", "--wait", made["id"])

@@ -29,6 +29,9 @@ READY_FD = "{ready_fd}"
 _READY_VARIABLE = "MICRONOVA_READY_FD"
 """In a child's environment: the number of the pipe on which it reports."""
 
+_END_SECONDS = 60
+"""For processes that were killed to be gone."""
+
 _PR_SET_PDEATHSIG = 1
 # Loaded here: between fork and exec nothing may be imported.
 _prctl = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
@@ -110,8 +113,11 @@ class Child:
             return None
         return self._process.pid
 
-    def start(self) -> None:
-        """Start it, unless it runs; `messages` follows the start."""
+    def start(self, given: str = "") -> None:
+        """Start it, unless it runs; `messages` follows the start.
+
+        `given` is what it reads on standard input, at most a few KiB: all that a pipe holds.
+        """
         if self.pid is not None:
             return
         self._close_pipe()
@@ -119,10 +125,11 @@ class Child:
         self._buffer = b""
         self.log_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         log = os.open(self.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        stdin = _pipe_of(given) if given else os.open(os.devnull, os.O_RDONLY)
         try:
             self._process = subprocess.Popen(  # noqa: S603
                 [part.replace(READY_FD, str(write)) for part in self._command],
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=log,
                 stderr=log,
                 env=self._environment | {_READY_VARIABLE: str(write)},
@@ -134,8 +141,8 @@ class Child:
                 umask=0o077,
             )
         finally:
-            os.close(write)
-            os.close(log)
+            for descriptor in (write, log, stdin):
+                os.close(descriptor)
 
     def messages(self, timeout_seconds: float) -> Iterator[dict[str, Any]]:
         """Yield messages until the child is ready, that message included.
@@ -194,6 +201,13 @@ class Child:
             # It leads a session: the group is the child and what it started.
             os.killpg(pid, signal.SIGKILL)
 
+    def end(self) -> None:
+        """Kill it with all that it has started, and return when none of them is left."""
+        self.kill()
+        while self._ready_fd is not None and self._line(time.monotonic() + _END_SECONDS):
+            pass  # they all hold the pipe
+        self.stop()
+
     def stop(self, timeout_seconds: float = 20) -> None:
         """End it: SIGTERM, and SIGKILL after so long. May be called twice."""
         self.terminate()
@@ -242,6 +256,14 @@ class Child:
         if self._ready_fd is not None:
             os.close(self._ready_fd)
             self._ready_fd = None
+
+
+def _pipe_of(text: str) -> int:
+    """Return the end to read of a pipe that holds a text."""
+    read, write = os.pipe()
+    with os.fdopen(write, "w", encoding="utf-8") as pipe:
+        pipe.write(text)
+    return read
 
 
 def _readable(descriptor: int, seconds: float) -> bool:

@@ -1,10 +1,6 @@
-"""The child process that makes Keystone's database, keys, users and catalog.
+"""Makes Keystone's database, keys, users and catalog, in a child process of Keystone's server.
 
-One process does what `keystone-manage db_sync`, `fernet_setup`, `credential_setup` and
-`bootstrap` do in four, because importing Keystone costs more than most of its work. The
-job arrives as a line of JSON on standard input, so no password shows in an argument list or in an
-environment; progress leaves on standard output as lines that start with `STEP`.
-
+It does what `keystone-manage db_sync`, `fernet_setup`, `credential_setup` and `bootstrap` do.
 Everything here may run again on a database that already has all or part of it.
 """
 
@@ -13,14 +9,11 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import sys
-import threading
 import uuid
 from typing import Any
 
+from common.child import report
 from identity.layout import GRANTS, INTERFACES, PROJECTS, REGION, Job
-
-STEP = "step: "
 
 #: bcrypt's least cost, for the passwords that are made here: they are random, and stand in clear
 #: text beside the hashes, so that a higher one protects nothing and makes each login take 0.3 s.
@@ -28,36 +21,19 @@ STEP = "step: "
 HASH_ROUNDS = 4
 
 
-def main() -> None:
-    """Read the job from standard input and carry it out."""
-    job = Job.from_dict(json.loads(sys.stdin.readline()))
-    threading.Thread(target=_stop_with_parent, name="parent-watch", daemon=True).start()
-    sys.argv[1:] = []
-    _step("loading Keystone")
+def make(text: str) -> None:
+    """Carry out a job, given as JSON; each step is reported to the parent."""
+    job = Job.from_dict(json.loads(text))
+    report(step="creating the database")
     _configure()
-    _step("creating the database")
     _create_database()
-    _step("creating the keys")
+    report(step="creating the keys")
     _create_keys()
-    _step("creating roles, projects and users")
+    report(step="creating roles, projects and users")
     bootstrapper = _bootstrap(job)
     _create_users(job, bootstrapper)
-    _step("creating the catalog")
+    report(step="creating the catalog")
     _create_catalog(job)
-
-
-def _stop_with_parent() -> None:
-    """End this process when the parent's end of standard input closes, however it ends.
-
-    Otherwise a child left behind would write into the folder that the next start recreates.
-    """
-    os.read(sys.stdin.fileno(), 1)
-    os._exit(1)
-
-
-def _step(text: str) -> None:
-    sys.stdout.write(f"{STEP}{text}\n")
-    sys.stdout.flush()
 
 
 def _configure() -> None:
@@ -207,7 +183,3 @@ def _ensure_endpoint(
         catalog.create_endpoint(endpoint["id"], endpoint)
     elif present["url"] != url:
         catalog.update_endpoint(present["id"], {**present, "url": url})
-
-
-if __name__ == "__main__":
-    main()

@@ -134,10 +134,12 @@ class Keystone:
     ) -> bool:
         """Make database, keys, users and catalog; return whether anything was to do.
 
+        The process doesn't run before; after it, `start` and `wait_ready` are what is left.
         `passwords` is {user name: password} of `passwords.USERS`. Raises KeystoneFailed.
         """
+        self.listen()
         job = Job(endpoints=tuple(endpoints), passwords=passwords)
-        return preparation.prepare(self._state_dir, job, progress)
+        return preparation.prepare(self._state_dir, job, self.process, progress)
 
     def start(self) -> None:
         """Start the server process, unless it runs; `wait_ready` returns once it answers."""
@@ -167,21 +169,9 @@ class Keystone:
         folder = self._state_dir / "keystone"
         return Child(
             "Keystone",
-            self._command(listener),
+            python("identity.server", str(listener), str(self._threads)),
             self.log_path,
             pass_fds=(listener,),
             extra_environment=preparation.configuration_environment(folder),
             folder=folder,
         )
-
-    def _command(self, listener: int) -> list[str]:
-        hooks = Path(__file__).with_name("gunicorn_hooks.py")
-        return [
-            *python("gunicorn", "identity.wsgi:application"),
-            *("--config", str(hooks)),
-            *("--bind", f"fd://{listener}"),
-            *("--workers", "1", "--threads", str(self._threads)),
-            *("--worker-class", "web.serving.Worker", "--keep-alive", "75"),
-            *("--graceful-timeout", "1", "--forwarded-allow-ips", ""),
-            "--no-control-socket",
-        ]

@@ -1,24 +1,21 @@
-"""Prepare Keystone's folder: the configuration, then a child process for the rest.
+"""Prepare Keystone's folder: the configuration, then a job for its process.
 
 A marker is written last. Without it the folder is from a first start that was interrupted: it is
 removed and made again. With it and the same job nothing is to do; with another job (new endpoints,
-passwords or Keystone) the child runs again on what is there.
+passwords or Keystone) it is carried out again on what is there.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import importlib.metadata
 import json
 import os
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-from common.child import environment, python
-from identity.bootstrap import STEP
+from common.child import Child, ChildFailed
 from identity.errors import KeystoneFailed
 from identity.layout import Job
 from identity.private_file import private_directory, sync_directory, write_private
@@ -26,6 +23,7 @@ from identity.private_file import private_directory, sync_directory, write_priva
 Progress = Callable[[str], None]
 
 _MARKER = "complete"
+#: without a word of it
 _TIMEOUT_SECONDS = 300
 
 _CONFIGURATION = """\
@@ -62,14 +60,15 @@ key_repository = {folder}/credential-keys
 """
 
 
-def prepare(state_dir: Path, job: Job, progress: Progress) -> bool:
+def prepare(state_dir: Path, job: Job, process: Child, progress: Progress) -> bool:
     """Make `<state_dir>/keystone` hold what `job` says; return whether anything was to do.
 
-    Keystone must not be running. `progress` is called with a few words before each step.
-    Raises KeystoneFailed with the child's last line when a step fails.
+    `process`, Keystone's, must not run; it is started where there is something to do, and goes on
+    to serve. `progress` is called with a few words before each step. Raises KeystoneFailed, with
+    the step that failed; the process doesn't run then.
     """
     folder = private_directory(state_dir / "keystone")
-    log = private_directory(state_dir / "log") / "keystone.log"
+    private_directory(state_dir / "log")
     marker = folder / _MARKER
     wanted = digest(job)
     done = _read_marker(marker)
@@ -79,7 +78,7 @@ def prepare(state_dir: Path, job: Job, progress: Progress) -> bool:
     write_private(folder / "keystone.conf", configuration(folder, job))
     if done == wanted:
         return False
-    _run_child(folder, log, job, progress)
+    _carry_out(job, process, progress)
     _sync(folder)
     write_private(marker, wanted + "\n")
     return True
@@ -115,53 +114,22 @@ def _read_marker(marker: Path) -> str | None:
         return None
 
 
-def _run_child(folder: Path, log: Path, job: Job, progress: Progress) -> None:
-    with (
-        open_log(log) as log_fd,
-        subprocess.Popen(  # noqa: S603
-            python("identity.bootstrap"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log_fd,
-            env=environment(configuration_environment(folder)),
-            cwd=folder,
-            text=True,
-            umask=0o077,
-        ) as child,
-    ):
-        try:
-            step = _follow(child, job, progress)
-            code = child.wait(_TIMEOUT_SECONDS)
-        finally:
-            child.kill()  # does nothing to one that has ended
-            child.wait()  # after Ctrl-C, Popen itself waits for a moment only
-    if code != 0:
-        raise KeystoneFailed(f"Keystone failed while {step}; see {log}.", log=str(log))
-
-
-def _follow(child: subprocess.Popen[str], job: Job, progress: Progress) -> str:
-    """Hand the job over and report steps until the child closes its output; return the last."""
-    assert child.stdin is not None
-    assert child.stdout is not None
-    with contextlib.suppress(BrokenPipeError):  # it has ended already; its exit code says why
-        child.stdin.write(json.dumps(job.to_dict()) + "\n")
-        child.stdin.flush()  # and stays open: the child ends when it is closed
+def _carry_out(job: Job, process: Child, progress: Progress) -> None:
+    """Start the process with the job, and follow it until all is made; else end it."""
     step = "starting"
-    for line in child.stdout:
-        if line.startswith(STEP):
-            step = line.removeprefix(STEP).strip()
-            progress(step)
-    return step
-
-
-@contextlib.contextmanager
-def open_log(path: Path) -> Iterator[int]:
-    """Yield a descriptor that appends to the log file `path`, which only its owner may read."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+        process.start(json.dumps(job.to_dict()) + "\n")
+        for message in process.messages(_TIMEOUT_SECONDS):
+            if message.get("made"):
+                return
+            step = message.get("step", step)
+            progress(step)
+    except BaseException as error:
+        process.end()
+        if not isinstance(error, ChildFailed):
+            raise
+        log = str(process.log_path)
+        raise KeystoneFailed(f"Keystone failed while {step}; see {log}.", log=log) from error
 
 
 def _sync(folder: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
@@ -255,6 +256,7 @@ class _Compiler:
             self._within.pop()
 
 
+@functools.lru_cache(maxsize=1024)
 def _role(match: str) -> Compiled:
     wanted = match.lower()
     if "%" not in match:
@@ -269,6 +271,7 @@ def _role(match: str) -> Compiled:
     return dynamic
 
 
+@functools.lru_cache(maxsize=1024)
 def _generic(kind: str, match: str) -> Compiled:
     """`kind:match`, where kind names a credential (the usual case) or is a literal."""
     literal: str | None = None

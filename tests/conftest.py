@@ -12,6 +12,9 @@ import pytest
 import common.rpc  # noqa: F401
 from tests import distribution, shared, times
 from tests.chaos.summary import PROPERTY, table
+from tests.fixtures import statements
+
+statements.share()
 
 # A busy machine is no reason to fail. Each run tries a few examples of every property;
 # `tox -e properties` tries many, others each time.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import datetime
 import math
@@ -371,6 +372,12 @@ class Mortal:
                 raise Died
 
 
+def _plain(neighbour: object) -> dict[str, Any]:
+    """What a neighbour remembers."""
+    kinds = bool | str | list | dict | set
+    return {name: value for name, value in vars(neighbour).items() if isinstance(value, kinds)}
+
+
 class Conductor:
     """One conductor; several may share a database (``url``) and neighbours."""
 
@@ -541,6 +548,36 @@ class World:
             outcome=Outcome(**outcome),
         )
         self.conductor.reports.take([report])
+
+    def remember(self) -> Callable[[], None]:
+        """Return what brings database and neighbours back to what they are now."""
+        # Without types: values are kept as the database has them.
+        tables = [
+            sa.table(one.name, *(sa.column(each.name) for each in one.columns))
+            for one in schema.metadata.sorted_tables
+        ]
+        with self.conductor.store.read() as connection:
+            kept = {
+                one: [dict(row) for row in connection.execute(sa.select(one)).mappings()]
+                for one in tables
+            }
+        neighbours = self.placement, self.scheduler, self.compute
+        held = [copy.deepcopy(_plain(one)) for one in neighbours]
+
+        def bring_back(connection: sa.Connection) -> None:
+            for table in reversed(tables):
+                connection.execute(table.delete())
+            for table, rows in kept.items():
+                if rows:
+                    connection.execute(table.insert(), rows)
+
+        def back() -> None:
+            self.conductors[-1].store.run(bring_back)
+            for one, values in zip(neighbours, held, strict=True):
+                for name, value in copy.deepcopy(values).items():
+                    setattr(one, name, value)
+
+        return back
 
     def row(self, uuid: str) -> Any:
         with self.conductor.store.read() as connection:

@@ -7,6 +7,7 @@ slow, so that another one has ended all when it commits, changes nothing.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -155,6 +156,21 @@ class Cloud:
     def insert(self, server: Any, action: str, plan: Plan) -> Operation:
         new = NewOperation(server.uuid, "p", action, "c1", 60, 60, plan=plan)
         return self.world.conductor.store.run(lambda c: ledger.insert(c, ADMIN, [new]))[0]
+
+    def remember(self) -> Callable[[], None]:
+        """Return what brings all back to what it is now."""
+        back = self.world.remember()
+        names = ("refused", "cleans_up", "stays", "silent", "nodes", "goal", "vms")
+        kept = copy.deepcopy({name: getattr(self, name) for name in names})
+
+        def restore() -> None:
+            back()
+            for name, value in copy.deepcopy(kept).items():
+                setattr(self, name, value)
+            # However long it takes, the agents are alive.
+            self.world.beat()
+
+        return restore
 
     # --- conductors
 
@@ -734,8 +750,8 @@ def test_every_flow_has_its_story(cloud: Cloud) -> None:
 
 @pytest.mark.parametrize(("action", "how"), STORIES, ids=str)
 def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) -> None:
-    begin = STORIES[action, how]
-    operation = begin(cloud)
+    operation = STORIES[action, how](cloud)
+    begun = cloud.remember()
     cloud.mortal.live()
     cloud.work_off(cloud.world.conductor, operation)
     commits, alike = cloud.mortal.commits, cloud.ending(operation)
@@ -789,17 +805,16 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
     elif how.startswith("badly"):
         left = {name: alike[name] for name in ("ports", "vmids", "claim")}
         assert left == {"ports": 0, "vmids": [], "claim": None}
-    _clear(cloud, operation)
     for dies_at in range(1, commits + 1):
         for before in (True, False):
-            operation = begin(cloud)
+            begun()
             cloud.mortal.live(dies_at, before=before)
             with pytest.raises(Died):
                 cloud.work_off(cloud.world.conductor, operation)
             cloud.mortal.live()
             cloud.work_off(cloud.heir)
             assert cloud.ending(operation) == alike, (dies_at, before)
-            _clear(cloud, operation)
+    _clear(cloud, operation)
     _nothing_left(cloud)
 
 
@@ -816,19 +831,18 @@ def _slow_stories() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("action", "how"), list(_slow_stories()))
 def test_one_that_was_slow_changes_nothing(cloud: Cloud, action: str, how: str) -> None:
-    begin = STORIES[action, how]
-    operation = begin(cloud)
+    operation = STORIES[action, how](cloud)
+    begun = cloud.remember()
     cloud.mortal.live()
     cloud.work_off(cloud.world.conductor, operation)
     commits, alike = cloud.mortal.commits, cloud.ending(operation)
-    _clear(cloud, operation)
     for slow_at in range(1, commits + 1):
-        operation = begin(cloud)
+        begun()
         cloud.mortal.slow(slow_at, lambda: cloud.work_off(cloud.heir))
         cloud.work_off(cloud.world.conductor, operation)
         assert cloud.ending(operation) == alike, slow_at
         cloud.mortal.live()
-        _clear(cloud, operation)
+    _clear(cloud, operation)
     _nothing_left(cloud)
 
 

@@ -21,6 +21,7 @@ from tests.functional.compute.conftest import (
     as_root,
 )
 from tests.functional.compute.reckoning import Reckoning
+from tests.functional.waiting import eventually
 
 _vmids = itertools.count(195_000)
 
@@ -172,7 +173,9 @@ def test_a_copy_whose_worker_was_killed_is_the_operators(
 def test_others_vms_are_left_alone(
     worker: Worker, cluster: Cluster, simulator: RunningSimulator, build: Build, vmid: int
 ) -> None:
-    as_root(simulator).nodes("pve1").qemu.post(vmid=vmid, name="theirs", scsi0="local:1")
+    node = as_root(simulator).nodes("pve1")
+    made = node.qemu.post(vmid=vmid, name="theirs", scsi0="local:1")
+    eventually(lambda: node.tasks(made).status.get()["status"] == "stopped")
     before = cluster.vm(vmid)
     outcome = worker.run(a_copy(build, vmid))
     assert (outcome.ok, outcome.gone) == (False, False)

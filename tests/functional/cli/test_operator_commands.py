@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from common.child import ROOT
+from tests.functional import programs
 
 _MICRONOVA = (sys.executable, "-m", "micronova")
 
@@ -30,15 +31,7 @@ def config_file(tmp_path: Path) -> Path:
 
 
 def micronova(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*_MICRONOVA, *words],
-        cwd=ROOT,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return programs.run("micronova", words, os.environ | environment)
 
 
 def test_databases_are_made_and_checked(config_file: Path) -> None:

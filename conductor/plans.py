@@ -116,7 +116,15 @@ class DeletePlan(Plan):
 
 
 @dataclass(frozen=True)
-class ResizePlan(Plan):
+class MovePlan(Plan):
+    """The plan of what a bulk migration may begin."""
+
+    bulk: int | None = field(default=None, kw_only=True)
+    """The operation that began it, which looks again when it has ended; None: somebody did."""
+
+
+@dataclass(frozen=True)
+class ResizePlan(MovePlan):
     """The plan of a resize or migration, of its confirmation or its reversion; of an unshelving.
 
     With a ``source`` the VM moves from there to ``target``; a reversion has them the other way
@@ -162,7 +170,7 @@ class SwapPlan(Plan):
 
 
 @dataclass(frozen=True)
-class LiveMigrationPlan(Plan):
+class LiveMigrationPlan(MovePlan):
     """The plan of a live migration, from ``source`` to ``target``."""
 
     source: Place = NOWHERE

@@ -13,7 +13,8 @@ from common.log import logger
 from common.messages.reports import Outcome
 from conductor.engine.periodic import Periodic, Periodics
 from conductor.engine.thread_pool import ThreadPool
-from conductor.store import leases, vmids
+from conductor.plans import MovePlan
+from conductor.store import bulk_migrations, leases, vmids
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.transactions import Store, Transaction
@@ -83,8 +84,12 @@ class Runner:
             pool.close()
 
     def wake(self) -> None:
-        """Look for due operations now."""
-        self.periodic.wake(SCAN)
+        """Look for due operations now, or right after the work that this thread is doing.
+
+        What it has just made due may be its own operation, which no look takes from it.
+        """
+        if not any(pool.defer() for pool in (self._builds, self._others)):
+            self.periodic.wake(SCAN)
 
     def submit(self, operation: Operation, *, fresh: bool = True) -> None:
         """Run an operation whose lease is ours."""
@@ -165,6 +170,18 @@ class Runner:
                 operation.id,
             )
             self._pause(operation)
+        if isinstance(operation.plan, MovePlan) and operation.plan.bulk is not None:
+            self._tell(operation)
+
+    def _tell(self, operation: Operation) -> None:
+        """Have bulk migrations looked at if this one of theirs has ended."""
+        try:
+            if self._store.run(lambda c: bulk_migrations.wake_after(c, operation.id)):
+                self.wake()
+        except MicronovaError as error:
+            LOG.warning(
+                "Bulk migrations look later at operation %s: %s", operation.id, error.message
+            )
 
     def _still_ours(self, operation: Operation) -> bool:
         """Return whether our lease lasts; checked only after a long wait for a thread."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 class ThreadPool:
-    """A pool that knows its operations; ``room`` is called when it has room again."""
+    """A pool that knows its operations; ``room`` is called when one of them may be taken again."""
 
     def __init__(self, name: str, threads: int, room: Callable[[], None]) -> None:
         self._threads, self._room = threads, room
@@ -17,6 +17,7 @@ class ThreadPool:
         self._lock = threading.Lock()
         self._held: collections.Counter[int] = collections.Counter()
         self._wanted = False
+        self._thread = threading.local()
 
     def submit(self, operation_id: int, work: Callable[[], None]) -> bool:
         """Run work on an operation; return False when the pool is closed."""
@@ -44,15 +45,29 @@ class ThreadPool:
         with self._lock:
             self._wanted = True
 
+    def defer(self) -> bool:
+        """Call ``room`` once this thread's work is done, as its operation is held until then.
+
+        Return False where this is no thread of the pool.
+        """
+        if not getattr(self._thread, "works", False):
+            return False
+        self._thread.deferred = True
+        return True
+
     def close(self) -> None:
         """Take nothing new, finish what is running."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _do(self, operation_id: int, work: Callable[[], None]) -> None:
+        self._thread.works, self._thread.deferred = True, False
         try:
             work()
         finally:
+            self._thread.works = False
             self._drop(operation_id)
+            if self._thread.deferred:
+                self._room()
 
     def _drop(self, operation_id: int) -> None:
         with self._lock:

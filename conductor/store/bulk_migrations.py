@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
-from common.bulk_migrations import ACTIONS
+from common.bulk_migrations import ACTIONS, UNDER_WAY
 from common.states import OPEN_STATES
 from conductor.plans import BulkPlan
 from conductor.store import operations as ledger
@@ -38,6 +38,23 @@ def get_locked(connection: sa.Connection, operation_id: int) -> Operation | None
     return None if row is None else ledger.from_row(row._mapping)
 
 
+def wake_after(connection: sa.Connection, operation_id: int) -> bool:
+    """Make all open ones due now if this migration has ended; return whether it has.
+
+    That one looks for its next move, and others may have waited for the room.
+    """
+    if ledger.any_open(connection, [operation_id]):
+        return False
+    ids = [one.id for one in locked(connection)]
+    connection.execute(operations.update().where(_T.id.in_(ids)).values(not_before=None))
+    return True
+
+
+def any_ended(connection: sa.Connection, plan: BulkPlan) -> bool:
+    """Return whether a migration that the plan has under way has ended."""
+    return any(state not in OPEN_STATES for state, _ in states(connection, plan).values())
+
+
 def save(connection: sa.Connection, operation: Operation, plan: BulkPlan, **values: Any) -> None:
     """Store what a locked one has come to, if that is something new."""
     if values or plan != operation.plan:
@@ -58,11 +75,9 @@ def servers_of(
     return list(connection.execute(query.order_by(columns.memory_mib.desc(), columns.id)))
 
 
-def states(
-    connection: sa.Connection, operation_ids: Iterable[int]
-) -> Mapping[int, tuple[str, str | None]]:
-    """Return (state, message) of these operations. One query, or none."""
-    ids = sorted(operation_ids)
+def states(connection: sa.Connection, plan: BulkPlan) -> Mapping[int, tuple[str, str | None]]:
+    """Return (state, message) of the migrations that it has under way. One query, or none."""
+    ids = [one.operation_id for one in plan.moves if one.state in UNDER_WAY and one.operation_id]
     if not ids:
         return {}
     rows = connection.execute(sa.select(_T.id, _T.state, _T.message).where(_T.id.in_(ids)))

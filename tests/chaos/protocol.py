@@ -73,8 +73,8 @@ IDLE = frozenset(
     | {"publish_aggregates"}
     | {"ping"}
 )
-#: sent where something failed: ``test_incidents`` has them
-FAILURES = frozenset({"note_failure"})
+#: sent where something failed: ``test_incidents`` has them, and functional tests of late undos
+FAILURES = frozenset({"note_failure", "may_undo"})
 #: the audit's own, which begins anew if it comes to nothing
 AUDITS = frozenset({"begin_audit", "heal_finding", "inventory", "retire_template", "inspect"})
 #: about other actions, or about no server

@@ -2,7 +2,7 @@
 
 The plan in the ledger says which were begun: a migration is begun in the transaction that writes
 its operation into the plan, under the lock of all bulk migrations. So whoever takes over looks at
-it, and never begins a second one. Nobody waits for a migration: it is looked at now and then.
+it, and never begins a second one. Nobody waits for a migration: its end has the plan looked at.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+from common import clock
 from common.bulk_migrations import ENDED, Move, MoveState, Wish, sentence
 from common.errors import Conflict, Forbidden, Invalid, NotFound, StaleTransition
 from common.log import logger
@@ -21,7 +22,7 @@ from conductor.flows.bulk import decide
 from conductor.flows.bulk.looking import look
 from conductor.flows.move import begin_live_migration
 from conductor.flows.move.begin_resize import ResizeAcceptance
-from conductor.plans import BulkPlan
+from conductor.plans import BulkPlan, MovePlan
 from conductor.store import bulk_migrations as store
 from conductor.store import leases
 from conductor.store import operations as ledger
@@ -68,8 +69,8 @@ class BulkFlow:
             return
         for move in found.begins:
             self._begin(task, move)
-        self._cloud.store.run(lambda c: self._wait(c, task))
-        if found.begins:
+        at_once = self._cloud.store.run(lambda c: self._wait(c, task))
+        if found.begins or at_once:
             self._cloud.wake()
 
     def _look(self, connection: Transaction, task: Work) -> _Round:
@@ -120,7 +121,8 @@ class BulkFlow:
             return
         begun = self._migration(connection, operation, move)
         # Any conductor takes it, as it takes what another one left.
-        leases.postpone(connection, begun.id, 0)
+        ours = dataclasses.replace(begun.planned(MovePlan), bulk=operation.id)
+        ledger.save(connection, begun.id, plan=ours, **leases.unowned(clock.utcnow()))
         self._save(connection, operation, decide.begun(move, begun.id))
 
     def _migration(self, connection: Transaction, operation: Operation, move: Move) -> Operation:
@@ -142,13 +144,20 @@ class BulkFlow:
         moves = tuple(move if move.server_uuid == one.server_uuid else one for one in plan.moves)
         store.save(connection, operation, dataclasses.replace(plan, moves=moves))
 
-    def _wait(self, connection: Transaction, task: Work) -> None:
-        """Have it looked at again, by any conductor."""
+    def _wait(self, connection: Transaction, task: Work) -> bool:
+        """Have it looked at again, by any conductor; return whether now: a migration has ended.
+
+        What ends from here on makes it due; see ``bulk_migrations.wake_after``.
+        """
         operation = self._mine(connection, task)
         plan = operation.planned(BulkPlan)
+        if store.any_ended(connection, plan):
+            leases.postpone(connection, operation.id, 0)
+            return True
         idle = plan.wish == Wish.PAUSE and not decide.under_way(plan)
         seconds = PAUSED_SECONDS if idle else float(self._cloud.conf.conductor.scan_seconds)
         leases.postpone(connection, operation.id, seconds)
+        return False
 
     def _mine(self, connection: Transaction, task: Work) -> Operation:
         """Return it as it is now, locked. Raises StaleTransition if it isn't ours any more."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from common import clock
-from common.bulk_migrations import UNDER_WAY
 from common.moving import Situation
 from conductor.flows.bulk.decide import Facts, Seen
 from conductor.plans import BulkPlan
@@ -14,9 +13,8 @@ from conductor.store.transactions import Transaction
 
 def look(connection: Transaction, plan: BulkPlan, *, late: bool = False) -> Facts:
     """Return the servers and migrations of the plan, and the servers of the host it drains."""
-    begun = [one.operation_id for one in plan.moves if one.state in UNDER_WAY and one.operation_id]
     # Before the servers: what ends between the two reads has moved its server by the second.
-    states = store.states(connection, begun)
+    states = store.states(connection, plan)
     uuids = [move.server_uuid for move in plan.moves]
     rows = store.servers_of(connection, uuids, plan.target.host)
     pins = registry.pins(connection, {str(row.host) for row in rows})

@@ -24,7 +24,7 @@ from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from db import schema
 from tests.fixtures.listings import counted
-from tests.functional.conductor.harness import Conductor, World
+from tests.functional.conductor.harness import Conductor, Mortal, World
 
 ADMIN = RequestContext(user_id="boss", project_id="admin", roles=["admin"], is_admin=True)
 BROKEN = Failure(Category.AUTHORIZATION, "Permission check failed")
@@ -32,7 +32,8 @@ BROKEN = Failure(Category.AUTHORIZATION, "Permission check failed")
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path, hosts=("pve1", "pve2"))
+    # What follows is begun by what ends: nothing is found by looking now and then.
+    made = World(tmp_path, hosts=("pve1", "pve2"), scan_seconds=3600)
     made.conductor.runner.start()
     yield made
     made.close()
@@ -130,7 +131,7 @@ def test_no_more_at_once_than_asked_or_allowed(world: World) -> None:
 
 
 def test_all_of_them_together_are_bounded_too(tmp_path: Path) -> None:
-    world = World(tmp_path, bulk_moves_in_all=1)
+    world = World(tmp_path, bulk_moves_in_all=1, scan_seconds=3600)
     world.conductor.runner.start()
     uuids = some_servers(world, 2)
     planned = [BulkMove(uuids[0], "web", "pve1", target="pve2")]
@@ -174,7 +175,24 @@ def test_what_can_not_be_moved_stays_with_its_reason(world: World) -> None:
     assert len(world.compute.sent) == 3
 
 
-def test_busy_ones_are_waited_for_and_deleted_ones_forgotten(world: World) -> None:
+def test_what_ends_while_the_plan_is_looked_at_is_seen_at_once(world: World) -> None:
+    (uuid,) = some_servers(world, 1)
+    drained = begin_bulk.drain(world.conductor.cloud, ADMIN, "pve1", 1, live_only=False)
+
+    def ends() -> None:
+        world.conductor.runner.look()
+        arrive(world, 1)
+        world._wait(lambda: world.row(uuid), lambda row: row.task_state is None)
+
+    # The look and the beginning are committed before.
+    Mortal(world.conductor.store).slow(3, ends)
+    world.conductor.runner.submit(drained)
+    assert until_over(world, drained.id) == ("done", "1 moved, none remain.")
+
+
+def test_busy_ones_are_waited_for_and_deleted_ones_forgotten(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.conductor.runner.start()
     busy, going = some_servers(world, 2)
     world.act(busy, "stop")
     stop = world.compute.wait_for(1)
@@ -194,6 +212,7 @@ def test_busy_ones_are_waited_for_and_deleted_ones_forgotten(world: World) -> No
     row = world.row(busy)
     assert (row.host, row.vm_state) == ("pve2", "stopped")
     assert moves(world, number)[going] == ("gone", "it was deleted")
+    world.close()
 
 
 def test_one_that_begins_something_else_first_is_tried_later(world: World) -> None:
@@ -319,7 +338,7 @@ def test_a_rebalance_goes_where_it_was_planned(world: World) -> None:
 
 def test_a_look_costs_the_same_however_many_servers(tmp_path: Path) -> None:
     """Without a runner: one look after the other."""
-    world = World(tmp_path, bulk_moves_in_all=1)
+    world = World(tmp_path, bulk_moves_in_all=1, scan_seconds=3600)
     world.conductor.runner.start()
     uuids = some_servers(world, 5)
     world.conductor.runner.stop()

@@ -2,7 +2,8 @@
 
 Entry points (see setup.cfg): ``openstack.cli.extension`` names this module, whose ``API_NAME``,
 ``API_VERSION_OPTION``, ``make_client`` and ``build_option_parser`` python-openstackclient reads;
-the group ``openstack.micronova.v1`` names the commands.
+the group ``openstack.micronova.v1`` names the commands, ``openstack.cli.server_show`` cliff's hook
+of ``openstack server show``.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ COMMANDS = {
     "micronova_node_list": "cli.admin.node:ListNodes",
     "micronova_schedule": "cli.admin.schedule:Schedule",
 }
+#: the same for hooks of python-openstackclient's commands, in a group each
+HOOKS = {"openstack.cli.server_show": "cli.osc.server_show:ShownMove"}
 
 
 def make_client(instance: Any) -> Cloud:
@@ -55,7 +58,7 @@ def __getattr__(name: str) -> Any:
     """Load a command class when ``openstack`` asks for it, not before."""
     from importlib import import_module
 
-    for path in COMMANDS.values():
+    for path in (*COMMANDS.values(), *HOOKS.values()):
         module, _, attribute = path.partition(":")
         if attribute == name:
             return getattr(import_module(module), name)

@@ -9,6 +9,7 @@ from typing import Any
 from cli import columns
 from cli.cloud import Cloud
 from cli.command import ShowOne, argument
+from cli.server.move import with_move
 
 NO_IMAGE = "N/A (booted from volume)"
 
@@ -125,4 +126,4 @@ class ShowServer(ShowOne):
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Return the server."""
         server = self.cloud.find("server", parsed_args.server, details=True)
-        return show(self.cloud, server)
+        return with_move(self.cloud, *show(self.cloud, server))

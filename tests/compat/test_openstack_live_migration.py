@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -42,6 +43,20 @@ def test_live_migration_with_and_without_a_host(admin: Client, site: Site) -> No
     actions = [one.action for one in compute.server_actions(made["id"])]
     assert actions.count("live-migration") == 3
     admin.run("server", "delete", "--force", "--wait", made["id"])
+
+
+def test_show_says_whether_it_can_be_moved(
+    admin: Client, client: Client, connection: Any, server: str
+) -> None:
+    """By the plugin's hook of `openstack server show`."""
+    assert admin.ask("server", "show", server)["micronova:move"] == "live"
+    table = admin.program("server", "show", server).stdout
+    assert re.search(r"\| micronova:move +\| live", table)
+    client.do("server", "suspend", server)
+    connection.compute.wait_for_server(connection.compute.get_server(server), "SUSPENDED")
+    shown = admin.ask("server", "show", server)
+    assert shown["micronova:move"] == "no: it is suspended: resume it"
+    assert "micronova:move" not in admin.ask("server", "show", server, "-c", "id", "-c", "name")
 
 
 def test_how_far_a_slow_one_is(admin: Client, site: Site) -> None:

@@ -130,9 +130,7 @@ def of_server(server: Server) -> dict[str, Any]:
 
 def nics_of(connection: Transaction, server_uuid: str) -> tuple[Nic, ...]:
     """Return the interfaces of a server that has its ports."""
-    known = {one.id: one for one in networks.known(connection)}
     return tuple(
         nic(port, Interface(net.id, net.name, net.bridge, net.vlan, net.mtu))
-        for port in networks.ports_of(connection, server_uuid)
-        if (net := known.get(port.network_id)) is not None
+        for port, net in networks.interfaces_of(connection, server_uuid)
     )

@@ -16,6 +16,9 @@ from conductor.store.servers import Server
 from db.schema import flavors, migrations
 
 _C = migrations.c
+# Built once; the columns that it sets are parameters.
+_UPDATE = migrations.update().where(_C.id == sa.bindparam("of"))
+_NUMBER = sa.select(flavors.c.id).where(flavors.c.flavorid == sa.bindparam("flavorid"))
 #: a server has at most one of these
 OPEN = frozenset(
     {
@@ -37,6 +40,18 @@ SETTLED = frozenset(
     {MigrationStatus.FINISHED, MigrationStatus.CONFIRMING, MigrationStatus.REVERTING}
 )
 
+_OPEN_OF = sa.and_(_C.server_uuid == sa.bindparam("server"), _C.status.in_(sorted(OPEN)))
+_FIND_OPEN = sa.select(_C.uuid, _C.source_host, _C.dest_host).where(_OPEN_OF)
+_CLAIM = sa.select(_C.claim).where(_OPEN_OF).order_by(_C.id.desc()).limit(1)
+_FINISHED = (
+    sa.select(
+        *(_C.id, _C.old_flavor, _C.new_flavor, _C.old_vm_state),
+        *(_C.uuid, _C.source_host, _C.dest_host),
+    )
+    .where(_C.server_uuid == sa.bindparam("server"), _C.status == MigrationStatus.FINISHED)
+    .order_by(_C.id.desc())
+    .limit(1)
+)
 
 #: the step in which an agent copies
 LIVE_STEP = "compute_live_migration"
@@ -128,15 +143,7 @@ def insert(
 
 def finished(connection: sa.Connection, server_uuid: str) -> Resize | None:
     """Return the server's resize that waits to be confirmed or reverted."""
-    row = connection.execute(
-        sa.select(
-            *(_C.id, _C.old_flavor, _C.new_flavor, _C.old_vm_state),
-            *(_C.uuid, _C.source_host, _C.dest_host),
-        )
-        .where(_C.server_uuid == server_uuid, _C.status == MigrationStatus.FINISHED)
-        .order_by(_C.id.desc())
-        .limit(1)
-    ).first()
+    row = connection.execute(_FINISHED, {"server": server_uuid}).first()
     return None if row is None else Resize(*row)
 
 
@@ -149,7 +156,7 @@ def set_status(
 ) -> None:
     """Store how far it is, and which operation works on it; ``values`` are further columns."""
     now = {"status": status, "operation_id": operation.id, "updated_at": clock.utcnow()}
-    connection.execute(migrations.update().where(_C.id == number).values({**now, **values}))
+    connection.execute(_UPDATE, {"of": number, **now, **values})
 
 
 @dataclass(frozen=True)
@@ -226,14 +233,14 @@ def end_open(connection: sa.Connection, server_uuid: str) -> tuple[str, ...]:
 
     Return the UUIDs of those that may hold something on another host.
     """
-    mine = (_C.server_uuid == server_uuid) & _C.status.in_(sorted(OPEN))
-    found = connection.execute(sa.select(_C.uuid, _C.source_host, _C.dest_host).where(mine)).all()
+    found = connection.execute(_FIND_OPEN, {"server": server_uuid}).all()
     if not found:
         return ()
     confirmed = sa.case(
         (_C.status == MigrationStatus.FINISHED, MigrationStatus.CONFIRMED),
         else_=MigrationStatus.ERROR,
     )
+    mine = (_C.server_uuid == server_uuid) & _C.status.in_(sorted(OPEN))
     connection.execute(
         migrations.update().where(mine).values(status=confirmed, updated_at=clock.utcnow())
     )
@@ -250,16 +257,10 @@ def claims(connection: sa.Connection) -> dict[str, Mapping[str, int]]:
 
 def claim_of(connection: sa.Connection, server_uuid: str) -> Mapping[str, int] | None:
     """Return what a server holds in placement while a resize of it is open; None: as usual."""
-    row = connection.execute(
-        sa.select(_C.claim)
-        .where(_C.server_uuid == server_uuid, _C.status.in_(sorted(OPEN)))
-        .order_by(_C.id.desc())
-        .limit(1)
-    ).first()
+    row = connection.execute(_CLAIM, {"server": server_uuid}).first()
     return None if row is None else row.claim
 
 
 def _number(connection: sa.Connection, flavor: Mapping[str, Any]) -> int | None:
     """Return the number of a flavor, unless it was deleted meanwhile."""
-    query = sa.select(flavors.c.id).where(flavors.c.flavorid == str(flavor.get("id")))
-    return connection.execute(query).scalar()
+    return connection.execute(_NUMBER, {"flavorid": str(flavor.get("id"))}).scalar()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import ipaddress
 import secrets
 from collections.abc import Mapping, Sequence
@@ -160,25 +161,44 @@ class Port:
     position: int = 0
 
 
+# Built once: every build and move executes them.
+_PORTS = (
+    sa.select(
+        ports.c.id,
+        ports.c.network_id,
+        ports.c.mac,
+        ports.c.ip,
+        subnets.c.cidr,
+        subnets.c.gateway_ip,
+        subnets.c.dns_nameservers,
+        ports.c.tag,
+        ports.c.position,
+    )
+    .select_from(ports.outerjoin(subnets, subnets.c.id == ports.c.subnet_id))
+    .where(ports.c.server_uuid == sa.bindparam("server"))
+    .order_by(ports.c.position)
+)
+_PORT_FIELDS = len(dataclasses.fields(Port))
+_INTERFACES = _PORTS.join(networks, networks.c.id == ports.c.network_id).add_columns(
+    *_KNOWN.selected_columns
+)
+
+
 def ports_of(connection: sa.Connection, server_uuid: str) -> list[Port]:
     """Return a server's ports in order."""
-    rows = connection.execute(
-        sa.select(
-            ports.c.id,
-            ports.c.network_id,
-            ports.c.mac,
-            ports.c.ip,
-            subnets.c.cidr,
-            subnets.c.gateway_ip,
-            subnets.c.dns_nameservers,
-            ports.c.tag,
-            ports.c.position,
-        )
-        .select_from(ports.outerjoin(subnets, subnets.c.id == ports.c.subnet_id))
-        .where(ports.c.server_uuid == server_uuid)
-        .order_by(ports.c.position)
-    )
-    return [Port(*row[:6], tuple(row[6] or ()), *row[7:]) for row in rows]
+    return [_port(row) for row in connection.execute(_PORTS, {"server": server_uuid})]
+
+
+def interfaces_of(connection: sa.Connection, server_uuid: str) -> list[tuple[Port, Network]]:
+    """Return a server's ports in order, with the network of each."""
+    rows = connection.execute(_INTERFACES, {"server": server_uuid})
+    return [(_port(row[:_PORT_FIELDS]), Network(*row[_PORT_FIELDS:])) for row in rows]
+
+
+def _port(row: Any) -> Port:
+    values = list(row)
+    values[6] = tuple(values[6] or ())
+    return Port(*values)
 
 
 @dataclass(frozen=True)

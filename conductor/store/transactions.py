@@ -60,6 +60,13 @@ class Store:
         self._gate: contextlib.AbstractContextManager[Any] = (
             threading.Lock() if single else contextlib.nullcontext()
         )
+        # What it counts is each thread's own.
+        self._retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(_asks_again),
+            stop=tenacity.stop_after_attempt(5),
+            wait=tenacity.wait_random_exponential(multiplier=0.02, max=0.5),
+            reraise=True,
+        )
 
     def run(self, work: Callable[[sa.Connection], T]) -> T:
         """Run ``work`` in one transaction.
@@ -71,14 +78,8 @@ class Store:
         caller has given up. Once a transaction of a call is committed, later ones of the call go
         on. Raises Invalid for a value that no column takes.
         """
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(_asks_again),
-            stop=tenacity.stop_after_attempt(5),
-            wait=tenacity.wait_random_exponential(multiplier=0.02, max=0.5),
-            reraise=True,
-        )
         try:
-            done: T = retrying(self._once, work)
+            done: T = self._retrying(self._once, work)
         except (sa.exc.DataError, OverflowError) as error:
             # A number or a text that a schema allows and a column doesn't.
             raise Invalid("The request has a value that can't be stored.") from error

@@ -11,6 +11,9 @@ from placement.messages import Allocations, Replacement
 
 #: tries for a consumer that others write to at the same time
 _TRIES = 5
+#: what a migration has that was claimed for and not written to since: something, at the first
+#: generation
+_CLAIMED = Allocations({"": {}}, generation=1)
 
 
 def hold(
@@ -45,16 +48,23 @@ def hold_both(
     mine: Mapping[str, Mapping[str, int]],
     holder: str,
     held: Mapping[str, Mapping[str, int]],
+    *,
+    claimed: bool = False,
 ) -> bool:
     """Have the server hold exactly ``mine`` and its migration ``held``, {provider: amounts}, in
     one step; return whether there is room.
 
-    ``held`` may be empty. Does nothing if it is so already. Raises Unavailable, and
-    GenerationConflict when others keep writing.
+    ``held`` may be empty. ``claimed``: nothing was written for the migration since it was claimed
+    for; then it is read only if that turns out to be wrong. Does nothing if it is so already.
+    Raises Unavailable, and GenerationConflict when others keep writing.
     """
     wanted = {server.uuid: _plain(mine)} | ({holder: _plain(held)} if holder else {})
     for _ in range(_TRIES):
-        there = {consumer: placement.allocations_of(consumer) for consumer in wanted}
+        there = {server.uuid: placement.allocations_of(server.uuid)}
+        if holder:
+            # Once the server holds what it shall, so does the migration, mostly.
+            known = claimed and _plain(there[server.uuid].by_provider) != wanted[server.uuid]
+            there[holder] = _CLAIMED if known else placement.allocations_of(holder)
         changes = [
             _replacement(server, consumer, amounts, there[consumer])
             for consumer, amounts in wanted.items()
@@ -65,7 +75,7 @@ def hold_both(
         try:
             return placement.replace_together(changes)
         except GenerationConflict:
-            continue
+            claimed = False
     raise GenerationConflict("The server's allocation is written to by too many at a time.")
 
 

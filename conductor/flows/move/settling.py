@@ -41,7 +41,8 @@ def settle(
     """
     operation = task.operation
     plan = operation.planned(ResizePlan)
-    hold(cloud, task, mine, plan.holder, held)
+    # As long as the migration shall hold something it has what was claimed for it.
+    hold(cloud, task, mine, plan.holder, held, claimed=bool(held))
     runs = plan.was == VmState.ACTIVE
 
     def work(connection: Transaction) -> None:
@@ -66,14 +67,22 @@ def settle(
     cloud.store.run(work)
 
 
-def hold(cloud: Cloud, task: Task, mine: ByProvider, holder: str, held: ByProvider) -> None:
-    """Have both hold exactly this. Raises Unavailable to be repeated later.
+def hold(
+    cloud: Cloud,
+    task: Task,
+    mine: ByProvider,
+    holder: str,
+    held: ByProvider,
+    *,
+    claimed: bool = False,
+) -> None:
+    """Have both hold exactly this; see `claims.hold_both`. Raises Unavailable to be repeated.
 
     Where placement refuses, since a host has become smaller meanwhile, nothing changes: the VM is
     where it is, and the audit reports and heals what placement says.
     """
     try:
-        fits = claims.hold_both(cloud.placement, task.server, mine, holder, held)
+        fits = claims.hold_both(cloud.placement, task.server, mine, holder, held, claimed=claimed)
     except GenerationConflict as error:
         raise Unavailable(error.message) from error
     if not fits:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import dataclasses
 import datetime
@@ -17,7 +18,7 @@ import sqlalchemy as sa
 from common import clock, config, ids, log, quotas, rpc
 from common.aggregates import Ratios
 from common.context import RequestContext
-from common.errors import Unavailable
+from common.errors import GenerationConflict, Unavailable
 from common.messages.commands import Command, StrictGroup
 from common.messages.facts import (
     ClusterFacts,
@@ -251,6 +252,10 @@ class Placement:
         self.claims: dict[str, str] = {}
         self.amounts: dict[str, Mapping[str, int]] = {}
         """What a consumer claimed, where it is not the size of ``World.create``."""
+        self.written: collections.Counter[str] = collections.Counter()
+        """How often a consumer's claim was replaced."""
+        self.read: list[str] = []
+        """Consumers whose allocations were asked for."""
         self.traits: set[tuple[str, str]] = set()
         self.down = False
         self.full: set[str] = set()
@@ -259,10 +264,14 @@ class Placement:
     def allocations_of(self, consumer_uuid: str) -> Allocations:
         if self.down:
             raise Unavailable("Placement can't be reached.")
+        self.read.append(consumer_uuid)
         if consumer_uuid not in self.claims:
             return Allocations()
         held = {self.claims[consumer_uuid]: self._held(consumer_uuid)}
-        return Allocations(held, "p", "u", 1)
+        return Allocations(held, "p", "u", self._generation(consumer_uuid))
+
+    def _generation(self, consumer: str) -> int | None:
+        return 1 + self.written[consumer] if consumer in self.claims else None
 
     def replace(
         self,
@@ -274,10 +283,12 @@ class Placement:
     ) -> bool:
         if not by_provider:
             self.claims.pop(consumer_uuid, None)
+            self.written.pop(consumer_uuid, None)
             return True
         ((provider, amounts),) = by_provider.items()
         if provider in self.full:
             return False
+        self.written[consumer_uuid] += consumer_uuid in self.claims
         self.claims[consumer_uuid], self.amounts[consumer_uuid] = provider, amounts
         return True
 
@@ -285,6 +296,8 @@ class Placement:
         if self.down:
             raise Unavailable("Placement can't be reached.")
         wanted = {provider for one in claims for provider in one.by_provider}
+        if any(one.generation != self._generation(one.consumer_uuid) for one in claims):
+            raise GenerationConflict("consumer generation conflict")
         if wanted & self.full:
             return False
         for one in claims:
@@ -324,6 +337,7 @@ class Placement:
         if self.down:
             raise Unavailable("Placement can't be reached.")
         self.claims.pop(consumer_uuid, None)
+        self.written.pop(consumer_uuid, None)
 
     def release_all(self, consumer_uuids: Sequence[str]) -> None:
         for uuid in consumer_uuids:

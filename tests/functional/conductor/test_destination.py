@@ -139,6 +139,34 @@ def test_both_exchange_what_they_hold(world: World) -> None:
     moving.end(MigrationStatus.REVERTED)
 
 
+def test_a_claim_that_is_known_is_read_only_in_doubt(world: World) -> None:
+    uuid = a_server(world)
+    moving = Moving(world, uuid)
+    moving.find()
+    placement, holder = world.placement, moving.row.uuid
+    there, here = {"uuid-pve2": SMALL}, {"uuid-pve1": SMALL}
+
+    def read_for(mine: Any, held: Any) -> list[str]:
+        placement.read.clear()
+        cloud = world.conductor.cloud
+        server = moving.task.server
+        assert claims.hold_both(cloud.placement, server, mine, holder, held, claimed=True)
+        found = list(placement.read)
+        assert placement.allocations_of(uuid).by_provider == mine
+        assert placement.allocations_of(holder).by_provider == held
+        return found
+
+    assert read_for(there, here) == [uuid]
+    # As after a crash: nothing is left to do.
+    assert read_for(there, here) == [uuid, holder]
+    # Something was written for it since.
+    assert read_for(here, {}) == [uuid, uuid, holder]
+    # It has nothing any more.
+    for mine in (there, here):
+        assert read_for(mine, {}) == [uuid, uuid, holder]
+    moving.end(MigrationStatus.REVERTED)
+
+
 @pytest.mark.parametrize("policy", ["affinity", "anti-affinity"])
 def test_the_place_in_a_strict_group(world: World, policy: str) -> None:
     uuid = a_server(world, server_group=a_group(world, policy))

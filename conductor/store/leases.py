@@ -82,6 +82,9 @@ _ADVANCE = operations.update().where(
     operations.c.attempt == sa.bindparam("tried"),
     operations.c.lease_owner == sa.bindparam("owner"),
 )
+_ADVANCE_HOLDING = _ADVANCE.where(
+    sa.exists().where(servers.c.uuid == SERVER_UUID, servers.c.operation_id == operations.c.id)
+)
 _REACH = operations.update().where(
     _OF,
     operations.c.attempt == sa.bindparam("tried"),
@@ -181,16 +184,18 @@ def advance(
     plan: Plan,
     stage: str | None,
     owner: str,
+    *,
+    holding: bool = False,
     **values: Any,
 ) -> None:
     """Store what was decided, and the stage that follows, if the lease is the owner's.
 
-    ``values`` are further columns, such as another owner. Raises StaleTransition when another
-    process has taken the operation over: what that one decides counts, and it may have released
-    what ``plan`` names.
+    With ``holding`` also only if no later operation has the server. ``values`` are further
+    columns, such as another owner. Raises StaleTransition when another process has taken the
+    operation over: what that one decides counts, and it may have released what ``plan`` names.
     """
     changed = connection.execute(
-        _ADVANCE,
+        _ADVANCE_HOLDING if holding else _ADVANCE,
         {
             "of": operation.id,
             "tried": operation.attempt,

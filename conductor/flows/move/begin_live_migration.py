@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from common import locks
 from common.context import RequestContext
 from common.errors import Invalid
@@ -46,10 +48,10 @@ def begin(
     locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
     check_state(server, ACTION)
     _check_host(connection, server, host)
-    fixed = destination.immovable(connection, server)
-    if fixed is not None:
-        raise Invalid(PRE_CHECK.format(f"{fixed}."))
-    return _begin(cloud, connection, ctxt, server, host, copy_disks)
+    here = destination.movable_from(connection, server)
+    if isinstance(here, str):
+        raise Invalid(PRE_CHECK.format(f"{here}."))
+    return _begin(cloud, connection, ctxt, server, here, host, copy_disks)
 
 
 def _begin(
@@ -57,6 +59,7 @@ def _begin(
     connection: Transaction,
     ctxt: RequestContext,
     server: Server,
+    here: HostFacts,
     host: str | None,
     copy_disks: bool | None,
 ) -> Operation:
@@ -70,9 +73,8 @@ def _begin(
         kind=MigrationType.LIVE,
         status=MigrationStatus.PREPARING,
     )
-    facts, _ = registry.host(connection, str(server.host))
     plan = LiveMigrationPlan(
-        source=place(facts, server.vmid),
+        source=place(here, server.vmid),
         migration_id=row.id,
         holder=row.uuid,
         asked_host=host,
@@ -80,7 +82,7 @@ def _begin(
     )
     operation = begins.begin(connection, cloud, ctxt, server, ACTION, plan)
     migrations.set_status(connection, row.id, MigrationStatus.PREPARING, operation)
-    transitions.move(
+    moved = transitions.move(
         connection,
         server,
         operation_id=operation.id,
@@ -88,7 +90,8 @@ def _begin(
         task_state=TaskState.MIGRATING,
         takes_over=True,
     )
-    return operation
+    # The first commit that follows is made only if no other operation has the server by then.
+    return dataclasses.replace(operation, begun_on=moved)
 
 
 def place(facts: HostFacts, vmid: int | None) -> Place:

@@ -157,15 +157,15 @@ class ResizeAcceptance:
         server = self._free(connection, ctxt, uuid, "migrate")
         _check_target(connection, server, host)
         self._require_agent(connection, server)
-        fixed = destination.immovable(connection, server)
-        if fixed is not None:
-            raise Invalid(f"Migration pre-check error: {fixed}.")
+        here = destination.movable_from(connection, server)
+        if isinstance(here, str):
+            raise Invalid(f"Migration pre-check error: {here}.")
         destination.end_left(connection, server)
         flavor = dict(server.flavor)
         kind = MigrationType.MIGRATION
         row = migrations.insert(connection, str(ctxt.user_id), server, flavor, kind=kind)
         plan = ResizePlan(
-            _here(connection, server),
+            Place(here.host, here.uuid, server.cluster, server.node, server.vmid),
             migration_id=row.id,
             holder=row.uuid,
             asked_host=host,
@@ -174,7 +174,9 @@ class ResizeAcceptance:
             new=flavor,
         )
         operation = begins.begin(connection, self._cloud, ctxt, server, "migrate", plan)
-        return self._begun(connection, server, operation)
+        moved = self._moved(connection, server, operation)
+        # Nothing of the server's own is touched before the commit that moves it on from there.
+        return dataclasses.replace(operation, begun_on=moved)
 
     def _free(
         self,
@@ -213,8 +215,16 @@ class ResizeAcceptance:
     def _begun(
         self, connection: Transaction, server: Server, operation: Operation, **values: Any
     ) -> Operation:
+        self._moved(connection, server, operation, **values)
+        return operation
+
+    @staticmethod
+    def _moved(
+        connection: Transaction, server: Server, operation: Operation, **values: Any
+    ) -> Server:
+        """Move the server to the action's first task_state."""
         walk = ACTIONS[operation.action].walk
-        transitions.move(
+        return transitions.move(
             connection,
             server,
             operation_id=operation.id,
@@ -223,7 +233,6 @@ class ResizeAcceptance:
             takes_over=True,
             **values,
         )
-        return operation
 
 
 _ENDING = {

@@ -152,10 +152,16 @@ def _unsuitable(server: Server, facts: HostFacts) -> str | None:
 
 def immovable(connection: Transaction, server: Server) -> str | None:
     """Return why a server's VM can't be moved to another node, or None: nothing is known."""
+    found = movable_from(connection, server)
+    return found if isinstance(found, str) else None
+
+
+def movable_from(connection: Transaction, server: Server) -> HostFacts | str:
+    """Return the facts of a server's host, or why its VM can't be moved to another one."""
     if server.host is None or server.vmid is None:
         return moving.NO_VM
     facts, _ = registry.host(connection, server.host)
-    return moving.pin(facts.pinned, server.vmid)
+    return moving.pin(facts.pinned, server.vmid) or facts
 
 
 def end_left(connection: Transaction, server: Server) -> None:

@@ -99,7 +99,7 @@ class LiveMigrationFlow:
             dest_address=there.host_ip or None,
             claim=of_flavor(task.server.flavor, task.server.image_properties),
         )
-        leases.advance(connection, operation, plan, "move", self._cloud.name)
+        leases.advance(connection, operation, plan, "move", self._cloud.name, holding=True)
         return dataclasses.replace(
             task, operation=dataclasses.replace(operation, plan=plan, stage="move")
         )
@@ -168,7 +168,7 @@ class LiveMigrationFlow:
     def _settle(self, task: Task) -> None:
         """Move the claim, then the record. Raises Unavailable to be repeated later."""
         plan, server, operation = _plan(task), task.server, task.operation
-        self._hold(task, str(plan.target.uuid))
+        self._hold(task, str(plan.target.uuid), claimed=True)
 
         def work(connection: Transaction) -> None:
             facts, _ = registry.host(connection, str(plan.target.host), lock=True)
@@ -196,12 +196,17 @@ class LiveMigrationFlow:
         status = MigrationStatus.COMPLETED
         migrations.set_status(connection, _plan(task).migration_id, status, operation, claim=None)
 
-    def _hold(self, task: Task, provider: str) -> None:
-        """Have the server hold its size of one host, and the migration nothing."""
+    def _hold(self, task: Task, provider: str, *, claimed: bool = False) -> None:
+        """Have the server hold its size of one host, and the migration nothing.
+
+        ``claimed`` is `claims.hold_both`'s.
+        """
         server = task.server
         mine = {provider: of_flavor(server.flavor, server.image_properties)}
         try:
-            fits = claims.hold_both(self._cloud.placement, server, mine, _plan(task).holder, {})
+            fits = claims.hold_both(
+                *(self._cloud.placement, server, mine, _plan(task).holder, {}), claimed=claimed
+            )
         except GenerationConflict as error:
             raise Unavailable(error.message) from error
         if not fits:

@@ -26,6 +26,7 @@ BOUND_SECONDS = 120
 """No operation may take longer, whatever happens; many times what the slowest one takes."""
 
 LOOK_SECONDS = 0.03
+HELP_SECONDS = 0.15
 IMAGE = "cirros"
 FLAVOR = FlavorSnapshot("1", "m1.nano", 1, 128, 1)
 
@@ -151,16 +152,19 @@ class Cloud:
     def until(self, check: Callable[[], Any], seconds: float = BOUND_SECONDS) -> Any:
         """Return the first true answer. Meanwhile pauses end early: nobody waits for minutes."""
         deadline = time.monotonic() + seconds
-        pause = threading.Event()
-        for turn in itertools.count():
+        pause, pauses_end = threading.Event(), time.monotonic() + HELP_SECONDS
+        for turn in itertools.count(1):
             answer = check()
             if answer:
                 return answer
-            if time.monotonic() > deadline:
+            now = time.monotonic()
+            if now > deadline:
                 raise Overdue(f"not within {seconds} s: {answer!r}; {self.tell()}")
-            if turn % 5 == 4:
+            if now > pauses_end:
                 self.end_pauses()
-            pause.wait(LOOK_SECONDS)
+                pauses_end = now + HELP_SECONDS
+            # What takes long is not looked at often: that would keep busy what it waits for.
+            pause.wait(min(LOOK_SECONDS * turn, HELP_SECONDS))
         return None
 
     def tell(self) -> str:

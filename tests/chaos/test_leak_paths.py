@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
+from db import schema
 from tests.chaos.world import World, world
 
 SERVERS = 3
@@ -41,12 +43,15 @@ def fresh_templates(cloud: World) -> None:
 
 def settle(cloud: World, names: list[str]) -> set[str]:
     """What the servers end as."""
+    columns = schema.servers.c
+    query = sa.select(columns.vm_state).where(columns.name.in_(names))
 
     def ended() -> Any:
-        rows = [cloud.named(name) for name in names]
-        if any(row.vm_state == "building" for row in rows):
+        found = cloud.rows(query)
+        assert len(found) == len(names)
+        if any(row.vm_state == "building" for row in found):
             return None
-        return {str(row.vm_state) for row in rows}
+        return {str(row.vm_state) for row in found}
 
     states: set[str] = cloud.until(ended)
     assert states <= {"active", "error"}

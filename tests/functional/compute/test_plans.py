@@ -12,6 +12,7 @@ from common.messages.facts import HaRule, HostFacts
 from common.messages.reports import Category
 from tests.functional.compute.conftest import Cluster, Worker, a_build, as_root
 from tests.functional.simulator_fixture import RunningSimulator
+from tests.functional.waiting import eventually
 
 
 @pytest.fixture
@@ -30,8 +31,7 @@ def facts(worker: Worker) -> dict[str, HostFacts]:
 
 def done(root: Any, upid: str) -> None:
     node = upid.split(":")[1]
-    while root.nodes(node).tasks(upid).status.get()["status"] == "running":
-        pass
+    eventually(lambda: root.nodes(node).tasks(upid).status.get()["status"] == "stopped")
 
 
 def on(bridge: str, **more: Any) -> Any:

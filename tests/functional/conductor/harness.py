@@ -6,6 +6,7 @@ import collections
 import copy
 import dataclasses
 import datetime
+import itertools
 import math
 import os
 import threading
@@ -631,9 +632,11 @@ class World:
     @staticmethod
     def _wait(look: Callable[[], Any], enough: Callable[[Any], bool]) -> None:
         deadline, tick = clock.after(10), threading.Event()
-        while not enough(seen := look()):
+        for turn in itertools.count(1):
+            if enough(seen := look()):
+                return
             assert clock.utcnow() < deadline, seen
-            tick.wait(0.01)
+            tick.wait(min(0.005 * turn, 0.05))
 
     def make_due(self) -> None:
         """Every lease has run out and every pause is over."""

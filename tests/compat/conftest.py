@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from proxmoxer import ProxmoxAPI
 
 from tests.functional import programs
 from tests.functional.cloud import EmbeddedCloud, embedded_cloud
@@ -67,6 +68,17 @@ class Site:
     flavor: str
     hosts: int
     simulated: bool
+
+    def proxmox(self) -> Any:
+        """The simulated Proxmox VE's API, as its root uses it."""
+        folder = self.cloud.simulator
+        endpoints = json.loads((folder / "endpoints.json").read_text(encoding="utf-8"))
+        return ProxmoxAPI(
+            endpoints[0]["url"].removeprefix("https://"),
+            user="root@pam",
+            password=(folder / "root-password").read_text(encoding="utf-8").strip(),
+            verify_ssl=str(folder / "ca.pem"),
+        )
 
 
 @pytest.fixture(scope="module", params=["proxmox", pytest.param("null", marks=pytest.mark.long)])

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from proxmoxer import ProxmoxAPI
 
 from tests.compat.conftest import Client, Site
 from tests.functional.waiting import eventually
@@ -88,15 +86,7 @@ def test_how_far_a_slow_one_is(admin: Client, site: Site) -> None:
 @pytest.fixture
 def steering(site: Site) -> Iterator[Callable[[], None]]:
     """Grants the agent what ending a migration takes, which its token lacks by default."""
-    simulator = site.cloud.simulator
-    url = json.loads((simulator / "endpoints.json").read_text(encoding="utf-8"))[0]["url"]
-    root: Any = ProxmoxAPI(
-        url.removeprefix("https://"),
-        user="root@pam",
-        password=(simulator / "root-password").read_text(encoding="utf-8").strip(),
-        verify_ssl=str(simulator / "ca.pem"),
-    )
-
+    root = site.proxmox()
     root.access.roles.post(roleid="Steers", privs="Sys.Audit,Sys.Modify")
 
     def put(**more: int) -> None:

@@ -36,18 +36,21 @@ def choice(*more: Argument) -> OneOf:
 
 
 def begin(cloud: Cloud, kind: str, **asked: Any) -> int:
-    """Begin one; return its number."""
+    """Begin a bulk migration of this kind; return its id."""
     response = cloud.compute.post(_PATH, json={"bulk_migration": {kind: asked}})
     return int(answer(response)["bulk_migration"]["id"])
 
 
 def steered(parsed_args: argparse.Namespace) -> bool:
-    """Return whether one that exists is meant."""
+    """Return whether the options are about a bulk migration that exists already."""
     return any(getattr(parsed_args, name) for name in ("status", *_ACTIONS))
 
 
 def steer(cloud: Cloud, parsed_args: argparse.Namespace, action: str, host: str | None) -> int:
-    """Do to the last one, of this action, what was asked; return its number.
+    """Pause, resume or cancel the latest bulk migration, as the options say; return its id.
+
+    ``action`` is ``drain`` or ``rebalance``, ``host`` the one that a drain empties. Without such
+    an option, as for ``--status``, nothing is changed.
 
     :raises CommandFailed: there is none.
     """
@@ -71,7 +74,10 @@ def get(cloud: Cloud, number: int) -> Mapping[str, Any]:
 
 
 def until_over(cloud: Cloud, number: int, say: Callable[[str], None]) -> Mapping[str, Any]:
-    """Return it when it has ended; say what is new of each server meanwhile."""
+    """Wait until a bulk migration has ended, and return it.
+
+    Meanwhile ``say`` gets a line for each server whose state has changed.
+    """
     shown: dict[str, str] = {}
     pause = _FIRST_PAUSE_SECONDS
     while True:

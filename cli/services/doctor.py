@@ -11,8 +11,8 @@ from cli.services.service import CONFIGURATION, any_config_files
 class Doctor(Command):
     """Check the configured Proxmox VE clusters, and say what is missing, with the commands.
 
-    Exit code 1 if servers can't be made somewhere. A privilege that only one action needs is told
-    too, and makes no difference to the exit code.
+    The exit code is 1 if a cluster can't take servers. It also lists missing privileges that only
+    some actions need; those don't change the exit code.
     """
 
     arguments = (CONFIGURATION,)

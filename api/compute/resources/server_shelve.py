@@ -34,8 +34,8 @@ class ShelveActions:
     def unshelve(self, call: Call) -> None:
         """Start a shelved server again, on the host that has its disk if that takes it.
 
-        Since 2.77 in a zone, since 2.91 on a host: it moves to another host of its cluster, if
-        need be.
+        From microversion 2.77 on an availability zone may be given, from 2.91 on a host: a server
+        that is elsewhere moves there, within its cluster.
         """
         asked = call.body["unshelve"] or {}
         changes: dict[str, Any] = {}
@@ -48,7 +48,11 @@ _PLACED_SINCE = 77
 
 
 def _place(call: Call, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is asked of the conductor. Raises Invalid, Forbidden, Conflict."""
+    """Return the parameters of the unshelve action for the zone and the host that are asked for.
+
+    Raises Invalid for an unknown zone or host; Forbidden where the policy lets the user name no
+    host; Conflict for a server that is not offloaded, or a host outside of the zone.
+    """
     server = call.server
     zone, host = asked.get("availability_zone"), asked.get("host")
     if host is not None:

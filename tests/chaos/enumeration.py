@@ -15,13 +15,14 @@ import sqlalchemy as sa
 
 from db import schema
 from tests.chaos.action_play import ActionPlay
-from tests.chaos.actions import ACTIONS
+from tests.chaos.actions import ACTIONS, MOVABLE
 from tests.chaos.cases import Case
 from tests.chaos.cloud import Overdue
 from tests.chaos.director import Step
+from tests.chaos.drain_play import SERVERS, DrainPlay
 from tests.chaos.dressing import image_name
 from tests.chaos.group_play import AUDITED, OPTIONS, GroupPlay, new_steps
-from tests.chaos.play import BUILD, DESTROY, FIRST, GROUP, PAIR, Play
+from tests.chaos.play import BUILD, DESTROY, DRAIN, FIRST, GROUP, PAIR, Play
 from tests.chaos.stage import Plan, Stage, stage
 
 IDLE_SECONDS = 2.5
@@ -30,9 +31,12 @@ IDLE_SECONDS = 2.5
 #: those of other options first, so that the stage of all others is there when all is recorded
 SCENARIOS = (
     *(name for name, one in ACTIONS.items() if one.options),
+    DRAIN,
     *(FIRST, BUILD, PAIR, DESTROY, GROUP),
     *(name for name, one in ACTIONS.items() if not one.options),
 )
+#: of which only steps that no other one has are cases
+BESIDE = (GROUP, DRAIN)
 #: of the fixed sample
 FEW = (FIRST, BUILD, PAIR, DESTROY, GROUP, "resize")
 #: how often a run is recorded that was disturbed by what nobody ordered
@@ -133,12 +137,17 @@ class Theatre:
                 self.audited.append(problem)
 
     def recordings(self, scenarios: Sequence[str] = SCENARIOS) -> dict[str, list[Step]]:
-        """The steps of each scenario; of the group's, those that no other one has, nor an audit
+        """The steps of each scenario; of those beside others, what no other one has, nor an audit
         that finds nothing but looks at what is written of groups."""
         found = {scenario: self.record(scenario) for scenario in scenarios}
-        known = [step for name, steps in found.items() if name != GROUP for step in steps]
+        beside = [name for name in BESIDE if name in found]
+        known = [step for name, steps in found.items() if name not in beside for step in steps]
         known += [step for step in self._recorded_audit() if "/cluster/ha/" not in step.name]
-        return {**found, GROUP: new_steps(found[GROUP], known)}
+        found |= {name: new_steps(found[name], known) for name in beside}
+        if DRAIN in found:
+            # How often it looks is chance: a step that comes later may not come again.
+            found[DRAIN] = [step for step in found[DRAIN] if step.number <= SERVERS]
+        return found
 
     def _recorded_audit(self) -> list[Step]:
         steps = self.stage.director.record()
@@ -221,12 +230,14 @@ def kind_of(scenario: str) -> type[Play]:
     """What runs a scenario."""
     if scenario in ACTIONS:
         return ActionPlay
-    return GroupPlay if scenario == GROUP else Play
+    return {GROUP: GroupPlay, DRAIN: DrainPlay}.get(scenario, Play)
 
 
 def options_of(scenario: str) -> Options:
     """The services' options in a scenario."""
     own = ACTIONS[scenario].options if scenario in ACTIONS else {}
+    if scenario == DRAIN:
+        own = MOVABLE
     return {**OPTIONS, CLUSTER: {**OPTIONS[CLUSTER], **own}}
 
 

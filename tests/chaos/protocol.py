@@ -65,7 +65,7 @@ RECORDED = frozenset(
 ACTED = frozenset(
     {"power", "end_resize", "grow", "migrate_server", "live_migrate_server", "move"}
     | {"rebuild_server", "rescue_server", "swap", "end_swap", "create_server_image", "copy"}
-    | {"attach_interface", "detach_interface", "plug"}
+    | {"attach_interface", "detach_interface", "plug", "drain"}
 )
 #: sent without a cause all the time, by whoever starts, and to ask whether somebody is there
 IDLE = frozenset(
@@ -85,7 +85,7 @@ OTHERS = frozenset(
     | {"update_server", "set_server_metadata", "set_server_tags", "update_service"}
     | {"lock_server", "unlock_server", "reset_server_state", "set_quota_class"}
     | {"preview", "preview_servers", "capacity", "evacuation", "rebalance"}
-    | {"drain", "drain_plan", "apply_rebalance", "steer_bulk_migration"}
+    | {"drain_plan", "apply_rebalance", "steer_bulk_migration"}
     | {"create_flavor", "update_flavor", "delete_flavor", "set_flavor_extra_specs"}
     | {"set_flavor_access", "create_keypair", "delete_keypair", "set_quota", "reset_quota"}
     | {"create_server_group", "create_aggregate", "update_aggregate", "set_aggregate_metadata"}

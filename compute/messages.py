@@ -58,6 +58,14 @@ class SeenVolume:
 
 
 @dataclass(frozen=True)
+class SeenReplica:
+    """A node on which a replication job keeps copies of a VM's disks."""
+
+    vmid: int
+    node: str
+
+
+@dataclass(frozen=True)
 class SeenAffinity:
     """A strict server group as it is in the hypervisor."""
 
@@ -89,3 +97,5 @@ class ClusterInventory:
     """Whether strict server groups are to be written there."""
     affinity_seen: bool = False
     """Whether ``affinity`` is complete."""
+    replicas: tuple[SeenReplica, ...] | None = None
+    """None: it is not known which copies belong to replication jobs."""

@@ -86,8 +86,8 @@ def _image(command: Move) -> Callable[[], bytes] | None:
 def _remove_copies(job: Job, moving: Moving) -> None:
     """Remove what is left where the VM isn't; what can't be removed is reported, no failure.
 
-    It is tried again at once, as a single answer may get lost: nobody comes back for it. The audit
-    does not look for volumes of a VM that is there; the next move to that node refuses them.
+    It is tried again at once, as a single answer may get lost. What stays all the same the audit
+    shows, as ``volume_left_behind``.
     """
     for _ in range(_TRIES):
         if remove(job, "compute_remove_copies", moving.clean_up).gone:

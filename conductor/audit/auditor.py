@@ -22,6 +22,7 @@ from conductor.audit.facts import Facts, Finding
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
 from conductor.audit.kinds import BY_MARKS, KINDS, Verb
+from conductor.audit.volumes import settled
 from conductor.cloud import Cloud
 from conductor.engine.periodic import Periodic, Periodics, only_one
 from conductor.store import findings as store
@@ -266,6 +267,8 @@ def _would_show(inventory: ClusterInventory, finding: Kept) -> bool:
     vm = next((one for one in inventory.vms if one.vmid == finding.vmid), None)
     if finding.kind in BY_MARKS and vm is not None:
         return vm.read
+    if finding.kind == "volume_left_behind" and vm is not None:
+        return settled(inventory, vm)
     # What isn't listed may be hidden.
     return vm is not None or not inventory.short
 

@@ -184,6 +184,14 @@ KINDS: Mapping[str, Kind] = {
             "It bears the name of a server of this cloud. If no VM uses it, as root on {node}: "
             "pvesm free {volid}",
         ),
+        Kind(
+            "volume_left_behind",
+            Severity.LEAK,
+            Verb.REPORT,
+            "none: no task on record says who left it there",
+            "A move could not remove it, or somebody put it there. If it is not needed, as root "
+            "on {node}: pvesm free {volid}",
+        ),
         # Allocations
         Kind(
             "allocation_without_server",

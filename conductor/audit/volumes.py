@@ -4,28 +4,73 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compute.messages import ClusterInventory, SeenVolume
+from compute.messages import ClusterInventory, SeenVm, SeenVolume
 from conductor.audit.facts import Facts, Finding, Place, ServerFacts
 
 
 def volumes(facts: Facts) -> Iterator[Finding]:
-    """Yield findings for volumes without a VM."""
+    """Yield findings for volumes without a VM, and for those on a node where their VM isn't."""
     recorded = {server.place: server.uuid for server in facts.servers.values() if server.place}
     known = recorded.keys() | {(one.cluster, one.vmid) for one in facts.templates}
     for cluster, inventory in facts.inventories.items():
         if inventory.short:
             continue  # a VM that isn't listed may be there all the same
         present = {vm.vmid for vm in inventory.vms}
+        left = dict(_left_behind(facts, inventory))
         for volume in inventory.volumes:
             place = (cluster, volume.vmid)
             if _in_flux(facts, place, volume):
                 continue
-            if volume.server_uuid is not None:
+            if volume in left:
+                yield _copy(cluster, volume, left[volume])
+            elif volume.server_uuid is not None:
                 let_go = volume.server_uuid in facts.released and volume.vmid in present
                 if recorded.get(place) != volume.server_uuid and not let_go:
                     yield _config_drive(facts, cluster, volume, volume.server_uuid)
             elif volume.vmid not in present and place not in known:
                 yield _disk(facts, inventory, volume)
+
+
+def settled(inventory: ClusterInventory, vm: SeenVm) -> bool:
+    """Return whether what other nodes have of the VM can be judged.
+
+    Nobody moves it, its node was seen, and replication jobs, which keep copies, are known.
+    """
+    seen = inventory.replicas is not None and vm.node not in inventory.unseen_nodes
+    return seen and vm.kind == "qemu" and vm.lock != "migrate"
+
+
+def _left_behind(
+    facts: Facts, inventory: ClusterInventory
+) -> Iterator[tuple[SeenVolume, ServerFacts]]:
+    """Yield volumes of servers' VMs on own storages of nodes where these VMs aren't."""
+    vms = {vm.vmid: vm for vm in inventory.vms if settled(inventory, vm)}
+    owners = {
+        one.vmid: one
+        for one in facts.servers.values()
+        if one.place is not None and one.cluster == inventory.cluster
+    }
+    replicas = {(one.vmid, one.node) for one in inventory.replicas or ()}
+    # Where a storage is shared that Proxmox VE was not told of, each node shows the VM's own
+    # volume; a copy is made at another time.
+    used = {
+        _looks(volume)
+        for volume in inventory.volumes
+        if volume.vmid in vms and volume.node == vms[volume.vmid].node
+    }
+    for volume in inventory.volumes:
+        vm, server = vms.get(volume.vmid), owners.get(volume.vmid)
+        if vm is None or server is None or volume.shared or _looks(volume) in used:
+            continue
+        # Record and cluster agree where the VM is; if not, it may be on its way.
+        elsewhere = vm.node == server.node != volume.node
+        of_it = volume.server_uuid in (None, server.uuid)
+        if elsewhere and of_it and (volume.vmid, volume.node) not in replicas:
+            yield volume, server
+
+
+def _looks(volume: SeenVolume) -> tuple[object, ...]:
+    return volume.volid, volume.size_bytes, volume.created_at
 
 
 def _in_flux(facts: Facts, place: Place, volume: SeenVolume) -> bool:
@@ -67,6 +112,11 @@ def _disk(facts: Facts, inventory: ClusterInventory, volume: SeenVolume) -> Find
     who = f"server {owner} had the VMID" if owner else f"{len(had)} servers had the VMID"
     text = f"No VM has the id {volume.vmid}; {who}."
     return _finding("volume_without_vm", cluster, volume, text, proven, owner)
+
+
+def _copy(cluster: str, volume: SeenVolume, server: ServerFacts) -> Finding:
+    text = f"VM {volume.vmid} of server {server.uuid} is on {server.node}, this volume is not."
+    return _finding("volume_left_behind", cluster, volume, text, False, server.uuid)
 
 
 def _may_go(facts: Facts, server: ServerFacts, place: Place) -> bool:

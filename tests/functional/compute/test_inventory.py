@@ -155,6 +155,18 @@ def test_a_cluster_that_is_not_carried(worker: Worker) -> None:
         worker.client.inventory(internal(), worker.service.worker, "c9", [])
 
 
+def test_replication_jobs_are_known_or_said_to_be_unknown(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    assert take_inventory(worker).replicas == ()
+    path = "/cluster/replication"
+    simulator.fault(action="fail", method="GET", path=path, status=500, times=0)
+    inventory = take_inventory(worker)
+    assert inventory.replicas is None
+    [said] = inventory.unseen
+    assert said.startswith("The replication jobs can't be read: ")
+
+
 def test_a_vm_of_the_record_is_read_when_it_is_its_turn(worker: Worker, cluster: Cluster) -> None:
     build = a_build()
     vmid = build.placed.vmid

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compute.messages import ClusterInventory, SeenVm, SeenVolume
+from compute.messages import ClusterInventory, SeenReplica, SeenVm, SeenVolume
 from conductor.audit.differences import differences
 from conductor.audit.facts import (
     Facts,
@@ -402,6 +402,66 @@ def test_a_template_that_was_ours_left_a_disk() -> None:
         template_places=frozenset({("c1", 100_009)}),
     )
     assert not found(given)["volume_without_vm"].proven
+
+
+def left_behind(*volumes: SeenVolume, vm: SeenVm | None = None, **changes: Any) -> list[Finding]:
+    """What is found of a VM on pve2, where its record has it, and of volumes on pve1."""
+    values = {"servers": {WEB: a_server(node="pve2")}} | {
+        name: changes.pop(name) for name in ("servers", "busy") if name in changes
+    }
+    inventory = ClusterInventory(
+        "c1", (vm or a_vm(node="pve2"),), volumes, **({"replicas": ()} | changes)
+    )
+    listed = differences(facts(inventories={"c1": inventory}, **values))
+    return [one for one in listed if one.kind == "volume_left_behind"]
+
+
+def test_what_a_move_left_is_reported_with_its_command() -> None:
+    there = dataclasses.replace(a_volume(100_001, size_bytes=1, created_at=NOW), node="pve2")
+    older = NOW - datetime.timedelta(minutes=1)
+    copy, drive = a_volume(100_001, size_bytes=1, created_at=older), a_drive(100_001, WEB)
+    listed = left_behind(there, copy, drive)
+    assert [one.subject for one in listed] == [f"c1/pve1/{one.volid}" for one in (copy, drive)]
+    for one in listed:
+        assert (one.server_uuid, one.node, one.proven) == (WEB, "pve1", False)
+    assert KINDS["volume_left_behind"].verb is Verb.REPORT
+    assert "pvesm free {volid}" in str(KINDS["volume_left_behind"].remedy)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"replicas": (SeenReplica(100_001, "pve1"),)},
+        {"replicas": None},
+        {"vm": a_vm(node="pve2", lock="migrate")},
+        {"vm": a_vm(node="pve2", kind="lxc")},
+        {"vm": a_vm()},
+        {"unseen_nodes": ("pve2",)},
+        {"short": True},
+        {"busy": frozenset({WEB})},
+        {"servers": {WEB: a_server(node="pve1")}},
+        {"servers": {WEB: a_server(node=None)}},
+        {"servers": {}},
+    ],
+)
+def test_what_may_belong_where_it_is_was_not_left(changes: dict[str, Any]) -> None:
+    assert left_behind(a_volume(100_001), **changes) == []
+
+
+def test_replicas_of_others_and_to_other_nodes_explain_nothing() -> None:
+    jobs = (SeenReplica(100_001, "pve3"), SeenReplica(100_002, "pve1"))
+    assert len(left_behind(a_volume(100_001), replicas=jobs)) == 1
+
+
+def test_volumes_that_the_vm_uses_were_not_left() -> None:
+    # A storage that is shared, and one of which Proxmox VE was not told that it is.
+    assert left_behind(a_volume(100_001, shared=True)) == []
+    seen = a_volume(100_001, size_bytes=1, created_at=NOW)
+    assert left_behind(seen, dataclasses.replace(seen, node="pve2")) == []
+
+
+def test_a_drive_of_another_server_is_another_finding() -> None:
+    assert left_behind(a_drive(100_001, GONE)) == []
 
 
 def test_what_the_token_is_not_shown_is_no_difference() -> None:

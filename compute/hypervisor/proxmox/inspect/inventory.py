@@ -1,6 +1,6 @@
 """The inventory of a cluster for the audit: VMs and volumes that are ours or in our band, in bulk.
 
-Three calls for the cluster, one per storage (of each node, unless it is shared). Lists of Proxmox
+Four calls for the cluster, one per storage (of each node, unless it is shared). Lists of Proxmox
 VE have no descriptions, so only those VMs are read that the record doesn't explain, that are
 locked, that lack our tag (a bounded number of them), and those asked for by number.
 """
@@ -22,7 +22,7 @@ from compute.hypervisor.proxmox.ha.rules import has_rules
 from compute.hypervisor.proxmox.inspect.volumes import VolumeReader
 from compute.hypervisor.proxmox.vmconfig import marks
 from compute.hypervisor.proxmox.vmconfig.hardware import TAG
-from compute.messages import ClusterInventory, SeenAffinity, SeenVm
+from compute.messages import ClusterInventory, SeenAffinity, SeenReplica, SeenVm
 
 #: reads that run at the same time
 READERS = 6
@@ -63,7 +63,7 @@ class InventoryReader:
             )
         for privilege in self._shared.snapshot.missing:
             self._unseen[f"The token lacks {privilege}: lists may be short."] = ""
-        affinity, short = self._affinity(), self._is_short()
+        affinity, short, copied = self._affinity(), self._is_short(), self._replicas()
         return ClusterInventory(
             self._shared.settings.name,
             tuple(seen),
@@ -72,6 +72,7 @@ class InventoryReader:
             short,
             tuple(sorted({node for node in self._unseen.values() if node})),
             *affinity,
+            replicas=copied,
         )
 
     def _affinity(self) -> tuple[tuple[SeenAffinity, ...], bool, bool]:
@@ -85,6 +86,14 @@ class InventoryReader:
             if writes:
                 self._unseen[f"The affinity rules can't be read: {error.message}"] = ""
             return (), writes, False
+
+    def _replicas(self) -> tuple[SeenReplica, ...] | None:
+        """Return where replication jobs keep copies; a job that is being removed counts too."""
+        try:
+            return replicas(self._client.get("cluster/replication"))
+        except ApiError as error:
+            self._unseen[f"The replication jobs can't be read: {error.message}"] = ""
+            return None
 
     def _is_short(self) -> bool:
         """Return whether VMs or storages may be hidden from the token."""
@@ -209,6 +218,11 @@ class InventoryReader:
                 if task.who == me and holders.clones_to(self._shared, vmid, task)
             ]
         return next((task.text for task in made if task.who == me), None)
+
+
+def replicas(jobs: Iterable[Mapping[str, Any]]) -> tuple[SeenReplica, ...]:
+    """Return the guest and the target node of each job, as GET /cluster/replication lists it."""
+    return tuple(SeenReplica(int(job["guest"]), str(job["target"])) for job in jobs)
 
 
 def whose(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from oslo_config import cfg
 from placement import config
 from placement.app import make_app, make_services
 from placement.client import PlacementClient
-from placement.db import migrate
 from placement.operation import Services
+from tests.fixtures import databases
 from tests.fixtures.auth import SERVICE, header_auth
 from tests.functional.db.conftest import (  # noqa: F401
     mariadb_url,
@@ -33,7 +33,7 @@ from tests.functional.db.conftest import (  # noqa: F401
 @pytest.fixture
 def database_url(url: str) -> str:  # noqa: F811
     """The URL of a placement database that is up to date."""
-    migrate.upgrade(url)
+    databases.create_placement(url)
     return url
 
 

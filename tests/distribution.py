@@ -44,17 +44,30 @@ APART = frozenset(
 """Files whose tests need not run in one process."""
 
 LONGEST = (
-    "tests/functional/test_distributed.py",
-    "tests/chaos/test_every_step.py",
-    "tests/chaos/test_every_task_state.py",
-    "tests/compat/test_openstack_cli.py",
     "tests/compat/test_openstack_images.py",
-    "tests/functional/cli/test_up.py",
-    "tests/chaos/test_a_cloud_that_has_lived.py",
-    "tests/chaos/test_edited_marks.py",
-    "tests/functional/scheduler/test_group_race.py",
+    "tests/compat/test_openstack_cli.py",
     "tests/functional/cli/test_live.py",
     "tests/chaos/test_leak_paths.py",
+    "tests/functional/test_distributed.py",
+    "tests/functional/cli/test_up.py",
+    "tests/chaos/test_every_step.py",
+    "tests/compat/test_openstack_actions.py",
+    "tests/chaos/test_every_task_state.py",
+    "tests/functional/identity/test_life.py",
+    "tests/functional/console/test_proxy.py",
+    "tests/functional/audit/test_audit.py",
+    "tests/chaos/test_moves_by_hand.py",
+    "tests/chaos/test_lost_node.py",
+    "tests/functional/compute/test_swap.py",
+    "tests/functional/compute/test_failures.py",
+    "tests/functional/compute/test_move.py",
+    "tests/functional/test_drain.py",
+    "tests/functional/compute/test_fence.py",
+    "tests/functional/compute/test_fence_affinity.py",
+    "tests/functional/cli/test_same_as_openstack.py",
+    "tests/functional/identity/test_concurrency.py",
+    "tests/chaos/test_a_cloud_that_has_lived.py",
+    "tests/functional/scheduler/test_group_race.py",
 )
 """Files that begin first, so that none is left when all others are done."""
 

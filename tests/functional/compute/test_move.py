@@ -25,6 +25,7 @@ from tests.functional.compute.conftest import (
     proxmox_text,
     template_vmid,
 )
+from tests.functional.compute.test_inventory import take_inventory
 from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
 
@@ -190,6 +191,28 @@ def test_what_stays_behind_is_removed_at_the_second_try(
     assert stage.whole("pve2")
     stage.end("pve2")
     assert not stage.volumes
+
+
+@local
+def test_what_can_not_be_removed_is_in_the_inventory(
+    stage: Stage, simulator: RunningSimulator
+) -> None:
+    """Where the audit finds it; the VM is on its new node all the same."""
+    simulator.fault(
+        action="fail", status=595, method="DELETE", path="/nodes/pve1/.*/content/", times=0
+    )
+    move = a_move(stage.build, "pve2")
+    assert stage.worker.run(move).ok
+    simulator.control("DELETE", "faults")
+    left = set(stage.volumes) - set(stage.there("pve2"))
+    assert left
+    assert {node for _, node in left} == {"pve1"}
+    assert stage.worker.conductor.steps(move)["compute_remove_copies"].result == "Error"
+    seen = take_inventory(stage.worker, stage.build.placed.vmid)
+    assert left <= {(one.volid, one.node) for one in seen.volumes if not one.shared}
+    for volid, node in left:
+        as_root(simulator).nodes(node).storage("local").content(volid).delete()
+    stage.end("pve2")
 
 
 def test_a_paused_one_arrives_paused(stage: Stage) -> None:

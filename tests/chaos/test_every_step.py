@@ -27,7 +27,7 @@ from tests.chaos.summary import PROPERTY
 
 pytestmark = [pytest.mark.distributed, pytest.mark.timeout(6 * 3600)]
 
-BUDGET = 12
+BUDGET = 10
 IMAGES = 60
 PARTS = 6
 EVERY_KIND = {MESSAGE, PLACEMENT, PROXMOX, TRANSACTION}

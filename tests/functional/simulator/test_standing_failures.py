@@ -121,12 +121,15 @@ def test_ha_recovers_its_resources_alone(lab: Lab) -> None:
         options = {"nodes": "pve2", "strict": "1"}
         cluster.ha.rules["here"] = HaRule("here", "node-affinity", ["vm:104"], 1, options)
     order = lab.simulator.fault(action="node-down", node="pve2")
-    lab.simulator.engine.set_speed(500)
+    lab.simulator.engine.set_speed(100)
     seen: list[str] = []
     while machines(lab)[100]["status"] != "running":
         seen.append(ha_state(lab, 100))
-    # Given up after a minute; once it is recovered, the start takes its time.
-    assert [state for state, _ in itertools.groupby(seen)] == ["starting", "fence", "starting"]
+    # Given up after a minute; once it is recovered it is started, which may be seen or not.
+    lost, fenced, *after = [state for state, _ in itertools.groupby(seen)]
+    assert (lost, fenced) == ("starting", "fence")
+    assert after in ([], ["starting"], ["started"], ["starting", "started"])
+    lab.simulator.engine.set_speed(500)
     now = machines(lab)
     assert {vmid for vmid, one in now.items() if one["node"] == "pve2"} == {102, 103, 104}
     assert now[101]["status"] == "stopped"

@@ -24,10 +24,11 @@ class Moving(Protocol):
         no error."""
 
     def take_drive_out(self) -> Detail:
-        """Take out the config drive if it can't move along."""
+        """Take out the config drive, and other CDs, where they can't move along."""
 
     def put_drive_in(self, image: Callable[[], bytes] | None) -> Detail:
-        """Put the config drive in, wherever the VM is; ``image`` makes it. None: it has none."""
+        """Put the config drive in, wherever the VM is, and the CDs that were taken out; ``image``
+        makes the drive. None: it has none."""
 
     def carry_out(self) -> Detail:
         """Move the VM and see it on the target.

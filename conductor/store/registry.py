@@ -273,6 +273,20 @@ def image_location(connection: sa.Connection, image_id: str, cluster: str) -> An
     return row if row is not None and cluster in row.locations else None
 
 
+def is_local_cd(connection: sa.Connection, image_id: str, host: str) -> bool:
+    """Return whether an image is a CD that lies on storage of a host's own. One query."""
+    query = (
+        sa.select(images.c.locations, hosts.c.cluster, hosts.c.facts["storages"])
+        .join(hosts, hosts.c.host == host)
+        .where(images.c.id == image_id, images.c.disk_format == "iso")
+    )
+    found = connection.execute(query).first()
+    if found is None or found.cluster not in found.locations:
+        return False
+    name = found.locations[found.cluster].partition(":")[0]
+    return any(one["name"] == name and not one["shared"] for one in found[2] or ())
+
+
 def host_settings(connection: sa.Connection) -> list[tuple[str, bool, bool]]:
     """Return (host, disabled, forced down) of every compute host, by one query."""
     query = sa.select(services.c.host, services.c.disabled, services.c.forced_down).where(

@@ -190,7 +190,10 @@ def request_of(connection: Transaction, server: Server, wanted: Wanted) -> Reque
 def _request(
     connection: Transaction, server: Server, wanted: Wanted, project_id: str | None
 ) -> RequestSpec:
-    """Return what the server needs. It keeps its disk: no image is needed."""
+    """Return what the server needs. It keeps its disk: no image is needed, but for a CD that lies
+    on storage of each node's own, which is ejected before and inserted on the target."""
+    image_id = str(server.image_id or "")
+    local_cd = image_id and registry.is_local_cd(connection, image_id, str(server.host))
     nics = networks.bridges_of(connection, server.uuid)
     named = hints.all_servers(server.scheduler_hints)
     flavor = wanted.flavor
@@ -201,6 +204,7 @@ def _request(
         vcpus=flavor["vcpus"],
         memory_mib=flavor["memory_mib"],
         disk_gib=flavor["disk_gib"],
+        image_id=image_id if local_cd else None,
         image_properties=server.image_properties,
         extra_specs=dict(flavor.get("extra_specs") or {}),
         availability_zone=server.pinned_availability_zone,

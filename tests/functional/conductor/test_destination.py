@@ -20,7 +20,7 @@ from conductor.store import migrations, server_groups, servers
 from conductor.store.transactions import Transaction
 from conductor.sync import claims
 from db import schema
-from tests.functional.conductor.harness import BOOKS, World
+from tests.functional.conductor.harness import BOOKS, IMAGE, World
 
 SMALL = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 FLAVOR = {"vcpus": 1, "memory_mib": 512, "disk_gib": 1}
@@ -95,6 +95,19 @@ def kinds(world: World) -> set[str]:
 
 def places(world: World) -> dict[str, str]:
     return {row.server_uuid: row.host for row in world.rows(schema.server_group_places)}
+
+
+def test_a_cd_on_storage_of_the_hosts_own_must_be_on_the_other_too(world: World) -> None:
+    uuid = a_server(world)
+    for volid, wanted in ((f"shared:iso/{IMAGE}", None), (f"local:iso/{IMAGE}", IMAGE)):
+        values = {"disk_format": "iso", "locations": {"sim1": volid}}
+        change = schema.images.update().values(**values)
+        world.conductor.store.run(lambda c, change=change: c.execute(change))
+        moving = Moving(world, uuid)
+        moving.find()
+        assert world.scheduler.asked[-1].image_id == wanted
+        moving.end(MigrationStatus.ERROR)
+        moving.destinations.release(moving.row.uuid)
 
 
 def test_the_migration_holds_another_host(world: World) -> None:

@@ -25,8 +25,8 @@ from compute.hypervisor.proxmox.cluster.vmid import (
     Config,
     Vm,
 )
-from compute.hypervisor.proxmox.vm import config_drive, copies
-from compute.hypervisor.proxmox.vmconfig import disks, hardware, movable
+from compute.hypervisor.proxmox.vm import cds, config_drive, copies
+from compute.hypervisor.proxmox.vmconfig import disks, ejected, hardware, movable
 from compute.hypervisor.proxmox.vmconfig.movable import Situation
 
 #: the HA manager looks every ten seconds
@@ -36,7 +36,6 @@ _CAUSE = re.compile(
     r"(can't migrate (?:local disk )?'.*|(?<!TASK )ERROR: "
     r"(?!migration (?:aborted|finished)|Problem).*)"
 )
-_EMPTY = "none,media=cdrom"
 
 
 class ProxmoxMoving:
@@ -48,6 +47,8 @@ class ProxmoxMoving:
         self._node = ""
         self._named: frozenset[str] = frozenset()
         """Local volumes that its configuration had named before it moved."""
+        self._cds: frozenset[str] = frozenset()
+        """CDs on its node's own storage that the target has, too: taken out for the move."""
         self._copied_bytes = 0
 
     @property
@@ -80,6 +81,7 @@ class ProxmoxMoving:
             raise HypervisorError(
                 Category.CONFIGURATION, f"{vm} can't be moved. {why} It was not touched."
             )
+        self._cds = now.cds
         copied = movable.copied(now)
         self._named = frozenset(copied)
         self._copied_bytes = disks.bytes_of(now.config, self._named)
@@ -87,7 +89,8 @@ class ProxmoxMoving:
             self._require_unmanaged()
         if copied:
             copies.require_none(vm, self._source, self._move.target_node)
-        return {"to_copy": copied, **({"takes_out": now.drive} if now.drive else {})}
+        out = ", ".join([now.drive or "", *sorted(now.cds)]).removeprefix(", ")
+        return {"to_copy": copied, **({"takes_out": out} if out else {})}
 
     def _require_unmanaged(self) -> None:
         """Raise HypervisorError if the HA manager would move it: it is told a node, no storage."""
@@ -102,13 +105,19 @@ class ProxmoxMoving:
     def take_drive_out(self) -> Detail:
         """See ``port.Moving``."""
         drive = self._local_drive(self._current())
-        if self._node == self._move.target_node or drive is None:
+        if self._node == self._move.target_node or not (drive or self._cds):
             return {"skipped": "it moves along"}
-        self._insert(_EMPTY)
-        return {"volume": drive}
+        taken = {"cds": cds.take_out(self._vm, self._cds)} if self._cds else {}
+        if drive is None:
+            return taken
+        self._insert(ejected.EMPTY)
+        return {"volume": drive, **taken}
 
     def put_drive_in(self, image: Callable[[], bytes] | None) -> Detail:
         """See ``port.Moving``."""
+        return {**cds.put_in(self._vm), **self._put_config_drive_in(image)}
+
+    def _put_config_drive_in(self, image: Callable[[], bytes] | None) -> Detail:
         if image is None:
             return {"skipped": "it has no config drive"}
         inserted = self._current().get(disks.CONFIG_DRIVE)
@@ -167,7 +176,9 @@ class ProxmoxMoving:
             raise _without_privilege(vm, error) or error from error
         config = self._current()
         kinds = {one.name: one.type for one in vm.shared.node(self._source).storages.values()}
-        return Situation(vm.vmid, found, config, kinds, self._local_drive(config))
+        drive = self._local_drive(config)
+        also_there = cds.also_on(vm, target, found.get("local_disks") or (), drive)
+        return Situation(vm.vmid, found, config, kinds, drive, also_there)
 
     @property
     def _drive_names(self) -> tuple[str, ...]:
@@ -198,7 +209,7 @@ class ProxmoxMoving:
         """Change the medium, of a running VM too, and see it changed."""
 
         def done() -> bool:
-            seen = str(self._current().get(disks.CONFIG_DRIVE, _EMPTY))
+            seen = str(self._current().get(disks.CONFIG_DRIVE, ejected.EMPTY))
             return seen.split(",", 1)[0] == value.split(",", 1)[0]
 
         def call() -> Any:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.messages.commands import Move
+from compute.hypervisor.proxmox.vmconfig import ejected
 from compute.hypervisor.proxmox.vmconfig.disks import CONFIG_DRIVE
 
 #: types of storages whose volumes are copied between nodes
@@ -33,6 +34,8 @@ class Situation:
     """The types of its node's storages."""
     drive: str | None
     """The config drive's volume, if it will be taken out before."""
+    cds: frozenset[str] = frozenset()
+    """Other CDs that will be taken out before, and inserted on the target."""
 
 
 def drive(config: Mapping[str, Any], names: Collection[str]) -> str | None:
@@ -47,9 +50,13 @@ def refusal(now: Situation, move: Move) -> str | None:
 
 
 def copied(now: Situation) -> list[str]:
-    """Return the volumes that are on storages of the node's own, but for the config drive."""
-    listed = [str(one["volid"]) for one in now.found.get("local_disks") or ()]
-    return [volid for volid in listed if volid != now.drive]
+    """Return the volumes that are on storages of the node's own, but for CDs taken out before."""
+    return [str(one["volid"]) for one in _that_move(now)]
+
+
+def _that_move(now: Situation) -> list[Mapping[str, Any]]:
+    out = {now.drive, *now.cds}
+    return [one for one in now.found.get("local_disks") or () if one["volid"] not in out]
 
 
 def _refusals(now: Situation, move: Move) -> Iterator[str]:
@@ -64,7 +71,7 @@ def _refusals(now: Situation, move: Move) -> Iterator[str]:
 
 
 def _disks(now: Situation, move: Move) -> Iterator[str]:
-    disks = [one for one in now.found.get("local_disks") or () if one["volid"] != now.drive]
+    disks = _that_move(now)
     for one in disks:
         yield from _disk(now, move, one)
     if disks and move.copy_disks is False:
@@ -77,8 +84,11 @@ def _disks(now: Situation, move: Move) -> Iterator[str]:
 
 def _disk(now: Situation, move: Move, disk: Mapping[str, Any]) -> Iterator[str]:
     volid = str(disk["volid"])
-    if disk.get("cdrom") and not disk.get("is_cloudinit"):
-        yield f"{volid} is a CD image on a storage of its node's own."
+    if ejected.is_cd(disk):
+        yield (
+            f"{volid} is a CD image on a storage of its node's own, and node {move.target_node} "
+            "has no such file of the same size: copy it there, or eject it."
+        )
         return
     base, owner = _BASE.search(volid), _OWNER.search(volid)
     if base is not None:

@@ -8,7 +8,6 @@ its interface version, so that two releases can talk during a rolling upgrade.
 from __future__ import annotations
 
 import concurrent.futures
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -16,12 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from oslo_config import cfg
-from oslo_service import backend
 
-# oslo.messaging imports oslo.service and futurist, which load eventlet wherever it is installed.
-# So it is made to look missing.
-sys.modules.setdefault("eventlet", None)  # type: ignore[arg-type]
-backend.register_backend_default_hook(lambda: backend.BackendType.THREADING)
+from common.threads import without_eventlet
+
+without_eventlet()
 
 import oslo_messaging  # noqa: E402
 from oslo_messaging import opts as messaging_options  # noqa: E402

@@ -19,6 +19,8 @@ from gunicorn.app.base import BaseApplication
 
 from common import garbage
 from common.child import die_with_parent, report
+from common.threads import without_eventlet
+from identity.late import import_at_use
 from web.workers import watch
 
 
@@ -66,9 +68,16 @@ def _started(worker: Any) -> None:
     report(ready=True)
 
 
+#: of an identity provider for other clouds: they take as long as all else of Keystone
+_SELDOM_USED = ("saml2.client_base", "saml2.sigver")
+
+
 def _import() -> None:
     """What the forked ones share; Keystone takes `sys.argv` for its own command line."""
     sys.argv[1:] = []
+    garbage.load()
+    without_eventlet()
+    import_at_use(*_SELDOM_USED)
     import keystone.cmd.bootstrap
     import keystone.server.flask.core  # noqa: F401
 

@@ -35,6 +35,7 @@ _prepared: dict[str, _Prepared] = {}
 @functools.cache
 def application(name: str) -> WSGIApplication:
     """Return one API, or those of a name in `TOGETHER`; each is made once, or was made ahead."""
+    garbage.load()
     garbage.limit_arenas()
     conf, made = _prepared.pop(name) if name in _prepared else _prepare(name)
     log.setup(conf, name)
@@ -49,6 +50,7 @@ def preload(name: str) -> None:
     before workers are forked that are to read the configuration again. One that isn't usable is
     theirs to report.
     """
+    garbage.load()
     garbage.limit_arenas()
     _prepared.pop(name, None)
     try:

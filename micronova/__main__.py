@@ -9,6 +9,9 @@ import micronova  # noqa: F401  (puts the packages on the import path)
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
+    from common import garbage
+
+    garbage.load()
     from cli.main import main as run
 
     return run(argv)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,13 @@ import hypothesis
 import pytest
 
 import common.rpc  # noqa: F401
+from common import garbage
 from tests import distribution, shared, times
 from tests.chaos.summary import PROPERTY, table
 from tests.fixtures import statements
 
 statements.share()
+garbage.load()
 
 # A busy machine is no reason to fail. Each run tries a few examples of every property;
 # `tox -e properties` tries many, others each time.
@@ -56,6 +59,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=distribution.by_length)
 
 
+def pytest_collection_finish() -> None:
+    """Leave modules and tests out of garbage collection: they stay until the end."""
+    gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Keep files and groups of files together, but for ``--dist worksteal``."""
     if config.getoption("dist") == "loadfile":

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from gunicorn.app.base import BaseApplication
 
+from common import garbage
 from common.child import die_with_parent, report
 from web.workers import watch
 
@@ -91,6 +92,7 @@ class CloudServer(BaseApplication):  # type: ignore[misc]
 
 def main(arguments: list[str]) -> None:
     """Serve until a signal ends the process."""
+    garbage.load()
     config_file, listener, console_listener = arguments
     # gunicorn reads its own options from there.
     sys.argv[1:] = []

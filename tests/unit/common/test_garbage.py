@@ -18,3 +18,14 @@ def test_what_is_loaded_is_looked_at_no_more() -> None:
     finally:
         gc.unfreeze()
         gc.set_threshold(*before)
+
+
+def test_few_collections_while_modules_are_loaded() -> None:
+    before = gc.get_threshold()
+    try:
+        gc.set_threshold(700, *before[1:])
+        garbage.load()
+        assert gc.isenabled()
+        assert gc.get_threshold() == (50_000, *before[1:])
+    finally:
+        gc.set_threshold(*before)

@@ -6,8 +6,10 @@ The programs are Debian's; no service of the system is touched. Each runs as an 
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import dataclasses
+import functools
 import glob
 import os
 import pwd
@@ -225,23 +227,34 @@ class Postgres:
 _INITDB_OPTIONS = ("-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
 
 
+@functools.cache
+def _empty_cluster() -> Path:
+    """Make a database cluster that servers begin with a copy of; removed with this process."""
+    folder = Path(tempfile.mkdtemp(prefix="micronova-initdb-"))
+    folder.chmod(0o711)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    who = account("postgres")
+    data = who.own(folder / "data")
+    subprocess.run(  # type: ignore[call-overload]
+        [INITDB, "-D", str(data), "-U", "postgres", "-A", "trust", *_INITDB_OPTIONS],
+        check=True,
+        capture_output=True,
+        cwd=data,
+        **who.keywords,
+    )
+    return data
+
+
 @contextlib.contextmanager
 def postgres(**more: str) -> Iterator[Postgres]:
     """Run PostgreSQL; `more` are its settings."""
     require(INITDB, POSTGRES)
-    assert INITDB is not None
     assert POSTGRES is not None
     port = free_port()
     who = account("postgres")
     with private_folder() as folder:
-        data, log = who.own(folder / "data"), folder / "postgres.log"
-        subprocess.run(  # type: ignore[call-overload]
-            [INITDB, "-D", str(data), "-U", "postgres", "-A", "trust", *_INITDB_OPTIONS],
-            check=True,
-            capture_output=True,
-            cwd=data,
-            **who.keywords,
-        )
+        data, log = folder / "data", folder / "postgres.log"
+        subprocess.run(["cp", "-a", str(_empty_cluster()), str(data)], check=True)
         settings = {
             "listen_addresses": "127.0.0.1",
             "port": port,

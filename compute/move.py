@@ -87,7 +87,7 @@ def _remove_copies(job: Job, moving: Moving) -> None:
     """Remove what is left where the VM isn't; what can't be removed is reported, no failure.
 
     It is tried again at once, as a single answer may get lost. What stays all the same the audit
-    shows, as ``volume_left_behind``.
+    shows, and removes if it is a config drive.
     """
     for _ in range(_TRIES):
         if remove(job, "compute_remove_copies", moving.clean_up).gone:

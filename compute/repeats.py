@@ -50,7 +50,7 @@ class Repeats:
         server, operation_id = command.server_uuid, command.operation_id
         with self._lock:
             last = self._destroyed.get(server, -1)
-            if isinstance(command, Destroy):
+            if isinstance(command, Destroy) and command.of_server:
                 _remember(self._destroyed, server, max(last, operation_id))
                 return False
             return last >= operation_id

@@ -41,7 +41,7 @@ class WorkPool:
                 if _same(other.command, command):
                     other.repeated(command)
                     return False
-            if isinstance(command, Destroy):
+            if isinstance(command, Destroy) and command.of_server:
                 for other in line:
                     if other.command.server_uuid == command.server_uuid:
                         other.cancel()

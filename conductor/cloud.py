@@ -84,6 +84,7 @@ class Cloud:
         *,
         drive_only: bool = False,
         stopped_on: str | None = None,
+        left_behind: str | None = None,
     ) -> None:
         """Have the operation's VM removed, as far as provably ours; later if no agent answers."""
         worker = self.take_to(operation, where.host)
@@ -101,6 +102,7 @@ class Cloud:
                 deadline,
                 drive_only=drive_only,
                 stopped_on=stopped_on,
+                left_behind=left_behind,
             ),
         )
 

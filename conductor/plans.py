@@ -97,6 +97,7 @@ class ReapPlan(Plan):
 
     stopped_on: str | None = None
     drive_only: bool = False
+    left_behind: str | None = None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from cli.errors import CommandFailed
 #: findings about things on a hypervisor that may be this cloud's, and that no record owns
 _THINGS = frozenset(
     {"vm_of_deleted_server", "vm_not_recorded", "vm_without_server", "vm_half_made"}
-    | {"volume_without_vm", "config_drive_without_server", "template_without_record"}
+    | {"volume_without_vm", "config_drive_without_server", "config_drive_left_behind"}
+    | {"template_without_record"}
 )
 #: audits that are waited for until a removal is seen, and how long each may take
 _AUDITS, _AUDIT_SECONDS, _PAUSE_SECONDS = 20, 900.0, 1.0

@@ -195,6 +195,14 @@ class Destroy(Command):
     stopped_on: str | None = None
     """Only a VM that is still stopped on this node, and only volumes that no VM's
     configuration names. None: wherever it is, running or not."""
+    left_behind: str | None = None
+    """With ``drive_only``: only this config drive on a storage of the placed node's own, which a
+    move left there, and only while the VM is on another node with a drive of its own."""
+
+    @property
+    def of_server(self) -> bool:
+        """Return whether the server goes, which ends all other work on it."""
+        return self.left_behind is None
 
 
 class PowerAction(enum.StrEnum):

@@ -21,7 +21,7 @@ from conductor.audit.differences import differences
 from conductor.audit.facts import Facts, Finding
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
-from conductor.audit.kinds import BY_MARKS, KINDS, Verb
+from conductor.audit.kinds import BY_MARKS, KINDS, LEFT_BEHIND, Verb
 from conductor.audit.volumes import settled
 from conductor.cloud import Cloud
 from conductor.engine.periodic import Periodic, Periodics, only_one
@@ -267,7 +267,7 @@ def _would_show(inventory: ClusterInventory, finding: Kept) -> bool:
     vm = next((one for one in inventory.vms if one.vmid == finding.vmid), None)
     if finding.kind in BY_MARKS and vm is not None:
         return vm.read
-    if finding.kind == "volume_left_behind" and vm is not None:
+    if finding.kind in LEFT_BEHIND and vm is not None:
         return settled(inventory, vm)
     # What isn't listed may be hidden.
     return vm is not None or not inventory.short

@@ -82,6 +82,8 @@ class Healer:
     def _begin_reap(self, connection: Transaction, finding: Kept) -> Operation:
         server = proof.idle(connection, finding, lock=True)
         cluster, vmid = str(finding.cluster), int(finding.vmid or 0)
+        if finding.kind == "config_drive_left_behind":
+            return self._begin_tidying(connection, finding, server)
         if proof.has_vm(server) and (server.cluster, server.vmid) == (cluster, vmid):
             raise RefusedError("The record says that the VM is the server's.")
         had = proof.journalled(connection, cluster, vmid, server.uuid)
@@ -102,6 +104,24 @@ class Healer:
         if had and not vmids.hold(connection, cluster, vmid, server.uuid, operation.id):
             raise RefusedError(f"VMID {vmid} is reserved for another server by now.")
         return operation
+
+    def _begin_tidying(self, connection: Transaction, finding: Kept, server: Server) -> Operation:
+        """Begin to remove the config drive that a move left; the server keeps its VMID."""
+        cluster, vmid = str(finding.cluster), int(finding.vmid or 0)
+        if not proof.has_vm(server) or (server.cluster, server.vmid) != (cluster, vmid):
+            raise RefusedError("The record says that the VM is not the server's.")
+        if not proof.journalled(connection, cluster, vmid, server.uuid):
+            raise RefusedError(f"The journal never gave VMID {vmid} to server {server.uuid}.")
+        host, node = proof.host(connection, cluster, finding.node)
+        if node != finding.node or server.node in (None, node):
+            raise RefusedError(f"The VM may be on {finding.node}, or that node has no host.")
+        plan = ReapPlan(
+            Place(host=host, cluster=cluster, node=node, vmid=vmid),
+            drive_only=True,
+            left_behind=str(finding.evidence["volid"]),
+        )
+        ctxt = context.internal()
+        return begins.begin(connection, self._cloud, ctxt, server, InternalAction.REAP, plan)
 
     def _retire(self, finding: Kept) -> Answer:
         """Begin to remove a template that the record doesn't have."""

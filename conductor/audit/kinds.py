@@ -192,6 +192,16 @@ KINDS: Mapping[str, Kind] = {
             "A move could not remove it, or somebody put it there. If it is not needed, as root "
             "on {node}: pvesm free {volid}",
         ),
+        Kind(
+            "config_drive_left_behind",
+            Severity.LEAK,
+            Verb.DESTROY,
+            "its name names the server, the journal gave that server this VMID, and record and "
+            "cluster agree that the VM is on another node",
+            "micronova orphan reap",
+            "It bears the name of a server whose VM is on another node. If no VM uses it, as root "
+            "on {node}: pvesm free {volid}",
+        ),
         # Allocations
         Kind(
             "allocation_without_server",
@@ -302,3 +312,5 @@ BY_MARKS = frozenset(
     | {"vm_of_deleted_server", "vm_not_recorded", "vm_without_server", "vm_half_made"}
     | {"vm_foreign", "band_shared", "template_without_record"}
 )
+#: kinds of what is on a node where its VM isn't
+LEFT_BEHIND = frozenset({"volume_left_behind", "config_drive_left_behind"})

@@ -22,7 +22,7 @@ def volumes(facts: Facts) -> Iterator[Finding]:
             if _in_flux(facts, place, volume):
                 continue
             if volume in left:
-                yield _copy(cluster, volume, left[volume])
+                yield _copy(facts, cluster, volume, left[volume])
             elif volume.server_uuid is not None:
                 let_go = volume.server_uuid in facts.released and volume.vmid in present
                 if recorded.get(place) != volume.server_uuid and not let_go:
@@ -114,9 +114,14 @@ def _disk(facts: Facts, inventory: ClusterInventory, volume: SeenVolume) -> Find
     return _finding("volume_without_vm", cluster, volume, text, proven, owner)
 
 
-def _copy(cluster: str, volume: SeenVolume, server: ServerFacts) -> Finding:
+def _copy(facts: Facts, cluster: str, volume: SeenVolume, server: ServerFacts) -> Finding:
     text = f"VM {volume.vmid} of server {server.uuid} is on {server.node}, this volume is not."
-    return _finding("volume_left_behind", cluster, volume, text, False, server.uuid)
+    if volume.server_uuid is None:
+        return _finding("volume_left_behind", cluster, volume, text, False, server.uuid)
+    # Without its time it can't be told from the VM's own, on a storage that is shared unsaid.
+    had = facts.journal.get((cluster, volume.vmid), frozenset())
+    proven = server.uuid in had and volume.created_at is not None
+    return _finding("config_drive_left_behind", cluster, volume, text, proven, server.uuid)
 
 
 def _may_go(facts: Facts, server: ServerFacts, place: Place) -> bool:

@@ -40,18 +40,23 @@ class Reap:
         operation, server, where = task.operation, task.server, placed(task.operation)
         if where is None:
             return
+        plan = operation.planned(ReapPlan)
         alive = server.deleted_at is None
-        if alive and (server.cluster, server.vmid) == (where.cluster, where.vmid):
+        its_vm = alive and (server.cluster, server.vmid) == (where.cluster, where.vmid)
+        away = its_vm and server.node != where.node
+        if its_vm if plan.left_behind is None else not away:
             text = "The record says that the VM is the server's."
+            if plan.left_behind is not None:
+                text = f"The record says no more that the VM is on another node than {where.node}."
             self._fail(task, Failure(Category.CONFIGURATION, text, host=where.host))
             return
-        plan = operation.planned(ReapPlan)
         self._cloud.destroy(
             operation,
             where,
             operation.deadline or clock.utcnow(),
             drive_only=plan.drive_only,
             stopped_on=plan.stopped_on,
+            left_behind=plan.left_behind,
         )
 
     def _heard(self, task: Task, outcome: Outcome) -> None:

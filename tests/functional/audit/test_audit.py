@@ -160,21 +160,26 @@ def test_a_stray_volume_is_reported_and_not_touched(
     pve.call("DELETE", "nodes/pve1/storage/local/content/local:150005/vm-150005-disk-0.qcow2")
 
 
-def test_what_a_move_left_is_reported_with_its_command(
+def test_a_copy_that_a_move_left_is_reported_and_a_drive_goes(
     cloud: EmbeddedCloud, audits: Audits, pve: Proxmox
 ) -> None:
     server = a_server(cloud, "left")
     vmid, [other] = server["vmid"], {"pve1", "pve2"} - {server["node"]}
     disk = f"local:{vmid}/vm-{vmid}-disk-7.qcow2"
     drive = f"local:iso/micronova-{vmid}-{server['uuid']}.iso"
+    own = pve.volumes(vmid)
+    inserted = pve.vm(vmid)["config"]["ide2"]
     for volid in (disk, drive):
         cloud.control("POST", "volume", volid=volid, node=other)
-    assert audits.run()["open"] == {"volume_left_behind": 2}
-    for finding in audits.open():
-        assert (finding["server_uuid"], finding["heal"]) == (server["uuid"], None)
-        volid = finding["subject"].removeprefix(f"{CLUSTER}/{other}/")
-        assert finding["remedy"].endswith(f"as root on {other}: pvesm free {volid}")
-        pve.call("DELETE", f"nodes/{other}/storage/local/content/{volid}")
+    report = audits.run()
+    assert (report["open"], report["healed"]) == ({"volume_left_behind": 1}, 1)
+    # The VM's own drive, whose file has the same name, stays in it.
+    assert sorted(pve.volumes(vmid)) == sorted([*own, disk])
+    assert pve.vm(vmid)["config"]["ide2"] == inserted
+    [finding] = audits.open()
+    assert (finding["server_uuid"], finding["heal"]) == (server["uuid"], None)
+    assert finding["remedy"].endswith(f"as root on {other}: pvesm free {disk}")
+    pve.call("DELETE", f"nodes/{other}/storage/local/content/{disk}")
     audits.assert_clean()
     delete(cloud, server["uuid"])
 

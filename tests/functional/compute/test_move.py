@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from tests.functional.waiting import eventually
 _SET = ("vm_storage", "iso_storage", "linked_clones")
 LOCAL = {"vm_storage": "local", "iso_storage": "local", "linked_clones": "never"}
 SHARED = {"vm_storage": "shared", "iso_storage": "shared"}
+_NUMBERS = itertools.count(900_000)
 MIGRATE = r"/qemu/\d+/migrate$"
 
 
@@ -212,6 +214,37 @@ def test_what_can_not_be_removed_is_in_the_inventory(
     assert left <= {(one.volid, one.node) for one in seen.volumes if not one.shared}
     for volid, node in left:
         as_root(simulator).nodes(node).storage("local").content(volid).delete()
+    stage.end("pve2")
+
+
+@local
+def test_a_drive_that_was_left_goes_while_the_vm_lives_with_its_own(
+    stage: Stage, simulator: RunningSimulator
+) -> None:
+    placed, uuid = stage.build.placed, stage.build.server_uuid
+    drive = f"local:iso/micronova-{placed.vmid}-{uuid}.iso"
+    remove = dataclasses.replace(a_destroy(stage.build), drive_only=True, left_behind=drive)
+
+    def refused(why: str) -> None:
+        before = stage.volumes
+        outcome = stage.worker.run(dataclasses.replace(remove, operation_id=next(_NUMBERS)))
+        assert outcome.failure is not None
+        assert outcome.failure.left == (f"volume {drive} on pve1: {why}",)
+        assert stage.volumes == before
+
+    refused("the VM is there")
+    simulator.fault(
+        action="fail", status=595, method="DELETE", path="/nodes/pve1/.*/content/", times=0
+    )
+    assert stage.worker.run(a_move(stage.build, "pve2")).ok
+    simulator.control("DELETE", "faults")
+    assert (drive, "pve1") in stage.volumes
+    config = as_root(simulator).nodes("pve2").qemu(placed.vmid).config
+    config.post(ide2="none,media=cdrom")
+    refused("the VM has no drive of its own on pve2")
+    config.post(ide2=f"{drive},media=cdrom")
+    assert stage.worker.run(remove).gone
+    assert stage.whole("pve2")
     stage.end("pve2")
 
 

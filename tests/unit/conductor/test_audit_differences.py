@@ -23,7 +23,7 @@ from conductor.audit.facts import (
     TemplateFacts,
 )
 from conductor.audit.gather import due
-from conductor.audit.kinds import BY_MARKS, KINDS, Verb
+from conductor.audit.kinds import BY_MARKS, KINDS, LEFT_BEHIND, Verb
 from conductor.audit.records import OVERDUE
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
@@ -407,25 +407,42 @@ def test_a_template_that_was_ours_left_a_disk() -> None:
 def left_behind(*volumes: SeenVolume, vm: SeenVm | None = None, **changes: Any) -> list[Finding]:
     """What is found of a VM on pve2, where its record has it, and of volumes on pve1."""
     values = {"servers": {WEB: a_server(node="pve2")}} | {
-        name: changes.pop(name) for name in ("servers", "busy") if name in changes
+        name: changes.pop(name) for name in ("servers", "busy", "journal") if name in changes
     }
     inventory = ClusterInventory(
         "c1", (vm or a_vm(node="pve2"),), volumes, **({"replicas": ()} | changes)
     )
     listed = differences(facts(inventories={"c1": inventory}, **values))
-    return [one for one in listed if one.kind == "volume_left_behind"]
+    return [one for one in listed if one.kind in LEFT_BEHIND]
 
 
-def test_what_a_move_left_is_reported_with_its_command() -> None:
+def test_a_copy_that_a_move_left_is_reported_with_its_command() -> None:
     there = dataclasses.replace(a_volume(100_001, size_bytes=1, created_at=NOW), node="pve2")
     older = NOW - datetime.timedelta(minutes=1)
-    copy, drive = a_volume(100_001, size_bytes=1, created_at=older), a_drive(100_001, WEB)
-    listed = left_behind(there, copy, drive)
-    assert [one.subject for one in listed] == [f"c1/pve1/{one.volid}" for one in (copy, drive)]
-    for one in listed:
-        assert (one.server_uuid, one.node, one.proven) == (WEB, "pve1", False)
+    copy = a_volume(100_001, size_bytes=1, created_at=older)
+    [found] = left_behind(there, copy)
+    assert (found.kind, found.subject) == ("volume_left_behind", f"c1/pve1/{copy.volid}")
+    assert (found.server_uuid, found.node, found.proven) == (WEB, "pve1", False)
     assert KINDS["volume_left_behind"].verb is Verb.REPORT
     assert "pvesm free {volid}" in str(KINDS["volume_left_behind"].remedy)
+
+
+@pytest.mark.parametrize(
+    ("changes", "drive", "proven"),
+    [
+        ({"journal": journal(100_001, WEB)}, {"created_at": NOW}, True),
+        ({"journal": journal(100_001, WEB)}, {}, False),
+        ({"journal": journal(100_001, GONE)}, {"created_at": NOW}, False),
+        ({}, {"created_at": NOW}, False),
+    ],
+)
+def test_a_drive_that_a_move_left_goes_if_it_is_proven(
+    changes: dict[str, Any], drive: dict[str, Any], proven: bool
+) -> None:
+    there = dataclasses.replace(a_drive(100_001, WEB), **drive)
+    [found] = left_behind(there, **changes)
+    assert (found.kind, found.subject) == ("config_drive_left_behind", f"c1/pve1/{there.volid}")
+    assert (found.server_uuid, found.node, found.proven) == (WEB, "pve1", proven)
 
 
 @pytest.mark.parametrize(
@@ -445,7 +462,9 @@ def test_what_a_move_left_is_reported_with_its_command() -> None:
     ],
 )
 def test_what_may_belong_where_it_is_was_not_left(changes: dict[str, Any]) -> None:
-    assert left_behind(a_volume(100_001), **changes) == []
+    drive = dataclasses.replace(a_drive(100_001, WEB), created_at=NOW)
+    known = journal(100_001, WEB)
+    assert left_behind(a_volume(100_001), drive, journal=known, **changes) == []
 
 
 def test_replicas_of_others_and_to_other_nodes_explain_nothing() -> None:

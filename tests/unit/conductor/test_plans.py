@@ -87,6 +87,7 @@ BEFORE: dict[str, Any] = {
     ],
     "stopped_on": "pve2",
     "drive_only": True,
+    "left_behind": None,
     "too_few": "",
     "saw": "moved",
 }
@@ -103,6 +104,7 @@ def kept(value: object) -> Any:
         ("create", BUILD),
         ("create", CreatePlan()),
         ("reap", ReapPlan(TARGET, "pve2", drive_only=True)),
+        ("reap", ReapPlan(TARGET, drive_only=True, left_behind="local:iso/left.iso")),
         ("follow", FollowPlan(TARGET, Place("pve2", None, "sim1", "pve2", 100), "moved")),
         ("delete", DeletePlan(TARGET, ("m",))),
         ("stop", Plan(TARGET)),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from common.messages.commands import Destroy
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Removal
-from compute.hypervisor.proxmox.cluster.vmid import Vm
+from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.storage import volumes
 from compute.hypervisor.proxmox.storage.volumes import SLACK_SECONDS, Volume
+from compute.hypervisor.proxmox.vmconfig import hardware, movable
 
 
 def require_none(vm: Vm, source: str, target: str) -> None:
@@ -46,6 +48,29 @@ def remove(
         )
     left = tuple(f"volume {one.volid} on {other}" for one in found if one not in ours)
     return Removal(not left, tuple(f"volume {one.volid} on {other}" for one in ours), left)
+
+
+def remove_drive(vm: Vm, config: Config | None, command: Destroy) -> Removal:
+    """Remove the config drive that a move left on the placed node; see ``Destroy.left_behind``.
+
+    ``config``: of the server's VM, just seen. On any doubt nothing is touched.
+    """
+    node, volid = command.placed.node, str(command.left_behind)
+    names = hardware.config_drive_names(vm.vmid, command.server_uuid)
+    inserted = movable.drive(config or {}, names)
+    why = ""
+    if vm.node == node:
+        why = "the VM is there"
+    elif not vm.shared.node(node).online:
+        why = "the node is offline"
+    elif inserted is None or not volumes.exists(vm, vm.node, inserted.partition(":")[0], inserted):
+        why = f"the VM has no drive of its own on {vm.node}"
+    if why:
+        return Removal(False, left=(f"volume {volid} on {node}: {why}",))
+    found = [one for one in drives(vm, node, names) if one.volid == volid]
+    for one in found:
+        volumes.delete(vm, node, one.storage, volid, fence=lambda: _require_away(vm, node))
+    return Removal(True, tuple(f"volume {volid} on {node}" for _ in found))
 
 
 def _require_away(vm: Vm, other: str) -> None:

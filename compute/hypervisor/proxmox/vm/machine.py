@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from common.messages.commands import Build, Move, Plug, Size
+from common.messages.commands import Build, Destroy, Move, Plug, Size
 from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
@@ -16,6 +16,7 @@ from compute.hypervisor.proxmox.cluster.vmid import Config, ForeignError, StuckE
 from compute.hypervisor.proxmox.storage import volumes
 from compute.hypervisor.proxmox.vm import (
     config_drive,
+    copies,
     half_created,
     host_checks,
     interfaces,
@@ -264,7 +265,10 @@ class ProxmoxMachine:
         return config_drive.remove(self._vm, self._work.command.server_uuid)
 
     def let_go_of_config_drive(self) -> Removal:
-        """Delete the ISO of a server that doesn't own this VM, or not any more."""
+        """Delete the ISO of a server that doesn't own this VM, or the one that a move left."""
+        command = self._work.command
+        if isinstance(command, Destroy) and command.left_behind is not None:
+            return copies.remove_drive(self._vm, self._see(), command)
         return config_drive.let_go(self._vm, self._work.command.server_uuid)
 
     # --- inner

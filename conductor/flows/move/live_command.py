@@ -11,15 +11,19 @@ from conductor.plans import LiveMigrationPlan
 
 
 def send(cloud: Cloud, task: Task, *, settle: bool = False) -> bool:
-    """Have the VM moved; return whether the source has an agent to do it.
+    """Have the VM moved; return whether there is an agent to do it: the source's.
 
-    ``settle``: only look where it is, once no migration runs. The config drive's content goes
+    ``settle``: only look where it is, once no migration runs; where the source's agent is down the
+    target's does. The config drive's content goes
     along, in case it has to be made again: without what is for the first boot only.
     """
     operation, server = task.operation, task.server
     plan = operation.planned(LiveMigrationPlan)
     source = plan.source
     worker = cloud.take_to(operation, str(source.host))
+    if worker is None and settle:
+        # The source may have died for good, and the VM be on the target.
+        worker = cloud.take_to(operation, str(plan.target.host))
     if worker is None:
         return False
     with cloud.store.read() as connection:

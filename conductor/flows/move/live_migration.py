@@ -1,7 +1,8 @@
 """Live migration: another host is chosen and reserved, and the running VM moves there.
 
 Which of the two nodes has the VM is what the agent saw, never what was asked: once its
-configuration is on the target, the record follows, whatever failed.
+configuration is on the target, the record follows, whatever failed. What failed there, as to put
+its config drive in, is tried again with back-off before the operation ends.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class LiveMigrationFlow:
         """Take the agent's outcome: on, another host, another try, or back."""
         there = bool(outcome.node) and outcome.node == _plan(task).target.node
         if outcome.ok and there:
-            return self._reach_end(task, None)
+            return self._reach_end(task)
         if outcome.ok:
             text = "The VM was seen on its host, and was not moved."
             failure = Failure(Category.UNKNOWN_OUTCOME, text, host=task.server.host)
@@ -139,22 +140,17 @@ class LiveMigrationFlow:
         if not there and self._is_aborted(task):
             unwinding.begin(self._cloud, self.table(), task, _aborted(task))
             return None
-        if there and not self._may_try_again(task):
-            # It stays where it is; what could not be put right there is the fault.
-            return self._reach_end(task, failure)
         if not there and self._wants_other_host(task, outcome):
             self._elsewhere(task, failure)
         else:
             self._failed(task, failure)
         return None
 
-    def _reach_end(self, task: Task, failure: Failure | None) -> Task:
+    def _reach_end(self, task: Task) -> Task:
         operation = task.operation
         plan = _plan(task)
 
         def work(connection: Transaction) -> Task:
-            if failure is not None:
-                ledger.record_failure(connection, operation, failure)
             leases.reach_owned(
                 *(connection, operation, plan, "settle"),
                 *(self._cloud.name, self._cloud.lease_seconds),
@@ -220,9 +216,6 @@ class LiveMigrationFlow:
             now = ledger.get(connection, task.operation.id)
         return now is not None and now.message == ABORTED
 
-    def _may_try_again(self, task: Task) -> bool:
-        return task.operation.attempt <= int(self._cloud.conf.conductor.max_waits)
-
     def _wants_other_host(self, task: Task, outcome: Outcome) -> bool:
         """Return whether another host may do better, where none was asked for.
 
@@ -287,8 +280,9 @@ class LiveMigrationFlow:
         return ends.later_unless(self._cloud, task, sent)
 
     def _seen_where(self, task: Task, outcome: Outcome) -> bool:
+        """End where it was seen; on the target it is looked after until its drive is in."""
         plan = _plan(task)
-        if outcome.node and outcome.node == plan.target.node:
+        if outcome.ok and outcome.node and outcome.node == plan.target.node:
             self._arrived_after_all(task)
             return False
         return ends.again_unless_ok(self._cloud, task, outcome)

@@ -69,6 +69,8 @@ from tests.functional.conductor.harness import IMAGE, Conductor, Died, Mortal, W
 ADMIN = RequestContext(user_id="boss", project_id="admin", roles=["admin"], is_admin=True)
 _OPEN = sa.select(1).where(schema.operations.c.state.in_(OPEN_STATES)).limit(1)
 BROKEN = Failure(Category.AUTHORIZATION, "Permission check failed", host="pve1")
+#: in a node that has no quorum; waiting does not help
+NO_DRIVE = Failure(Category.AUTHORIZATION, "Permission denied.")
 
 
 @dataclass
@@ -85,6 +87,8 @@ class Cloud:
     """Whether migrations leave VMs where they are."""
     silent: bool = False
     """Whether nothing is heard of how they ended."""
+    drive_fails: int = 0
+    """The last attempt that can't put the config drive in where the VM has moved to."""
     nodes: dict[str, str] = field(default_factory=dict)
     """Where VMs are that were to be moved."""
     goal: str = "pve2"
@@ -253,6 +257,8 @@ class Cloud:
             at = self.nodes[command.server_uuid] = command.target_node
         if self.silent and not command.settle:
             return Outcome(False, failure=BROKEN)
+        if command.attempt <= self.drive_fails:
+            return Outcome(False, power_state=1, failure=NO_DRIVE, node=at)
         return Outcome(True, power_state=1, node=at)
 
     # --- what became of it
@@ -398,8 +404,11 @@ def _image_overtaken(cloud: Cloud) -> Operation:
     return operation
 
 
-def _live(cloud: Cloud, *, stays: bool = False, silent: bool = False) -> Operation:
+def _live(
+    cloud: Cloud, *, stays: bool = False, silent: bool = False, drive_fails: int = 0
+) -> Operation:
     server = cloud.server()
+    cloud.drive_fails = drive_fails
     cloud.stays, cloud.silent = stays, silent
     return begin_live_migration.accept(
         cloud.world.conductor.cloud, cloud.world.ctxt, server.uuid, None, None
@@ -700,6 +709,7 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("createBackup", "badly"): lambda cloud: _refused(cloud, Copy, _image_as_backup),
     ("live-migration", "well"): _live,
     ("live-migration", "well, though nothing was heard"): lambda cloud: _live(cloud, silent=True),
+    ("live-migration", "well, its drive late"): lambda cloud: _live(cloud, drive_fails=4),
     ("live-migration", "badly"): lambda cloud: _refused(cloud, Move, _live),
     ("live-migration", "overtaken by a delete"): _overtaken_live,
     ("live-migration", "badly, it stays"): lambda cloud: _live(cloud, stays=True),

@@ -12,7 +12,7 @@ from common.states import PowerState
 from compute import configdrive
 from compute.hypervisor.port import Detail, Machine
 from compute.job import Job
-from compute.steps import Step, carry_out, clean_up
+from compute.steps import Step, carry_out, undo_if_ours
 
 CHECK, IMAGE = "compute_check_host", "compute_ensure_image"
 
@@ -55,7 +55,7 @@ def _look_behind(job: Job, machine: Machine, command: Build) -> None:
         # Perhaps only the look failed.
         carry_out(job, [Step("compute_find_vm", machine.find)])
     if machine.absent and command.config_drive is not None:
-        clean_up(job, "compute_delete_config_drive", machine.remove_config_drive)
+        undo_if_ours(job, "compute_delete_config_drive", machine.remove_config_drive)
 
 
 def steps(machine: Machine, command: Build) -> tuple[Step, ...]:

@@ -82,11 +82,11 @@ class Job:
         self._cancelled = False
         self._deadline = max(self._deadline, clock.after(UNWIND_SECONDS))
 
-    def require_undo(self) -> None:
+    def require_still_ours(self) -> None:
         """Raise Abandoned unless the ledger still has the attempt as this worker's.
 
         This thread may have hung: its lease may have run out, and the operation been carried out
-        by whoever took it over. What is done now would be done to a server in use.
+        by whoever took it over. An undo would then change a server that is in use.
         """
         if not self._may_undo(self.working()):
             raise Abandoned

@@ -131,7 +131,10 @@ class ComputeService:
             hypervisor.close()
 
     def _may_undo(self, working: Working) -> bool:
-        """Ask a conductor; False where none answers: whoever takes the operation over goes on."""
+        """Return whether a conductor confirms that this worker still has the operation's lease.
+
+        False where none answers: whoever takes the operation over undoes or finishes it.
+        """
         try:
             return self._conductor.call(
                 context.internal(), ConductorEvents.may_undo, worker=self.worker, working=working

@@ -90,16 +90,16 @@ def _unwind(job: Job, steps: Sequence[Step]) -> Unwound:
     unwound = Unwound()
     for step in reversed(steps):
         if step.undo is not None:
-            unwound = unwound.plus(clean_up(job, step.undo_name, step.undo))
+            unwound = unwound.plus(undo_if_ours(job, step.undo_name, step.undo))
     return unwound
 
 
-def clean_up(job: Job, name: str, undo: Callable[[], Removal]) -> Removal:
+def undo_if_ours(job: Job, name: str, undo: Callable[[], Removal]) -> Removal:
     """Run one undo as a step, if the ledger says that the attempt is still this worker's to undo.
 
     Raises Abandoned, also where it does not: whoever has the operation now goes on with it.
     """
-    job.require_undo()
+    job.require_still_ours()
     return remove(job, name, undo)
 
 

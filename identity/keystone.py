@@ -134,7 +134,7 @@ class Keystone:
     ) -> bool:
         """Make database, keys, users and catalog; return whether anything was to do.
 
-        The process doesn't run before; after it, `start` and `wait_ready` are what is left.
+        Call it before `start` and `wait_ready`: it opens the socket only.
         `passwords` is {user name: password} of `passwords.USERS`. Raises KeystoneFailed.
         """
         self.listen()

@@ -2,7 +2,7 @@
 
 A marker is written last. Without it the folder is from a first start that was interrupted: it is
 removed and made again. With it and the same job nothing is to do; with another job (new endpoints,
-passwords or Keystone) it is carried out again on what is there.
+passwords or Keystone) the job runs again on what is there.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def hold_both(
     for _ in range(_TRIES):
         there = {server.uuid: placement.allocations_of(server.uuid)}
         if holder:
-            # Once the server holds what it shall, so does the migration, mostly.
+            # If the server has what is wanted, the migration mostly has, too: it is read.
             known = claimed and _plain(there[server.uuid].by_provider) != wanted[server.uuid]
             there[holder] = _CLAIMED if known else placement.allocations_of(holder)
         changes = [

@@ -187,7 +187,7 @@ def _copied() -> sa.ColumnElement[int | None]:
 
 
 def _one_of(column: sa.Column[Any], values: Iterable[str]) -> sa.ColumnElement[bool]:
-    """Return ``column.in_(values)``, whose text is not made anew for each execution."""
+    """Return ``column.in_(values)``, compiled once: an IN is rendered at each execution."""
     return sa.or_(*(column == value for value in values))
 
 

@@ -178,7 +178,12 @@ class Accept:
         if action == "delete" and (
             server.vm_state in _MAY_HAVE_MOVED or server.task_state in MOVING
         ):
-            plan = DeletePlan(holders=migrations.end_open(connection, server.uuid))
+            plan = DeletePlan(
+                holders=(
+                    *_held_by_former(connection, server),
+                    *migrations.end_open(connection, server.uuid),
+                )
+            )
         if action == "delete" and server.vm_state in _SHELVED:
             server_images.forget_parked(connection, server.uuid)
         handed_over = self._hand_over(connection, server) if action == "delete" else None
@@ -227,6 +232,13 @@ class Accept:
             return None
         worker = self._cloud.worker_of(connection, server.host)
         return None if worker is None else HandedOver(worker, delete.STAGE)
+
+
+def _held_by_former(connection: Transaction, server: Server) -> tuple[str, ...]:
+    """Return what an overdue delete, which shows ERROR and is taken over, had still to release."""
+    former = None if server.operation_id is None else ledger.get(connection, server.operation_id)
+    plan = None if former is None or former.state not in states.OPEN_STATES else former.plan
+    return plan.holders if isinstance(plan, DeletePlan) else ()
 
 
 def _restorable(server: Server) -> bool:

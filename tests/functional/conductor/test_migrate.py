@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from common import states
+from common import clock, states
 from common.errors import Conflict, HostNotFound, Invalid, ServerStateConflict
 from common.messages.commands import Grow, Move, Power, PowerAction, Shape
 from common.messages.reports import Category, Failure
@@ -286,6 +286,22 @@ def test_a_delete_from_error_gives_back_both_sides(world: World) -> None:
     world.until(agents.uuid, "deleted")
     assert not world.placement.claims
     assert migration(world).status == "confirmed"
+
+
+def test_a_delete_that_takes_over_an_overdue_one_gives_back_both_sides(world: World) -> None:
+    """The overdue one has ended the migration, and not yet released what that held."""
+    agents = a_server(world)
+    world.migrate(agents.uuid)
+    moved(world, agents)
+    world.act(agents.uuid, "delete")
+    late = schema.operations.update().values(deadline=clock.after(-1))
+    world.conductor.store.run(lambda c: c.execute(late))
+    world.answer(world.compute.wait_for(5), ok=False, failure=BROKEN)
+    world.until(agents.uuid, "error")
+    world.act(agents.uuid, "delete")
+    world.answer(world.compute.wait_for(6), ok=True, gone=True)
+    world.until(agents.uuid, "deleted")
+    assert not world.placement.claims
 
 
 @pytest.mark.parametrize("end", ["confirmResize", "revertResize"])

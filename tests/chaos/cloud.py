@@ -179,7 +179,22 @@ class Cloud:
             f"VM {row.vmid}, operation {row.operation_id}"
             for row in self.alive()
         ]
+        lines += [
+            f"server {row.uuid}, last fault of attempt {row.attempt}: {row.message} "
+            f"(left {row.left}, remedy {row.remedy})"
+            for row in self._last_faults()
+        ]
         return "\n".join(["", *lines])
+
+    def _last_faults(self) -> list[Any]:
+        """The last fault of each operation under way."""
+        columns = schema.faults.c
+        working = sa.select(schema.operations.c.id).where(
+            schema.operations.c.state.in_(OPEN_STATES)
+        )
+        last = sa.select(sa.func.max(columns.id)).where(columns.operation_id.in_(working))
+        query = sa.select(schema.faults).where(columns.id.in_(last.group_by(columns.operation_id)))
+        return self.rows(query)
 
     def end_pauses(self) -> None:
         """Every back-off is over."""

@@ -69,8 +69,8 @@ class Scene:
 
     def runs(self) -> bool:
         """Whether the last server's VM runs: all that an operation here does comes after that."""
-        found = self.root.cluster.resources.get(type="vm")
-        return any(one["vmid"] == self.vmid and one["status"] == "running" for one in found)
+        vm = self.stage.cluster.vm(self.vmid)
+        return vm is not None and vm["status"] == "running"
 
     def ha_calls(self) -> list[str]:
         """The calls that changed something, without what differs from run to run."""

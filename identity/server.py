@@ -23,6 +23,9 @@ from common.threads import without_eventlet
 from identity.late import import_at_use
 from web.workers import watch
 
+#: what only an identity provider for other clouds needs: importing it takes as long as the rest
+_SELDOM_USED = ("saml2.client_base", "saml2.sigver")
+
 
 class Server(BaseApplication):  # type: ignore[misc]
     """gunicorn, configured; the application is made in the worker."""
@@ -66,10 +69,6 @@ def _listening(server: Any) -> None:
 def _started(worker: Any) -> None:
     """Report that the application is loaded; called by gunicorn in the worker."""
     report(ready=True)
-
-
-#: of an identity provider for other clouds: they take as long as all else of Keystone
-_SELDOM_USED = ("saml2.client_base", "saml2.sigver")
 
 
 def _import() -> None:

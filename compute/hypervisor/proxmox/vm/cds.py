@@ -1,7 +1,7 @@
 """CDs on a node's own storage: ejected before a move, and inserted again where the VM then is.
 
-What is ejected is noted in the VM's description by the same call, and the note is removed by the
-one that inserts it: whoever finds the VM in between knows what it had.
+The call that ejects a CD also notes it in the VM's description, and the call that inserts it
+removes the note: a move that is interrupted in between is finished from the note.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ def also_on(
 ) -> frozenset[str]:
     """Return which of the CDs among local disks another node has, too: by name and size.
 
-    ``drive`` is the config drive, which is made anew there.
+    ``drive``: the config drive's volume, which is none of them.
     """
     found = {str(one["volid"]) for one in listed if ejected.is_cd(one)} - {drive}
     return frozenset(volid for volid in found if _is_on(vm, node, volid))
 
 
 def take_out(vm: Vm, volids: Collection[str]) -> list[str]:
-    """Eject CDs, of a running VM too, and note them; return what is ejected."""
+    """Eject CDs and note them, also while the VM runs; return all that are noted."""
 
     def values(config: Config) -> dict[str, str]:
         return ejected.taken_out(config, volids)
@@ -39,8 +39,10 @@ def take_out(vm: Vm, volids: Collection[str]) -> list[str]:
 
 
 def put_in(vm: Vm) -> Detail:
-    """Insert what was ejected. What is not on the node any more is left out; what somebody
-    inserted instead stays."""
+    """Insert the CDs that are noted, and remove the note.
+
+    A file that the node doesn't have is left out; a drive that has another CD by now keeps it.
+    """
     noted = ejected.noted(_current(vm))
     if not noted:
         return {}
@@ -66,7 +68,7 @@ def _change(vm: Vm, values: Callable[[Config], Mapping[str, str]], what: str) ->
 
 
 def _current(vm: Vm) -> Config:
-    """Return its configuration without what is pending."""
+    """Return its configuration as it is now, without pending changes."""
     found: Config = vm.shared.client.get(f"{vm.path}/config", current=1)
     return found
 

@@ -20,11 +20,14 @@ def is_cd(listed: Mapping[str, Any]) -> bool:
 
 
 def noted(config: Config) -> dict[str, str]:
-    """Return {drive: its value before} of what is ejected; empty if there is no such note."""
+    """Return {drive: its value before it was ejected}; empty: no CD is noted.
+
+    Others may write descriptions, too: what isn't the value of a CD is left out.
+    """
     text = next((line for line in marks.lines(config) if line.startswith(_NOTE)), None)
     try:
         found = json.loads(text.removeprefix(_NOTE)) if text is not None else {}
-        return {str(name): str(value) for name, value in found.items()}
+        return {name: value for name, value in found.items() if _is_inserted(value)}
     except (ValueError, AttributeError):
         return {}
 
@@ -34,7 +37,7 @@ def taken_out(config: Config, volids: Collection[str]) -> dict[str, str]:
     there = {
         name: str(value)
         for name, value in config.items()
-        if str(value).split(",", 1)[0] in volids and "media=cdrom" in str(value)
+        if str(value).split(",", 1)[0] in volids and _is_inserted(value)
     }
     if not there:
         return {}
@@ -53,6 +56,11 @@ def put_in(config: Config, values: Mapping[str, str]) -> dict[str, str]:
         if str(config.get(name, "")).split(",", 1)[0] == "none"
     }
     return empty | {"description": _without_note(config)}
+
+
+def _is_inserted(value: object) -> bool:
+    volid, *options = str(value).split(",")
+    return volid != "none" and "media=cdrom" in options
 
 
 def _without_note(config: Config) -> str:

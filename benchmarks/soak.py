@@ -31,7 +31,7 @@ import sqlalchemy as sa
 from common.errors import MicronovaError
 from db import schema
 from tests.chaos.actions import ask, delete_images
-from tests.chaos.cloud import Overdue
+from tests.chaos.cloud import LEFT_DRIVE, Overdue
 from tests.chaos.stage import Plan, Stage, stage
 
 ORDERS: tuple[dict[str, Any], ...] = (
@@ -94,7 +94,7 @@ class Soak:
         """Misfortunes: ``kill <service>``, ``cut``, ``restart``, ``order <what>``."""
         self.most_alive = 0
         # A node that dies right after a move keeps what the VM had there until it is back.
-        cloud.may_heal = frozenset({"config_drive_left_behind"})
+        cloud.may_heal = frozenset({LEFT_DRIVE})
         self._misfortunes: tuple[tuple[int, Callable[[], str]], ...] = (
             (4, self._kill),
             (2, self._cut),

@@ -45,6 +45,7 @@ LEAKS = {
     "L6": "clone to another node: the pool fails after the rename; config without disks",
     "L7": "destroy: a disk can't be removed; a warning, and the config goes",
     "L8": "suspend to disk: the memory can't be saved; the lock `suspending` stays",
+    "L9": "resume from disk: the memory can't be removed; the VM runs, lock `suspended` stays",
 }
 
 

@@ -10,7 +10,7 @@ from simulator import mapping_api, sdn
 from simulator.call import Call
 from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
-from simulator.errors import PveError, no_config, no_configuration_found
+from simulator.errors import PveError, no_config, no_configuration_found, read_only
 from simulator.model import Vm
 from simulator.qemu import cleanup, config_lock, ha_power, pending, suspend_disk
 from simulator.qemu.config_lock import check_lock
@@ -99,6 +99,8 @@ def _start(call: Call, job: Job | None, vmid: int, skip: bool) -> Work:
     mark_running(cluster, vm)
     if suspended:
         _log(job, "Resumed VM, removing state")
+        if cluster.faults.leak("L9", node, vmid):
+            raise read_only(node, vmid, call.cluster.nodes[node].last_pid)
         suspend_disk.forget(cluster, vm)
     yield Release(lock)
 

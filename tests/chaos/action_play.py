@@ -51,10 +51,10 @@ class ActionPlay(Play):
             self._ask(self.scenario)
 
     def settled(self) -> str:
-        """See ``Play``."""
+        """See ``Play``. A CD is put back into a VM only once its lock is gone."""
         if self._operation() is None:
             self._heard()
-        return str(self.stage.until(self._rest))
+        return str(self.stage.helped(self._rest))
 
     def kept(self) -> str:
         """Whether the VM, its size and its claim are what the record says; or what is wrong."""

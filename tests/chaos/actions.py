@@ -75,6 +75,7 @@ _MIGRATE = _asking("migrate_server", None)
 _RESCUE = _asking("rescue_server", ids.named("image", IMAGE), "of one run")
 _FROM_CD = _asking("rescue_server", ids.named("image", CD), "of one run")
 _TO_CD = _asking("rebuild_server", RebuildServer(ids.named("image", CD)))
+_LIVE = _asking("live_migrate_server", None, None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,10 +94,13 @@ class Scenario:
     """Whether a resize makes the server larger until it is confirmed or reverted."""
     options: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Of the cluster."""
+    writes: bool = False
+    """Whether only what it writes to Proxmox VE are cases: all else is as in another scenario."""
 
 
 _RESIZED = (("resize", "resized"),)
 _MIGRATED = (("migrate", "resized"),)
+_WITH_CD = (("rebuild to a CD", "active"),)
 
 ACTIONS: dict[str, Scenario] = {
     "stop": Scenario("active", "stopped"),
@@ -144,8 +148,21 @@ ACTIONS: dict[str, Scenario] = {
     "revert of migrate": Scenario(
         "resized", "active", _MIGRATED, _end_resize, "revertResize", options=MOVABLE
     ),
-    "live-migration": Scenario(
-        "active", "active", ask=_asking("live_migrate_server", None, None), options=MOVABLE
+    "live-migration": Scenario("active", "active", ask=_LIVE, options=MOVABLE),
+    "migrate with a CD": Scenario(
+        "active", "resized", _WITH_CD, _MIGRATE, "migrate", options=MOVABLE, writes=True
+    ),
+    "revert with a CD": Scenario(
+        "resized",
+        "active",
+        _WITH_CD + _MIGRATED,
+        _end_resize,
+        "revertResize",
+        options=MOVABLE,
+        writes=True,
+    ),
+    "live-migration with a CD": Scenario(
+        "active", "active", _WITH_CD, _LIVE, "live-migration", options=MOVABLE, writes=True
     ),
 }
 

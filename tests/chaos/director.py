@@ -40,6 +40,10 @@ class Step:
     def __str__(self) -> str:
         return f"{self.kind} {self.name}#{self.number}"
 
+    def writes(self) -> bool:
+        """Whether it changes something in Proxmox VE."""
+        return self.kind == PROXMOX and not self.name.startswith("GET ")
+
 
 @dataclasses.dataclass
 class Order:

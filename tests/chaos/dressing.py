@@ -13,7 +13,7 @@ from tests.functional import backends
 
 #: the cloud's id
 CLOUD = "chaos"
-#: an ISO image
+#: an ISO image that every node has on its own storage
 CD = "tool.iso"
 
 
@@ -25,8 +25,10 @@ def image_name(number: int) -> str:
 def put_images(cluster: Cluster, count: int) -> None:
     """Put so many further images into the cluster, and an ISO image."""
     with cluster.turn():
+        for node in cluster.nodes:
+            own = cluster.place("local", node)
+            cluster.add_volume(Volume(*own, f"iso/{CD}", "iso", "iso", 16 * MIB, 16 * MIB))
         place = cluster.place("shared", "pve1")
-        cluster.add_volume(Volume(*place, f"iso/{CD}", "iso", "iso", 16 * MIB, 16 * MIB))
         for number in range(count):
             cluster.add_volume(
                 Volume(

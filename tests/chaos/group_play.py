@@ -15,7 +15,7 @@ from common.errors import MicronovaError
 from common.server_groups import Policy
 from conductor.messages import NewServerGroup, Refused
 from db import schema
-from tests.chaos.cloud import Overdue
+from tests.chaos.cloud import LEFT_DRIVE, Overdue
 from tests.chaos.director import Step
 from tests.chaos.dressing import CLOUD
 from tests.chaos.play import ENDS, Play
@@ -23,8 +23,8 @@ from tests.chaos.stage import Stage
 
 #: of the services
 OPTIONS = {"proxmox:sim1": {"write_affinity_rules": "true"}}
-#: what can't be written fails no build: the audit writes it
-AUDITED = frozenset({"affinity_rule_incomplete", "affinity_rule_left"})
+#: what can't be written fails no build, nor what can't be removed a move: the audit does it
+AUDITED = frozenset({"affinity_rule_incomplete", "affinity_rule_left", LEFT_DRIVE})
 
 SERVERS = 3
 SOON_SECONDS = 8

@@ -156,3 +156,38 @@ def test_a_memory_that_can_not_be_saved_leaves_the_vm_running_and_says_how_to_un
     assert (cluster.vm(vmid)["lock"], states(cluster, vmid)) == ("suspending", [])
     root.qemu(vmid).config.put(delete="lock", skiplock=1)
     eventually(lambda: cluster.vm(vmid)["lock"] == "", 20)
+
+
+def test_a_resume_that_could_not_remove_the_memory_does_so_itself(
+    worker: Worker, simulator: RunningSimulator, cluster: Cluster, build: Any
+) -> None:
+    vmid = build.placed.vmid
+    assert do(worker, build, PowerAction.SUSPEND).ok
+    simulator.control("POST", "faults", {"leak": "L9", "vmid": vmid})
+    assert do(worker, build, PowerAction.RESUME) == Outcome(True, PowerState.RUNNING)
+    vm = cluster.vm(vmid)
+    assert (vm["status"], vm["lock"], states(cluster, vmid)) == ("running", "", [])
+    assert len(cluster.calls("POST", f"/{vmid}/status/resume")) == 1
+
+
+@pytest.mark.parametrize("action", [PowerAction.STOP, PowerAction.REBOOT_HARD, None])
+def test_a_vm_that_runs_with_its_memory_still_saved_is_no_dead_end(
+    worker: Worker,
+    simulator: RunningSimulator,
+    cluster: Cluster,
+    build: Any,
+    root: Any,
+    action: PowerAction | None,
+) -> None:
+    vmid = build.placed.vmid
+    assert do(worker, build, PowerAction.SUSPEND).ok
+    simulator.control("POST", "faults", {"leak": "L9", "vmid": vmid})
+    root.qemu(vmid).status.resume.post()
+    eventually(lambda: cluster.vm(vmid)["status"] == "running", 20)
+    assert (cluster.vm(vmid)["lock"], len(states(cluster, vmid))) == ("suspended", 1)
+    if action is None:
+        assert worker.run(a_destroy(build)).gone
+        assert cluster.is_empty(vmid)
+        return
+    assert do(worker, build, action).ok
+    assert (cluster.vm(vmid)["lock"], states(cluster, vmid)) == ("", [])

@@ -187,6 +187,11 @@ class Vm:
             verdict=Verdict.QUARANTINE if half_made else Verdict.WAIT,
         )
 
+    def await_tasks(self) -> None:
+        """Wait for the tasks under way that are filed under it."""
+        for upid in holders.live(self.shared, self.node, self.vmid, ""):
+            self._wait_out(upid)
+
     def _wait_out(self, upid: Upid) -> None:
         """Wait for a task whose result doesn't matter: the look after it does."""
         if not upid.subject:

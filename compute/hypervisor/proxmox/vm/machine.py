@@ -148,6 +148,9 @@ class ProxmoxMachine:
         if to_remove:
             removal.require_unprotected(self._vm, config)
             quorum.require(self._vm)
+        if self._suspended and self._vm.running():
+            saved.complete(self._vm)
+            self._suspended = False
         return {"node": self._vm.node, "found": "the server's VM", "lock": config.get("lock")}
 
     def start(self) -> Detail:

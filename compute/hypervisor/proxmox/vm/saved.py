@@ -69,8 +69,11 @@ def suspend(vm: Vm) -> None:
 def resume(vm: Vm) -> None:
     """Start it from its saved memory and see it running. Raises HypervisorError if it has none."""
 
+    status: dict[str, Any] = {}
+
     def done() -> bool:
-        seen = power_states.current(vm.status())
+        status.update({"lock": None, **vm.status()})
+        seen = power_states.current(status)
         if seen is PowerState.SHUTDOWN:
             raise HypervisorError(
                 Category.CONFIGURATION,
@@ -84,6 +87,18 @@ def resume(vm: Vm) -> None:
     )
     if ended is not None:
         vm.shared.restarts.started(vm.vmid)
+    elif status["lock"] == power_states.SUSPENDED:
+        complete(vm)
+
+
+def complete(vm: Vm) -> None:
+    """Discard the saved memory of a VM that runs again, where its resume didn't get to that.
+
+    Until then Proxmox VE refuses to stop it, as the lock is still there: qemu-server removes
+    volume and lock after the process runs, and that can fail.
+    """
+    vm.await_tasks()
+    discard(vm)
 
 
 def discard(vm: Vm) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from typing import Any
 
@@ -119,15 +120,10 @@ def test_a_stopped_server_shows_nothing_and_a_stop_ends_a_console(
 
 
 def test_a_server_has_five_consoles_at_the_most(three_nodes: EmbeddedCloud, server: Any) -> None:
-    visits = [visiting(console_url(three_nodes, server)) for _ in range(5)]
-    visitors = [one.__enter__() for one in visits]
-    try:
-        for visitor in visitors:
-            enter_screen(visitor)
+    with contextlib.ExitStack() as visits:
+        for _ in range(5):
+            enter_screen(visits.enter_context(visiting(console_url(three_nodes, server))))
         assert gets_nothing(console_url(three_nodes, server))
-    finally:
-        for one in visits:
-            one.__exit__(None, None, None)
     eventually(lambda: not gets_nothing(console_url(three_nodes, server)), 20)
 
 

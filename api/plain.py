@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qsl
 
 import falcon
 
 from common.context import RequestContext
-from web import wording, wsgi
+from web import bodies, wording, wsgi
 from web.guard import Describe, Operation, Params, Target, responders_of, send_reply
 from web.policy import Enforcer
 from web.schemas import Validator, Words
@@ -32,9 +32,14 @@ class Call:
     """The (name, value) pairs of the query string, those without a value too."""
     version: int = 0
     content: None = None
+    request: falcon.Request | None = None
+
+    def body(self) -> Any:
+        """Return the JSON value of the request. Raises Invalid, TooLarge."""
+        return bodies.json_body(cast(falcon.Request, self.request))
 
     def expect_body(self, validate: Validator) -> None:
-        """Do nothing: no operation takes a body."""
+        """Do nothing: each change reads its body in the real service's grammar."""
 
     def expect_query(self, validate: Validator | None) -> None:
         """Do nothing: each list reads its query in the real service's grammar."""
@@ -51,7 +56,7 @@ class PlainApi:
     def call(self, req: falcon.Request, resp: falcon.Response, params: Params) -> Call:
         """Return the request."""
         pairs = parse_qsl(req.query_string, keep_blank_values=True)
-        return Call(wsgi.context(req), req.forwarded_prefix, req.path, pairs)
+        return Call(wsgi.context(req), req.forwarded_prefix, req.path, pairs, request=req)
 
     def check_request(
         self, req: falcon.Request, call: Call, operation: Operation, status: int

@@ -91,6 +91,20 @@ class NetworkNotFound(NotFound):
     sentence = "Network could not be found."
 
 
+class SubnetNotFound(NotFound):
+    """No such subnet."""
+
+    code = "micronova.subnet_not_found"
+    sentence = "Subnet could not be found."
+
+
+class PortNotFound(NotFound):
+    """No such port of this project."""
+
+    code = "micronova.port_not_found"
+    sentence = "Port could not be found."
+
+
 class KeyPairNotFound(NotFound):
     """No such key pair of this user."""
 

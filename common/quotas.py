@@ -44,10 +44,19 @@ OPTIONS = [
     for name, (limit, text) in RESOURCES.items()
 ]
 
+#: Neutron's, so that Nova's API doesn't show it
+PORTS = cfg.IntOpt(
+    "ports",
+    default=500,
+    min=UNLIMITED,
+    help="Ports of a project: none is made by a user over it. Those that are made with servers "
+    "count, and are limited by the servers alone. -1: unlimited.",
+)
+
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Declare the defaults as options of `[quota]`; idempotent."""
-    conf.register_opts(OPTIONS, group=GROUP)
+    conf.register_opts([*OPTIONS, PORTS], group=GROUP)
 
 
 def defaults(conf: cfg.ConfigOpts) -> dict[str, int]:

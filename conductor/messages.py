@@ -28,11 +28,48 @@ class FlavorSnapshot:
 
 @dataclass(frozen=True)
 class RequestedNetwork:
-    """One requested interface: a network, and perhaps an address in it."""
+    """One requested interface: a network, and perhaps an address in it; or a port."""
 
     network_id: str
     fixed_ip: str | None = None
     tag: str | None = None
+    port_id: str | None = None
+    """A port of the user's; then the network is its."""
+
+
+@dataclass(frozen=True)
+class FixedIp:
+    """An address that a port is to have; None: any of the subnet's, of any subnet."""
+
+    subnet_id: str | None = None
+    ip_address: str | None = None
+
+
+@dataclass(frozen=True)
+class NewPort:
+    """A port that a user makes."""
+
+    project_id: str
+    network_id: str
+    name: str = ""
+    description: str = ""
+    mac: str | None = None
+    """None: a random one."""
+    fixed_ips: tuple[FixedIp, ...] | None = None
+    """None: any address, where the network has a subnet; one at the most."""
+    any_address: bool = False
+    """Whether the address may be outside of the pool."""
+
+
+@dataclass(frozen=True)
+class PortChange:
+    """What is to change of a port; None: it stays."""
+
+    name: str | None = None
+    description: str | None = None
+    mac: str | None = None
+    fixed_ips: tuple[FixedIp, ...] | None = None
+    any_address: bool = False
 
 
 @dataclass(frozen=True)

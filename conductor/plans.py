@@ -274,6 +274,8 @@ class Interface:
     mtu: int
     fixed_ip: str | None = None
     tag: str | None = None
+    port_id: str | None = None
+    """A port that the server has got already."""
 
 
 @dataclass(frozen=True)

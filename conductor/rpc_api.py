@@ -23,8 +23,10 @@ from conductor.messages import (
     Healing,
     NewFlavor,
     NewKeyPair,
+    NewPort,
     NewServerGroup,
     NewServerImage,
+    PortChange,
     RebuildServer,
     Refused,
 )
@@ -223,6 +225,14 @@ class InterfaceRpc(Protocol):
     def detach_address(self, ctxt: RequestContext, server_uuid: str, address: str) -> None: ...
 
 
+class PortRpc(Protocol):
+    """Ports of users."""
+
+    def create_ports(self, ctxt: RequestContext, ports: list[NewPort]) -> list[str]: ...
+    def update_port(self, ctxt: RequestContext, port_id: str, asked: PortChange) -> None: ...
+    def delete_port(self, ctxt: RequestContext, port_id: str) -> None: ...
+
+
 class RefusalRpc(Protocol):
     """Requests that the API refused."""
 
@@ -245,6 +255,7 @@ class ConductorRpc(
     ConsoleRpc,
     GuestRpc,
     InterfaceRpc,
+    PortRpc,
     RefusalRpc,
     Protocol,
 ):
@@ -267,5 +278,6 @@ Endpoints = tuple[
     ConsoleRpc,
     GuestRpc,
     InterfaceRpc,
+    PortRpc,
     RefusalRpc,
 ]

@@ -25,6 +25,7 @@ from conductor.endpoints.guests import GuestEndpoint
 from conductor.endpoints.interfaces import InterfaceEndpoint
 from conductor.endpoints.keypairs import KeyPairEndpoint
 from conductor.endpoints.manage import ManageEndpoint
+from conductor.endpoints.ports import PortEndpoint
 from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.refusals import RefusalEndpoint
 from conductor.endpoints.server_groups import ServerGroupEndpoint
@@ -108,6 +109,7 @@ class ConductorService:
             ConsoleEndpoint(cloud),
             GuestEndpoint(cloud),
             InterfaceEndpoint(cloud, self.runner),
+            PortEndpoint(cloud, self.runner),
             RefusalEndpoint(cloud),
         )
         self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, [events, *endpoints])

@@ -456,13 +456,18 @@ ports = sa.Table(
     sa.Column("id", _UUID, primary_key=True),
     sa.Column("network_id", _UUID, nullable=False, index=True),
     sa.Column("subnet_id", _UUID),
-    sa.Column("server_uuid", _UUID, nullable=False, index=True),
+    sa.Column("server_uuid", _UUID, nullable=False, index=True),  # empty: no server has it
     sa.Column("project_id", _NAME, nullable=False, index=True),
     sa.Column("position", sa.Integer, nullable=False),
     sa.Column("mac", sa.String(17), nullable=False, unique=True),
     sa.Column("ip", sa.String(64)),
     sa.Column("tag", sa.String(60)),  # the user's name for the guest's device
+    sa.Column("name", _NAME, nullable=False, default="", server_default=sa.text("''")),
+    sa.Column("description", _NAME, nullable=False, default="", server_default=sa.text("''")),
+    # made by a user: it stays when its server goes
+    sa.Column("kept", sa.Boolean, nullable=False, default=False, server_default=sa.false()),
     sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime),
     sa.UniqueConstraint("subnet_id", "ip"),
 )
 

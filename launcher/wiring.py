@@ -154,7 +154,7 @@ def network_api(wiring: Wiring) -> WSGIApplication:
     """Make the network API."""
     from api.network.app import make_app
 
-    return _wsgi(make_app(wiring.conf, wiring.reader))
+    return _wsgi(make_app(wiring.conf, wiring.reader, conductor=wiring.conductor_client))
 
 
 def placement_api(wiring: Wiring) -> WSGIApplication:

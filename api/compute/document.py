@@ -38,7 +38,8 @@ What isn't supported is refused with 400 and a message, never ignored.
 - **Servers boot from an image to a local disk.** `block_device_mapping_v2` may hold one entry that
   says just that; its `tag` is named in the config drive, as a SCSI disk at `0:0:0:0`. Volumes,
   snapshots and `block_device_mapping` are refused.
-- **Interfaces are asked for by network**, with a `fixed_ip` if need be. A `port` is refused.
+- **Interfaces are asked for by network**, with a `fixed_ip` if need be, or by `port`: a port that
+  the user made keeps its address when the server goes.
 - **Refused in a create:** `trusted_image_certificates`. `OS-DCF:diskConfig` is kept and shown; it
   changes nothing in the guest.
 - **Files of a create** (`personality`, before 2.57) are on the config drive, and the guest writes

@@ -6,10 +6,12 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from api import plain
-from api.network import discovery, quotas, resources
+from api.network import discovery, ports, quotas, resources
 from api.network.errors import FAULTS
 from api.network.paths import WithoutSuffix
 from api.network.policies import RULES
+from common import quotas as limits
+from conductor.client import ConductorClient
 from web.assembly import Application, Protect, assemble
 from web.policy import Enforcer
 from web.wsgi import JoinSlashes, Wsgi
@@ -24,12 +26,21 @@ _EMPTY = {
 }
 
 
-def make_app(conf: cfg.ConfigOpts, engine: sa.Engine, protect: Protect | None = None) -> Wsgi:
-    """Return the Network API; `engine` reads the cloud database, `protect` is as in `assemble`."""
+def make_app(
+    conf: cfg.ConfigOpts,
+    engine: sa.Engine,
+    protect: Protect | None = None,
+    conductor: ConductorClient | None = None,
+) -> Wsgi:
+    """Return the Network API; `engine` reads the cloud database, `protect` is as in `assemble`.
+
+    Without a `conductor` it is read-only.
+    """
+    limits.register(conf)
     policy = Enforcer(conf, RULES)
     api = Application(
         service_type="network",
-        resources=plain.resources(policy, routes(engine, policy).items()),
+        resources=plain.resources(policy, routes(conf, engine, policy, conductor).items()),
         faults=FAULTS,
         anonymous=discovery.anonymous,
         layers=[WithoutSuffix, JoinSlashes],
@@ -37,7 +48,12 @@ def make_app(conf: cfg.ConfigOpts, engine: sa.Engine, protect: Protect | None = 
     return assemble(api, conf, protect)
 
 
-def routes(engine: sa.Engine, policy: Enforcer) -> dict[str, object]:
+def routes(
+    conf: cfg.ConfigOpts,
+    engine: sa.Engine,
+    policy: Enforcer,
+    conductor: ConductorClient | None = None,
+) -> dict[str, object]:
     """Path → what serves it."""
     found: dict[str, object] = {
         "/": discovery.Versions(),
@@ -45,11 +61,16 @@ def routes(engine: sa.Engine, policy: Enforcer) -> dict[str, object]:
         "/v2.0/extensions": discovery.Extensions(),
         "/v2.0/extensions/{alias}": discovery.Extension(),
         "/v2.0/quotas": quotas.Quotas(),
-        "/v2.0/quotas/{project_id}": quotas.Quota(policy),
-        "/v2.0/quotas/{project_id}/{what}": quotas.QuotaView(engine),
+        "/v2.0/quotas/{project_id}": quotas.Quota(conf, policy),
+        "/v2.0/quotas/{project_id}/{what}": quotas.QuotaView(conf, engine),
     }
     for kind in resources.KINDS:
         store = resources.Store(kind, engine, policy)
+        if kind is resources.PORT and conductor is not None:
+            made = ports.Ports(store, policy, conductor)
+            found["/v2.0/ports"] = ports.PortCollection(made)
+            found["/v2.0/ports/{record_id}"] = ports.PortItem(made)
+            continue
         found[f"/v2.0/{kind.plural}"] = resources.Collection(store)
         found[f"/v2.0/{kind.plural}/{{record_id}}"] = resources.Item(store)
     found |= {f"/v2.0/{path}": resources.Nothing(name) for path, name in _EMPTY.items()}

@@ -144,8 +144,9 @@ SUBNET: Sequence[Attribute] = (
 
 PORT: Sequence[Attribute] = (
     Attribute("id", "id"),
-    Attribute("name", constant=""),
-    *_PLAIN,
+    Attribute("name", "name"),
+    Attribute("description", "description"),
+    Attribute("tags", constant=[], listed_by=False),
     Attribute("network_id", "network_id"),
     Attribute("tenant_id", "project_id"),
     Attribute("project_id", "project_id"),
@@ -179,7 +180,7 @@ PORT: Sequence[Attribute] = (
         rule="get_port:binding:host_id",
     ),
     _time("created_at"),
-    Attribute("updated_at", show=lambda port: iso(port.created_at), listed_by=False),
+    _time("updated_at"),
 )
 
 Record = Network | Subnet | Port

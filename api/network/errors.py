@@ -7,23 +7,17 @@ from typing import NoReturn
 
 import falcon
 
-from common.errors import Forbidden, Invalid, NetworkNotFound, NotFound
+from common.errors import (
+    Forbidden,
+    Invalid,
+    MicronovaError,
+    NetworkNotFound,
+    NotFound,
+    PortNotFound,
+    SubnetNotFound,
+)
 from web.errors import Fault, Faults
 from web.wsgi import send_json
-
-
-class SubnetNotFound(NotFound):
-    """No such subnet."""
-
-    code = "micronova.subnet_not_found"
-    sentence = "Subnet could not be found."
-
-
-class PortNotFound(NotFound):
-    """No such port of this project."""
-
-    code = "micronova.port_not_found"
-    sentence = "Port could not be found."
 
 
 class QuotaNotFound(NotFound):
@@ -45,7 +39,7 @@ class InvalidInput(Invalid):
     code = "micronova.invalid_input"
 
 
-#: class → Neutron's type; others have their status's
+#: class → Neutron's type; others name it in their details, or have their status's
 _TYPES: Mapping[type[Exception], str] = {
     BadRequest: "BadRequest",
     InvalidInput: "InvalidInput",
@@ -60,6 +54,7 @@ _TYPES_OF_STATUS: Mapping[int, str] = {
     403: "PolicyNotAuthorized",
     404: "HTTPNotFound",
     405: "HTTPMethodNotAllowed",
+    409: "Conflict",
     413: "HTTPRequestEntityTooLarge",
     500: "HTTPInternalServerError",
     503: "ServiceUnavailable",
@@ -67,7 +62,9 @@ _TYPES_OF_STATUS: Mapping[int, str] = {
 
 
 def _form(req: falcon.Request, resp: falcon.Response, fault: Fault) -> None:
-    name = _TYPES.get(type(fault.error)) or _TYPES_OF_STATUS.get(fault.status, "HTTPError")
+    error = fault.error
+    told = error.details.get("type") if isinstance(error, MicronovaError) else None
+    name = told or _TYPES.get(type(error)) or _TYPES_OF_STATUS.get(fault.status, "HTTPError")
     body = {"NeutronError": {"type": name, "message": fault.message, "detail": ""}}
     send_json(resp, body, falcon.code_to_http_status(fault.status))
 

@@ -1,6 +1,6 @@
 """The Network API's rules, under Neutron's names and with its defaults.
 
-There are no rules for writing: the API is read-only for all users. Neutron's
+There are rules for writing ports alone: all else is read-only for all users. Neutron's
 `field:networks:shared=True` is written here as a comparison of the target's field. `get_quota`
 alone is wider than Neutron's (a manager's): `openstack quota show` needs it, and Nova's limits are
 a reader's.
@@ -20,6 +20,9 @@ _READER = "(role:reader and project_id:%(project_id)s)"
 _NETWORK_READER = "(role:reader and rule:network_owner)"
 _ADMIN_OR_READER = f"{_ADMIN} or {_READER}"
 _ADMIN_OR_SERVICE = f"{_ADMIN} or {_SERVICE}"
+_MEMBER = "(role:member and project_id:%(project_id)s)"
+_ANY_MEMBER = f"{_ADMIN_OR_SERVICE} or {_MEMBER}"
+_PORTS, _PORT = "/v2.0/ports", "/v2.0/ports/{id}"
 
 
 def _get(noun: str, check: str, description: str) -> policy.DocumentedRuleDefault:
@@ -68,6 +71,28 @@ RULES: Sequence[policy.RuleDefault] = (
     _attribute("port", "binding:vif_details", _ADMIN_OR_SERVICE),
     _attribute("port", "binding:host_id", _ADMIN_OR_SERVICE),
     _attribute("port", "binding:profile", _ADMIN_OR_SERVICE),
+    rule("create_port", _ANY_MEMBER, "Make a port.", ("POST", _PORTS)),
+    rule(
+        "create_port:mac_address",
+        _ADMIN_OR_SERVICE,
+        "Choose a port's MAC address.",
+        ("POST", _PORTS),
+    ),
+    rule(
+        "create_port:fixed_ips:ip_address",
+        _ADMIN_OR_SERVICE,
+        "Choose a port's address outside of the subnet's pool too.",
+        ("POST", _PORTS),
+        ("PUT", _PORT),
+    ),
+    rule("update_port", _ANY_MEMBER, "Change a port.", ("PUT", _PORT)),
+    rule(
+        "update_port:mac_address",
+        _ADMIN_OR_SERVICE,
+        "Change a port's MAC address.",
+        ("PUT", _PORT),
+    ),
+    rule("delete_port", _ANY_MEMBER, "Delete a port.", ("DELETE", _PORT)),
     rule(
         "get_quota",
         _ADMIN_OR_READER,

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import sqlalchemy as sa
+from oslo_config import cfg
 
 from api.network.errors import QuotaNotFound, read_only
 from api.plain import Call, operation
@@ -23,14 +24,18 @@ LIMITS: Mapping[str, int] = {
     "network": 0,
     "subnet": 0,
     "subnetpool": 0,
-    "port": -1,
     "router": 0,
     "floatingip": 0,
     "security_group": 0,
     "security_group_rule": 0,
     "rbac_policy": 0,
 }
-"""-1: no limit here (servers have one in the compute API); 0: not available."""
+"""0: not available. Ports have a limit of their own."""
+
+
+def limits(conf: cfg.ConfigOpts) -> dict[str, int]:
+    """Return the limits of every project; -1: none."""
+    return {**LIMITS, "port": conf.quota.ports}
 
 
 def _whose(call: Call, params: Params) -> Mapping[str, Any]:
@@ -50,13 +55,13 @@ class Quotas:
 class Quota:
     """`/quotas/{project_id}`."""
 
-    def __init__(self, policy: Enforcer) -> None:
-        self._policy = policy
+    def __init__(self, conf: cfg.ConfigOpts, policy: Enforcer) -> None:
+        self._conf, self._policy = conf, policy
 
     @operation("get_quota", on=_whose)
     def on_get(self, call: Call, project_id: str) -> Any:
         """Show a project's limits."""
-        return {"quota": {"project_id": project_id, **LIMITS}}
+        return {"quota": {"project_id": project_id, **limits(self._conf)}}
 
     @operation()
     def on_put(self, call: Call, project_id: str) -> NoReturn:
@@ -75,14 +80,14 @@ class Quota:
 class QuotaView:
     """`/quotas/{project_id}/default` and `…/details`."""
 
-    def __init__(self, engine: sa.Engine) -> None:
-        self._engine = engine
+    def __init__(self, conf: cfg.ConfigOpts, engine: sa.Engine) -> None:
+        self._conf, self._engine = conf, engine
 
     @operation("get_quota", on=_whose)
     def on_get(self, call: Call, project_id: str, what: str) -> Any:
         """Show the default limits, or a project's limits and usage."""
         if what == "default":
-            return {"quota": {"project_id": project_id, **LIMITS}}
+            return {"quota": {"project_id": project_id, **limits(self._conf)}}
         if what in {"details", "details.json"}:
             return {"quota": self._details(project_id)}
         raise NotFound
@@ -92,5 +97,5 @@ class QuotaView:
             used = {"port": networks.count_ports(connection, project_id)}
         return {
             name: {"limit": limit, "used": used.get(name, 0), "reserved": 0}
-            for name, limit in LIMITS.items()
+            for name, limit in limits(self._conf).items()
         }

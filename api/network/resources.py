@@ -1,4 +1,4 @@
-"""The Network API's resources: networks, subnets and ports; changes are refused."""
+"""The Network API's resources: networks, subnets and ports. Changes are refused, but of ports."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import sqlalchemy as sa
 
 from api.network import attributes, query
 from api.network.attributes import Attribute, Record
-from api.network.errors import PortNotFound, SubnetNotFound, read_only
+from api.network.errors import read_only
 from api.plain import Call, operation
 from common.context import RequestContext
-from common.errors import NetworkNotFound, NotFound
+from common.errors import NetworkNotFound, NotFound, PortNotFound, SubnetNotFound
 from db.reading import reading
 from db.reads import keyset, networks
 from web.policy import Enforcer
 
 #: the policy's target: a network, its subnets, or another project's port
-_TARGET = {
+TARGET = {
     "project_id": "",
     "tenant_id": "",
     "network:project_id": "",
@@ -50,10 +50,11 @@ class Kind:
         return f"get_{self.singular}"
 
 
+PORT = Kind("port", attributes.PORT, networks.list_ports, PortNotFound, of_project=True)
 KINDS = (
     Kind("network", attributes.NETWORK, networks.list_networks, NetworkNotFound),
     Kind("subnet", attributes.SUBNET, networks.list_subnets, SubnetNotFound),
-    Kind("port", attributes.PORT, networks.list_ports, PortNotFound, of_project=True),
+    PORT,
 )
 
 
@@ -70,14 +71,14 @@ class Store:
         return [
             each
             for each in self.kind.attributes
-            if each.rule is None or self._policy.allows(ctxt, each.rule, _TARGET)
+            if each.rule is None or self._policy.allows(ctxt, each.rule, TARGET)
         ]
 
     def read(self, ctxt: RequestContext, asked: query.Query) -> Sequence[Record]:
         """Return the records that match and that the user may see. Raises the kind's `missing`."""
         visible = networks.EVERYTHING
-        if not self._policy.allows(ctxt, self.kind.rule, _TARGET):
-            own = _TARGET | {"project_id": ctxt.project_id, "tenant_id": ctxt.project_id}
+        if not self._policy.allows(ctxt, self.kind.rule, TARGET):
+            own = TARGET | {"project_id": ctxt.project_id, "tenant_id": ctxt.project_id}
             if not self.kind.of_project or not self._policy.allows(ctxt, self.kind.rule, own):
                 return []
             visible = {"project_id": [ctxt.project_id]}
@@ -102,7 +103,10 @@ class Store:
         )
 
 
-def _show(record: Record, visible: Sequence[Attribute], fields: frozenset[str]) -> dict[str, Any]:
+def show(
+    record: Record, visible: Sequence[Attribute], fields: frozenset[str] = frozenset()
+) -> dict[str, Any]:
+    """Return a record's visible attributes; ``fields``: of these alone, empty: all."""
     return {each.name: each.value(record) for each in visible if not fields or each.name in fields}
 
 
@@ -119,7 +123,7 @@ class Collection:
         asked = query.parse(call.pairs, visible)
         found = self._store.read(call.ctxt, asked)
         plural = self._store.kind.plural
-        body: dict[str, Any] = {plural: [_show(each, visible, asked.fields) for each in found]}
+        body: dict[str, Any] = {plural: [show(each, visible, asked.fields) for each in found]}
         url = f"{call.root}{call.path}"
         links = query.links(url, call.pairs, [each.id for each in found], asked.page)
         if links:
@@ -143,7 +147,7 @@ class Item:
         """Show a record, or the attributes that `fields` names."""
         fields = frozenset(value for name, value in call.pairs if name == "fields" and value)
         found = self._store.find(call.ctxt, record_id)
-        body = _show(found, self._store.visible(call.ctxt), fields)
+        body = show(found, self._store.visible(call.ctxt), fields)
         return {self._store.kind.singular: body}
 
     @operation()

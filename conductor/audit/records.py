@@ -167,7 +167,8 @@ def _allocation(
 
 def _ports(facts: Facts) -> Iterator[Finding]:
     by_server: dict[str, set[str]] = {}
-    for port in facts.ports:
+    # The others were made by users, for servers to come.
+    for port in (one for one in facts.ports if one.server_uuid):
         by_server.setdefault(port.server_uuid, set()).add(port.ip or "")
         server = facts.servers.get(port.server_uuid)
         if port.server_uuid in facts.busy or (server is not None and server.place is not None):

@@ -15,6 +15,7 @@ from conductor.client.guests import GuestCalls
 from conductor.client.interfaces import InterfaceCalls
 from conductor.client.keypairs import KeyPairCalls
 from conductor.client.manage import ManageCalls
+from conductor.client.ports import PortCalls
 from conductor.client.quotas import QuotaCalls
 from conductor.client.refusals import RefusalCalls
 from conductor.client.server_groups import ServerGroupCalls
@@ -38,6 +39,7 @@ class ConductorClient(
     ConsoleCalls,
     GuestCalls,
     InterfaceCalls,
+    PortCalls,
     RefusalCalls,
 ):
     """Calls of every noun, each method of ``conductor.rpc_api.ConductorRpc`` once."""

@@ -28,6 +28,7 @@ from conductor.store import (
     server_images,
     servers,
     transitions,
+    user_ports,
 )
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
@@ -71,7 +72,7 @@ class Accept:
     def _create(
         self, connection: Transaction, ctxt: RequestContext, request: CreateServers
     ) -> tuple[CreatedServers, list[Operation]]:
-        interfaces = requested_networks(connection, request)
+        interfaces = requested_networks(connection, request, scope(ctxt))
         each = {
             "instances": 1,
             "cores": request.flavor.vcpus,
@@ -108,6 +109,10 @@ class Accept:
                 for index, operation in enumerate(begun)
             ],
         )
+        for position, one in enumerate(interfaces):
+            # Only a single server can name a port.
+            if one.port_id is not None:
+                user_ports.give(connection, one.port_id, uuids[0], position, one.tag)
         # They begin in the same transaction: the first thing done to each is a decision.
         transitions.record_begun(connection, begun, VmState.BUILDING, TaskState.SCHEDULING)
         begun = [
@@ -270,10 +275,13 @@ def check_state(server: Server, action: str) -> None:
     startable.check(server.uuid, server.vm_state, server.task_state, action, launched=launched)
 
 
-def requested_networks(connection: Transaction, request: CreateServers) -> list[Interface]:
-    """Return the checked interfaces of a request.
+def requested_networks(
+    connection: Transaction, request: CreateServers, project_id: str | None
+) -> list[Interface]:
+    """Return the checked interfaces of a request; ``project_id`` None: ports of any project.
 
-    Raises NetworkNotFound, Conflict when several networks could be meant, Invalid, Forbidden.
+    Raises NetworkNotFound, PortNotFound, Conflict when several networks could be meant or a port
+    is in use, Invalid, Forbidden.
     """
     known = {network.id: network for network in networks.known(connection)}
     if request.auto_network:
@@ -284,18 +292,22 @@ def requested_networks(connection: Transaction, request: CreateServers) -> list[
         if not known and request.needs_network:
             raise Invalid("Unable to automatically allocate a network: this cloud has none.")
         return [_interface(network, None) for network in known.values()]
-    return [
-        _interface(network, fixed_ip, tag)
-        for network, fixed_ip, tag in _chosen(connection, request, known)
-    ]
+    return list(_chosen(connection, request, known, project_id))
 
 
 def _chosen(
-    connection: Transaction, request: CreateServers, known: Mapping[str, networks.Network]
-) -> Iterator[tuple[networks.Network, str | None, str | None]]:
-    """Return the networks, addresses and tags that are named."""
+    connection: Transaction,
+    request: CreateServers,
+    known: Mapping[str, networks.Network],
+    project_id: str | None,
+) -> Iterator[Interface]:
+    """Return the interfaces by the networks, addresses, ports and tags that are named."""
     seen: set[tuple[str, str]] = set()
     for asked in request.networks:
+        if asked.port_id is not None:
+            port = user_ports.find(connection, asked.port_id, project_id)
+            yield _interface(known[port.network_id], port.ip, asked.tag, port.id)
+            continue
         if asked.network_id not in known:
             raise NetworkNotFound(f"Network {asked.network_id} could not be found.")
         fixed_ip = None
@@ -308,14 +320,18 @@ def _chosen(
             if (asked.network_id, fixed_ip) in seen:
                 raise addresses.taken(fixed_ip)
             seen.add((asked.network_id, fixed_ip))
-        yield known[asked.network_id], fixed_ip, asked.tag
+        yield _interface(known[asked.network_id], fixed_ip, asked.tag)
 
 
 def _interface(
-    network: networks.Network, fixed_ip: str | None, tag: str | None = None
+    network: networks.Network,
+    fixed_ip: str | None,
+    tag: str | None = None,
+    port_id: str | None = None,
 ) -> Interface:
     return Interface(
-        network.id, network.name, network.bridge, network.vlan, network.mtu, fixed_ip, tag
+        *(network.id, network.name, network.bridge, network.vlan, network.mtu),
+        *(fixed_ip, tag, port_id),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import sqlalchemy as sa
 
 from common.states import OPEN_STATES, OperationState
+from conductor.store.networks import FREED
 from conductor.store.vmids import RESERVED
 from db import schema
 
@@ -151,10 +152,11 @@ def vmid_row(connection: sa.Connection, cluster: str, vmid: int) -> tuple[str, s
 
 
 def delete_port(connection: sa.Connection, port_id: str, server_uuid: str | None) -> None:
-    """Delete a port with its address, if it is still this server's."""
+    """Delete a port with its address, if it is still this server's; a user's is free again."""
     columns = schema.ports.c
     mine = (columns.id == port_id) & (columns.server_uuid == server_uuid)
-    connection.execute(schema.ports.delete().where(mine))
+    connection.execute(schema.ports.delete().where(mine & ~columns.kept))
+    connection.execute(schema.ports.update().where(mine & columns.kept).values(**FREED))
 
 
 def _columns(table: sa.Table, kind: type[Row]) -> list[sa.Column[Any]]:

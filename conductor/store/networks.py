@@ -30,9 +30,11 @@ _MOVE_ON = subnets.update().where(subnets.c.id == sa.bindparam("of"))
 _USER = sa.select(ports.c.id).where(
     ports.c.subnet_id == sa.bindparam("subnet_id"), ports.c.ip == sa.bindparam("ip")
 )
-_DELETE_PORTS = ports.delete().where(
-    ports.c.server_uuid.in_(sa.bindparam("servers", expanding=True))
-)
+_OF_SERVERS = ports.c.server_uuid.in_(sa.bindparam("servers", expanding=True))
+_DELETE_PORTS = ports.delete().where(_OF_SERVERS, ~ports.c.kept)
+#: what a user's port is that no server has
+FREED: Mapping[str, Any] = {"server_uuid": "", "position": 0, "tag": None}
+_FREE_PORTS = ports.update().where(_OF_SERVERS, ports.c.kept).values(**FREED)
 
 
 @dataclass(frozen=True)
@@ -225,23 +227,26 @@ def create_ports(
     connection: sa.Connection,
     server_uuid: str,
     project_id: str,
-    wishes: Sequence[Wish],
+    wishes: Sequence[Wish | None],
     mac_prefix: str,
     first: int = 0,
 ) -> list[Port]:
-    """Create a port for each wish; ``first`` is the position of the first one.
+    """Create a port for each wish; ``first`` is the position of the first one, and None one whose
+    port is there.
 
     Raises Conflict when a subnet has no free address, Invalid when a requested one is in use by
     now, or is not the network's any more. Permission was checked before.
     """
     made: list[Port] = []
     for position, wish in enumerate(wishes, first):
+        if wish is None:
+            continue
         network_id = wish.network_id
         subnet, ip = _address(connection, network_id, wish.fixed_ip)
         port = Port(
             ids.new_uuid(),
             network_id,
-            f"{mac_prefix}:{secrets.token_bytes(3).hex(':')}",
+            new_mac(mac_prefix),
             ip,
             subnet.cidr if subnet else None,
             subnet.gateway_ip if subnet else None,
@@ -268,6 +273,11 @@ def create_ports(
     return made
 
 
+def new_mac(prefix: str) -> str:
+    """Return a random MAC address with this beginning."""
+    return f"{prefix}:{secrets.token_bytes(3).hex(':')}"
+
+
 def check_address(
     connection: sa.Connection, network_id: str, fixed_ip: str, *, anywhere: bool
 ) -> str:
@@ -282,8 +292,10 @@ def check_address(
 
 
 def delete_ports(connection: sa.Connection, *server_uuids: str) -> None:
-    """Delete the ports of these servers and release their addresses, in one statement."""
+    """Delete the ports of these servers with their addresses; those that users made stay, for
+    other servers. Two statements."""
     connection.execute(_DELETE_PORTS, {"servers": sorted(server_uuids)})
+    connection.execute(_FREE_PORTS, {"servers": sorted(server_uuids)})
 
 
 def address_in_use(connection: sa.Connection, network_id: str, fixed_ip: str) -> bool:
@@ -293,31 +305,32 @@ def address_in_use(connection: sa.Connection, network_id: str, fixed_ip: str) ->
 
 
 def delete_port(connection: sa.Connection, port_id: str) -> None:
-    """Delete one port and release its address, if it is there."""
-    connection.execute(ports.delete().where(ports.c.id == port_id))
-
-
-def owner_of(connection: sa.Connection, port_id: str) -> tuple[str, str] | None:
-    """Return (project, server) of a port, or None."""
-    query = sa.select(ports.c.project_id, ports.c.server_uuid).where(ports.c.id == port_id)
-    row = connection.execute(query).first()
-    return None if row is None else (row.project_id, row.server_uuid)
+    """Take one port from its server, if it has it: one that a user made stays."""
+    mine = ports.c.id == port_id
+    connection.execute(ports.delete().where(mine, ~ports.c.kept))
+    connection.execute(ports.update().where(mine, ports.c.kept).values(**FREED))
 
 
 def _address(
     connection: sa.Connection, network_id: str, fixed_ip: str | None
 ) -> tuple[Any, str | None]:
     """Return (subnet row or None, address or None); locks the subnets' rows."""
-    rows = connection.execute(_SUBNETS, {"network_id": network_id}).all()
+    rows = locked_subnets(connection, network_id)
     if fixed_ip is not None:
         return fixed(connection, rows, fixed_ip, anywhere=True)
     if not rows:
         return None, None
     for subnet in rows:
-        ip = _next_free(connection, subnet)
+        ip = next_free(connection, subnet)
         if ip is not None:
             return subnet, ip
     raise Conflict(f"No fixed IP addresses available for network: {network_id}")
+
+
+def locked_subnets(connection: sa.Connection, network_id: str) -> Sequence[Any]:
+    """Return the rows of a network's subnets, in the order in which addresses are taken from
+    them; they are locked until the transaction ends."""
+    return connection.execute(_SUBNETS, {"network_id": network_id}).all()
 
 
 def fixed(
@@ -325,12 +338,12 @@ def fixed(
 ) -> tuple[Any, str]:
     """Return (subnet row, address) of a requested one; errors as for ``check_address``."""
     subnet, ip = addresses.chosen(rows, fixed_ip, anywhere=anywhere)
-    if _in_use(connection, subnet, ip):
+    if in_use(connection, subnet, ip):
         raise addresses.taken(fixed_ip)
     return subnet, ip
 
 
-def _next_free(connection: sa.Connection, subnet: Any) -> str | None:
+def next_free(connection: sa.Connection, subnet: Any) -> str | None:
     """Return the pool's next unused address, going round.
 
     Mostly the one after the last assigned one is free; only else all are read.
@@ -338,7 +351,7 @@ def _next_free(connection: sa.Connection, subnet: Any) -> str | None:
     first, last = int(_ip(subnet.pool_start)), int(_ip(subnet.pool_end))
     start = max(first, int(_ip(subnet.next_ip)))
     candidate = _text(subnet, start)
-    if start > last or _in_use(connection, subnet, candidate):
+    if start > last or in_use(connection, subnet, candidate):
         free = _search(connection, subnet, range(first, last + 1))
         if free is None:
             return None
@@ -348,7 +361,8 @@ def _next_free(connection: sa.Connection, subnet: Any) -> str | None:
     return candidate
 
 
-def _in_use(connection: sa.Connection, subnet: Any, ip: str) -> bool:
+def in_use(connection: sa.Connection, subnet: Any, ip: str) -> bool:
+    """Return whether a port, or the gateway, has the address of a subnet's row."""
     wanted = {"subnet_id": subnet.id, "ip": ip}
     return ip == subnet.gateway_ip or connection.execute(_USER, wanted).first() is not None
 

@@ -54,22 +54,26 @@ class Subnet:
 
 @dataclass(frozen=True)
 class Port:
-    """A server's interface on a network."""
+    """An interface on a network: a server's, or one that a user made for a server to come."""
 
     id: str
     network_id: str
     subnet_id: str | None
     server_uuid: str
+    """Empty: no server has it."""
     project_id: str
     mac: str
     ip: str | None
     bridge: str | None
     host: str | None
     device_owner: str
-    """``compute:`` and the availability zone of the server."""
+    """``compute:`` and the availability zone of the server; empty without one."""
     status: str
     """``ACTIVE`` while the server runs, else ``DOWN``."""
     created_at: datetime.datetime
+    updated_at: datetime.datetime
+    name: str = ""
+    description: str = ""
     tag: str | None = None
     """The user's name for the guest's device."""
 
@@ -110,9 +114,15 @@ _PORT: Mapping[str, sa.ColumnElement[Any]] = {
     "ip": ports.c.ip,
     "bridge": networks.c.bridge,
     "host": servers.c.host,
-    "device_owner": sa.literal("compute:") + sa.func.coalesce(servers.c.availability_zone, _ZONE),
+    "device_owner": sa.case(
+        (ports.c.server_uuid == "", ""),
+        else_=sa.literal("compute:") + sa.func.coalesce(servers.c.availability_zone, _ZONE),
+    ),
     "status": sa.case((servers.c.power_state.in_(_PLUGGED), "ACTIVE"), else_="DOWN"),
     "created_at": ports.c.created_at,
+    "updated_at": sa.func.coalesce(ports.c.updated_at, ports.c.created_at),
+    "name": ports.c.name,
+    "description": ports.c.description,
     "tag": ports.c.tag,
 }
 _PORT_SOURCE = ports.outerjoin(servers, servers.c.uuid == ports.c.server_uuid).outerjoin(

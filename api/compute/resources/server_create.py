@@ -289,6 +289,11 @@ def _networks(call: Call, asked: Mapping[str, Any], most: int) -> dict[str, Any]
     if wanted == "auto":
         return {"auto_network": True, "needs_network": True}
     requested = tuple(_network(item) for item in wanted)
+    if most > 1 and any(each.port_id for each in requested):
+        raise Invalid(
+            "Unable to launch multiple instances with a single configured port ID. Please launch "
+            "your instance one by one with different ports."
+        )
     if most > 1 and any(each.fixed_ip for each in requested):
         raise Invalid(
             "Failed to launch instances: a fixed address can't be given to several of them"
@@ -298,14 +303,20 @@ def _networks(call: Call, asked: Mapping[str, Any], most: int) -> dict[str, Any]
 
 
 def _network(item: Mapping[str, Any]) -> RequestedNetwork:
-    if item.get("port"):
-        raise NotSupported("Ports can't be chosen: name a network, and a fixed_ip if need be.")
+    port_id, fixed_ip = item.get("port"), item.get("fixed_ip")
+    if port_id:
+        if fixed_ip is not None:
+            raise Invalid(
+                f"Specified Fixed IP '{fixed_ip}' cannot be used with port '{port_id}': the two "
+                "cannot be specified together."
+            )
+        return RequestedNetwork("", tag=item.get("tag"), port_id=str(uuid.UUID(port_id)))
     network_id = item.get("uuid")
     if network_id is None:
         raise Invalid("Bad network format: missing 'uuid'")
     if not ids.is_uuid(network_id):
         raise Invalid(f"Bad networks format: network uuid is not in proper format ({network_id})")
-    return RequestedNetwork(str(uuid.UUID(network_id)), item.get("fixed_ip"), item.get("tag"))
+    return RequestedNetwork(str(uuid.UUID(network_id)), fixed_ip, item.get("tag"))
 
 
 def _groups(asked: Mapping[str, Any]) -> tuple[str, ...]:

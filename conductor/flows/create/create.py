@@ -195,16 +195,20 @@ class Create:
         operation, server = walk.operation, walk.server
         started = clock.utcnow()
         asked = {one.id: one for one in build_command.interfaces(operation)}
-        ports = networks.ports_of(connection, server.uuid) if operation.attempt > 1 else []
-        if not ports:
+        interfaces = build_command.interfaces(operation)
+        some = operation.attempt > 1 or any(one.port_id for one in interfaces)
+        ports = networks.ports_of(connection, server.uuid) if some else []
+        if len(ports) < len(interfaces):
+            there = {port.position for port in ports}
             wanted = [
-                networks.Wish(one.id, one.fixed_ip, one.tag)
-                for one in build_command.interfaces(operation)
+                None if number in there else networks.Wish(one.id, one.fixed_ip, one.tag)
+                for number, one in enumerate(interfaces)
             ]
             prefix = self._cloud.conf.networks.mac_prefix
-            ports = networks.create_ports(
+            ports += networks.create_ports(
                 connection, server.uuid, server.project_id, wanted, prefix
             )
+            ports.sort(key=lambda port: port.position)
         nics = [build_command.nic(port, asked[port.network_id]) for port in ports]
         plan = dataclasses.replace(operation.planned(CreatePlan), nics=tuple(nics))
         detail = {"addresses": [nic.ip for nic in nics if nic.ip]}

@@ -1,8 +1,9 @@
 """Accepts interfaces that are attached to a server, or detached: one transaction each.
 
-A port is made, with MAC and address, by the transaction that accepts its attachment; whoever
-undoes that deletes it. The server isn't taken: other actions may begin meanwhile, as in Nova, and
-the agent carries out what concerns one VM one after the other.
+A port is made, with MAC and address, by the transaction that accepts its attachment, or a user's
+port is given to the server; whoever undoes that deletes it, or gives it back. The server isn't
+taken: other actions may begin meanwhile, as in Nova, and the agent carries out what concerns one
+VM one after the other.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from conductor.flows import build_command
 from conductor.flows.accept import check_state, scope
 from conductor.messages import Attachment
 from conductor.plans import Interface, Place, PlugPlan
-from conductor.store import networks, servers
+from conductor.store import networks, servers, user_ports
 from conductor.store.networks import Network, Port, Wish
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
@@ -49,6 +50,12 @@ class PlugAcceptance:
         """Return the operation. See ``ConductorClient.detach_interface``."""
         return self._cloud.store.run(lambda c: self._detach(c, ctxt, server_uuid, port_id, None))
 
+    def detaching(
+        self, connection: Transaction, ctxt: RequestContext, server_uuid: str, port_id: str
+    ) -> Operation:
+        """Begin to detach a port in this transaction. See ``ConductorClient.detach_interface``."""
+        return self._detach(connection, ctxt, server_uuid, port_id, None)
+
     def detach_address(self, ctxt: RequestContext, server_uuid: str, address: str) -> Operation:
         """Begin to detach the interface with this address. Raises Invalid if there is none."""
         return self._cloud.store.run(lambda c: self._detach(c, ctxt, server_uuid, None, address))
@@ -57,11 +64,16 @@ class PlugAcceptance:
         self, connection: Transaction, ctxt: RequestContext, uuid: str, asked: Attachment
     ) -> tuple[Operation, str]:
         server = _free(connection, ctxt, uuid, ATTACH)
-        if asked.port_id is not None:
-            raise _no_port(connection, asked.port_id, scope(ctxt))
-        network = _network(connection, server, asked.network_id)
         slot = _slot(networks.ports_of(connection, uuid))
-        port = self._port(connection, server, network, asked, slot)
+        if asked.port_id is not None:
+            found = user_ports.find(connection, asked.port_id, scope(ctxt))
+            network = _network(connection, server, found.network_id)
+            user_ports.give(connection, found.id, uuid, slot, asked.tag)
+            ports = networks.ports_of(connection, uuid)
+            port = next(one for one in ports if one.id == found.id)
+        else:
+            network = _network(connection, server, asked.network_id)
+            port = self._port(connection, server, network, asked, slot)
         interface = Interface(
             network.id, network.name, network.bridge, network.vlan, network.mtu, port.ip, port.tag
         )
@@ -143,14 +155,6 @@ def _free(connection: Transaction, ctxt: RequestContext, uuid: str, action: str)
     locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
     check_state(server, action)
     return server
-
-
-def _no_port(connection: Transaction, port_id: str, project_id: str | None) -> Exception:
-    """Return why a port can't be attached: every port is made with a server's interface."""
-    owner = networks.owner_of(connection, port_id)
-    if owner is None or project_id not in (None, owner[0]):
-        return NotFound(f"Port id {port_id} could not be found.")
-    return Conflict(f"Port {port_id} is still in use.")
 
 
 def _network(connection: Transaction, server: Server, network_id: str | None) -> Network:

@@ -155,7 +155,14 @@ def test_the_password_may_be_kept_back(make: MakeApi) -> None:
         ({"min_count": 3, "max_count": 2}, "min_count must be <= max_count"),
         ({"min_count": "9" * 5000}, "at the most"),
         ({"min_count": 10**30}, "min_count is too large"),
-        ({"networks": [{"port": NETWORK}]}, "Ports can't be chosen"),
+        (
+            {"networks": [{"port": NETWORK, "fixed_ip": "10.0.0.9"}]},
+            f"Specified Fixed IP '10.0.0.9' cannot be used with port '{NETWORK}'",
+        ),
+        (
+            {"networks": [{"port": NETWORK}], "max_count": 2},
+            "Unable to launch multiple instances with a single configured port ID",
+        ),
         ({"networks": [{}]}, "Bad network format: missing 'uuid'"),
         ({"networks": [{"uuid": IMAGE}]}, "Network could not be found."),
         ({"block_device_mapping": [{"volume_id": IMAGE}]}, "Volumes are not supported"),

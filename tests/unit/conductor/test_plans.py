@@ -154,7 +154,7 @@ def test_what_was_asked_comes_back_and_is_read_from_the_release_before() -> None
         "least_disk_gib": 0,
     }
     assert load_params("create", before) == ASKED
-    now = {"networks": [interface | {"fixed_ip": "10.0.0.5", "tag": None}]}
+    now = {"networks": [interface | {"fixed_ip": "10.0.0.5", "tag": None, "port_id": None}]}
     assert kept(ASKED) == before | now | {"min_count": 1, "files": [], "image_home": None}
 
 

@@ -1,0 +1,77 @@
+"""The RPC endpoint of ports that users make."""
+
+from __future__ import annotations
+
+import collections
+
+from common.context import RequestContext
+from common.errors import PortNotFound, ServerNotFound
+from conductor.cloud import Cloud
+from conductor.engine.runner import Runner
+from conductor.flows.accept import scope
+from conductor.flows.guest.begin_plug import PlugAcceptance
+from conductor.messages import NewPort, PortChange
+from conductor.store import quotas, user_ports
+from conductor.store.operations import Operation
+from conductor.store.transactions import Transaction
+
+
+class PortEndpoint:
+    """See ``conductor.rpc_api.PortRpc``."""
+
+    def __init__(self, cloud: Cloud, runner: Runner) -> None:
+        self._cloud, self._runner = cloud, runner
+        self._accept = PlugAcceptance(cloud)
+
+    def create_ports(self, ctxt: RequestContext, ports: list[NewPort]) -> list[str]:
+        """See ``ConductorClient.create_ports``."""
+        conf = self._cloud.conf
+        wanted = collections.Counter(one.project_id for one in ports)
+
+        def work(connection: Transaction) -> list[str]:
+            for project_id, count in sorted(wanted.items()):
+                quotas.lock(connection, project_id)
+                user_ports.require_quota(connection, project_id, count, conf.quota.ports)
+            return [user_ports.create(connection, one, conf.networks.mac_prefix) for one in ports]
+
+        return self._cloud.store.run(work)
+
+    def update_port(self, ctxt: RequestContext, port_id: str, asked: PortChange) -> None:
+        """See ``ConductorClient.update_port``."""
+
+        def work(connection: Transaction) -> None:
+            _visible(connection, ctxt, port_id)
+            user_ports.change(connection, port_id, asked)
+
+        self._cloud.store.run(work)
+
+    def delete_port(self, ctxt: RequestContext, port_id: str) -> None:
+        """See ``ConductorClient.delete_port``."""
+
+        def work(connection: Transaction) -> Operation | None:
+            server_uuid = _visible(connection, ctxt, port_id)
+            user_ports.let_go(connection, port_id)
+            if server_uuid:
+                try:
+                    return self._accept.detaching(connection, ctxt, server_uuid, port_id)
+                except ServerNotFound:
+                    # It is deleted; the audit would have taken the port from it.
+                    user_ports.free(connection, port_id)
+            user_ports.delete(connection, port_id)
+            return None
+
+        operation = self._cloud.store.run(work)
+        if operation is not None:
+            ctxt.server_uuid = operation.server_uuid
+            self._runner.submit(operation)
+
+
+def _visible(connection: Transaction, ctxt: RequestContext, port_id: str) -> str:
+    """Return the server of a port, empty where none has it; its row is locked.
+
+    Raises PortNotFound, also for another project's.
+    """
+    row = user_ports.locked(connection, port_id)
+    if scope(ctxt) not in (None, row.project_id):
+        raise PortNotFound(f"Port {port_id} could not be found.")
+    return str(row.server_uuid)

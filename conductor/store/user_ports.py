@@ -1,0 +1,256 @@
+"""Ports that users make: a server gets them by their IDs, and they stay when it goes.
+
+Refusals are Neutron's: its words, and the ``type`` of its answers in the details.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock, ids, quotas
+from common.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NetworkNotFound,
+    PortNotFound,
+    SubnetNotFound,
+)
+from conductor.messages import FixedIp, NewPort, PortChange
+from conductor.store import addresses, networks
+from db import schema
+
+_C = schema.ports.c
+
+
+def require_quota(connection: sa.Connection, project_id: str, more: int, limit: int) -> None:
+    """Raise Conflict if a project may not have so many more ports."""
+    query = sa.select(sa.func.count()).where(_C.project_id == project_id)
+    if not quotas.allows(limit, int(connection.execute(query).scalar_one()) + more):
+        raise Conflict("Quota exceeded for resources: ['port'].", type="OverQuota")
+
+
+def create(connection: sa.Connection, new: NewPort, mac_prefix: str) -> str:
+    """Write a port; return its id.
+
+    Raises NetworkNotFound, SubnetNotFound, Conflict for a MAC or an address in use, or none left,
+    Invalid for an address that no port of the network can have, Forbidden for one outside of the
+    pools.
+    """
+    _require_network(connection, new.network_id)
+    subnet_id, ip = _address(connection, new.network_id, new.fixed_ips, new.any_address)
+    if new.mac is not None:
+        _require_free_mac(connection, new.network_id, new.mac)
+    port_id = ids.new_uuid()
+    values = {
+        "id": port_id,
+        "network_id": new.network_id,
+        "subnet_id": subnet_id,
+        "server_uuid": "",
+        "project_id": new.project_id,
+        "position": 0,
+        "mac": new.mac or networks.new_mac(mac_prefix),
+        "ip": ip,
+        "name": new.name,
+        "description": new.description,
+        "kept": True,
+        "created_at": clock.utcnow(),
+    }
+    connection.execute(schema.ports.insert(), values)
+    return port_id
+
+
+def change(connection: sa.Connection, port_id: str, asked: PortChange) -> None:
+    """Change a port.
+
+    Raises as ``create``, PortNotFound, and Conflict where a server has it and its addresses are to
+    change: its guest would not learn that.
+    """
+    row = locked(connection, port_id)
+    values: dict[str, Any] = {"updated_at": clock.utcnow()}
+    if asked.name is not None:
+        values["name"] = asked.name
+    if asked.description is not None:
+        values["description"] = asked.description
+    if asked.mac is not None and asked.mac != row.mac:
+        _require_no_server(row, "MAC address")
+        _require_free_mac(connection, row.network_id, asked.mac)
+        values["mac"] = asked.mac
+    if asked.fixed_ips is not None and not _has(row, asked.fixed_ips):
+        _require_no_server(row, "addresses")
+        values |= {"subnet_id": None, "ip": None}
+        connection.execute(schema.ports.update().where(_C.id == port_id).values(**values))
+        values["subnet_id"], values["ip"] = _address(
+            connection, row.network_id, asked.fixed_ips, asked.any_address
+        )
+    connection.execute(schema.ports.update().where(_C.id == port_id).values(**values))
+
+
+def locked(connection: sa.Connection, port_id: str) -> Any:
+    """Return a port's row, locked. Raises PortNotFound."""
+    query = sa.select(schema.ports).where(_C.id == port_id).with_for_update()
+    row = connection.execute(query).first()
+    if row is None:
+        raise PortNotFound(f"Port {port_id} could not be found.")
+    return row
+
+
+def delete(connection: sa.Connection, port_id: str) -> None:
+    """Delete a port that no server has."""
+    connection.execute(schema.ports.delete().where(_C.id == port_id, _C.server_uuid == ""))
+
+
+def let_go(connection: sa.Connection, port_id: str) -> None:
+    """Have a port go with its server, or when it is detached from it."""
+    connection.execute(schema.ports.update().where(_C.id == port_id).values(kept=False))
+
+
+def free(connection: sa.Connection, port_id: str) -> None:
+    """Take a port from its server."""
+    mine = schema.ports.update().where(_C.id == port_id)
+    connection.execute(mine.values(**networks.FREED))
+
+
+def find(connection: sa.Connection, port_id: str, project_id: str | None) -> Any:
+    """Return the row of a port that no server has; ``project_id`` None: of any project.
+
+    Raises PortNotFound and Conflict in Nova's words.
+    """
+    row = connection.execute(sa.select(schema.ports).where(_C.id == port_id)).first()
+    if row is None or project_id not in (None, row.project_id):
+        raise PortNotFound(f"Port id {port_id} could not be found.")
+    if row.server_uuid:
+        raise _in_use(port_id)
+    return row
+
+
+def give(
+    connection: sa.Connection, port_id: str, server_uuid: str, position: int, tag: str | None
+) -> None:
+    """Give a port to a server. Raises Conflict if another has got it meanwhile."""
+    values = {"server_uuid": server_uuid, "position": position, "tag": tag}
+    free = (_C.id == port_id) & (_C.server_uuid == "")
+    done = connection.execute(
+        schema.ports.update().where(free).values(**values, updated_at=clock.utcnow())
+    )
+    if done.rowcount != 1:
+        raise _in_use(port_id)
+
+
+# --- inner
+
+
+def _in_use(port_id: str) -> Conflict:
+    return Conflict(f"Port {port_id} is still in use.")
+
+
+def _require_network(connection: sa.Connection, network_id: str) -> None:
+    query = sa.select(schema.networks.c.id).where(schema.networks.c.id == network_id)
+    if connection.execute(query).first() is None:
+        raise NetworkNotFound(f"Network {network_id} could not be found.")
+
+
+def _require_free_mac(connection: sa.Connection, network_id: str, mac: str) -> None:
+    if connection.execute(sa.select(_C.id).where(_C.mac == mac)).first() is not None:
+        raise Conflict(
+            f"Unable to complete operation for network {network_id}. The mac address {mac} is in "
+            "use.",
+            type="MacAddressInUse",
+        )
+
+
+def _require_no_server(row: Any, what: str) -> None:
+    if row.server_uuid:
+        raise Conflict(
+            f"The {what} of port {row.id} can't be changed while server {row.server_uuid} has it.",
+            type="PortInUse",
+        )
+
+
+def _has(row: Any, asked: Sequence[FixedIp]) -> bool:
+    """Return whether a port has just what is asked."""
+    if not asked:
+        return row.ip is None
+    one = asked[0]
+    same = one.ip_address is None or one.ip_address == row.ip
+    return row.ip is not None and same and one.subnet_id in (None, row.subnet_id)
+
+
+def _address(
+    connection: sa.Connection,
+    network_id: str,
+    asked: Sequence[FixedIp] | None,
+    anywhere: bool,
+) -> tuple[str | None, str | None]:
+    """Return (subnet, address) of a port; None where it has none."""
+    rows = networks.locked_subnets(connection, network_id)
+    if asked is None and rows:
+        return _any_free(connection, network_id, rows)
+    if not asked:
+        return None, None
+    wanted = asked[0]
+    if wanted.subnet_id is not None:
+        rows = [_subnet(connection, network_id, rows, wanted.subnet_id)]
+    if wanted.ip_address is None:
+        return _any_free(connection, network_id, rows)
+    row = _row_of(rows, wanted)
+    address = str(ipaddress.ip_address(wanted.ip_address))
+    if networks.in_use(connection, row, address):
+        raise Conflict(
+            f"IP address {address} already allocated in subnet {row.id}",
+            type="IpAddressAlreadyAllocated",
+        )
+    if not anywhere and not addresses.in_pool(
+        ipaddress.ip_address(address), row.pool_start, row.pool_end
+    ):
+        raise Forbidden(
+            f"rule:create_port:fixed_ips:ip_address is disallowed by policy: {address} is not in "
+            "the subnet's allocation pool."
+        )
+    return row.id, address
+
+
+def _any_free(connection: sa.Connection, network_id: str, rows: Sequence[Any]) -> tuple[str, str]:
+    for row in rows:
+        ip = networks.next_free(connection, row)
+        if ip is not None:
+            return row.id, ip
+    raise Conflict(
+        f"No more IP addresses available on network {network_id}.",
+        type="IpAddressGenerationFailure",
+    )
+
+
+def _subnet(
+    connection: sa.Connection, network_id: str, rows: Sequence[Any], subnet_id: str
+) -> Any:
+    for row in rows:
+        if row.id == subnet_id:
+            return row
+    known = sa.select(schema.subnets.c.id).where(schema.subnets.c.id == subnet_id)
+    if connection.execute(known).first() is None:
+        raise SubnetNotFound(f"Subnet {subnet_id} could not be found.")
+    raise Invalid(
+        f"Invalid input for operation: Failed to create port on network {network_id}, because "
+        f"fixed_ips included invalid subnet {subnet_id}.",
+        type="InvalidInput",
+    )
+
+
+def _row_of(rows: Sequence[Any], wanted: FixedIp) -> Any:
+    """Return the subnet that may give the address."""
+    address = ipaddress.ip_address(str(wanted.ip_address))
+    for row in rows:
+        if addresses.usable(address, ipaddress.ip_network(row.cidr)):
+            return row
+    where, name = ("any of the subnets on the specified network", "Network")
+    if wanted.subnet_id is not None:
+        where, name = ("the specified subnet", "Subnet")
+    raise Invalid(
+        f"IP address {wanted.ip_address} is not a valid IP for {where}.",
+        type=f"InvalidIpFor{name}",
+    )

@@ -1,0 +1,254 @@
+"""Ports that users make: given to servers by their ids, and kept when the server goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.context import RequestContext
+from common.errors import Conflict, MicronovaError, NetworkNotFound, PortNotFound
+from common.messages.commands import Build, Destroy, Plug
+from common.messages.reports import Category, Failure
+from common.states import PowerState
+from conductor.endpoints.interfaces import InterfaceEndpoint
+from conductor.endpoints.ports import PortEndpoint
+from conductor.messages import Attachment, FixedIp, NewPort, PortChange, RequestedNetwork
+from conductor.store import networks
+from db import schema
+from tests.functional.conductor.harness import World
+from tests.functional.waiting import eventually
+
+STRANGER = RequestContext(user_id="s", project_id="strangers", roles=["member"])
+BROKEN = Failure(Category.CONFIGURATION, "It is broken.", "compute_create")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    subnet = networks.parse_subnet("vmbr0=10.0.0.0/29")
+    made.conductor.store.run(lambda c: networks.ensure_subnet(c, subnet))
+    made.conductor.runner.start()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def network(world: World) -> str:
+    return next(str(row.id) for row in world.rows(schema.networks) if row.bridge == "vmbr0")
+
+
+@pytest.fixture
+def ports(world: World) -> PortEndpoint:
+    return PortEndpoint(world.conductor.cloud, world.conductor.runner)
+
+
+Make = Callable[..., str]
+
+
+@pytest.fixture
+def make(world: World, ports: PortEndpoint, network: str) -> Make:
+    """Make a port of the user's."""
+
+    def made(**asked: Any) -> str:
+        values = {"project_id": "p", "network_id": network, **asked}
+        return ports.create_ports(world.ctxt, [NewPort(**values)])[0]
+
+    return made
+
+
+def row(world: World, port_id: str) -> Any:
+    return next((one for one in world.rows(schema.ports) if one.id == port_id), None)
+
+
+def holder(world: World, port_id: str) -> str:
+    return str(row(world, port_id).server_uuid)
+
+
+def build(world: World, *port_ids: str) -> tuple[str, Build]:
+    """Ask for a server with these ports; the agent has the order."""
+    asked = tuple(RequestedNetwork("", port_id=one) for one in port_ids)
+    (uuid,) = world.create(networks=asked)
+    command = world.compute.wait_for(1)
+    assert isinstance(command, Build)
+    return uuid, command
+
+
+def test_a_server_has_the_ports_that_it_names_and_they_outlive_it(
+    world: World, make: Make, network: str
+) -> None:
+    first, second = make(name="front"), make(fixed_ips=(FixedIp(ip_address="10.0.0.6"),))
+    asked = (
+        RequestedNetwork("", port_id=second, tag="b"),
+        RequestedNetwork(network),
+        RequestedNetwork("", port_id=first),
+    )
+    (uuid,) = world.create(networks=asked)
+    command = world.compute.wait_for(1)
+    assert isinstance(command, Build)
+    assert [nic.ip for nic in command.nics] == ["10.0.0.6", "10.0.0.3", "10.0.0.2"]
+    assert [nic.port_id for nic in command.nics][::2] == [second, first]
+    assert command.nics[0].tag == "b"
+    assert {holder(world, one) for one in (first, second)} == {uuid}
+    world.answer(command, ok=True, power_state=PowerState.RUNNING)
+    world.until(uuid, "active")
+    world.act(uuid, "delete")
+    destroy = world.compute.wait_for(2)
+    assert isinstance(destroy, Destroy)
+    world.answer(destroy, ok=True, gone=True)
+    world.until(uuid, "deleted")
+    left = world.rows(schema.ports)
+    assert {(one.id, one.server_uuid, one.tag) for one in left} == {
+        (first, "", None),
+        (second, "", None),
+    }
+    assert row(world, first).name == "front"
+
+
+def test_a_failed_build_gives_its_ports_back(world: World, make: Make) -> None:
+    port_id = make()
+    uuid, _ = build(world, port_id)
+    for count in (1, 2):
+        command = world.compute.wait_for(count)
+        assert isinstance(command, Build)
+        assert [nic.port_id for nic in command.nics] == [port_id]
+        world.answer(command, ok=False, gone=True, failure=BROKEN)
+    world.until(uuid, "error")
+    assert holder(world, port_id) == ""
+
+
+def test_a_port_has_one_server(world: World, make: Make) -> None:
+    port_id = make()
+    build(world, port_id)
+    with pytest.raises(Conflict, match=f"Port {port_id} is still in use"):
+        world.create(networks=(RequestedNetwork("", port_id=port_id),))
+    other = make()
+    with pytest.raises(Conflict, match="still in use"):
+        world.create(networks=(RequestedNetwork("", port_id=other),) * 2)
+    assert (len(world.rows(schema.servers)), holder(world, other)) == (1, "")
+
+
+def test_others_ports_are_not_there(world: World, make: Make, ports: PortEndpoint) -> None:
+    theirs = make(project_id="strangers")
+    with pytest.raises(PortNotFound, match=f"Port id {theirs} could not be found"):
+        world.create(networks=(RequestedNetwork("", port_id=theirs),))
+    mine = make()
+    with pytest.raises(PortNotFound):
+        ports.update_port(STRANGER, mine, PortChange(name="stolen"))
+    with pytest.raises(PortNotFound):
+        ports.delete_port(STRANGER, mine)
+    assert row(world, mine).name == ""
+
+
+def plugged(world: World, count: int, on: bool) -> None:
+    """The agent does what it is told."""
+    command = world.compute.wait_for(count)
+    assert isinstance(command, Plug)
+    assert command.on is on
+    world.answer(command, ok=True, power_state=PowerState.RUNNING)
+    eventually(lambda: world.rows(schema.operations)[-1].state == "done")
+
+
+def test_attached_and_detached_it_stays_and_deleted_it_is_detached(
+    world: World, make: Make, ports: PortEndpoint
+) -> None:
+    uuid, command = build(world)
+    world.answer(command, ok=True, power_state=PowerState.RUNNING)
+    world.until(uuid, "active")
+    interfaces = InterfaceEndpoint(world.conductor.cloud, world.conductor.runner)
+    port_id = make()
+    for count in (2, 4):
+        attached = interfaces.attach_interface(
+            world.ctxt, uuid, Attachment(port_id=port_id, tag="t"), wait=False
+        )
+        assert (attached, holder(world, port_id)) == (port_id, uuid)
+        plugged(world, count, on=True)
+        assert [one["ip"] for one in world.row(uuid).addresses] == ["10.0.0.2"]
+        if count == 2:
+            interfaces.detach_interface(world.ctxt, uuid, port_id)
+            plugged(world, count + 1, on=False)
+            assert holder(world, port_id) == ""
+    ports.delete_port(world.ctxt, port_id)
+    plugged(world, 5, on=False)
+    assert world.rows(schema.ports) == []
+    assert world.row(uuid).addresses == []
+
+
+def test_a_port_that_no_server_has_goes_at_once(
+    world: World, make: Make, ports: PortEndpoint
+) -> None:
+    ports.delete_port(world.ctxt, make())
+    assert world.rows(schema.ports) == []
+    assert row(world, make()).ip == "10.0.0.3"
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind", "told"),
+    [
+        ({"network_id": "nowhere"}, NetworkNotFound, None),
+        ({"fixed_ips": (FixedIp(ip_address="10.0.0.1"),)}, Conflict, "IpAddressAlreadyAllocated"),
+        ({"fixed_ips": (FixedIp(ip_address="10.0.9.9"),)}, MicronovaError, "InvalidIpForNetwork"),
+        ({"fixed_ips": (FixedIp(ip_address="10.0.0.7"),)}, MicronovaError, "InvalidIpForNetwork"),
+        ({"mac": "fa:16:3e:00:00:01"}, Conflict, "MacAddressInUse"),
+    ],
+)
+def test_refusals_change_nothing(
+    world: World, make: Make, asked: dict[str, Any], kind: type[MicronovaError], told: str | None
+) -> None:
+    make(mac="fa:16:3e:00:00:01")
+    with pytest.raises(kind) as refused:
+        make(**asked)
+    assert refused.value.details.get("type") == told
+    assert len(world.rows(schema.ports)) == 1
+
+
+def test_a_pool_comes_to_its_end(world: World, make: Make, ports: PortEndpoint) -> None:
+    many = [NewPort("p", row_id) for row_id in [_network(world)] * 6]
+    with pytest.raises(Conflict) as refused:
+        ports.create_ports(world.ctxt, many)
+    assert refused.value.details == {"type": "IpAddressGenerationFailure"}
+    # All or none.
+    assert world.rows(schema.ports) == []
+    assert len(ports.create_ports(world.ctxt, many[1:])) == 5
+    assert row(world, make(fixed_ips=())).ip is None
+
+
+def test_the_quota_counts_all_ports(world: World, make: Make, ports: PortEndpoint) -> None:
+    world.conductor.cloud.conf.set_override("ports", 2, group="quota")
+    build(world, make())
+    with pytest.raises(Conflict) as refused:
+        ports.create_ports(world.ctxt, [NewPort("p", _network(world))] * 2)
+    assert refused.value.details == {"type": "OverQuota"}
+    assert refused.value.message == "Quota exceeded for resources: ['port']."
+    make(project_id="strangers")
+    make()
+    with pytest.raises(Conflict):
+        make()
+    assert len(world.rows(schema.ports)) == 3
+
+
+def _network(world: World) -> str:
+    return next(str(one.id) for one in world.rows(schema.networks) if one.bridge == "vmbr0")
+
+
+def test_changes(world: World, make: Make, ports: PortEndpoint) -> None:
+    port_id = make()
+    wanted = PortChange(
+        "new", "text", "fa:16:3e:00:00:02", (FixedIp(ip_address="10.0.0.5"),), any_address=True
+    )
+    ports.update_port(world.ctxt, port_id, wanted)
+    found = row(world, port_id)
+    assert (found.name, found.description, found.mac, found.ip) == (
+        *("new", "text", "fa:16:3e:00:00:02"),
+        "10.0.0.5",
+    )
+    build(world, port_id)
+    ports.update_port(world.ctxt, port_id, PortChange(name="newer"))
+    ports.update_port(world.ctxt, port_id, PortChange(fixed_ips=(FixedIp(ip_address="10.0.0.5"),)))
+    for one in (PortChange(mac="fa:16:3e:00:00:03"), PortChange(fixed_ips=())):
+        with pytest.raises(Conflict, match="can't be changed while server"):
+            ports.update_port(world.ctxt, port_id, one)
+    found = row(world, port_id)
+    assert (found.name, found.mac, found.ip) == ("newer", "fa:16:3e:00:00:02", "10.0.0.5")

@@ -95,7 +95,10 @@ class Campaign:
         for uuid in sorted(self._providers & self._provider_ids()):
             held = self._placement(f"/resource_providers/{uuid}/allocations")["allocations"]
             left += [f"allocation of {consumer} on {uuid}" for consumer in held]
-        ports = self._get(self._admin.network, "/ports")["ports"]
+        network = self._admin.network
+        for port in self._get(network, "/ports")["ports"]:
+            network.delete(f"/ports/{port['id']}")
+        ports = self._get(network, "/ports")["ports"]
         return left + [f"port {port['id']}" for port in ports]
 
     # --- sending
@@ -131,7 +134,7 @@ class Campaign:
     # --- what there is
 
     def _known(self) -> dict[str, tuple[str, ...]]:
-        """Return {name in a path or a body: existing values}; creates a server and a key pair."""
+        """Return {name in a path or a body: existing values}; makes some of them."""
         compute, member = self._admin.compute, self._member.compute
         images = [each["id"] for each in self._get(self._admin.image, "/images")["images"]]
         flavor = {"name": "fuzz", "id": "fuzz", "ram": 64, "vcpus": 1, "disk": 0}
@@ -140,6 +143,10 @@ class Campaign:
         networks = self._get(self._admin.network, "/networks")["networks"]
         network_ids = [each["id"] for each in networks]
         self._make(member, images, flavors, network_ids)
+        wanted = [{"network_id": one, "name": "fuzz"} for one in network_ids[:1] * 2]
+        self._member.network.post("/ports", json={"ports": wanted})
+        ports = [each["id"] for each in self._get(self._member.network, "/ports?limit=5")["ports"]]
+        subnets = [each["id"] for each in self._get(self._admin.network, "/subnets")["subnets"]]
         servers = [each["id"] for each in self._get(member, "/servers?limit=5")["servers"]]
         hypervisors = self._get(compute, "/os-hypervisors", "2.53")["hypervisors"]
         aggregates = self._get(compute, "/os-aggregates")["aggregates"]
@@ -156,7 +163,11 @@ class Campaign:
             "flavorRef": flavors[:2],
             "flavor_id": flavors,
             "network": network_ids,
-            "record_id": network_ids,
+            "network_id": network_ids,
+            "subnet_id": subnets,
+            "port": ports,
+            "port_id": ports,
+            "record_id": [*network_ids, *ports, *ports],
             "networks": ["auto", "none"],
             "hypervisor_id": [str(each["id"]) for each in hypervisors],
             "host": [each["hypervisor_hostname"] for each in hypervisors],

@@ -169,13 +169,37 @@ def _image() -> Iterator[Target]:
             yield Target("image", method, f"/image{path}", ({"type": "object"},), names)
 
 
+_ADDRESS = {"enum": ["10.20.0.77", "10.20.0.1", "::1", "10.20.0.999", "fe80::1%x"]}
+_FIXED_IPS = {
+    "type": "array",
+    "items": {"type": "object", "properties": {"ip_address": _ADDRESS, "subnet_id": _ID}},
+}
+_PORT_VALUES: Mapping[str, Any] = {
+    **{"name": _TEXT, "description": _TEXT, "project_id": _TEXT, "device_id": _TEXT, "x": _TEXT},
+    **{"fixed_ips": _FIXED_IPS, "admin_state_up": {"type": "boolean"}},
+    "mac_address": {"enum": ["fa:16:3e:00:00:77", "FA-16-3E-00-00-78", "00:00:00:00:00:00", ""]},
+    "security_groups": {"type": "array", "items": _ID},
+}
+_PORT_NEW = _body("port", {"network_id": _ID}, **_PORT_VALUES)
+#: {path: what is sent there}
+_NETWORK: Mapping[str, tuple[Any, ...]] = {
+    "/v2.0/ports": (
+        _PORT_NEW,
+        {"type": "object", "properties": {"ports": {"type": "array", "items": _PORT_NEW}}},
+    ),
+    "/v2.0/ports/{record_id}": (_body("port", {}, **_PORT_VALUES),),
+}
+
+
 def _network() -> Iterator[Target]:
     names = ("limit", "marker", "sort_key", "sort_dir", "fields", "page_reverse", "name", "id")
     names += ("fixed_ips", "mac_address", "status", "shared", "mtu", "cidr", "ip_version", "tags")
     nothing: Any = None
-    for path, resource in network.routes(nothing, nothing).items():
+    conductor: Any = object()
+    for path, resource in network.routes(nothing, nothing, nothing, conductor).items():
+        bodies = _NETWORK.get(path, ({"type": "object"},))
         for method in _methods(type(resource)):
-            yield Target("network", method, f"/network{path}", ({"type": "object"},), names)
+            yield Target("network", method, f"/network{path}", bodies, names)
 
 
 def _methods(resource: Any) -> list[str]:

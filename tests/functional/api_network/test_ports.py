@@ -210,6 +210,15 @@ def test_an_administrator_chooses_freely(url: str) -> None:
     assert again.status_code == 409
 
 
+@pytest.mark.parametrize("token", [auth.ADMIN, auth.SERVICE])
+def test_ports_of_all_projects_are_an_administrators(url: str, token: str) -> None:
+    door = f"{url}/{made(url)['id']}"
+    assert call(door, "PUT", {"port": {"name": "ours"}}, token).status_code == 200
+    assert call(door).json()["port"]["name"] == "ours"
+    assert call(door, "DELETE", token=token).status_code == 204
+    assert call(door).status_code == 404
+
+
 def test_ports_of_others_and_readers(url: str) -> None:
     door = f"{url}/{made(url)['id']}"
     body = {"port": {"name": "stolen"}}

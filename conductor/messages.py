@@ -59,6 +59,17 @@ class NewPort:
     """None: any address, where the network has a subnet; one at the most."""
     any_address: bool = False
     """Whether the address may be outside of the pool."""
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TagChange:
+    """What is to change of the tags of a network, subnet or port."""
+
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    replace: bool = False
+    """Whether only those that are added stay."""
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from conductor.messages import (
     PortChange,
     RebuildServer,
     Refused,
+    TagChange,
 )
 from scheduler.messages import Capacity, Rebalancing
 
@@ -226,11 +227,14 @@ class InterfaceRpc(Protocol):
 
 
 class PortRpc(Protocol):
-    """Ports of users."""
+    """Ports of users, and the tags of all that is of the network."""
 
     def create_ports(self, ctxt: RequestContext, ports: list[NewPort]) -> list[str]: ...
     def update_port(self, ctxt: RequestContext, port_id: str, asked: PortChange) -> None: ...
     def delete_port(self, ctxt: RequestContext, port_id: str) -> None: ...
+    def change_tags(
+        self, ctxt: RequestContext, kind: str, record_id: str, change: TagChange
+    ) -> list[str]: ...
 
 
 class RefusalRpc(Protocol):

@@ -430,6 +430,7 @@ networks = sa.Table(
     sa.Column("bridge", sa.String(32), nullable=False, unique=True),
     sa.Column("vlan", sa.Integer),
     sa.Column("mtu", sa.Integer, nullable=False, default=1500),
+    sa.Column("tags", Json),  # none: no tags
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime, nullable=False),
 )
@@ -446,6 +447,7 @@ subnets = sa.Table(
     sa.Column("pool_end", sa.String(64), nullable=False),
     sa.Column("next_ip", sa.String(64), nullable=False),  # where the search continues
     sa.Column("dns_nameservers", Json, nullable=False),
+    sa.Column("tags", Json),  # none: no tags
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime, nullable=False),
 )
@@ -466,6 +468,7 @@ ports = sa.Table(
     sa.Column("description", _NAME, nullable=False, default="", server_default=sa.text("''")),
     # made by a user: it stays when its server goes
     sa.Column("kept", sa.Boolean, nullable=False, default=False, server_default=sa.false()),
+    sa.Column("tags", Json),  # none: no tags
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime),
     sa.UniqueConstraint("subnet_id", "ip"),

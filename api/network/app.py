@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from api import plain
-from api.network import discovery, ports, quotas, resources
+from api.network import discovery, ports, quotas, resources, tags
 from api.network.errors import FAULTS
 from api.network.paths import WithoutSuffix
 from api.network.policies import RULES
@@ -66,6 +66,10 @@ def routes(
     }
     for kind in resources.KINDS:
         store = resources.Store(kind, engine, policy)
+        if conductor is not None:
+            tagged = tags.TagStore(store, policy, conductor)
+            found[f"/v2.0/{kind.plural}/{{record_id}}/tags"] = tags.Tags(tagged)
+            found[f"/v2.0/{kind.plural}/{{record_id}}/tags/{{tag}}"] = tags.Tag(tagged)
         if kind is resources.PORT and conductor is not None:
             made = ports.Ports(store, policy, conductor)
             found["/v2.0/ports"] = ports.PortCollection(made)

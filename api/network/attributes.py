@@ -94,7 +94,7 @@ def _pools(subnet: Subnet) -> list[dict[str, str]]:
 _NOBODY = (Attribute("tenant_id", constant=""), Attribute("project_id", constant=""))
 _PLAIN = (
     Attribute("description", constant=""),
-    Attribute("tags", constant=[], listed_by=False),
+    Attribute("tags", show=lambda record: list(record.tags or ()), listed_by=False),
 )
 
 NETWORK: Sequence[Attribute] = (
@@ -146,7 +146,7 @@ PORT: Sequence[Attribute] = (
     Attribute("id", "id"),
     Attribute("name", "name"),
     Attribute("description", "description"),
-    Attribute("tags", constant=[], listed_by=False),
+    Attribute("tags", show=lambda record: list(record.tags or ()), listed_by=False),
     Attribute("network_id", "network_id"),
     Attribute("tenant_id", "project_id"),
     Attribute("project_id", "project_id"),

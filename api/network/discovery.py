@@ -47,6 +47,16 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
         "Limits can be seen with what is used.",
         "2017-02-10T10:00:00-00:00",
     ),
+    "standard-attr-tag": (
+        "Tag support for resources with standard attribute: network, subnet, port",
+        "Networks, subnets and ports have tags.",
+        "2017-01-01T00:00:00-00:00",
+    ),
+    "tag-ports-during-bulk-creation": (
+        "Tag Ports During Bulk Creation",
+        "Ports can be made with their tags.",
+        "2019-12-29T19:00:00-00:00",
+    ),
     "pagination": ("Pagination support", "Lists have pages.", "2016-06-12T00:00:00-00:00"),
     "sorting": ("Sorting support", "Lists can be sorted.", "2016-06-12T00:00:00-00:00"),
     "filter-validation": (

@@ -1,6 +1,6 @@
 """The Network API's rules, under Neutron's names and with its defaults.
 
-There are rules for writing ports alone: all else is read-only for all users. Neutron's
+There are rules for writing ports and tags: all else is read-only for all users. Neutron's
 `field:networks:shared=True` is written here as a comparison of the target's field. `get_quota`
 alone is wider than Neutron's (a manager's): `openstack quota show` needs it, and Nova's limits are
 a reader's.
@@ -8,7 +8,7 @@ a reader's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from oslo_policy import policy
 
@@ -41,6 +41,18 @@ def _attribute(noun: str, name: str, check: str) -> policy.DocumentedRuleDefault
     )
 
 
+def _tags(noun: str, check: str) -> Iterator[policy.DocumentedRuleDefault]:
+    path = f"/v2.0/{noun}s/{{id}}/tags"
+    for verb, method in (("update", "PUT"), ("delete", "DELETE")):
+        yield rule(
+            f"{verb}_{noun}:tags",
+            check,
+            f"{verb.capitalize()} the tags of a {noun}.",
+            (method, path),
+            (method, f"{path}/{{tag}}"),
+        )
+
+
 RULES: Sequence[policy.RuleDefault] = (
     policy.RuleDefault("admin_only", "rule:context_is_admin", "An administrator."),
     policy.RuleDefault("service_api", "role:service", "Another service."),
@@ -71,6 +83,9 @@ RULES: Sequence[policy.RuleDefault] = (
     _attribute("port", "binding:vif_details", _ADMIN_OR_SERVICE),
     _attribute("port", "binding:host_id", _ADMIN_OR_SERVICE),
     _attribute("port", "binding:profile", _ADMIN_OR_SERVICE),
+    *_tags("network", _ADMIN),
+    *_tags("subnet", _ADMIN),
+    *_tags("port", f"{_ADMIN} or {_MEMBER}"),
     rule("create_port", _ANY_MEMBER, "Make a port.", ("POST", _PORTS)),
     rule(
         "create_port:mac_address",

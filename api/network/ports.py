@@ -27,6 +27,7 @@ _INPUTS: Mapping[str, Input] = {
     "description": Input(_NAME),
     "mac_address": Input(values.mac),
     "fixed_ips": Input(values.fixed_ips),
+    "tags": Input(values.tags, updates=False),
     # What has one value alone: clients that send it are served.
     "admin_state_up": Input(values.only(True, why="a port can't be switched off here")),
     "device_id": Input(values.only("", None, why=_SERVERS_ALONE)),
@@ -99,6 +100,7 @@ class PortCollection(Collection):
             asked.get("mac_address"),
             asked.get("fixed_ips"),
             ports.any_address(call, asked),
+            asked.get("tags", ()),
         )
 
     def _project(self, call: Call, asked: Mapping[str, Any]) -> str:

@@ -16,9 +16,8 @@ from db.reads.keyset import Page
 Pairs = Sequence[tuple[str, str]]
 
 _NO_FILTERS = frozenset({"fields", "sort_key", "sort_dir", "limit", "marker", "page_reverse"})
-#: nothing is tagged: filters for a tag match nothing, filters against one match all
-_TAGGED = frozenset({"tags", "tags-any"})
-_NOT_TAGGED = frozenset({"not-tags", "not-tags-any"})
+#: tags are separated by commas
+_TAGS = frozenset({"tags", "tags-any", "not-tags", "not-tags-any"})
 #: parts of `fixed_ips=part=value` → the record's field
 _FIXED_IPS: Mapping[str, str] = {
     "ip_address": "ip",
@@ -78,9 +77,10 @@ def _filter(
             _attribute(query, listed[name], values)
         elif name == "fixed_ips" and fixed_ips:
             _addresses(query, values)
-        elif name in _TAGGED:
-            query.possible = False
-        elif name not in _NOT_TAGGED:
+        elif name in _TAGS:
+            tags = [tag for value in values for tag in value.split(",") if tag]
+            query.where |= {name: tags} if tags else {}
+        else:
             unknown.append(name)
     if unknown:
         raise Invalid(f"{unknown} is invalid attribute for filtering")

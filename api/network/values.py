@@ -14,6 +14,7 @@ from typing import Any
 from conductor.messages import FixedIp
 
 _MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}", re.ASCII)
+LONGEST_TAG = 255
 _SHOWN = 255
 """The maximum length of a value in a reason."""
 
@@ -83,6 +84,17 @@ def ip_address(value: Any) -> str:
     except ValueError:
         pass
     raise ValueError(f"'{_shown(value)}' is not a valid IP address")
+
+
+def tags(value: Any) -> tuple[str, ...]:
+    """Check a list of different tags."""
+    if not isinstance(value, list):
+        raise ValueError(f"'{_shown(value)}' is not a list")
+    check = text(LONGEST_TAG)
+    found = tuple(check(one) for one in value)
+    if len(set(found)) != len(found):
+        raise ValueError(f"Duplicate items in the list: '{_shown(', '.join(found))}'")
+    return found
 
 
 def only(*wanted: Any, why: str) -> Callable[[Any], Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from conductor.client.base import Base
-from conductor.messages import NewPort, PortChange
+from conductor.messages import NewPort, PortChange, TagChange
 from conductor.rpc_api import PortRpc
 
 
@@ -30,3 +30,14 @@ class PortCalls(Base):
         Raises PortNotFound, ServerLocked, ServerStateConflict, Conflict (the agent is down).
         """
         self._rpc.call(ctxt, PortRpc.delete_port, port_id=port_id)
+
+    def change_tags(
+        self, ctxt: RequestContext, kind: str, record_id: str, change: TagChange
+    ) -> list[str]:
+        """Change the tags of a ``network``, ``subnet`` or ``port``; return what it has then.
+
+        Raises NotFound (the record, or a tag that is to be removed), Invalid over 50 tags.
+        """
+        return self._rpc.call(
+            ctxt, PortRpc.change_tags, kind=kind, record_id=record_id, change=change
+        )

@@ -10,8 +10,8 @@ from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
 from conductor.flows.accept import scope
 from conductor.flows.guest.begin_plug import PlugAcceptance
-from conductor.messages import NewPort, PortChange
-from conductor.store import quotas, user_ports
+from conductor.messages import NewPort, PortChange, TagChange
+from conductor.store import network_tags, quotas, user_ports
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 
@@ -64,6 +64,18 @@ class PortEndpoint:
         if operation is not None:
             ctxt.server_uuid = operation.server_uuid
             self._runner.submit(operation)
+
+    def change_tags(
+        self, ctxt: RequestContext, kind: str, record_id: str, change: TagChange
+    ) -> list[str]:
+        """See ``ConductorClient.change_tags``."""
+
+        def work(connection: Transaction) -> list[str]:
+            if kind == "port":
+                _visible(connection, ctxt, record_id)
+            return network_tags.change(connection, kind, record_id, change)
+
+        return self._cloud.store.run(work)
 
 
 def _visible(connection: Transaction, ctxt: RequestContext, port_id: str) -> str:

@@ -21,7 +21,7 @@ from common.errors import (
     SubnetNotFound,
 )
 from conductor.messages import FixedIp, NewPort, PortChange
-from conductor.store import addresses, networks
+from conductor.store import addresses, network_tags, networks
 from db import schema
 
 _C = schema.ports.c
@@ -43,6 +43,7 @@ def create(connection: sa.Connection, new: NewPort, mac_prefix: str) -> str:
     """
     _require_network(connection, new.network_id)
     subnet_id, ip = _address(connection, new.network_id, new.fixed_ips, new.any_address)
+    network_tags.require_few("port", sorted(set(new.tags)))
     if new.mac is not None:
         _require_free_mac(connection, new.network_id, new.mac)
     port_id = ids.new_uuid()
@@ -58,6 +59,7 @@ def create(connection: sa.Connection, new: NewPort, mac_prefix: str) -> str:
         "name": new.name,
         "description": new.description,
         "kept": True,
+        "tags": sorted(set(new.tags)) or None,
         "created_at": clock.utcnow(),
     }
     connection.execute(schema.ports.insert(), values)

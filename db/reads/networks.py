@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from common.states import PowerState
 from db.reads import keyset
+from db.reads.patterns import holds
 from db.schema import networks, ports, servers, subnets
 
 Where = Mapping[str, Sequence[Any]]
@@ -32,6 +33,7 @@ class Network:
     mtu: int
     created_at: datetime.datetime
     updated_at: datetime.datetime
+    tags: Sequence[str] | None = None
     subnet_ids: tuple[str, ...] = ()
 
 
@@ -50,6 +52,7 @@ class Subnet:
     dns_nameservers: Sequence[str]
     created_at: datetime.datetime
     updated_at: datetime.datetime
+    tags: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class Port:
     updated_at: datetime.datetime
     name: str = ""
     description: str = ""
+    tags: Sequence[str] | None = None
     tag: str | None = None
     """The user's name for the guest's device."""
 
@@ -87,6 +91,7 @@ _NETWORK: Mapping[str, sa.ColumnElement[Any]] = {
     "mtu": networks.c.mtu,
     "created_at": networks.c.created_at,
     "updated_at": networks.c.updated_at,
+    "tags": networks.c.tags,
 }
 _SUBNET: Mapping[str, sa.ColumnElement[Any]] = {
     "id": subnets.c.id,
@@ -100,6 +105,7 @@ _SUBNET: Mapping[str, sa.ColumnElement[Any]] = {
     "dns_nameservers": subnets.c.dns_nameservers,
     "created_at": subnets.c.created_at,
     "updated_at": subnets.c.updated_at,
+    "tags": subnets.c.tags,
 }
 #: Nova's default_availability_zone: for servers that asked for none
 _ZONE = "nova"
@@ -123,6 +129,7 @@ _PORT: Mapping[str, sa.ColumnElement[Any]] = {
     "updated_at": sa.func.coalesce(ports.c.updated_at, ports.c.created_at),
     "name": ports.c.name,
     "description": ports.c.description,
+    "tags": ports.c.tags,
     "tag": ports.c.tag,
 }
 _PORT_SOURCE = ports.outerjoin(servers, servers.c.uuid == ports.c.server_uuid).outerjoin(
@@ -218,13 +225,38 @@ def _read(
     statement = (
         sa.select(*(column.label(name) for name, column in fields.items()))
         .select_from(source)
-        .where(*(_one_of(fields, name, values) for name, values in where.items()))
+        .where(*(_matches(connection, fields, name, values) for name, values in where.items()))
     )
     sorts = [keyset.Sort(_ordered(fields, name), descending) for name, descending in order]
     if "id" not in {name for name, _ in order}:
         sorts.append(keyset.Sort(fields["id"]))
     seen = [_one_of(fields, name, values) for name, values in visible.items()]
     return keyset.read(connection, statement, sorts, page, fields["id"], visible=seen)
+
+
+#: filters by tags → what holds for those that are named, and whether it must not
+_BY_TAGS: Mapping[str, tuple[Callable[..., sa.ColumnElement[bool]], bool]] = {
+    "tags": (sa.and_, False),
+    "tags-any": (sa.or_, False),
+    "not-tags": (sa.and_, True),
+    "not-tags-any": (sa.or_, True),
+}
+
+
+def _matches(
+    connection: sa.Connection,
+    fields: Mapping[str, sa.ColumnElement[Any]],
+    name: str,
+    values: Sequence[Any],
+) -> sa.ColumnElement[bool]:
+    if name not in _BY_TAGS:
+        return _one_of(fields, name, values)
+    combine, negated = _BY_TAGS[name]
+    # What has no tags holds none of them.
+    column = fields["tags"]
+    held = combine(*(holds(connection, column, value) for value in values))
+    found = sa.and_(column.is_not(None), held)
+    return sa.not_(found) if negated else found
 
 
 def _one_of(

@@ -50,25 +50,27 @@ def bounded(searched: Sequence[str]) -> Iterator[None]:
         raise
 
 
-def holds(connection: sa.Connection, column: sa.Column[Any], text: str) -> sa.ColumnElement[bool]:
+def holds(
+    connection: sa.Connection, column: sa.ColumnElement[Any], text: str
+) -> sa.ColumnElement[bool]:
     """Return the condition that the JSON list contains the text."""
     return _HOLDS[connection.dialect.name](column, text)
 
 
-def _sqlite(column: sa.Column[Any], text: str) -> sa.ColumnElement[bool]:
+def _sqlite(column: sa.ColumnElement[Any], text: str) -> sa.ColumnElement[bool]:
     items = sa.func.json_each(column).table_valued("value")
     return sa.exists(sa.select(1).select_from(items).where(items.c.value == text))
 
 
-def _postgresql(column: sa.Column[Any], text: str) -> sa.ColumnElement[bool]:
+def _postgresql(column: sa.ColumnElement[Any], text: str) -> sa.ColumnElement[bool]:
     return sa.type_coerce(column, postgresql.JSONB).contains([text])
 
 
-def _mysql(column: sa.Column[Any], text: str) -> sa.ColumnElement[bool]:
+def _mysql(column: sa.ColumnElement[Any], text: str) -> sa.ColumnElement[bool]:
     return sa.func.json_contains(column, orjson.dumps(text).decode()) == 1
 
 
-_HOLDS: Mapping[str, Callable[[sa.Column[Any], str], sa.ColumnElement[bool]]] = {
+_HOLDS: Mapping[str, Callable[[sa.ColumnElement[Any], str], sa.ColumnElement[bool]]] = {
     "sqlite": _sqlite,
     "postgresql": _postgresql,
     "mysql": _mysql,

@@ -14,13 +14,18 @@ from tests.functional.waiting import eventually
 def test_a_port_before_with_and_after_its_server(client: Client, site: Site, name: str) -> None:
     port = client.ask(
         *("port", "create", "--network", "vmbr0", "--description", "of the web"),
-        *("--disable-port-security", "--no-security-group", f"{name}-port"),
+        *("--disable-port-security", "--no-security-group", "--tag", f"for-{name}"),
+        f"{name}-port",
     )
     assert (port["name"], port["description"]) == (f"{name}-port", "of the web")
     assert (port["status"], port["device_id"], port["device_owner"]) == ("DOWN", "", "")
     [address] = [one["ip_address"] for one in port["fixed_ips"]]
     try:
-        client.do("port", "set", "--name", f"{name}-front", port["id"])
+        client.do("port", "set", "--name", f"{name}-front", "--tag", "front", port["id"])
+        listed = client.ask("port", "list", "--tags", f"for-{name},front")
+        assert [row["ID"] for row in listed] == [port["id"]]
+        client.do("port", "unset", "--tag", "front", port["id"])
+        assert client.ask("port", "show", port["id"])["tags"] == [f"for-{name}"]
         assert client.ask("port", "show", f"{name}-front")["id"] == port["id"]
         made = client.ask(
             *("server", "create", "--image", "cirros", "--flavor", site.flavor),
@@ -97,3 +102,12 @@ def test_the_sdk_makes_and_refuses(connection: Any, name: str) -> None:
         for one in made:
             connection.network.delete_port(one)
     assert connection.network.find_port(f"{name}-x") is None
+
+
+def test_a_network_is_found_by_its_tag(admin: Client, client: Client, name: str) -> None:
+    admin.do("network", "set", "--tag", name, "vmbr0")
+    try:
+        assert client.names("network", "list", "--tags", name) == {"vmbr0"}
+        assert "vmbr0" not in client.names("network", "list", "--not-tags", name)
+    finally:
+        admin.do("network", "unset", "--tag", name, "vmbr0")

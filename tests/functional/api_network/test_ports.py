@@ -93,6 +93,7 @@ INVALID = {
     "description": ["x" * 256, []],
     "network_id": ["", "x", None, 7, VMBR0 + "0"],
     "mac_address": ["", "x", 12, "01:00:5e:00:00:01", "00:00:00:00:00:00", "fa:16:3e:00:00:1"],
+    "tags": ["x", [1], ["x" * 256], ["a", "a"], None],
     "fixed_ips": [
         *("x", {}, [{}], [3], [{"ip_address": "x"}], [{"ip_address": "fe80::1%eth0"}]),
         *([{"subnet_id": "x"}], [{"ip_address": "10.0.0.10", "more": 1}]),
@@ -119,7 +120,7 @@ def test_values_that_a_port_can_not_have(url: str, world: World, name: str) -> N
         error = answer.json()["NeutronError"]
         assert error["message"].startswith(f"Invalid input for {name}. Reason: "), value
         assert error["type"] == "HTTPBadRequest"
-        if name != "network_id":
+        if name not in ("network_id", "tags"):
             answer = call(f"{url}/{port_id}", "PUT", {"port": {name: value}}, auth.ADMIN)
             assert answer.status_code == 400, (value, answer.text)
     assert len(world.rows(schema.ports)) == 1
@@ -166,7 +167,7 @@ def test_no_json_is_refused(url: str) -> None:
 
 def test_updates_that_are_refused(url: str) -> None:
     door = f"{url}/{made(url)['id']}"
-    for name in ("network_id", "id", "project_id", "status"):
+    for name in ("network_id", "id", "project_id", "status", "tags"):
         answer = call(door, "PUT", {"port": {name: VMBR1}})
         assert answer.status_code == 400
         message = answer.json()["NeutronError"]["message"]
@@ -208,6 +209,83 @@ def test_an_administrator_chooses_freely(url: str) -> None:
     assert port["fixed_ips"][0]["ip_address"] == "10.0.0.100"
     again = call(url, "POST", {"port": {"network_id": VMBR0, **asked}}, auth.ADMIN)
     assert again.status_code == 409
+
+
+def test_tags(url: str) -> None:
+    port = made(url, tags=["web", "a b"])
+    assert port["tags"] == ["a b", "web"]
+    door = f"{url}/{port['id']}/tags"
+    assert call(door).json() == {"tags": ["a b", "web"]}
+    assert call(f"{door}/web").status_code == 204
+    assert call(f"{door}/Web").status_code == 404
+    assert call(f"{door}/new", "PUT").status_code == 201
+    assert call(f"{door}/new", "PUT").status_code == 201
+    assert call(f"{door}/web", "DELETE").status_code == 204
+    gone = call(f"{door}/web", "DELETE")
+    assert (gone.status_code, gone.json()["NeutronError"]["type"]) == (404, "TagNotFound")
+    shown = call(f"{url}/{port['id']}").json()["port"]
+    assert shown["tags"] == ["a b", "new"]
+    assert shown["updated_at"] >= shown["created_at"]
+    answer = call(door, "PUT", {"tags": ["x", "y"]})
+    assert (answer.status_code, answer.json()) == (200, {"tags": ["x", "y"]})
+    assert call(door, "DELETE").status_code == 204
+    assert call(door).json() == {"tags": []}
+
+
+def test_lists_by_tags(url: str) -> None:
+    tagged = {name: made(url, name=name, tags=list(name))["id"] for name in ("a", "ab", "b")}
+    bare = made(url, name="bare")["id"]
+
+    def names(query: str) -> str:
+        found = {each["id"] for each in call(f"{url}?{query}").json()["ports"]}
+        known = {**tagged, "bare": bare}
+        return " ".join(sorted(name for name, one in known.items() if one in found))
+
+    assert names("tags=a,b") == "ab"
+    assert names("tags=a") == "a ab"
+    assert names("tags-any=a,b") == "a ab b"
+    assert names("not-tags=a,b") == "a b bare"
+    assert names("not-tags-any=a,b") == "bare"
+    assert names("tags=a&not-tags=b") == "a"
+    assert names("tags=A") == ""
+
+
+@pytest.mark.parametrize("kind", ["networks", "subnets"])
+def test_what_belongs_to_no_project_is_tagged_by_administrators(url: str, kind: str) -> None:
+    base = f"{url.removesuffix('/ports')}/{kind}"
+    record = call(base).json()[kind][0]
+    door = f"{base}/{record['id']}/tags"
+    assert call(door, "PUT", {"tags": ["blue"]}).status_code == 403
+    assert call(f"{door}/blue", "DELETE").status_code == 403
+    assert call(door, "PUT", {"tags": ["blue"]}, auth.ADMIN).status_code == 200
+    assert [each["id"] for each in call(f"{base}?tags=blue").json()[kind]] == [record["id"]]
+    assert call(f"{base}?tags=red").json() == {kind: []}
+    assert call(f"{base}/{record['id']}").json()[kind[:-1]]["tags"] == ["blue"]
+    assert call(f"{base}/{SUBNET[:-1]}x/tags").status_code == 404
+
+
+def test_tags_that_are_refused(url: str) -> None:
+    door = f"{url}/{made(url)['id']}/tags"
+    bodies = [{}, [], {"tags": None}, {"tags": "a"}, {"tags": [1]}, {"tags": ["x" * 256]}]
+    bodies.append({"tags": ["a", "a"]})
+    for body in bodies:
+        answer = call(door, "PUT", body)
+        assert (answer.status_code, answer.json()["NeutronError"]["type"]) == (
+            *(400, "InvalidInput"),
+        ), body
+    assert call(f"{door}/{'x' * 256}", "PUT").status_code == 400
+    many = [str(number) for number in range(51)]
+    for answer in (
+        call(door, "PUT", {"tags": many}),
+        call(url, "POST", {"port": {"network_id": VMBR0, "tags": many}}),
+    ):
+        assert answer.status_code == 400
+        assert "exceed the per-resource limit of 50" in answer.text
+    assert call(door, "PUT", {"tags": many[:50]}).status_code == 200
+    assert call(f"{door}/more", "PUT").status_code == 400
+    assert call(door, "PUT", {"tags": ["a"]}, auth.READER).status_code == 403
+    assert call(door, "PUT", {"tags": ["a"]}, auth.OTHER).status_code == 404
+    assert len(call(door).json()["tags"]) == 50
 
 
 @pytest.mark.parametrize("token", [auth.ADMIN, auth.SERVICE])

@@ -91,3 +91,28 @@ def test_ports(connection: sa.Connection) -> None:
     bare, same = networks.list_ports(connection, {}, order)
     assert (bare.device_owner, bare.status, bare.host) == ("compute:nova", "DOWN", None)
     assert networks.list_ports(connection, {}, order, Page(1, bare.id)) == [same]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({"tags": ["a", "b"]}, {14}),
+        ({"tags": ["a"]}, {13, 14}),
+        ({"tags": ["A"]}, set()),
+        ({"tags-any": ["a", "é\"'%"]}, {13, 14, 15}),
+        ({"not-tags": ["a", "b"]}, {11, 12, 13, 15}),
+        ({"not-tags-any": ["a", "b"]}, {11, 12, 15}),
+    ],
+)
+def test_ports_by_tags(url: str, query: dict[str, list[str]], found: set[int]) -> None:
+    migrate.upgrade(url)
+    tagged = {11: None, 12: [], 13: ["a"], 14: ["a", "b"], 15: ["é\"'%"]}
+    writer = engine.writer(url)
+    with writer.begin() as opened:
+        for number, tags in tagged.items():
+            table, values = a_port(number, tags=tags)
+            opened.execute(table.insert().values(**values))
+    with writer.connect() as opened:
+        ports = {each.id: each.tags for each in networks.list_ports(opened, query)}
+    writer.dispose()
+    assert ports == {ids.named("port", str(one)): tagged[one] for one in found}

@@ -1,0 +1,105 @@
+"""The tags of networks, subnets and ports (neutron/extensions/tagging.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.network import values
+from api.network.errors import InvalidInput
+from api.network.resources import TARGET, Store
+from api.plain import Call, operation
+from common.errors import NotFound
+from conductor.client import ConductorClient
+from conductor.messages import TagChange
+from db.reads.networks import Port
+from web.guard import Reply
+from web.policy import Enforcer
+
+
+class TagStore:
+    """The tags of one kind of record, as its users may see and change them."""
+
+    def __init__(self, store: Store, policy: Enforcer, conductor: ConductorClient) -> None:
+        self._store, self._policy, self._conductor = store, policy, conductor
+
+    def read(self, call: Call, record_id: str) -> list[str]:
+        """Return a record's tags. Raises NotFound."""
+        return list(self._store.find(call.ctxt, record_id).tags or ())
+
+    def change(self, call: Call, record_id: str, verb: str, asked: TagChange) -> list[str]:
+        """Change a record's tags; return them. Raises NotFound, Forbidden, Invalid."""
+        record = self._store.find(call.ctxt, record_id)
+        project_id = record.project_id if isinstance(record, Port) else ""
+        target = {**TARGET, "project_id": project_id, "tenant_id": project_id}
+        kind = self._store.kind.singular
+        self._policy.check(call.ctxt, f"{verb}_{kind}:tags", target)
+        call.ctxt.is_admin = self._policy.allows(call.ctxt, "admin_only", {})
+        return self._conductor.change_tags(call.ctxt, kind, record.id, asked)
+
+
+class Tags:
+    """All tags of a record."""
+
+    def __init__(self, tags: TagStore) -> None:
+        self._tags = tags
+
+    @operation()
+    def on_get(self, call: Call, record_id: str) -> Any:
+        """List the tags."""
+        return {"tags": self._tags.read(call, record_id)}
+
+    @operation()
+    def on_put(self, call: Call, record_id: str) -> Any:
+        """Set the tags."""
+        asked = TagChange(_given(call.body()), replace=True)
+        return {"tags": self._tags.change(call, record_id, "update", asked)}
+
+    @operation(status=204)
+    def on_delete(self, call: Call, record_id: str) -> Reply:
+        """Remove all tags."""
+        self._tags.change(call, record_id, "delete", TagChange(replace=True))
+        return Reply()
+
+
+class Tag:
+    """One tag of a record."""
+
+    def __init__(self, tags: TagStore) -> None:
+        self._tags = tags
+
+    @operation(status=204)
+    def on_get(self, call: Call, record_id: str, tag: str) -> Reply:
+        """Answer whether the record has it."""
+        if _one(tag) not in self._tags.read(call, record_id):
+            raise NotFound(f"Tag {tag} could not be found.", type="TagNotFound")
+        return Reply()
+
+    @operation(status=201)
+    def on_put(self, call: Call, record_id: str, tag: str) -> Reply:
+        """Add it, if it isn't there."""
+        self._tags.change(call, record_id, "update", TagChange((_one(tag),)))
+        return Reply()
+
+    @operation(status=204)
+    def on_delete(self, call: Call, record_id: str, tag: str) -> Reply:
+        """Remove it."""
+        self._tags.change(call, record_id, "delete", TagChange(remove=(_one(tag),)))
+        return Reply()
+
+
+def _given(body: Any) -> tuple[str, ...]:
+    if not isinstance(body, dict) or "tags" not in body:
+        raise InvalidInput("Invalid input for operation: Invalid tags body.")
+    try:
+        return values.tags(body["tags"])
+    except ValueError as error:
+        raise InvalidInput(f"Invalid input for operation: {error}.") from error
+
+
+def _one(tag: str) -> str:
+    if len(tag) > values.LONGEST_TAG or "\0" in tag:
+        raise InvalidInput(
+            f"Invalid input for operation: '{tag[: values.LONGEST_TAG]}' exceeds maximum length "
+            f"of {values.LONGEST_TAG}."
+        )
+    return tag

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from oslo_config import cfg, types
 
+from common import networks
+
 OPTIONS = [
     cfg.IntOpt(
         "workers",
@@ -250,5 +252,6 @@ def register(conf: cfg.ConfigOpts) -> None:
     """Declare this module's options; idempotent."""
     conf.register_opts(OPTIONS, group="conductor")
     conf.register_opts(NETWORK_OPTIONS, group="networks")
+    networks.register(conf)
     conf.register_opts(IMAGE_OPTIONS, group="images")
     conf.register_opts(SEED_OPTIONS, group="seed")

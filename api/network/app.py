@@ -6,10 +6,11 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from api import plain
-from api.network import discovery, ports, quotas, resources, tags
+from api.network import discovery, ports, quotas, resources, tags, topology
 from api.network.errors import FAULTS
 from api.network.paths import WithoutSuffix
 from api.network.policies import RULES
+from common import networks as choice
 from common import quotas as limits
 from conductor.client import ConductorClient
 from web.assembly import Application, Protect, assemble
@@ -37,6 +38,7 @@ def make_app(
     Without a `conductor` it is read-only.
     """
     limits.register(conf)
+    choice.register(conf)
     policy = Enforcer(conf, RULES)
     api = Application(
         service_type="network",
@@ -60,6 +62,7 @@ def routes(
         "/v2.0": discovery.Index(),
         "/v2.0/extensions": discovery.Extensions(),
         "/v2.0/extensions/{alias}": discovery.Extension(),
+        "/v2.0/auto-allocated-topology/{project_id}": topology.Topology(conf, engine, policy),
         "/v2.0/quotas": quotas.Quotas(),
         "/v2.0/quotas/{project_id}": quotas.Quota(conf, policy),
         "/v2.0/quotas/{project_id}/{what}": quotas.QuotaView(conf, engine),

@@ -47,6 +47,11 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
         "Limits can be seen with what is used.",
         "2017-02-10T10:00:00-00:00",
     ),
+    "auto-allocated-topology": (
+        "Auto Allocated Topology Services",
+        "Servers get a network without naming one.",
+        "2016-01-01T00:00:00-00:00",
+    ),
     "standard-attr-tag": (
         "Tag support for resources with standard attribute: network, subnet, port",
         "Networks, subnets and ports have tags.",

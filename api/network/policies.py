@@ -109,6 +109,12 @@ RULES: Sequence[policy.RuleDefault] = (
     ),
     rule("delete_port", _ANY_MEMBER, "Delete a port.", ("DELETE", _PORT)),
     rule(
+        "get_auto_allocated_topology",
+        _ADMIN_OR_READER,
+        "See the network that a project gets without naming one.",
+        ("GET", "/v2.0/auto-allocated-topology/{project_id}"),
+    ),
+    rule(
         "get_quota",
         _ADMIN_OR_READER,
         "See the limits of a project.",

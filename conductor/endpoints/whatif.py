@@ -86,7 +86,9 @@ class WhatIfEndpoint:
 
     def _requested(self, ctxt: RequestContext, asked: CreateServers) -> RequestSpec:
         with self._cloud.store.read() as connection:
-            interfaces = requested_networks(connection, asked, scope(ctxt))
+            interfaces = requested_networks(
+                connection, asked, scope(ctxt), self._cloud.conf.networks.auto
+            )
             group = server_groups.facts(connection, asked.server_group, None)
             named = hints.all_servers(asked.scheduler_hints)
             server_hosts = servers_store.hosts_of(connection, named, scope(ctxt))

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from common import clock, codec, ids, locks, startable, states
+from common import networks as choice
 from common.context import RequestContext
-from common.errors import Conflict, Invalid, NetworkNotFound
+from common.errors import Invalid, NetworkNotFound
 from common.messages.reports import Step
 from common.states import ACTIONS, SOFT_DELETABLE, TaskState, VmState
 from conductor.cloud import Cloud
@@ -72,7 +73,9 @@ class Accept:
     def _create(
         self, connection: Transaction, ctxt: RequestContext, request: CreateServers
     ) -> tuple[CreatedServers, list[Operation]]:
-        interfaces = requested_networks(connection, request, scope(ctxt))
+        interfaces = requested_networks(
+            connection, request, scope(ctxt), self._cloud.conf.networks.auto
+        )
         each = {
             "instances": 1,
             "cores": request.flavor.vcpus,
@@ -276,22 +279,26 @@ def check_state(server: Server, action: str) -> None:
 
 
 def requested_networks(
-    connection: Transaction, request: CreateServers, project_id: str | None
+    connection: Transaction,
+    request: CreateServers,
+    project_id: str | None,
+    auto: str | None = None,
 ) -> list[Interface]:
     """Return the checked interfaces of a request; ``project_id`` None: ports of any project.
+    ``auto`` is the option that names the network of those that name none.
 
     Raises NetworkNotFound, PortNotFound, Conflict when several networks could be meant or a port
     is in use, Invalid, Forbidden.
     """
     known = {network.id: network for network in networks.known(connection)}
     if request.auto_network:
-        if len(known) > 1:
-            raise Conflict(
-                "Multiple possible networks found, use a Network ID to be more specific."
+        network = choice.chosen(list(known.values()), auto)
+        if network is None and (request.needs_network or auto):
+            raise Invalid(
+                "Unable to automatically allocate a network: this cloud has "
+                f"{f'no bridge {auto}' if auto else 'none'}."
             )
-        if not known and request.needs_network:
-            raise Invalid("Unable to automatically allocate a network: this cloud has none.")
-        return [_interface(network, None) for network in known.values()]
+        return [] if network is None else [_interface(network, None)]
     return list(_chosen(connection, request, known, project_id))
 
 

@@ -111,3 +111,13 @@ def test_a_network_is_found_by_its_tag(admin: Client, client: Client, name: str)
         assert "vmbr0" not in client.names("network", "list", "--not-tags", name)
     finally:
         admin.do("network", "unset", "--tag", name, "vmbr0")
+
+
+def test_the_network_that_nobody_named(client: Client, site: Site) -> None:
+    command = ("network", "auto", "allocated", "topology", "create")
+    networks = client.ask("network", "list")
+    if len(networks) == 1:
+        assert client.ask(*command, "--or-show")["id"] == networks[0]["ID"]
+        assert "pass" in client.do(*command, "--check-resources")
+    else:
+        assert "there are several networks" in client.run(*command).stderr

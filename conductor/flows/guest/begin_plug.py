@@ -9,6 +9,7 @@ VM one after the other.
 from __future__ import annotations
 
 from common import locks
+from common import networks as choice
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, NetworkNotFound, NotFound
 from common.messages.commands import Nic
@@ -67,18 +68,39 @@ class PlugAcceptance:
         slot = _slot(networks.ports_of(connection, uuid))
         if asked.port_id is not None:
             found = user_ports.find(connection, asked.port_id, scope(ctxt))
-            network = _network(connection, server, found.network_id)
+            network = self._network(connection, server, found.network_id)
             user_ports.give(connection, found.id, uuid, slot, asked.tag)
             ports = networks.ports_of(connection, uuid)
             port = next(one for one in ports if one.id == found.id)
         else:
-            network = _network(connection, server, asked.network_id)
+            network = self._network(connection, server, asked.network_id)
             port = self._port(connection, server, network, asked, slot)
         interface = Interface(
             network.id, network.name, network.bridge, network.vlan, network.mtu, port.ip, port.tag
         )
         nic = build_command.nic(port, interface)
         return self._begin(connection, ctxt, server, ATTACH, PLUG, nic, slot), port.id
+
+    def _network(self, connection: Transaction, server: Server, network_id: str | None) -> Network:
+        known = networks.known(connection)
+        if network_id is not None:
+            found = next((one for one in known if one.id == network_id), None)
+            if found is None:
+                raise NetworkNotFound(f"Network {network_id} could not be found.")
+            return found
+        try:
+            found = choice.chosen(known, self._cloud.conf.networks.auto)
+        except Conflict as error:
+            raise Invalid(
+                "More than one possible network found. Specify network ID(s) to select which "
+                "one(s) to connect to."
+            ) from error
+        if found is None:
+            raise Invalid(
+                "No specific network was requested and none are available for project "
+                f"'{server.project_id}'."
+            )
+        return found
 
     def _port(
         self,
@@ -155,26 +177,6 @@ def _free(connection: Transaction, ctxt: RequestContext, uuid: str, action: str)
     locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
     check_state(server, action)
     return server
-
-
-def _network(connection: Transaction, server: Server, network_id: str | None) -> Network:
-    known = networks.known(connection)
-    if network_id is not None:
-        found = next((one for one in known if one.id == network_id), None)
-        if found is None:
-            raise NetworkNotFound(f"Network {network_id} could not be found.")
-        return found
-    if not known:
-        raise Invalid(
-            "No specific network was requested and none are available for project "
-            f"'{server.project_id}'."
-        )
-    if len(known) > 1:
-        raise Invalid(
-            "More than one possible network found. Specify network ID(s) to select which one(s) "
-            "to connect to."
-        )
-    return known[0]
 
 
 def _slot(ports: list[Port]) -> int:

@@ -224,6 +224,17 @@ def test_two_networks_and_none_named_is_ambiguous(world: World) -> None:
         world.create(auto_network=True)
 
 
+def test_the_network_that_is_configured_is_taken_where_none_is_named(world: World) -> None:
+    world.conductor.cloud.conf.set_override("auto", "vmbr1", group="networks")
+    world.create(auto_network=True)
+    command = world.compute.wait_for(1)
+    assert isinstance(command, Build)
+    assert [nic.bridge for nic in command.nics] == ["vmbr1"]
+    world.conductor.cloud.conf.set_override("auto", "vmbr9", group="networks")
+    with pytest.raises(Invalid, match="this cloud has no bridge vmbr9"):
+        world.create(auto_network=True)
+
+
 @pytest.mark.parametrize("word", [{}, {"needs_network": True}])
 def test_the_one_network_is_taken_where_none_is_named(
     tmp_path: Path, word: dict[str, bool]

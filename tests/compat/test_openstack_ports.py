@@ -118,6 +118,6 @@ def test_the_network_that_nobody_named(client: Client, site: Site) -> None:
     networks = client.ask("network", "list")
     if len(networks) == 1:
         assert client.ask(*command, "--or-show")["id"] == networks[0]["ID"]
-        assert "pass" in client.do(*command, "--check-resources")
+        client.do(*command, "--check-resources")
     else:
         assert "there are several networks" in client.run(*command).stderr

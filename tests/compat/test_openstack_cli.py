@@ -66,7 +66,7 @@ def test_quotas_and_limits(site: Site, user: str) -> None:
     client = Client(site, user)
     for option in ((), ("--default",), ("--usage",)):
         limits = {row["Resource"]: row["Limit"] for row in client.ask("quota", "show", *option)}
-        assert (limits["instances"], limits["ports"]) == (10, -1)
+        assert (limits["instances"], limits["ports"]) == (10, 500)
     absolute = {row["Name"]: row["Value"] for row in client.ask("limits", "show", "--absolute")}
     assert absolute["instances"] == 10
 

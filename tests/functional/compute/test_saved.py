@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -170,6 +171,18 @@ def test_a_resume_that_could_not_remove_the_memory_does_so_itself(
     assert len(cluster.calls("POST", f"/{vmid}/status/resume")) == 1
 
 
+def half_resumed(
+    worker: Worker, simulator: RunningSimulator, cluster: Cluster, build: Any, root: Any
+) -> None:
+    """Have it run, while its memory is still saved."""
+    vmid = build.placed.vmid
+    assert do(worker, build, PowerAction.SUSPEND).ok
+    simulator.control("POST", "faults", {"leak": "L9", "vmid": vmid})
+    root.qemu(vmid).status.resume.post()
+    eventually(lambda: cluster.vm(vmid)["status"] == "running", 20)
+    assert (cluster.vm(vmid)["lock"], len(states(cluster, vmid))) == ("suspended", 1)
+
+
 @pytest.mark.parametrize("action", [PowerAction.STOP, PowerAction.REBOOT_HARD, None])
 def test_a_vm_that_runs_with_its_memory_still_saved_is_no_dead_end(
     worker: Worker,
@@ -180,14 +193,22 @@ def test_a_vm_that_runs_with_its_memory_still_saved_is_no_dead_end(
     action: PowerAction | None,
 ) -> None:
     vmid = build.placed.vmid
-    assert do(worker, build, PowerAction.SUSPEND).ok
-    simulator.control("POST", "faults", {"leak": "L9", "vmid": vmid})
-    root.qemu(vmid).status.resume.post()
-    eventually(lambda: cluster.vm(vmid)["status"] == "running", 20)
-    assert (cluster.vm(vmid)["lock"], len(states(cluster, vmid))) == ("suspended", 1)
+    half_resumed(worker, simulator, cluster, build, root)
     if action is None:
         assert worker.run(a_destroy(build)).gone
         assert cluster.is_empty(vmid)
         return
     assert do(worker, build, action).ok
     assert (cluster.vm(vmid)["lock"], states(cluster, vmid)) == ("", [])
+
+
+def test_one_that_may_be_removed_only_stopped_is_left_as_it_is(
+    worker: Worker, simulator: RunningSimulator, cluster: Cluster, build: Any, root: Any
+) -> None:
+    vmid = build.placed.vmid
+    half_resumed(worker, simulator, cluster, build, root)
+    command = dataclasses.replace(a_destroy(build), stopped_on="pve1")
+    assert not worker.run(command).gone
+    assert (cluster.vm(vmid)["lock"], len(states(cluster, vmid))) == ("suspended", 1)
+    assert worker.run(a_destroy(build)).gone
+    assert cluster.is_empty(vmid)

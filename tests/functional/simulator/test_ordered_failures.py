@@ -181,7 +181,7 @@ def test_calls_are_recorded(lab: Lab) -> None:
 
 def test_an_order_that_makes_no_sense_is_refused(lab: Lab) -> None:
     with pytest.raises(ValueError, match="no leak path"):
-        lab.simulator.fault(leak="L9")
+        lab.simulator.fault(leak="L10")
     with pytest.raises(ValueError, match="no action"):
         lab.simulator.fault(action="explode")
     assert issubclass(PveError, Exception)

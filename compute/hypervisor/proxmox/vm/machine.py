@@ -148,7 +148,8 @@ class ProxmoxMachine:
         if to_remove:
             removal.require_unprotected(self._vm, config)
             quorum.require(self._vm)
-        if self._suspended and self._vm.running():
+        # One that may be removed only stopped is left as it is.
+        if self._suspended and removal.stopped_on(self._vm) is None and self._vm.running():
             saved.complete(self._vm)
             self._suspended = False
         return {"node": self._vm.node, "found": "the server's VM", "lock": config.get("lock")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from api.network import attributes, bodies, query, values
@@ -64,8 +64,12 @@ class Ports:
             self.policy.allows(call.ctxt, rule, {}) for rule in ("admin_only", "service_api")
         )
 
-    def shown(self, call: Call, *port_ids: str) -> list[dict[str, Any]]:
-        """Return these ports as they are shown."""
+    def shown_one(self, call: Call, port_id: str) -> dict[str, Any]:
+        """Return a port as it is shown. Raises PortNotFound."""
+        return {"port": show(self.store.find(call.ctxt, port_id), self.store.visible(call.ctxt))}
+
+    def shown(self, call: Call, port_ids: Sequence[str]) -> list[dict[str, Any]]:
+        """Return those of these ports that are still there, as they are shown."""
         found = self.store.read(call.ctxt, query.Query(where={"id": list(port_ids)}))
         by_id = {each.id: each for each in found}
         visible = self.store.visible(call.ctxt)
@@ -86,8 +90,9 @@ class PortCollection(Collection):
         made = self._ports.conductor.create_ports(
             call.ctxt, [self._new(call, one) for one in asked]
         )
-        found = self._ports.shown(call, *made)
-        return {"ports": found} if many else {"port": found[0]}
+        if not many:
+            return self._ports.shown_one(call, made[0])
+        return {"ports": self._ports.shown(call, made)}
 
     def _new(self, call: Call, asked: Mapping[str, Any]) -> NewPort:
         ports, project_id = self._ports, self._project(call, asked)
@@ -139,7 +144,7 @@ class PortItem(Item):
         )
         if dataclasses.replace(wanted, any_address=False) != PortChange():
             ports.conductor.update_port(call.ctxt, port.id, wanted)
-        return {"port": ports.shown(call, port.id)[0]}
+        return ports.shown_one(call, port.id)
 
     @operation(status=204)
     def on_delete(self, call: Call, record_id: str) -> Reply:

@@ -87,7 +87,7 @@ class WhatIfEndpoint:
     def _requested(self, ctxt: RequestContext, asked: CreateServers) -> RequestSpec:
         with self._cloud.store.read() as connection:
             interfaces = requested_networks(
-                connection, asked, scope(ctxt), self._cloud.conf.networks.auto
+                connection, ctxt, asked, self._cloud.conf.networks.auto
             )
             group = server_groups.facts(connection, asked.server_group, None)
             named = hints.all_servers(asked.scheduler_hints)

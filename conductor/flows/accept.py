@@ -73,9 +73,7 @@ class Accept:
     def _create(
         self, connection: Transaction, ctxt: RequestContext, request: CreateServers
     ) -> tuple[CreatedServers, list[Operation]]:
-        interfaces = requested_networks(
-            connection, request, scope(ctxt), self._cloud.conf.networks.auto
-        )
+        interfaces = requested_networks(connection, ctxt, request, self._cloud.conf.networks.auto)
         each = {
             "instances": 1,
             "cores": request.flavor.vcpus,
@@ -280,11 +278,12 @@ def check_state(server: Server, action: str) -> None:
 
 def requested_networks(
     connection: Transaction,
+    ctxt: RequestContext,
     request: CreateServers,
-    project_id: str | None,
     auto: str | None = None,
 ) -> list[Interface]:
-    """Return the checked interfaces of a request; ``project_id`` None: ports of any project.
+    """Return the checked interfaces of a request.
+
     ``auto`` is the option that names the network of those that name none.
 
     Raises NetworkNotFound, PortNotFound, Conflict when several networks could be meant or a port
@@ -299,20 +298,22 @@ def requested_networks(
                 f"{f'no bridge {auto}' if auto else 'none'}."
             )
         return [] if network is None else [_interface(network, None)]
-    return list(_chosen(connection, request, known, project_id))
+    return list(_chosen(connection, ctxt, request, known))
 
 
 def _chosen(
     connection: Transaction,
+    ctxt: RequestContext,
     request: CreateServers,
     known: Mapping[str, networks.Network],
-    project_id: str | None,
 ) -> Iterator[Interface]:
     """Return the interfaces by the networks, addresses, ports and tags that are named."""
     seen: set[tuple[str, str]] = set()
     for asked in request.networks:
         if asked.port_id is not None:
-            port = user_ports.find(connection, asked.port_id, project_id)
+            port = user_ports.find(
+                connection, asked.port_id, scope(ctxt), str(ctxt.project_id), request.name
+            )
             yield _interface(known[port.network_id], port.ip, asked.tag, port.id)
             continue
         if asked.network_id not in known:

@@ -62,7 +62,7 @@ def create(connection: sa.Connection, new: NewPort, mac_prefix: str) -> str:
         "tags": sorted(set(new.tags)) or None,
         "created_at": clock.utcnow(),
     }
-    connection.execute(schema.ports.insert(), values)
+    _write(connection, schema.ports.insert().values(**values), new.network_id, new.mac)
     return port_id
 
 
@@ -89,7 +89,8 @@ def change(connection: sa.Connection, port_id: str, asked: PortChange) -> None:
         values["subnet_id"], values["ip"] = _address(
             connection, row.network_id, asked.fixed_ips, asked.any_address
         )
-    connection.execute(schema.ports.update().where(_C.id == port_id).values(**values))
+    written = schema.ports.update().where(_C.id == port_id).values(**values)
+    _write(connection, written, row.network_id, asked.mac)
 
 
 def locked(connection: sa.Connection, port_id: str) -> Any:
@@ -117,14 +118,19 @@ def free(connection: sa.Connection, port_id: str) -> None:
     connection.execute(mine.values(**networks.FREED))
 
 
-def find(connection: sa.Connection, port_id: str, project_id: str | None) -> Any:
-    """Return the row of a port that no server has; ``project_id`` None: of any project.
+def find(
+    connection: sa.Connection, port_id: str, project_id: str | None, owner: str, server: str
+) -> Any:
+    """Return the row of a port that no server has, for a ``server`` of the ``owner``.
 
-    Raises PortNotFound and Conflict in Nova's words.
+    ``project_id`` None: who asks sees those of all projects. Raises PortNotFound, Conflict, and
+    Invalid for a port of another project, in Nova's words.
     """
     row = connection.execute(sa.select(schema.ports).where(_C.id == port_id)).first()
     if row is None or project_id not in (None, row.project_id):
         raise PortNotFound(f"Port id {port_id} could not be found.")
+    if row.project_id != owner:
+        raise Invalid(f"Port {port_id} not usable for instance {server}.")
     if row.server_uuid:
         raise _in_use(port_id)
     return row
@@ -158,11 +164,26 @@ def _require_network(connection: sa.Connection, network_id: str) -> None:
 
 def _require_free_mac(connection: sa.Connection, network_id: str, mac: str) -> None:
     if connection.execute(sa.select(_C.id).where(_C.mac == mac)).first() is not None:
-        raise Conflict(
-            f"Unable to complete operation for network {network_id}. The mac address {mac} is in "
-            "use.",
-            type="MacAddressInUse",
-        )
+        raise _mac_in_use(network_id, mac)
+
+
+def _mac_in_use(network_id: str, mac: str) -> Conflict:
+    return Conflict(
+        f"Unable to complete operation for network {network_id}. The mac address {mac} is in use.",
+        type="MacAddressInUse",
+    )
+
+
+def _write(
+    connection: sa.Connection, statement: sa.Executable, network_id: str, mac: str | None
+) -> None:
+    """Write a port. Raises Conflict if another has got the chosen MAC address meanwhile."""
+    try:
+        connection.execute(statement)
+    except sa.exc.IntegrityError as error:
+        if mac is None:
+            raise
+        raise _mac_in_use(network_id, mac) from error
 
 
 def _require_no_server(row: Any, what: str) -> None:

@@ -67,7 +67,9 @@ class PlugAcceptance:
         server = _free(connection, ctxt, uuid, ATTACH)
         slot = _slot(networks.ports_of(connection, uuid))
         if asked.port_id is not None:
-            found = user_ports.find(connection, asked.port_id, scope(ctxt))
+            found = user_ports.find(
+                connection, asked.port_id, scope(ctxt), server.project_id, server.uuid
+            )
             network = self._network(connection, server, found.network_id)
             user_ports.give(connection, found.id, uuid, slot, asked.tag)
             ports = networks.ports_of(connection, uuid)

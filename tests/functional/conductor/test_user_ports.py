@@ -9,16 +9,24 @@ from typing import Any
 import pytest
 
 from common.context import RequestContext
-from common.errors import Conflict, MicronovaError, NetworkNotFound, PortNotFound
+from common.errors import Conflict, Invalid, MicronovaError, NetworkNotFound, PortNotFound
 from common.messages.commands import Build, Destroy, Plug
 from common.messages.reports import Category, Failure
 from common.states import PowerState
 from conductor.endpoints.interfaces import InterfaceEndpoint
 from conductor.endpoints.ports import PortEndpoint
-from conductor.messages import Attachment, FixedIp, NewPort, PortChange, RequestedNetwork
-from conductor.store import networks
+from conductor.messages import (
+    Attachment,
+    CreateServers,
+    FixedIp,
+    FlavorSnapshot,
+    NewPort,
+    PortChange,
+    RequestedNetwork,
+)
+from conductor.store import networks, user_ports
 from db import schema
-from tests.functional.conductor.harness import World
+from tests.functional.conductor.harness import IMAGE, World
 from tests.functional.waiting import eventually
 
 STRANGER = RequestContext(user_id="s", project_id="strangers", roles=["member"])
@@ -65,6 +73,12 @@ def row(world: World, port_id: str) -> Any:
 
 def holder(world: World, port_id: str) -> str:
     return str(row(world, port_id).server_uuid)
+
+
+def a_request(port_id: str) -> CreateServers:
+    flavor = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
+    asked = (RequestedNetwork("", port_id=port_id),)
+    return CreateServers("web", flavor, IMAGE, networks=asked)
 
 
 def build(world: World, *port_ids: str) -> tuple[str, Build]:
@@ -134,6 +148,9 @@ def test_others_ports_are_not_there(world: World, make: Make, ports: PortEndpoin
     theirs = make(project_id="strangers")
     with pytest.raises(PortNotFound, match=f"Port id {theirs} could not be found"):
         world.create(networks=(RequestedNetwork("", port_id=theirs),))
+    boss = RequestContext(user_id="a", project_id="p", roles=["admin"], is_admin=True)
+    with pytest.raises(Invalid, match=f"Port {theirs} not usable for instance web"):
+        world.conductor.accept.create(boss, a_request(theirs))
     mine = make()
     with pytest.raises(PortNotFound):
         ports.update_port(STRANGER, mine, PortChange(name="stolen"))
@@ -202,6 +219,21 @@ def test_refusals_change_nothing(
         make(**asked)
     assert refused.value.details.get("type") == told
     assert len(world.rows(schema.ports)) == 1
+
+
+def test_a_mac_that_another_gets_meanwhile(
+    world: World, make: Make, ports: PortEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(mac="fa:16:3e:00:00:01")
+    other = make()
+    # Both have looked before either has written.
+    monkeypatch.setattr(user_ports, "_require_free_mac", lambda *_: None)
+    with pytest.raises(Conflict) as refused:
+        make(mac="fa:16:3e:00:00:01")
+    assert refused.value.details == {"type": "MacAddressInUse"}
+    with pytest.raises(Conflict):
+        ports.update_port(world.ctxt, other, PortChange(mac="fa:16:3e:00:00:01"))
+    assert len(world.rows(schema.ports)) == 2
 
 
 def test_a_pool_comes_to_its_end(world: World, make: Make, ports: PortEndpoint) -> None:

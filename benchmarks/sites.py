@@ -30,6 +30,8 @@ class Site:
     network: str
     processes: Callable[[], dict[str, list[int]]]
     """Returns {service: process IDs}, including database and broker if they are processes."""
+    network_url: str
+    """The Networking API's, with its version."""
     statements: Statements | None = None
 
 
@@ -118,6 +120,7 @@ def site_of(
         image=images[0].id,
         network=admin.network.find_network("vmbr0", ignore_missing=False).id,
         processes=processes,
+        network_url=f"{admin.network.get_endpoint().rstrip('/').removesuffix('/v2.0')}/v2.0",
         statements=statements,
     )
 

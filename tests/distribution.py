@@ -15,6 +15,8 @@ GROUPS: Mapping[str, str] = {
     "tests/chaos/test_every_task_state.py": "stage",
     "tests/chaos/test_late_reports.py": "stage",
     "tests/chaos/test_broker_restart.py": "stage",
+    "tests/compat/test_openstack_actions.py": "acting site",
+    "tests/compat/test_openstack_ports.py": "acting site",
     "tests/compat/test_openstack_cli.py": "site",
     "tests/compat/test_openstack_groups.py": "site",
     "tests/compat/test_openstacksdk.py": "site",

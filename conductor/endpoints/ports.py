@@ -50,8 +50,8 @@ class PortEndpoint:
 
         def work(connection: Transaction) -> Operation | None:
             server_uuid = _visible(connection, ctxt, port_id)
-            user_ports.let_go(connection, port_id)
             if server_uuid:
+                user_ports.let_go(connection, port_id)
                 try:
                     return self._accept.detaching(connection, ctxt, server_uuid, port_id)
                 except ServerNotFound:

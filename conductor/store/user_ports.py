@@ -26,11 +26,18 @@ from db import schema
 
 _C = schema.ports.c
 
+# Built once: every creation and every deletion executes them.
+_COUNT = sa.select(sa.func.count()).where(_C.project_id == sa.bindparam("project"))
+_NETWORK = sa.select(schema.networks.c.id).where(schema.networks.c.id == sa.bindparam("network"))
+_INSERT = schema.ports.insert()
+_LOCK = sa.select(schema.ports).where(_C.id == sa.bindparam("port")).with_for_update()
+_DELETE = schema.ports.delete().where(_C.id == sa.bindparam("port"), _C.server_uuid == "")
+
 
 def require_quota(connection: sa.Connection, project_id: str, more: int, limit: int) -> None:
     """Raise Conflict if a project may not have so many more ports."""
-    query = sa.select(sa.func.count()).where(_C.project_id == project_id)
-    if not quotas.allows(limit, int(connection.execute(query).scalar_one()) + more):
+    there = int(connection.execute(_COUNT, {"project": project_id}).scalar_one())
+    if not quotas.allows(limit, there + more):
         raise Conflict("Quota exceeded for resources: ['port'].", type="OverQuota")
 
 
@@ -62,7 +69,7 @@ def create(connection: sa.Connection, new: NewPort, mac_prefix: str) -> str:
         "tags": sorted(set(new.tags)) or None,
         "created_at": clock.utcnow(),
     }
-    _write(connection, schema.ports.insert().values(**values), new.network_id, new.mac)
+    _write(connection, _INSERT, values, new.network_id, new.mac)
     return port_id
 
 
@@ -89,14 +96,13 @@ def change(connection: sa.Connection, port_id: str, asked: PortChange) -> None:
         values["subnet_id"], values["ip"] = _address(
             connection, row.network_id, asked.fixed_ips, asked.any_address
         )
-    written = schema.ports.update().where(_C.id == port_id).values(**values)
-    _write(connection, written, row.network_id, asked.mac)
+    written = schema.ports.update().where(_C.id == port_id)
+    _write(connection, written, values, row.network_id, asked.mac)
 
 
 def locked(connection: sa.Connection, port_id: str) -> Any:
     """Return a port's row, locked. Raises PortNotFound."""
-    query = sa.select(schema.ports).where(_C.id == port_id).with_for_update()
-    row = connection.execute(query).first()
+    row = connection.execute(_LOCK, {"port": port_id}).first()
     if row is None:
         raise PortNotFound(f"Port {port_id} could not be found.")
     return row
@@ -104,7 +110,7 @@ def locked(connection: sa.Connection, port_id: str) -> Any:
 
 def delete(connection: sa.Connection, port_id: str) -> None:
     """Delete a port that no server has."""
-    connection.execute(schema.ports.delete().where(_C.id == port_id, _C.server_uuid == ""))
+    connection.execute(_DELETE, {"port": port_id})
 
 
 def let_go(connection: sa.Connection, port_id: str) -> None:
@@ -157,8 +163,7 @@ def _in_use(port_id: str) -> Conflict:
 
 
 def _require_network(connection: sa.Connection, network_id: str) -> None:
-    query = sa.select(schema.networks.c.id).where(schema.networks.c.id == network_id)
-    if connection.execute(query).first() is None:
+    if connection.execute(_NETWORK, {"network": network_id}).first() is None:
         raise NetworkNotFound(f"Network {network_id} could not be found.")
 
 
@@ -175,11 +180,15 @@ def _mac_in_use(network_id: str, mac: str) -> Conflict:
 
 
 def _write(
-    connection: sa.Connection, statement: sa.Executable, network_id: str, mac: str | None
+    connection: sa.Connection,
+    statement: sa.Executable,
+    values: dict[str, Any],
+    network_id: str,
+    mac: str | None,
 ) -> None:
     """Write a port. Raises Conflict if another has got the chosen MAC address meanwhile."""
     try:
-        connection.execute(statement)
+        connection.execute(statement, values)
     except sa.exc.IntegrityError as error:
         if mac is None:
             raise

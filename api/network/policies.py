@@ -85,7 +85,7 @@ RULES: Sequence[policy.RuleDefault] = (
     _attribute("port", "binding:profile", _ADMIN_OR_SERVICE),
     *_tags("network", _ADMIN),
     *_tags("subnet", _ADMIN),
-    *_tags("port", f"{_ADMIN} or {_MEMBER}"),
+    *_tags("port", _ANY_MEMBER),
     rule("create_port", _ANY_MEMBER, "Make a port.", ("POST", _PORTS)),
     rule(
         "create_port:mac_address",

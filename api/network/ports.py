@@ -8,7 +8,7 @@ from typing import Any
 
 from api.network import attributes, bodies, query, values
 from api.network.bodies import Input
-from api.network.resources import TARGET, Collection, Item, Store, show
+from api.network.resources import TARGET, Collection, Item, Store, of_all_projects, show
 from api.plain import Call, operation
 from common.errors import Invalid
 from conductor.client import ConductorClient
@@ -60,9 +60,7 @@ class Ports:
         self.policy.check(call.ctxt, f"{verb}_port", target)
         if asked.get("mac_address") is not None:
             self.policy.check(call.ctxt, f"{verb}_port:mac_address", target)
-        call.ctxt.is_admin = any(
-            self.policy.allows(call.ctxt, rule, {}) for rule in ("admin_only", "service_api")
-        )
+        call.ctxt.is_admin = of_all_projects(self.policy, call.ctxt)
 
     def shown_one(self, call: Call, port_id: str) -> dict[str, Any]:
         """Return a port as it is shown. Raises PortNotFound."""
@@ -112,8 +110,10 @@ class PortCollection(Collection):
         named = {asked[name] for name in ("project_id", "tenant_id") if name in asked}
         if len(named) > 1:
             raise Invalid("'project_id' and 'tenant_id' do not match")
-        own = str(call.ctxt.project_id)
+        own = call.ctxt.project_id or ""
         project_id = next(iter(named), own)
+        if not project_id:
+            raise Invalid("A port needs a project: neither the request nor its token names one.")
         if project_id != own and not self._ports.policy.allows(call.ctxt, "admin_only", {}):
             raise Invalid(
                 "Specifying 'project_id' or 'tenant_id' other than the authenticated project in "

@@ -58,6 +58,11 @@ KINDS = (
 )
 
 
+def of_all_projects(policy: Enforcer, ctxt: RequestContext) -> bool:
+    """Return whether a user may change the ports of all projects."""
+    return any(policy.allows(ctxt, rule, {}) for rule in ("admin_only", "service_api"))
+
+
 class Store:
     """The records of one kind that a user may see."""
 

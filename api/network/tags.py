@@ -6,7 +6,7 @@ from typing import Any
 
 from api.network import values
 from api.network.errors import InvalidInput
-from api.network.resources import TARGET, Store
+from api.network.resources import TARGET, Store, of_all_projects
 from api.plain import Call, operation
 from common.errors import NotFound
 from conductor.client import ConductorClient
@@ -33,7 +33,7 @@ class TagStore:
         target = {**TARGET, "project_id": project_id, "tenant_id": project_id}
         kind = self._store.kind.singular
         self._policy.check(call.ctxt, f"{verb}_{kind}:tags", target)
-        call.ctxt.is_admin = self._policy.allows(call.ctxt, "admin_only", {})
+        call.ctxt.is_admin = of_all_projects(self._policy, call.ctxt)
         return self._conductor.change_tags(call.ctxt, kind, record.id, asked)
 
 

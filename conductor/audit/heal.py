@@ -24,7 +24,15 @@ from conductor.engine import begins
 from conductor.engine.runner import Runner
 from conductor.images import remove_template
 from conductor.plans import Place, ReapPlan
-from conductor.store import audit_record, migrations, server_groups, servers, transitions, vmids
+from conductor.store import (
+    audit_record,
+    migrations,
+    networks,
+    server_groups,
+    servers,
+    transitions,
+    vmids,
+)
 from conductor.store import operations as ledger
 from conductor.store.findings import Kept
 from conductor.store.operations import Operation
@@ -227,7 +235,7 @@ class Healer:
                 server = None
             if server is not None and proof.has_vm(server):
                 raise RefusedError("The server has a VM by now.")
-            audit_record.delete_port(connection, finding.subject, finding.server_uuid)
+            networks.delete_port(connection, finding.subject, finding.server_uuid)
 
         self._cloud.store.run(work)
         return Answer("The port and its address are given back.")

@@ -40,12 +40,16 @@ class InterfaceEndpoint:
     def detach_interface(self, ctxt: RequestContext, server_uuid: str, port_id: str) -> None:
         """See ``ConductorClient.detach_interface``."""
         ctxt.server_uuid = server_uuid
-        self._runner.submit(self._accept.detach(ctxt, server_uuid, port_id))
+        self._submit(self._accept.detach(ctxt, server_uuid, port_id))
 
     def detach_address(self, ctxt: RequestContext, server_uuid: str, address: str) -> None:
         """See ``ConductorClient.detach_address``."""
         ctxt.server_uuid = server_uuid
-        self._runner.submit(self._accept.detach_address(ctxt, server_uuid, address))
+        self._submit(self._accept.detach_address(ctxt, server_uuid, address))
+
+    def _submit(self, operation: Operation | None) -> None:
+        if operation is not None:
+            self._runner.submit(operation)
 
     def _await(self, operation: Operation) -> None:
         """Return once it is done. Raises Invalid or Unavailable where it comes to nothing."""

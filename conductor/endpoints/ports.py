@@ -32,7 +32,7 @@ class PortEndpoint:
             for project_id, count in sorted(wanted.items()):
                 quotas.lock(connection, project_id)
                 user_ports.require_quota(connection, project_id, count, conf.quota.ports)
-            return [user_ports.create(connection, one, conf.networks.mac_prefix) for one in ports]
+            return user_ports.create(connection, ports, conf.networks.mac_prefix)
 
         return self._cloud.store.run(work)
 

@@ -10,8 +10,10 @@ from common import clock, ids
 from common.errors import Conflict, Invalid
 from common.messages.commands import Nic
 from common.messages.facts import NicFacts
-from conductor.store.networks import Network, fixed
-from db.schema import ports, subnets
+from conductor.store import addresses
+from conductor.store.networks import Network
+from conductor.store.pools import Pools
+from db.schema import ports
 
 
 def port(
@@ -31,11 +33,11 @@ def port(
         raise Conflict(f"MAC address {nic.mac} is that of a port of server {other}.")
     subnet, ip = None, None
     if nic.ip is not None:
-        rows = connection.execute(
-            sa.select(subnets).where(subnets.c.network_id == network.id).with_for_update()
-        ).all()
+        pools = Pools(connection, [network.id])
         with contextlib.suppress(Invalid):
-            subnet, ip = fixed(connection, rows, nic.ip, anywhere=True)
+            found, address = addresses.chosen(pools.subnets(network.id), nic.ip, anywhere=True)
+            if pools.is_free(found, address):
+                subnet, ip = found, address
     port_id = ids.new_uuid()
     connection.execute(
         ports.insert().values(

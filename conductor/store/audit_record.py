@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import sqlalchemy as sa
 
 from common.states import OPEN_STATES, OperationState
-from conductor.store.networks import FREED
 from conductor.store.vmids import RESERVED
 from db import schema
 
@@ -149,14 +148,6 @@ def vmid_row(connection: sa.Connection, cluster: str, vmid: int) -> tuple[str, s
     mine = (columns.cluster == cluster) & (columns.vmid == vmid)
     row = connection.execute(sa.select(schema.vmids).where(mine).with_for_update()).first()
     return None if row is None else (row.state, row.server_uuid)
-
-
-def delete_port(connection: sa.Connection, port_id: str, server_uuid: str | None) -> None:
-    """Delete a port with its address, if it is still this server's; a user's is free again."""
-    columns = schema.ports.c
-    mine = (columns.id == port_id) & (columns.server_uuid == server_uuid)
-    connection.execute(schema.ports.delete().where(mine & ~columns.kept))
-    connection.execute(schema.ports.update().where(mine & columns.kept).values(**FREED))
 
 
 def _columns(table: sa.Table, kind: type[Row]) -> list[sa.Column[Any]]:

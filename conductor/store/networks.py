@@ -14,22 +14,13 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import Conflict, Invalid
 from conductor.store import addresses
+from conductor.store.pools import Pools, in_use
 from db.schema import networks, ports, subnets
 
 # Built once: every build and every delete executes them.
 _KNOWN = sa.select(
     networks.c.id, networks.c.name, networks.c.bridge, networks.c.vlan, networks.c.mtu
 ).order_by(networks.c.name)
-_SUBNETS = (
-    sa.select(subnets)
-    .where(subnets.c.network_id == sa.bindparam("network_id"))
-    .order_by(subnets.c.cidr)
-    .with_for_update()
-)
-_MOVE_ON = subnets.update().where(subnets.c.id == sa.bindparam("of"))
-_USER = sa.select(ports.c.id).where(
-    ports.c.subnet_id == sa.bindparam("subnet_id"), ports.c.ip == sa.bindparam("ip")
-)
 _OF_SERVERS = ports.c.server_uuid.in_(sa.bindparam("servers", expanding=True))
 _DELETE_PORTS = ports.delete().where(_OF_SERVERS, ~ports.c.kept)
 #: what a user's port is that no server has
@@ -237,40 +228,50 @@ def create_ports(
     Raises Conflict when a subnet has no free address, Invalid when a requested one is in use by
     now, or is not the network's any more. Permission was checked before.
     """
-    made: list[Port] = []
-    for position, wish in enumerate(wishes, first):
-        if wish is None:
-            continue
-        network_id = wish.network_id
-        subnet, ip = _address(connection, network_id, wish.fixed_ip)
-        port = Port(
-            ids.new_uuid(),
-            network_id,
-            new_mac(mac_prefix),
-            ip,
-            subnet.cidr if subnet else None,
-            subnet.gateway_ip if subnet else None,
-            tuple(subnet.dns_nameservers) if subnet else (),
-            wish.tag,
-            position,
-        )
-        connection.execute(
-            ports.insert(),
-            {
-                "id": port.id,
-                "network_id": network_id,
-                "subnet_id": subnet.id if subnet else None,
-                "server_uuid": server_uuid,
-                "project_id": project_id,
-                "position": position,
-                "mac": port.mac,
-                "ip": ip,
-                "tag": wish.tag,
-                "created_at": clock.utcnow(),
-            },
-        )
-        made.append(port)
-    return made
+    there = [wish for wish in wishes if wish is not None]
+    pools = Pools(connection, (wish.network_id for wish in there))
+    made = [
+        _new_port(pools, wish, position, mac_prefix)
+        for position, wish in enumerate(wishes, first)
+        if wish is not None
+    ]
+    pools.close()
+    now = clock.utcnow()
+    rows = [
+        {
+            "id": port.id,
+            "network_id": port.network_id,
+            "subnet_id": subnet_id,
+            "server_uuid": server_uuid,
+            "project_id": project_id,
+            "position": port.position,
+            "mac": port.mac,
+            "ip": port.ip,
+            "tag": port.tag,
+            "created_at": now,
+        }
+        for port, subnet_id in made
+    ]
+    if rows:
+        connection.execute(ports.insert(), rows)
+    return [port for port, _ in made]
+
+
+def _new_port(pools: Pools, wish: Wish, position: int, mac_prefix: str) -> tuple[Port, str | None]:
+    """Return a port with its address, and its subnet. Raises Conflict, Invalid."""
+    subnet, ip = _address(pools, wish.network_id, wish.fixed_ip)
+    port = Port(
+        ids.new_uuid(),
+        wish.network_id,
+        new_mac(mac_prefix),
+        ip,
+        subnet.cidr if subnet else None,
+        subnet.gateway_ip if subnet else None,
+        tuple(subnet.dns_nameservers) if subnet else (),
+        wish.tag,
+        position,
+    )
+    return port, subnet.id if subnet else None
 
 
 def new_mac(prefix: str) -> str:
@@ -288,7 +289,10 @@ def check_address(
     rows = connection.execute(
         sa.select(subnets).where(subnets.c.network_id == network_id).order_by(subnets.c.cidr)
     ).all()
-    return fixed(connection, rows, fixed_ip, anywhere=anywhere)[1]
+    subnet, ip = addresses.chosen(rows, fixed_ip, anywhere=anywhere)
+    if in_use(connection, subnet, ip):
+        raise addresses.taken(fixed_ip)
+    return ip
 
 
 def delete_ports(connection: sa.Connection, *server_uuids: str) -> None:
@@ -304,86 +308,27 @@ def address_in_use(connection: sa.Connection, network_id: str, fixed_ip: str) ->
     return connection.execute(query).first() is not None
 
 
-def delete_port(connection: sa.Connection, port_id: str) -> None:
-    """Take one port from its server, if it has it: one that a user made stays."""
-    mine = ports.c.id == port_id
+def delete_port(connection: sa.Connection, port_id: str, server_uuid: str | None) -> None:
+    """Take one port from this server, if it still has it: one that a user made stays."""
+    mine = (ports.c.id == port_id) & (ports.c.server_uuid == server_uuid)
     connection.execute(ports.delete().where(mine, ~ports.c.kept))
     connection.execute(ports.update().where(mine, ports.c.kept).values(**FREED))
 
 
 def _address(
-    connection: sa.Connection, network_id: str, fixed_ip: str | None
-) -> tuple[Any, str | None]:
-    """Return (subnet row or None, address or None); locks the subnets' rows."""
-    rows = locked_subnets(connection, network_id)
+    pools: Pools, network_id: str, fixed_ip: str | None
+) -> tuple[Any, str] | tuple[None, None]:
+    """Return (subnet row, address), both None where the network has no subnets."""
+    rows = pools.subnets(network_id)
     if fixed_ip is not None:
-        return fixed(connection, rows, fixed_ip, anywhere=True)
+        subnet, ip = addresses.chosen(rows, fixed_ip, anywhere=True)
+        if not pools.is_free(subnet, ip):
+            raise addresses.taken(fixed_ip)
+        pools.take(subnet, ip)
+        return subnet, ip
     if not rows:
         return None, None
-    for subnet in rows:
-        ip = next_free(connection, subnet)
-        if ip is not None:
-            return subnet, ip
-    raise Conflict(f"No fixed IP addresses available for network: {network_id}")
-
-
-def locked_subnets(connection: sa.Connection, network_id: str) -> Sequence[Any]:
-    """Return the rows of a network's subnets, in the order in which addresses are taken from
-    them; they are locked until the transaction ends."""
-    return connection.execute(_SUBNETS, {"network_id": network_id}).all()
-
-
-def fixed(
-    connection: sa.Connection, rows: Sequence[Any], fixed_ip: str, *, anywhere: bool
-) -> tuple[Any, str]:
-    """Return (subnet row, address) of a requested one; errors as for ``check_address``."""
-    subnet, ip = addresses.chosen(rows, fixed_ip, anywhere=anywhere)
-    if in_use(connection, subnet, ip):
-        raise addresses.taken(fixed_ip)
-    return subnet, ip
-
-
-def next_free(connection: sa.Connection, subnet: Any) -> str | None:
-    """Return the pool's next unused address, going round.
-
-    Mostly the one after the last assigned one is free; only else all are read.
-    """
-    first, last = int(_ip(subnet.pool_start)), int(_ip(subnet.pool_end))
-    start = max(first, int(_ip(subnet.next_ip)))
-    candidate = _text(subnet, start)
-    if start > last or in_use(connection, subnet, candidate):
-        free = _search(connection, subnet, range(first, last + 1))
-        if free is None:
-            return None
-        candidate = _text(subnet, free)
-    following = _text(subnet, min(int(_ip(candidate)) + 1, last))
-    connection.execute(_MOVE_ON, {"of": subnet.id, "next_ip": following})
-    return candidate
-
-
-def in_use(connection: sa.Connection, subnet: Any, ip: str) -> bool:
-    """Return whether a port, or the gateway, has the address of a subnet's row."""
-    wanted = {"subnet_id": subnet.id, "ip": ip}
-    return ip == subnet.gateway_ip or connection.execute(_USER, wanted).first() is not None
-
-
-def _search(connection: sa.Connection, subnet: Any, pool: range) -> int | None:
-    taken = {
-        int(_ip(ip))
-        for ip in connection.execute(
-            sa.select(ports.c.ip).where(ports.c.subnet_id == subnet.id)
-        ).scalars()
-        if ip is not None
-    }
-    if subnet.gateway_ip is not None:
-        taken.add(int(_ip(subnet.gateway_ip)))
-    return next((number for number in pool if number not in taken), None)
-
-
-def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    return ipaddress.ip_address(text)
-
-
-def _text(subnet: Any, number: int) -> str:
-    kind = type(_ip(subnet.pool_start))
-    return str(kind(number))
+    found = pools.next_free(rows)
+    if found is None:
+        raise Conflict(f"No fixed IP addresses available for network: {network_id}")
+    return found

@@ -236,6 +236,15 @@ def open_of(
     )
 
 
+def open_with(connection: sa.Connection, server_uuid: str, action: str) -> list[Operation]:
+    """Return a server's open operations of an action."""
+    mine = resources.about(ResourceType.SERVER, server_uuid)
+    query = sa.select(*FIELDS).where(
+        mine, operations.c.action == action, operations.c.state.in_(OPEN_STATES)
+    )
+    return [from_row(row) for row in connection.execute(query).mappings()]
+
+
 @dataclass(frozen=True)
 class Ended:
     """How far an operation is, and the kind of its first fault; None: it has none."""

@@ -22,13 +22,17 @@ from common.errors import (
 )
 from conductor.messages import FixedIp, NewPort, PortChange
 from conductor.store import addresses, network_tags, networks
+from conductor.store.pools import Pools
 from db import schema
 
 _C = schema.ports.c
 
 # Built once: every creation and every deletion executes them.
 _COUNT = sa.select(sa.func.count()).where(_C.project_id == sa.bindparam("project"))
-_NETWORK = sa.select(schema.networks.c.id).where(schema.networks.c.id == sa.bindparam("network"))
+_NETWORKS = sa.select(schema.networks.c.id).where(
+    schema.networks.c.id.in_(sa.bindparam("networks", expanding=True))
+)
+_MACS = sa.select(_C.mac).where(_C.mac.in_(sa.bindparam("macs", expanding=True)))
 _INSERT = schema.ports.insert()
 _LOCK = sa.select(schema.ports).where(_C.id == sa.bindparam("port")).with_for_update()
 _DELETE = schema.ports.delete().where(_C.id == sa.bindparam("port"), _C.server_uuid == "")
@@ -41,21 +45,29 @@ def require_quota(connection: sa.Connection, project_id: str, more: int, limit: 
         raise Conflict("Quota exceeded for resources: ['port'].", type="OverQuota")
 
 
-def create(connection: sa.Connection, new: NewPort, mac_prefix: str) -> str:
-    """Write a port; return its id.
+def create(connection: sa.Connection, wanted: Sequence[NewPort], mac_prefix: str) -> list[str]:
+    """Write ports; return their ids. The number of statements doesn't grow with them.
 
     Raises NetworkNotFound, SubnetNotFound, Conflict for a MAC or an address in use, or none left,
     Invalid for an address that no port of the network can have, Forbidden for one outside of the
     pools.
     """
-    _require_network(connection, new.network_id)
-    subnet_id, ip = _address(connection, new.network_id, new.fixed_ips, new.any_address)
-    network_tags.require_few("port", sorted(set(new.tags)))
-    if new.mac is not None:
-        _require_free_mac(connection, new.network_id, new.mac)
-    port_id = ids.new_uuid()
-    values = {
-        "id": port_id,
+    _require_networks(connection, [new.network_id for new in wanted])
+    for new in wanted:
+        network_tags.require_few("port", sorted(set(new.tags)))
+    _require_free_macs(connection, [(new.network_id, new.mac) for new in wanted if new.mac])
+    pools = Pools(connection, (new.network_id for new in wanted))
+    now = clock.utcnow()
+    rows = [_row(connection, pools, new, mac_prefix) | {"created_at": now} for new in wanted]
+    pools.close()
+    connection.execute(_INSERT, rows)
+    return [row["id"] for row in rows]
+
+
+def _row(connection: sa.Connection, pools: Pools, new: NewPort, mac_prefix: str) -> dict[str, Any]:
+    subnet_id, ip = _address(connection, pools, new.network_id, new.fixed_ips, new.any_address)
+    return {
+        "id": ids.new_uuid(),
         "network_id": new.network_id,
         "subnet_id": subnet_id,
         "server_uuid": "",
@@ -67,10 +79,7 @@ def create(connection: sa.Connection, new: NewPort, mac_prefix: str) -> str:
         "description": new.description,
         "kept": True,
         "tags": sorted(set(new.tags)) or None,
-        "created_at": clock.utcnow(),
     }
-    _write(connection, _INSERT, values, new.network_id, new.mac)
-    return port_id
 
 
 def change(connection: sa.Connection, port_id: str, asked: PortChange) -> None:
@@ -87,17 +96,18 @@ def change(connection: sa.Connection, port_id: str, asked: PortChange) -> None:
         values["description"] = asked.description
     if asked.mac is not None and asked.mac != row.mac:
         _require_no_server(row, "MAC address")
-        _require_free_mac(connection, row.network_id, asked.mac)
+        _require_free_macs(connection, [(row.network_id, asked.mac)])
         values["mac"] = asked.mac
     if asked.fixed_ips is not None and not _has(row, asked.fixed_ips):
         _require_no_server(row, "addresses")
         values |= {"subnet_id": None, "ip": None}
         connection.execute(schema.ports.update().where(_C.id == port_id).values(**values))
+        pools = Pools(connection, [row.network_id])
         values["subnet_id"], values["ip"] = _address(
-            connection, row.network_id, asked.fixed_ips, asked.any_address
+            connection, pools, row.network_id, asked.fixed_ips, asked.any_address
         )
-    written = schema.ports.update().where(_C.id == port_id)
-    _write(connection, written, values, row.network_id, asked.mac)
+        pools.close()
+    connection.execute(schema.ports.update().where(_C.id == port_id).values(**values))
 
 
 def locked(connection: sa.Connection, port_id: str) -> Any:
@@ -162,37 +172,29 @@ def _in_use(port_id: str) -> Conflict:
     return Conflict(f"Port {port_id} is still in use.")
 
 
-def _require_network(connection: sa.Connection, network_id: str) -> None:
-    if connection.execute(_NETWORK, {"network": network_id}).first() is None:
-        raise NetworkNotFound(f"Network {network_id} could not be found.")
+def _require_networks(connection: sa.Connection, network_ids: Sequence[str]) -> None:
+    known = set(connection.execute(_NETWORKS, {"networks": sorted(set(network_ids))}).scalars())
+    for network_id in network_ids:
+        if network_id not in known:
+            raise NetworkNotFound(f"Network {network_id} could not be found.")
 
 
-def _require_free_mac(connection: sa.Connection, network_id: str, mac: str) -> None:
-    if connection.execute(sa.select(_C.id).where(_C.mac == mac)).first() is not None:
-        raise _mac_in_use(network_id, mac)
+def _require_free_macs(connection: sa.Connection, asked: Sequence[tuple[str, str]]) -> None:
+    """Raise Conflict if one of these (network, MAC address) is in use, or named twice.
 
-
-def _mac_in_use(network_id: str, mac: str) -> Conflict:
-    return Conflict(
-        f"Unable to complete operation for network {network_id}. The mac address {mac} is in use.",
-        type="MacAddressInUse",
-    )
-
-
-def _write(
-    connection: sa.Connection,
-    statement: sa.Executable,
-    values: dict[str, Any],
-    network_id: str,
-    mac: str | None,
-) -> None:
-    """Write a port. Raises Conflict if another has got the chosen MAC address meanwhile."""
-    try:
-        connection.execute(statement, values)
-    except sa.exc.IntegrityError as error:
-        if mac is None:
-            raise
-        raise _mac_in_use(network_id, mac) from error
+    Where another gets it between this and the write, the transaction is repeated and finds it.
+    """
+    if not asked:
+        return
+    used = set(connection.execute(_MACS, {"macs": sorted({mac for _, mac in asked})}).scalars())
+    for network_id, mac in asked:
+        if mac in used:
+            raise Conflict(
+                f"Unable to complete operation for network {network_id}. The mac address {mac} is "
+                "in use.",
+                type="MacAddressInUse",
+            )
+        used.add(mac)
 
 
 def _require_no_server(row: Any, what: str) -> None:
@@ -214,24 +216,25 @@ def _has(row: Any, asked: Sequence[FixedIp]) -> bool:
 
 def _address(
     connection: sa.Connection,
+    pools: Pools,
     network_id: str,
     asked: Sequence[FixedIp] | None,
     anywhere: bool,
 ) -> tuple[str | None, str | None]:
     """Return (subnet, address) of a port; None where it has none."""
-    rows = networks.locked_subnets(connection, network_id)
+    rows = pools.subnets(network_id)
     if asked is None and rows:
-        return _any_free(connection, network_id, rows)
+        return _any_free(pools, network_id, rows)
     if not asked:
         return None, None
     wanted = asked[0]
     if wanted.subnet_id is not None:
         rows = [_subnet(connection, network_id, rows, wanted.subnet_id)]
     if wanted.ip_address is None:
-        return _any_free(connection, network_id, rows)
+        return _any_free(pools, network_id, rows)
     row = _row_of(rows, wanted)
     address = str(ipaddress.ip_address(wanted.ip_address))
-    if networks.in_use(connection, row, address):
+    if not pools.is_free(row, address):
         raise Conflict(
             f"IP address {address} already allocated in subnet {row.id}",
             type="IpAddressAlreadyAllocated",
@@ -243,18 +246,18 @@ def _address(
             f"rule:create_port:fixed_ips:ip_address is disallowed by policy: {address} is not in "
             "the subnet's allocation pool."
         )
+    pools.take(row, address)
     return row.id, address
 
 
-def _any_free(connection: sa.Connection, network_id: str, rows: Sequence[Any]) -> tuple[str, str]:
-    for row in rows:
-        ip = networks.next_free(connection, row)
-        if ip is not None:
-            return row.id, ip
-    raise Conflict(
-        f"No more IP addresses available on network {network_id}.",
-        type="IpAddressGenerationFailure",
-    )
+def _any_free(pools: Pools, network_id: str, rows: Sequence[Any]) -> tuple[str, str]:
+    found = pools.next_free(rows)
+    if found is None:
+        raise Conflict(
+            f"No more IP addresses available on network {network_id}.",
+            type="IpAddressGenerationFailure",
+        )
+    return found[0].id, found[1]
 
 
 def _subnet(

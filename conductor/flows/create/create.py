@@ -27,7 +27,7 @@ from conductor.flows import build_command, guest_data
 from conductor.flows.create.batch import Together
 from conductor.flows.create.schedule import Moved, Placing
 from conductor.flows.create.unwind import Unwinding
-from conductor.plans import CreatePlan
+from conductor.plans import CreatePlan, Interface
 from conductor.store import (
     batches,
     leases,
@@ -200,6 +200,7 @@ class Create:
         ports = networks.ports_of(connection, server.uuid) if some else []
         if len(ports) < len(interfaces):
             there = {port.position for port in ports}
+            _require_ports(interfaces, there)
             wanted = [
                 None if number in there else networks.Wish(one.id, one.fixed_ip, one.tag)
                 for number, one in enumerate(interfaces)
@@ -322,6 +323,14 @@ def _write_active(connection: Transaction, built: Sequence[Ended]) -> None:
 
 def _is_over(task: Task) -> bool:
     return task.server.vm_state != VmState.BUILDING
+
+
+def _require_ports(interfaces: Sequence[Interface], there: set[int]) -> None:
+    """Raise Conflict where the server has lost a port that its user named: another one would have
+    another MAC address."""
+    for number, interface in enumerate(interfaces):
+        if interface.port_id and number not in there:
+            raise Conflict(f"Port {interface.port_id} could not be found.")
 
 
 def _timed_out(operation: Operation, server: Server) -> Failure:

@@ -21,6 +21,7 @@ from conductor.flows.accept import check_state, scope
 from conductor.messages import Attachment
 from conductor.plans import Interface, Place, PlugPlan
 from conductor.store import networks, servers, user_ports
+from conductor.store import operations as ledger
 from conductor.store.networks import Network, Port, Wish
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
@@ -47,18 +48,20 @@ class PlugAcceptance:
         """Return the operation and the id of its port. See ``ConductorClient``."""
         return self._cloud.store.run(lambda c: self._attach(c, ctxt, server_uuid, asked))
 
-    def detach(self, ctxt: RequestContext, server_uuid: str, port_id: str) -> Operation:
-        """Return the operation. See ``ConductorClient.detach_interface``."""
+    def detach(self, ctxt: RequestContext, server_uuid: str, port_id: str) -> Operation | None:
+        """Return the operation; None if one is at it. See ``ConductorClient.detach_interface``."""
         return self._cloud.store.run(lambda c: self._detach(c, ctxt, server_uuid, port_id, None))
 
     def detaching(
         self, connection: Transaction, ctxt: RequestContext, server_uuid: str, port_id: str
-    ) -> Operation:
-        """Begin to detach a port in this transaction. See ``ConductorClient.detach_interface``."""
+    ) -> Operation | None:
+        """As ``detach``, in this transaction."""
         return self._detach(connection, ctxt, server_uuid, port_id, None)
 
-    def detach_address(self, ctxt: RequestContext, server_uuid: str, address: str) -> Operation:
-        """Begin to detach the interface with this address. Raises Invalid if there is none."""
+    def detach_address(
+        self, ctxt: RequestContext, server_uuid: str, address: str
+    ) -> Operation | None:
+        """As ``detach``, the interface with this address. Raises Invalid if there is none."""
         return self._cloud.store.run(lambda c: self._detach(c, ctxt, server_uuid, None, address))
 
     def _attach(
@@ -140,7 +143,7 @@ class PlugAcceptance:
         uuid: str,
         port_id: str | None,
         address: str | None,
-    ) -> Operation:
+    ) -> Operation | None:
         server = _free(connection, ctxt, uuid, DETACH)
         ports = networks.ports_of(connection, uuid)
         wanted = (one for one in ports if port_id in (None, one.id) and address in (None, one.ip))
@@ -149,6 +152,8 @@ class PlugAcceptance:
             raise NotFound(f"Port id {port_id} could not be found.")
         if port is None:
             raise Invalid(f"Instance {uuid} does not have fixed IP '{address}'.")
+        if port.id in _leaving(connection, uuid):
+            return None
         nic = Nic(port.id, port.network_id, "", "", port.mac, ip=port.ip, tag=port.tag)
         return self._begin(connection, ctxt, server, DETACH, UNPLUG, nic, port.position)
 
@@ -179,6 +184,13 @@ def _free(connection: Transaction, ctxt: RequestContext, uuid: str, action: str)
     locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
     check_state(server, action)
     return server
+
+
+def _leaving(connection: Transaction, server_uuid: str) -> set[str]:
+    """Return the ports of a server that are being detached."""
+    found = ledger.open_with(connection, server_uuid, DETACH)
+    nics = (operation.planned(PlugPlan).nic for operation in found)
+    return {nic.port_id for nic in nics if nic is not None}
 
 
 def _slot(ports: list[Port]) -> int:

@@ -165,7 +165,7 @@ def _end(connection: Transaction, task: Task) -> None:
 def _delete_port(connection: Transaction, task: Task) -> None:
     nic = task.operation.planned(PlugPlan).nic
     if nic is not None:
-        networks.delete_port(connection, nic.port_id)
+        networks.delete_port(connection, nic.port_id, task.server.uuid)
 
 
 def _give_back(connection: Transaction, task: Task, failure: Failure | None) -> Task:

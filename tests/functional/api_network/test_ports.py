@@ -272,6 +272,15 @@ def test_lists_by_tags(url: str) -> None:
     assert names("not-tags=a,b") == "a b bare"
     assert names("not-tags-any=a,b") == "bare"
     assert names("tags=a&not-tags=b") == "a"
+    # More than a record can have.
+    many = ",".join(f"t{number}" for number in range(2000))
+    assert names(f"tags={many}") == ""
+    assert names(f"not-tags={many}&tags=a") == names("tags=a")
+    assert names("tags=" + ",".join(["a"] * 2000)) == names("tags=a")
+    for name in ("tags-any", "not-tags-any"):
+        refused = call(f"{url}?{name}={many}")
+        assert refused.status_code == 400, refused.text
+        assert f"More than 50 tags in the filter {name}." in refused.text
     assert names("tags=A") == ""
 
 

@@ -26,6 +26,7 @@ from conductor.messages import (
 )
 from conductor.store import networks, user_ports
 from db import schema
+from tests.fixtures.listings import counted
 from tests.functional.conductor.harness import IMAGE, World
 from tests.functional.waiting import eventually
 
@@ -226,14 +227,30 @@ def test_a_mac_that_another_gets_meanwhile(
 ) -> None:
     make(mac="fa:16:3e:00:00:01")
     other = make()
-    # Both have looked before either has written.
-    monkeypatch.setattr(user_ports, "_require_free_mac", lambda *_: None)
+    require, asked = user_ports._require_free_macs, []
+
+    def late(connection: Any, macs: Any) -> None:
+        # Both have looked before either has written.
+        asked.append(macs)
+        if len(asked) % 2 == 0:
+            require(connection, macs)
+
+    monkeypatch.setattr(user_ports, "_require_free_macs", late)
     with pytest.raises(Conflict) as refused:
         make(mac="fa:16:3e:00:00:01")
     assert refused.value.details == {"type": "MacAddressInUse"}
     with pytest.raises(Conflict):
         ports.update_port(world.ctxt, other, PortChange(mac="fa:16:3e:00:00:01"))
+    assert len(asked) == 4
     assert len(world.rows(schema.ports)) == 2
+
+
+def test_a_mac_that_is_named_twice(world: World, ports: PortEndpoint) -> None:
+    twice = [NewPort("p", _network(world), mac="fa:16:3e:00:00:01")] * 2
+    with pytest.raises(Conflict) as refused:
+        ports.create_ports(world.ctxt, twice)
+    assert refused.value.details == {"type": "MacAddressInUse"}
+    assert world.rows(schema.ports) == []
 
 
 def test_a_pool_comes_to_its_end(world: World, make: Make, ports: PortEndpoint) -> None:
@@ -284,3 +301,88 @@ def test_changes(world: World, make: Make, ports: PortEndpoint) -> None:
             ports.update_port(world.ctxt, port_id, one)
     found = row(world, port_id)
     assert (found.name, found.mac, found.ip) == ("newer", "fa:16:3e:00:00:02", "10.0.0.5")
+
+
+def active(world: World, count: int, *port_ids: str) -> str:
+    """A server that runs; ``count`` commands have been sent then."""
+    asked = tuple(RequestedNetwork("", port_id=one) for one in port_ids)
+    (uuid,) = world.create(networks=asked)
+    world.answer(world.compute.wait_for(count), ok=True, power_state=PowerState.RUNNING)
+    world.until(uuid, "active")
+    return uuid
+
+
+def states(world: World) -> list[str]:
+    return [one.state for one in world.rows(schema.operations)]
+
+
+def test_a_port_that_leaves_its_server_is_detached_once(
+    world: World, make: Make, ports: PortEndpoint
+) -> None:
+    port_id = make()
+    uuid = active(world, 1, port_id)
+    interfaces = InterfaceEndpoint(world.conductor.cloud, world.conductor.runner)
+    interfaces.detach_interface(world.ctxt, uuid, port_id)
+    interfaces.detach_interface(world.ctxt, uuid, port_id)
+    interfaces.detach_address(world.ctxt, uuid, "10.0.0.2")
+    ports.delete_port(world.ctxt, port_id)
+    ports.delete_port(world.ctxt, port_id)
+    assert len(world.rows(schema.operations)) == 2
+    plugged(world, 2, on=False)
+    assert world.rows(schema.ports) == []
+
+
+def test_a_late_unwinding_leaves_the_port_to_its_new_server(
+    world: World, make: Make, ports: PortEndpoint
+) -> None:
+    port_id = make()
+    first, second = active(world, 1), active(world, 2)
+    interfaces = InterfaceEndpoint(world.conductor.cloud, world.conductor.runner)
+    interfaces.attach_interface(world.ctxt, first, Attachment(port_id=port_id), wait=False)
+    world.answer(world.compute.wait_for(3), ok=False, failure=BROKEN)
+    back = world.compute.wait_for(4)
+    assert isinstance(back, Plug)
+    assert back.on is False
+    world.act(first, "delete")
+    destroy = world.compute.wait_for(5)
+    world.answer(destroy, ok=True, gone=True)
+    world.until(first, "deleted")
+    interfaces.attach_interface(world.ctxt, second, Attachment(port_id=port_id), wait=False)
+    world.answer(world.compute.wait_for(6), ok=True, power_state=PowerState.RUNNING)
+    eventually(lambda: world.row(second).addresses)
+    world.answer(back, ok=True, power_state=PowerState.RUNNING)
+    eventually(lambda: not {"running", "unwinding", "queued"} & set(states(world)))
+    assert holder(world, port_id) == second
+
+
+def test_many_ports_take_as_few_statements_as_one(
+    world: World, network: str, ports: PortEndpoint
+) -> None:
+    subnet = networks.parse_subnet("vmbr1=10.1.0.0/24")
+    world.conductor.store.run(lambda c: networks.ensure_subnet(c, subnet))
+    other = next(str(one.id) for one in world.rows(schema.networks) if one.bridge == "vmbr1")
+    counts = []
+    for count in (1, 20):
+        asked = [NewPort("p", other, mac=f"fa:16:3e:00:01:{n:02x}") for n in range(count)]
+        asked += [NewPort("p", network)]
+        with counted(world.conductor.store._writer) as statements:
+            made = ports.create_ports(world.ctxt, asked)
+        counts.append(statements())
+        addresses = [row(world, one).ip for one in made]
+        assert len(set(addresses)) == count + 1
+        if count == 1:
+            for one in made:
+                ports.delete_port(world.ctxt, one)
+    # For the second address of a subnet, those in use are read.
+    assert counts == [counts[0], counts[0] + 1]
+    assert counts[0] <= 11
+
+
+def test_a_hole_in_a_pool_is_found(world: World, make: Make, ports: PortEndpoint) -> None:
+    made = ports.create_ports(world.ctxt, [NewPort("p", _network(world))] * 5)
+    for number in (1, 3):
+        ports.delete_port(world.ctxt, made[number])
+    again = ports.create_ports(world.ctxt, [NewPort("p", _network(world))] * 2)
+    assert {row(world, one).ip for one in again} == {"10.0.0.3", "10.0.0.5"}
+    with pytest.raises(Conflict):
+        make()

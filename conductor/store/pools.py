@@ -1,0 +1,126 @@
+"""Assigns the addresses of subnets in one transaction, many in as few statements as one."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from db.schema import ports, subnets
+
+# Built once: every build executes them.
+_LOCK = (
+    sa.select(subnets)
+    .where(subnets.c.network_id.in_(sa.bindparam("networks", expanding=True)))
+    .order_by(subnets.c.network_id, subnets.c.cidr)
+    .with_for_update()
+)
+_USER = sa.select(ports.c.id).where(
+    ports.c.subnet_id == sa.bindparam("subnet_id"), ports.c.ip == sa.bindparam("ip")
+)
+_USED = sa.select(ports.c.ip).where(ports.c.subnet_id == sa.bindparam("subnet_id"))
+_MOVE_ON = subnets.update().where(subnets.c.id == sa.bindparam("of"))
+
+
+def in_use(connection: sa.Connection, subnet: Any, ip: str) -> bool:
+    """Return whether a port, or the gateway, has the address of a subnet's row."""
+    wanted = {"subnet_id": subnet.id, "ip": ip}
+    return ip == subnet.gateway_ip or connection.execute(_USER, wanted).first() is not None
+
+
+class Pools:
+    """The addresses of some networks: their subnets' rows are locked until the transaction ends,
+    always in the same order, as who took them one by one could wait for another who waits too."""
+
+    def __init__(self, connection: sa.Connection, network_ids: Iterable[str]) -> None:
+        self._connection = connection
+        self._subnets: defaultdict[str, list[Any]] = defaultdict(list)
+        self._states: dict[str, _State] = {}
+        wanted = {"networks": sorted(set(network_ids))}
+        for row in connection.execute(_LOCK, wanted) if wanted["networks"] else ():
+            self._subnets[row.network_id].append(row)
+            self._states[row.id] = _State(row)
+
+    def subnets(self, network_id: str) -> Sequence[Any]:
+        """Return the rows of a network's subnets, in the order in which they give addresses."""
+        return self._subnets.get(network_id, ())
+
+    def is_free(self, subnet: Any, ip: str) -> bool:
+        """Return whether neither a port nor the gateway has the address."""
+        return not self._states[subnet.id].has(self._connection, int(ipaddress.ip_address(ip)))
+
+    def take(self, subnet: Any, ip: str) -> None:
+        """Note that a port has the address from now on."""
+        self._states[subnet.id].given.add(int(ipaddress.ip_address(ip)))
+
+    def next_free(self, rows: Iterable[Any]) -> tuple[Any, str] | None:
+        """Take the next address of the first of these subnets that has one left, going round."""
+        for row in rows:
+            state = self._states[row.id]
+            number = state.next_free(self._connection)
+            if number is not None:
+                state.given.add(number)
+                return row, state.text(number)
+        return None
+
+    def close(self) -> None:
+        """Write where the next search goes on. One statement."""
+        moved = [
+            {"of": subnet_id, "next_ip": state.text(state.next)}
+            for subnet_id, state in self._states.items()
+            if state.moved
+        ]
+        if moved:
+            self._connection.execute(_MOVE_ON, moved)
+
+
+@dataclass
+class _State:
+    """What is known of a subnet's addresses, as numbers."""
+
+    row: Any
+    given: set[int] = field(default_factory=set)
+    _used: set[int] | None = None
+    _asked: bool = False
+    moved: bool = False
+
+    def __post_init__(self) -> None:
+        self.first, self.last = (_number(ip) for ip in (self.row.pool_start, self.row.pool_end))
+        self.next = max(self.first, _number(self.row.next_ip))
+        if self.row.gateway_ip is not None:
+            self.given.add(_number(self.row.gateway_ip))
+
+    def has(self, connection: sa.Connection, number: int) -> bool:
+        """Mostly one address is asked for, and free; for more than one, all are read."""
+        if number in self.given:
+            return True
+        if not self._asked:
+            self._asked = True
+            wanted = {"subnet_id": self.row.id, "ip": self.text(number)}
+            return connection.execute(_USER, wanted).first() is not None
+        if self._used is None:
+            found = connection.execute(_USED, {"subnet_id": self.row.id}).scalars()
+            self._used = {_number(ip) for ip in found if ip is not None}
+        return number in self._used
+
+    def next_free(self, connection: sa.Connection) -> int | None:
+        """Return the next free address of the pool, going round; None if there is none."""
+        start = self.next if self.next <= self.last else self.first
+        for part in (range(start, self.last + 1), range(self.first, start)):
+            for number in part:
+                if not self.has(connection, number):
+                    self.next, self.moved = min(number + 1, self.last), True
+                    return number
+        return None
+
+    def text(self, number: int) -> str:
+        """Return the address of a number."""
+        return str(type(ipaddress.ip_address(self.row.pool_start))(number))
+
+
+def _number(ip: str) -> int:
+    return int(ipaddress.ip_address(ip))

@@ -19,12 +19,32 @@ def power(job: Job, machine: Machine, command: Power, graceful_seconds: int) -> 
     name, act = _ACTIONS[command.action]
 
     def work() -> Detail:
-        detail = act(machine, graceful_seconds)
-        _require(machine, command.action)
+        try:
+            detail = act(machine, graceful_seconds)
+            _require(machine, command.action)
+        except HypervisorError as error:
+            if not _is_settled(machine, command.action):
+                raise
+            return {"power_state": _WANTED[command.action].name, "after": error.message}
         return detail
 
     failure = carry_out(job, (Step("compute_find_vm", lambda: find(machine)), Step(name, work)))
-    return Outcome(failure is None, seen(machine), failure)
+    now = seen(machine)
+    if failure is None and now == PowerState.NOSTATE:
+        # It was just seen there.
+        now = _WANTED.get(command.action, now)
+    return Outcome(failure is None, now, failure)
+
+
+def _is_settled(machine: Machine, action: PowerAction) -> bool:
+    """Return whether one more look, after an error, finds it done: the error may be a look's."""
+    if action not in _SETTLED_BY_A_LOOK:
+        return False
+    try:
+        find(machine)
+        return machine.power_state() == _WANTED[action]
+    except HypervisorError:
+        return False
 
 
 def _require(machine: Machine, action: PowerAction) -> None:
@@ -46,6 +66,11 @@ _WANTED = {
     PowerAction.SUSPEND: PowerState.SUSPENDED,
     PowerAction.RESUME: PowerState.RUNNING,
 }
+
+#: those of which nothing is left to do once the power state is there
+_SETTLED_BY_A_LOOK = frozenset(
+    {PowerAction.START, PowerAction.STOP, PowerAction.PAUSE, PowerAction.UNPAUSE}
+)
 
 _ACTIONS: Mapping[PowerAction, tuple[str, Callable[[Machine, int], Detail]]] = {
     PowerAction.START: ("compute_start_vm", lambda machine, _: machine.start()),

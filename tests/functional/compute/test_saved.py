@@ -132,6 +132,47 @@ def test_what_can_not_be_suspended_is_not_touched(
         as_root(simulator).cluster.ha.resources(f"vm:{vmid}").delete()
 
 
+def changes(cluster: Cluster, vmid: int) -> int:
+    """How often the VM's power was changed."""
+    verbs = ("start", "stop", "shutdown", "suspend", "resume")
+    return sum(len(cluster.calls("POST", f"/{vmid}/status/{verb}")) for verb in verbs)
+
+
+@pytest.mark.parametrize("nth", range(1, 5))
+@pytest.mark.parametrize(
+    ("before", "action", "done"),
+    [
+        (PowerAction.STOP, PowerAction.START, PowerState.RUNNING),
+        (None, PowerAction.STOP, PowerState.SHUTDOWN),
+        (None, PowerAction.PAUSE, PowerState.PAUSED),
+        (PowerAction.PAUSE, PowerAction.UNPAUSE, PowerState.RUNNING),
+    ],
+)
+def test_a_look_that_fails_after_it_is_done_is_taken_again(
+    worker: Worker,
+    simulator: RunningSimulator,
+    cluster: Cluster,
+    build: Any,
+    before: PowerAction | None,
+    action: PowerAction,
+    done: PowerState,
+    nth: int,
+) -> None:
+    vmid = build.placed.vmid
+    if before is not None:
+        assert do(worker, build, before).ok
+    began = changes(cluster, vmid)
+    path = rf"/{vmid}/status/current$"
+    fault = {"action": "fail", "path": path, "method": "GET", "nth": nth}
+    simulator.control("POST", "faults", fault)
+    outcome = do(worker, build, action)
+    # Nothing was sent, and that is told; or it is done.
+    sent = changes(cluster, vmid) - began
+    assert (outcome.ok, sent) in {(True, 1), (False, 0)}
+    if sent:
+        assert outcome == Outcome(True, done)
+
+
 def test_a_lost_answer_is_settled_by_a_look(
     worker: Worker, simulator: RunningSimulator, cluster: Cluster, build: Any
 ) -> None:

@@ -88,6 +88,26 @@ def test_what_became_of_it_is_looked_for(
         assert made == (on if outcome.ok else not on)
 
 
+@pytest.mark.parametrize("nth", range(1, 5))
+@pytest.mark.parametrize("on", [True, False])
+def test_a_look_that_fails_after_it_is_done_is_taken_again(
+    worker: Worker,
+    cluster: Cluster,
+    simulator: RunningSimulator,
+    build: Build,
+    nic: Nic,
+    nth: int,
+    on: bool,
+) -> None:
+    if not on:
+        assert worker.run(a_plug(build, nic)).ok
+    path = f"{build.placed.vmid}/pending$"
+    simulator.control("POST", "faults", {"action": "fail", "path": path, "nth": nth})
+    outcome = worker.run(a_plug(build, nic, on=on))
+    # Asked for and done, or it is as it was.
+    assert ("net1" in config(cluster, build)) == (on if outcome.ok else not on)
+
+
 def test_a_vm_that_takes_none_is_as_it_was(
     worker: Worker, cluster: Cluster, simulator: RunningSimulator, build: Build, nic: Nic
 ) -> None:

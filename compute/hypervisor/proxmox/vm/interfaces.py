@@ -86,7 +86,7 @@ def plug(vm: Vm, mac: str, text: str, wanted: int) -> str:
         return {seen(pending, mac).waiting or free_slot(pending, wanted): text}
 
     _change(vm, mac, lambda after: after.plugged, change)
-    now = look(vm, mac)
+    now = _look_after(vm, mac)
     if not now.plugged:
         raise _refused("The running machine takes no further interface.")
     return str(now.slot)
@@ -108,7 +108,7 @@ def unplug(vm: Vm, mac: str) -> None:
         _change(vm, mac, lambda after: after.gone, change)
     except ApiError as error:
         problem = error
-    now = look(vm, mac)
+    now = _look_after(vm, mac)
     if now.gone:
         return
     if not now.leaving:
@@ -129,6 +129,14 @@ def _take_back(vm: Vm, mac: str) -> None:
 def look(vm: Vm, mac: str) -> Seen:
     """Return how an interface stands now."""
     return seen(_pending(vm), mac)
+
+
+def _look_after(vm: Vm, mac: str) -> Seen:
+    """Look what became of a change; once more if that fails, for the change may be made."""
+    try:
+        return look(vm, mac)
+    except ApiError:
+        return look(vm, mac)
 
 
 def _pending(vm: Vm) -> list[Mapping[str, Any]]:

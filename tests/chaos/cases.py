@@ -20,7 +20,7 @@ from tests.chaos.director import (
     Order,
     Step,
 )
-from tests.chaos.stage import Stage
+from tests.chaos.stage import Party, Stage
 
 HANG_SECONDS = 2.0
 WHICH = "MICRONOVA_TEST_CHAOS"
@@ -79,6 +79,16 @@ def _cut(stage: Stage, process: str) -> str:
     return GO
 
 
+def _lose_node(party: Party) -> Act:
+    """The node that the server is to leave, or to go to, loses power for a while."""
+
+    def act(stage: Stage, process: str) -> str:
+        stage.lose_node(party)
+        return GO
+
+    return act
+
+
 _KILLS: Mapping[str, tuple[str, Act]] = {
     "kill agent": (BEFORE, _kill("compute")),
     "kill conductor": (BEFORE, _kill("conductor")),
@@ -94,6 +104,11 @@ _OWN: Mapping[str, tuple[str, Act]] = {
     "lose answer": (AFTER, _say(hooks.LOSE)),
 }
 
+#: of moves
+NODES_DOWN: Mapping[str, tuple[str, Act]] = {
+    f"{party} node down": (BEFORE, _lose_node(party)) for party in Party
+}
+
 ACTIONS: Mapping[str, Mapping[str, tuple[str, Act]]] = {
     PROXMOX: {
         "fail": (BEFORE, _say("fail")),
@@ -107,6 +122,7 @@ ACTIONS: Mapping[str, Mapping[str, tuple[str, Act]]] = {
         "task is killed": (BEFORE, _say("task-kill")),
         **_KILLS,
         **_AFTER,
+        **NODES_DOWN,
     },
     PLACEMENT: {**_OWN, **_KILLS, "kill scheduler": (BEFORE, _kill("scheduler"))},
     MESSAGE: {**_OWN, "drop": (BEFORE, _say(hooks.DROP)), **_KILLS, **_AFTER},
@@ -126,8 +142,8 @@ _NOT_FOR_READS = {
 _NOT_FOR_CLIENTS = {"fail", "lose answer"}
 
 
-def cases_of(scenario: str, steps: Iterable[Step]) -> list[Case]:
-    """Every case of a recorded run."""
+def cases_of(scenario: str, steps: Iterable[Step], *, moves: bool = False) -> list[Case]:
+    """Every case of a recorded run, which may be that of a move between nodes."""
     return [
         Case(scenario, dataclasses.replace(step, role=""), action)
         for step in steps
@@ -135,6 +151,7 @@ def cases_of(scenario: str, steps: Iterable[Step]) -> list[Case]:
         if not (step.name.startswith("GET ") and action in _NOT_FOR_READS)
         and not (step.role == "client" and action in _NOT_FOR_CLIENTS)
         and (step.kind != PROXMOX or _may(step, action))
+        and (moves or action not in NODES_DOWN)
     ]
 
 

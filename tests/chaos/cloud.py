@@ -291,13 +291,14 @@ class Cloud:
         return "; ".join(lines)
 
     def _left_drive(self, row: Any) -> bool:
-        """Whether it is a config drive on a node that its server had left, where one may stay: the
-        node may not have answered from then on until the server was deleted."""
+        """Whether it is a config drive on another node of a move, where one may stay: the node may
+        not have answered from then on until the server was deleted."""
         if row.kind != "config_drive_without_server" or LEFT_DRIVE not in self.may_heal:
             return False
         columns = schema.migrations.c
-        moved = sa.select(columns.source_node).where(columns.server_uuid == row.server_uuid)
-        return row.node in {one.source_node for one in self.rows(moved)}
+        query = sa.select(columns.source_node, columns.dest_node)
+        moves = self.rows(query.where(columns.server_uuid == row.server_uuid))
+        return any(row.node in move for move in moves)
 
     def delete(self, uuid: str) -> None:
         """Have a server deleted, however often that must be asked, and wait until it is."""

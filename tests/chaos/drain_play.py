@@ -11,7 +11,7 @@ from common.context import RequestContext
 from common.errors import Conflict, MicronovaError
 from common.states import OPEN_STATES, InternalAction
 from db import schema
-from tests.chaos.cloud import Overdue
+from tests.chaos.cloud import BOUND_SECONDS, Overdue
 from tests.chaos.play import Play, worst
 from tests.chaos.stage import Stage
 
@@ -26,6 +26,7 @@ class DrainPlay(Play):
     def __init__(self, stage: Stage, scenario: str, number: int, image: int) -> None:
         super().__init__(stage, scenario, number, image)
         self.names = [f"{self.name}-{number + 1}" for number in range(SERVERS)]
+        self._lost_before = len(stage.lost_nodes)
         self._host = min(row.host for row in stage.rows(sa.select(schema.hosts.c.host)))
 
     def prepare(self) -> None:
@@ -61,7 +62,7 @@ class DrainPlay(Play):
             return not wrong
 
         with contextlib.suppress(Overdue):
-            self.stage.until(right, SOON_SECONDS)
+            self.stage.until(right, BOUND_SECONDS if self._lost_node() else SOON_SECONDS)
         return wrong or self._enable()
 
     # --- inner
@@ -100,9 +101,19 @@ class DrainPlay(Play):
         vms = {vm["vmid"]: vm for vm in self.stage.simulator.state()["sim1"]["vms"]}
         for row in rows:
             vm = vms[row.vmid]
-            if row.vm_state != "active" or (vm["node"], vm["qmp"]) != (row.node, "running"):
+            there = (row.vm_state, vm["node"], vm["qmp"])
+            if there not in {(state, row.node, qmp) for state, qmp in self._may_be()}:
                 found.append(f"{row.name} is {row.vm_state} on {row.node}, its VM {vm}")
         return "; ".join(found)
+
+    def _may_be(self) -> list[tuple[str, str]]:
+        """vm_state and state of QEMU; where a node lost power, what ran there is stopped."""
+        stopped = [("stopped", "stopped")] if self._lost_node() else []
+        return [("active", "running"), *stopped]
+
+    def _lost_node(self) -> bool:
+        """Whether a node of this run lost power."""
+        return len(self.stage.lost_nodes) > self._lost_before
 
     def _enable(self) -> str:
         """Have the host take servers again."""

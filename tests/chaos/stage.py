@@ -14,6 +14,7 @@ import queue
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -43,6 +44,14 @@ from tests.functional import backends
 START_SECONDS = 90
 NODES = 2
 SPEED = 400.0
+DOWN_SECONDS = 4
+
+
+class Party(StrEnum):
+    """A node's part in a move."""
+
+    SOURCE = "source"
+    TARGET = "target"
 
 
 @dataclasses.dataclass
@@ -97,6 +106,8 @@ class Stage(Cloud):
         self._starting = threading.Lock()
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._failed: list[Exception] = []
+        self.lost_nodes: list[str] = []
+        """Nodes that lost power, in the order of that."""
         self.hands = threading.Thread(target=self._stagehands, name="stagehands", daemon=True)
         self.hands.start()
         self.services = self._configure()
@@ -162,6 +173,36 @@ class Stage(Cloud):
             self.broker.start()
 
         self.later(restart)
+
+    def lose_node(self, party: Party) -> None:
+        """A node of the move that is under way loses power, with what runs there, for a while.
+
+        Before a target is chosen only the source is one.
+        """
+        node = self._party(party)
+        if node is not None:
+            self.lost_nodes.append(node)
+            self.simulator.fault(
+                action="node-down", node=node, seconds=DOWN_SECONDS * self.plan.speed
+            )
+
+    def _party(self, party: Party) -> str | None:
+        """The node of the last move; without one that of the server, and the first other one."""
+        servers, moves = schema.servers.c, schema.migrations.c
+        alive = self.rows(
+            sa.select(servers.uuid, servers.node).where(servers.deleted_at.is_(None))
+        )
+        mine = moves.server_uuid.in_([row.uuid for row in alive])
+        query = sa.select(moves.source_node, moves.dest_node).where(mine)
+        last = self.rows(query.order_by(moves.id.desc()).limit(1))
+        if last:
+            source, target = last[0]
+        else:
+            source = next((row.node for row in alive), None)
+            hosts = self.rows(sa.select(schema.hosts.c.node).order_by(schema.hosts.c.host))
+            target = next((row.node for row in hosts if row.node != source), None)
+        node: str | None = source if party == Party.SOURCE else target
+        return node
 
     def later(self, work: Callable[[], None]) -> None:
         """Have the stagehands do something, one thing after the other."""

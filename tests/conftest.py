@@ -12,7 +12,7 @@ import pytest
 
 import common.rpc  # noqa: F401
 from common import garbage
-from tests import distribution, shared, times
+from tests import distribution, forks, shared, times
 from tests.chaos.summary import PROPERTY, table
 from tests.fixtures import statements
 
@@ -30,17 +30,18 @@ hypothesis.settings.load_profile("quick")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of this tree."""
+    parser.addoption("--forks", type=int, default=0, metavar="N", help="run in N processes")
     parser.addoption("--times", metavar="FILE", help="write each file's seconds there, as JSON")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure in every process; sum up in the one with the terminal."""
+    """Run in several processes if asked to; measure in each, and sum up in the first."""
+    config.pluginmanager.register(forks, "forks")
     if config.getoption("--times") is None:
         return
     config.pluginmanager.register(times.Meter(), "times-meter")
-    if not hasattr(config, "workerinput"):
-        path = Path(config.getoption("--times")).absolute()
-        config.pluginmanager.register(times.Record(path), "times-record")
+    path = Path(config.getoption("--times")).absolute()
+    config.pluginmanager.register(times.Record(path), "times-record")
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -62,14 +63,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """Leave modules and tests out of garbage collection: they stay until the end."""
     gc.freeze()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep files and groups of files together, but for ``--dist worksteal``."""
-    if config.getoption("dist") == "loadfile":
-        return distribution.Scheduler(config, log)
-    return None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,15 +1,10 @@
-"""How tests are spread over processes: a file stays together, and so do files that share a cloud.
-
-``--dist loadgroup`` of pytest-xdist 3.8 groups nothing under pytest 9.2, which has no
-``Node._nodeid`` any more; so the groups are those of a scheduler of our own.
-"""
+"""How tests are spread over processes: a file stays together, and so do those of one cloud."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 import pytest
-from xdist.scheduler import LoadScopeScheduling
 
 GROUPS: Mapping[str, str] = {
     "tests/chaos/test_every_task_state.py": "stage",
@@ -94,13 +89,6 @@ LONGEST = (
     "tests/functional/scheduler/test_group_race.py",
 )
 """Files that begin first, so that none is left when all others are done."""
-
-
-class Scheduler(LoadScopeScheduling):  # type: ignore[misc]
-    """Gives each process a file or a group at a time."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return unit_of(nodeid)
 
 
 def unit_of(nodeid: str) -> str:

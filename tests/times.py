@@ -52,8 +52,12 @@ class Meter:
     """Adds to the last report of each file what the process and its descendants have used."""
 
     def __init__(self) -> None:
-        self._before = cpu_seconds(os.getpid())
         self._ends_file = True
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from now on."""
+        self._before = cpu_seconds(os.getpid())
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:

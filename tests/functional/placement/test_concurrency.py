@@ -1,6 +1,6 @@
 """Eight processes claim at once: nothing is given twice, nothing that fits is refused.
 
-MICRONOVA_TEST_CLAIMS is how many claims each process makes (default 100; thousands take minutes).
+MICRONOVA_TEST_CLAIMS is how many claims each process makes (default 40; thousands take minutes).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.functional.placement.builders import a_provider, a_uuid, used
 from tests.functional.placement.test_claims import a_claim, assert_books_balance
 
 PROCESSES = 8
-CLAIMS = int(os.environ.get("MICRONOVA_TEST_CLAIMS", "100"))
+CLAIMS = int(os.environ.get("MICRONOVA_TEST_CLAIMS", "40"))
 pytestmark = [pytest.mark.timeout(120 + CLAIMS), pytest.mark.database]
 Work = Callable[[Ledger, list[str], int], Counter[str]]
 

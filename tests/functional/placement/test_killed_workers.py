@@ -31,7 +31,7 @@ from tests.functional.placement.test_claims import assert_books_balance
 pytestmark = pytest.mark.timeout(180)
 ROOT = Path(__file__).parents[3]
 WANTED = {"VCPU": 1, "MEMORY_MB": 2, "DISK_GB": 3}
-CLAIMS, KILLS, CLIENTS = 240, 5, 6
+CLAIMS, KILLS, CLIENTS = 120, 4, 6
 HEADERS = {
     "X-Auth-Token": "admin",
     "X-Roles": "admin,service",

@@ -11,8 +11,8 @@ from common.errors import Conflict
 
 AUTO = cfg.StrOpt(
     "auto",
-    help="The network of servers whose user names none, or asks for `auto`: its bridge. Without "
-    "it that is the only network there is; where there are several, users must name one.",
+    help="The network of servers whose user names none, or asks for `auto`, where there are "
+    "several that the project owns or shares: its bridge. Without it users must name one then.",
 )
 
 
@@ -21,7 +21,11 @@ class Network(Protocol):
 
     @property
     def bridge(self) -> str:
-        """The bridge that it is."""
+        """The bridge that it is on."""
+
+    @property
+    def discovered(self) -> bool:
+        """Whether it is that bridge itself, read from a cluster."""
 
 
 N = TypeVar("N", bound=Network)
@@ -35,10 +39,11 @@ def register(conf: cfg.ConfigOpts) -> None:
 def chosen(known: Sequence[N], auto: str | None) -> N | None:
     """Return the network that is meant, None where there is none.
 
-    ``auto`` is the option. Raises Conflict, in Nova's words, where several could be meant.
+    ``known`` are those that the project owns or shares, ``auto`` is the option. Raises Conflict,
+    in Nova's words, where several could be meant.
     """
-    if auto:
-        return next((one for one in known if one.bridge == auto), None)
-    if len(known) > 1:
+    if len(known) > 1 and not auto:
         raise Conflict("Multiple possible networks found, use a Network ID to be more specific.")
-    return next(iter(known), None)
+    if len(known) == 1:
+        return known[0]
+    return next((one for one in known if one.discovered and one.bridge == auto), None)

@@ -44,7 +44,7 @@ OPTIONS = [
     for name, (limit, text) in RESOURCES.items()
 ]
 
-#: Neutron's, so that Nova's API doesn't show it
+#: Neutron's, as the next ones, so that Nova's API doesn't show them
 PORTS = cfg.IntOpt(
     "ports",
     default=500,
@@ -52,11 +52,27 @@ PORTS = cfg.IntOpt(
     help="Ports of a project: none is made by a user over it. Those that are made with servers "
     "count, and are limited by the servers alone. -1: unlimited.",
 )
+#: option → (the resource's name in the Network API, default limit)
+OF_NETWORKS: Mapping[str, tuple[str, int]] = {
+    "networks": ("network", 100),
+    "subnets": ("subnet", 100),
+    "rbac_policies": ("rbac_policy", 10),
+}
+NETWORK_OPTIONS = [
+    cfg.IntOpt(
+        name,
+        default=limit,
+        min=UNLIMITED,
+        help=f"{resource.replace('rbac_policy', 'RBAC policie').capitalize()}s of a project. "
+        "-1: unlimited.",
+    )
+    for name, (resource, limit) in OF_NETWORKS.items()
+]
 
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Declare the defaults as options of `[quota]`; idempotent."""
-    conf.register_opts([*OPTIONS, PORTS], group=GROUP)
+    conf.register_opts([*OPTIONS, PORTS, *NETWORK_OPTIONS], group=GROUP)
 
 
 def defaults(conf: cfg.ConfigOpts) -> dict[str, int]:

@@ -219,6 +219,13 @@ NETWORK_OPTIONS = [
         help="VLAN tags of the networks of bridges, e.g. vmbr0:7. Nodes whose bridge doesn't "
         "take the tag get no servers on that network.",
     ),
+    cfg.ListOpt(
+        "tenant_vlans",
+        default=[],
+        help="VLAN tags that the networks of projects get: BRIDGE:FIRST-LAST, e.g. "
+        "vmbr1:1000-1999. The switches must carry them between all nodes with the bridge, and "
+        "nothing else may use them. None: projects can't make networks.",
+    ),
     cfg.StrOpt(
         "mac_prefix",
         default="fa:16:3e",

@@ -46,6 +46,38 @@ class FixedIp:
 
 
 @dataclass(frozen=True)
+class NewNetwork:
+    """A network to be made; without type, bridge and VLAN tag these are chosen."""
+
+    project_id: str
+    name: str = ""
+    description: str = ""
+    mtu: int | None = None
+    shared: bool = False
+    """Whether all projects may use it."""
+    external: bool = False
+    network_type: str | None = None
+    """``vlan`` or ``flat``."""
+    bridge: str | None = None
+    vlan: int | None = None
+    availability_zone_hints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NewSubnet:
+    """A subnet to be made."""
+
+    project_id: str
+    network_id: str
+    name: str = ""
+    description: str = ""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    """What ``conductor.store.subnet_rules`` reads: ``cidr``, ``ip_version`` and what is given of
+    ``gateway_ip``, ``allocation_pools`` ([first, last] each), ``host_routes`` ([destination, next
+    hop] each), ``dns_nameservers``, ``enable_dhcp`` and the IPv6 modes."""
+
+
+@dataclass(frozen=True)
 class NewPort:
     """A port that a user makes."""
 

@@ -23,9 +23,11 @@ from conductor.messages import (
     Healing,
     NewFlavor,
     NewKeyPair,
+    NewNetwork,
     NewPort,
     NewServerGroup,
     NewServerImage,
+    NewSubnet,
     PortChange,
     RebuildServer,
     Refused,
@@ -237,6 +239,21 @@ class PortRpc(Protocol):
     ) -> list[str]: ...
 
 
+class NetworkRpc(Protocol):
+    """Networks and subnets of projects."""
+
+    def create_networks(self, ctxt: RequestContext, networks: list[NewNetwork]) -> list[str]: ...
+    def update_network(
+        self, ctxt: RequestContext, network_id: str, asked: dict[str, Any]
+    ) -> None: ...
+    def delete_network(self, ctxt: RequestContext, network_id: str) -> None: ...
+    def create_subnets(self, ctxt: RequestContext, subnets: list[NewSubnet]) -> list[str]: ...
+    def update_subnet(
+        self, ctxt: RequestContext, subnet_id: str, asked: dict[str, Any]
+    ) -> None: ...
+    def delete_subnet(self, ctxt: RequestContext, subnet_id: str) -> None: ...
+
+
 class RefusalRpc(Protocol):
     """Requests that the API refused."""
 
@@ -260,6 +277,7 @@ class ConductorRpc(
     GuestRpc,
     InterfaceRpc,
     PortRpc,
+    NetworkRpc,
     RefusalRpc,
     Protocol,
 ):
@@ -283,5 +301,6 @@ Endpoints = tuple[
     GuestRpc,
     InterfaceRpc,
     PortRpc,
+    NetworkRpc,
     RefusalRpc,
 ]

@@ -25,6 +25,7 @@ from conductor.endpoints.guests import GuestEndpoint
 from conductor.endpoints.interfaces import InterfaceEndpoint
 from conductor.endpoints.keypairs import KeyPairEndpoint
 from conductor.endpoints.manage import ManageEndpoint
+from conductor.endpoints.networks import NetworkEndpoint
 from conductor.endpoints.ports import PortEndpoint
 from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.refusals import RefusalEndpoint
@@ -110,6 +111,7 @@ class ConductorService:
             GuestEndpoint(cloud),
             InterfaceEndpoint(cloud, self.runner),
             PortEndpoint(cloud, self.runner),
+            NetworkEndpoint(cloud),
             RefusalEndpoint(cloud),
         )
         self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, [events, *endpoints])

@@ -9,6 +9,8 @@ again, and a remembered ID would name another row.
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from db.types import BigId, Json, OrderedJson, StorageName, UtcDateTime
@@ -24,6 +26,16 @@ metadata = sa.MetaData(
 
 _UUID = sa.String(36)
 _NAME = sa.String(255)
+# What a column has in the rows that were there before it.
+_EMPTY: Any = {"nullable": False, "default": "", "server_default": sa.text("''")}
+_FALSE: Any = {"nullable": False, "default": False, "server_default": sa.false()}
+_TRUE: Any = {"nullable": False, "default": True, "server_default": sa.true()}
+
+
+def _segment(context: Any) -> int:
+    """Return the VLAN tag of a network that is inserted, 0 for none."""
+    return int(context.get_current_parameters().get("vlan") or 0)
+
 
 servers = sa.Table(
     "servers",
@@ -427,12 +439,35 @@ networks = sa.Table(
     metadata,
     sa.Column("id", _UUID, primary_key=True),
     sa.Column("name", _NAME, nullable=False, index=True),
-    sa.Column("bridge", sa.String(32), nullable=False, unique=True),
+    sa.Column("bridge", sa.String(32), nullable=False),
     sa.Column("vlan", sa.Integer),
     sa.Column("mtu", sa.Integer, nullable=False, default=1500),
     sa.Column("tags", Json),  # none: no tags
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime, nullable=False),
+    # its owner; empty: the operator's
+    sa.Column("project_id", _NAME, index=True, **_EMPTY),
+    sa.Column("description", _NAME, **_EMPTY),
+    sa.Column("external", sa.Boolean, **_FALSE),
+    # read from a cluster, which says what it is; all projects share it
+    sa.Column("discovered", sa.Boolean, **_TRUE),
+    sa.Column("availability_zone_hints", Json),
+    # the VLAN tag, 0 without one: no two networks are the same on the wire
+    sa.Column(
+        "segment", sa.Integer, nullable=False, default=_segment, server_default=sa.text("0")
+    ),
+    sa.Index("ux_networks_bridge_segment", "bridge", "segment", unique=True),
+)
+
+network_shares = sa.Table(
+    "network_shares",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("network_id", _UUID, nullable=False),
+    sa.Column("target", _NAME, nullable=False, index=True),  # a project, or *: all of them
+    sa.Column("project_id", _NAME, nullable=False, index=True),  # who shares it
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.UniqueConstraint("network_id", "target"),
 )
 
 subnets = sa.Table(
@@ -450,6 +485,15 @@ subnets = sa.Table(
     sa.Column("tags", Json),  # none: no tags
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime, nullable=False),
+    sa.Column("project_id", _NAME, index=True, **_EMPTY),  # empty: the operator's
+    sa.Column("description", _NAME, **_EMPTY),
+    # written from the configuration, which says what it is
+    sa.Column("configured", sa.Boolean, **_TRUE),
+    sa.Column("pools", Json),  # [[first, last]]; none: one from pool_start to pool_end
+    sa.Column("host_routes", Json),  # [[destination, next hop]]
+    sa.Column("enable_dhcp", sa.Boolean, **_FALSE),  # as asked: nothing serves it
+    sa.Column("ipv6_ra_mode", sa.String(16)),
+    sa.Column("ipv6_address_mode", sa.String(16)),
 )
 
 ports = sa.Table(

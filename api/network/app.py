@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import sqlalchemy as sa
 from oslo_config import cfg
 
 from api import plain
 from api.network import discovery, ports, quotas, resources, tags, topology
 from api.network.errors import FAULTS
+from api.network.networks import NetworkCollection, NetworkItem
 from api.network.paths import WithoutSuffix
 from api.network.policies import RULES
+from api.network.subnets import SubnetCollection, SubnetItem
 from common import networks as choice
 from common import quotas as limits
 from conductor.client import ConductorClient
@@ -67,18 +71,32 @@ def routes(
         "/v2.0/quotas/{project_id}": quotas.Quota(conf, policy),
         "/v2.0/quotas/{project_id}/{what}": quotas.QuotaView(conf, engine),
     }
-    for kind in resources.KINDS:
-        store = resources.Store(kind, engine, policy)
-        if conductor is not None:
-            tagged = tags.TagStore(store, policy, conductor)
-            found[f"/v2.0/{kind.plural}/{{record_id}}/tags"] = tags.Tags(tagged)
-            found[f"/v2.0/{kind.plural}/{{record_id}}/tags/{{tag}}"] = tags.Tag(tagged)
-        if kind is resources.PORT and conductor is not None:
-            made = ports.Ports(store, policy, conductor)
-            found["/v2.0/ports"] = ports.PortCollection(made)
-            found["/v2.0/ports/{record_id}"] = ports.PortItem(made)
-            continue
-        found[f"/v2.0/{kind.plural}"] = resources.Collection(store)
-        found[f"/v2.0/{kind.plural}/{{record_id}}"] = resources.Item(store)
+    stores = {kind.plural: resources.Store(kind, engine, policy) for kind in resources.KINDS}
+    for plural, store in stores.items():
+        found[f"/v2.0/{plural}"] = resources.Collection(store)
+        found[f"/v2.0/{plural}/{{record_id}}"] = resources.Item(store)
+    if conductor is not None:
+        found |= _writing(stores, policy, conductor)
     found |= {f"/v2.0/{path}": resources.Nothing(name) for path, name in _EMPTY.items()}
+    return found
+
+
+def _writing(
+    stores: Mapping[str, resources.Store], policy: Enforcer, conductor: ConductorClient
+) -> dict[str, object]:
+    """Path → what serves it, of what can be changed."""
+    networks, subnets = stores["networks"], stores["subnets"]
+    made = ports.Ports(stores["ports"], networks, policy, conductor)
+    found: dict[str, object] = {
+        "/v2.0/networks": NetworkCollection(networks, policy, conductor),
+        "/v2.0/networks/{record_id}": NetworkItem(networks, policy, conductor),
+        "/v2.0/subnets": SubnetCollection(subnets, networks, policy, conductor),
+        "/v2.0/subnets/{record_id}": SubnetItem(subnets, policy, conductor),
+        "/v2.0/ports": ports.PortCollection(made),
+        "/v2.0/ports/{record_id}": ports.PortItem(made),
+    }
+    for plural, store in stores.items():
+        tagged = tags.TagStore(store, policy, conductor)
+        found[f"/v2.0/{plural}/{{record_id}}/tags"] = tags.Tags(tagged)
+        found[f"/v2.0/{plural}/{{record_id}}/tags/{{tag}}"] = tags.Tag(tagged)
     return found

@@ -27,6 +27,8 @@ class Attribute:
     """A filter's value from its text. Raises InvalidInput."""
     listed_by: bool = True
     """Whether lists can be filtered and sorted by it."""
+    shown: bool = True
+    """Whether it is shown; else lists are filtered by it alone."""
     rule: str | None = None
     """The policy rule that allows to see it; None: all may."""
 
@@ -87,28 +89,37 @@ def _vif_details(port: Port) -> dict[str, Any]:
 
 
 def _pools(subnet: Subnet) -> list[dict[str, str]]:
-    return [{"start": subnet.pool_start, "end": subnet.pool_end}]
+    pools = [(subnet.pool_start, subnet.pool_end)] if subnet.pools is None else subnet.pools
+    return [{"start": first, "end": last} for first, last in pools]
 
 
-#: networks and their subnets belong to no project
-_NOBODY = (Attribute("tenant_id", constant=""), Attribute("project_id", constant=""))
+def _routes(subnet: Subnet) -> list[dict[str, str]]:
+    return [{"destination": where, "nexthop": hop} for where, hop in subnet.host_routes or ()]
+
+
+_OWNER = (Attribute("tenant_id", "project_id"), Attribute("project_id", "project_id"))
 _PLAIN = (
-    Attribute("description", constant=""),
+    Attribute("description", "description"),
     Attribute("tags", show=lambda record: list(record.tags or ()), listed_by=False),
 )
 
 NETWORK: Sequence[Attribute] = (
     Attribute("id", "id"),
     Attribute("name", "name"),
-    *_NOBODY,
+    *_OWNER,
     *_PLAIN,
     Attribute("admin_state_up", constant=True, convert=_boolean),
     Attribute("mtu", "mtu", convert=_integer),
     Attribute("status", constant="ACTIVE"),
     Attribute("subnets", show=lambda n: list(n.subnet_ids), listed_by=False),
-    Attribute("shared", constant=True, convert=_boolean),
-    Attribute("router:external", constant=False, convert=_boolean),
+    Attribute("shared", "shared", convert=_boolean),
+    Attribute("router:external", "external", convert=_boolean),
     Attribute("port_security_enabled", constant=False, convert=_boolean),
+    Attribute(
+        "availability_zone_hints",
+        show=lambda network: list(network.availability_zone_hints or ()),
+        listed_by=False,
+    ),
     Attribute("provider:network_type", "network_type", rule="get_network:provider:network_type"),
     Attribute("provider:physical_network", "bridge", rule="get_network:provider:physical_network"),
     Attribute(
@@ -124,7 +135,7 @@ NETWORK: Sequence[Attribute] = (
 SUBNET: Sequence[Attribute] = (
     Attribute("id", "id"),
     Attribute("name", "name"),
-    *_NOBODY,
+    *_OWNER,
     *_PLAIN,
     Attribute("network_id", "network_id"),
     Attribute("ip_version", "ip_version", convert=_integer),
@@ -132,12 +143,13 @@ SUBNET: Sequence[Attribute] = (
     Attribute("gateway_ip", "gateway_ip", convert=_address),
     Attribute("allocation_pools", show=_pools, listed_by=False),
     Attribute("dns_nameservers", show=lambda s: list(s.dns_nameservers), listed_by=False),
-    Attribute("host_routes", constant=[], listed_by=False),
-    # Addresses reach the guest on its config drive.
-    Attribute("enable_dhcp", constant=False, convert=_boolean),
+    Attribute("host_routes", show=_routes, listed_by=False),
+    # As it was asked: addresses reach the guest on its config drive, whatever it is.
+    Attribute("enable_dhcp", "enable_dhcp", convert=_boolean),
     Attribute("subnetpool_id", constant=None, convert=_maybe),
-    Attribute("ipv6_ra_mode", constant=None, convert=_maybe),
-    Attribute("ipv6_address_mode", constant=None, convert=_maybe),
+    Attribute("ipv6_ra_mode", "ipv6_ra_mode", convert=_maybe),
+    Attribute("ipv6_address_mode", "ipv6_address_mode", convert=_maybe),
+    Attribute("shared", "shared", convert=_boolean, shown=False),
     _time("created_at"),
     _time("updated_at"),
 )

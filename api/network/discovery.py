@@ -18,13 +18,23 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
     ),
     "external-net": (
         "Neutron external network",
-        "Networks show router:external.",
+        "All projects may use networks with router:external.",
         "2013-01-14T10:00:00-00:00",
     ),
     "net-mtu": ("Network MTU", "Networks show their MTU.", "2015-03-25T10:00:00-00:00"),
+    "net-mtu-writable": (
+        "Network MTU (writable)",
+        "The MTU of a network can be chosen and changed.",
+        "2017-07-12T00:00:00-00:00",
+    ),
+    "standard-attr-description": (
+        "standard-attr-description",
+        "Networks, subnets and ports have a description.",
+        "2016-02-10T10:00:00-00:00",
+    ),
     "provider": (
         "Provider Network",
-        "Networks show the bridge and VLAN they are.",
+        "Networks show the bridge and VLAN they are, which administrators choose.",
         "2012-09-07T10:00:00-00:00",
     ),
     "binding": (

@@ -1,9 +1,8 @@
 """The Network API's rules, under Neutron's names and with its defaults.
 
-There are rules for writing ports and tags: all else is read-only for all users. Neutron's
-`field:networks:shared=True` is written here as a comparison of the target's field. `get_quota`
-alone is wider than Neutron's (a manager's): `openstack quota show` needs it, and Nova's limits are
-a reader's.
+Neutron's `field:networks:shared=True` is written here as a comparison of the target's field. Its
+rules of attributes that can't be chosen here are left out. `get_quota` alone is wider than
+Neutron's (a manager's): `openstack quota show` needs it, and Nova's limits are a reader's.
 """
 
 from __future__ import annotations
@@ -22,6 +21,13 @@ _ADMIN_OR_READER = f"{_ADMIN} or {_READER}"
 _ADMIN_OR_SERVICE = f"{_ADMIN} or {_SERVICE}"
 _MEMBER = "(role:member and project_id:%(project_id)s)"
 _ANY_MEMBER = f"{_ADMIN_OR_SERVICE} or {_MEMBER}"
+_OWNER = f"{_ADMIN} or {_MEMBER}"
+_NETWORK_OWNER = f"{_ADMIN} or (role:member and rule:network_owner)"
+_ANY_NETWORK_OWNER = f"{_ADMIN_OR_SERVICE} or (role:member and rule:network_owner)"
+_SUBNETS_OWNER = f"{_NETWORK_OWNER} or {_MEMBER}"
+#: what only administrators choose of a network
+ADMINS_OWN = ("shared", "router:external")
+PROVIDER = ("network_type", "physical_network", "segmentation_id")
 _PORTS, _PORT = "/v2.0/ports", "/v2.0/ports/{id}"
 
 
@@ -39,6 +45,18 @@ def _attribute(noun: str, name: str, check: str) -> policy.DocumentedRuleDefault
         ("GET", path),
         ("GET", f"{path}/{{id}}"),
     )
+
+
+def _writing(noun: str, create: str, change: str) -> Iterator[policy.DocumentedRuleDefault]:
+    path = f"/v2.0/{noun}s"
+    yield rule(f"create_{noun}", create, f"Make a {noun}.", ("POST", path))
+    yield rule(f"update_{noun}", change, f"Change a {noun}.", ("PUT", f"{path}/{{id}}"))
+    yield rule(f"delete_{noun}", change, f"Delete a {noun}.", ("DELETE", f"{path}/{{id}}"))
+
+
+def _choosing(verb: str, name: str) -> policy.DocumentedRuleDefault:
+    path = ("POST", "/v2.0/networks") if verb == "create" else ("PUT", "/v2.0/networks/{id}")
+    return rule(f"{verb}_network:{name}", _ADMIN, f"Choose a network's {name}.", path)
 
 
 def _tags(noun: str, check: str) -> Iterator[policy.DocumentedRuleDefault]:
@@ -83,19 +101,24 @@ RULES: Sequence[policy.RuleDefault] = (
     _attribute("port", "binding:vif_details", _ADMIN_OR_SERVICE),
     _attribute("port", "binding:host_id", _ADMIN_OR_SERVICE),
     _attribute("port", "binding:profile", _ADMIN_OR_SERVICE),
-    *_tags("network", _ADMIN),
-    *_tags("subnet", _ADMIN),
+    *_tags("network", _OWNER),
+    *_tags("subnet", _SUBNETS_OWNER),
     *_tags("port", _ANY_MEMBER),
+    *_writing("network", _OWNER, _OWNER),
+    *(_choosing("create", name) for name in ADMINS_OWN),
+    *(_choosing("create", f"provider:{name}") for name in PROVIDER),
+    *(_choosing("update", name) for name in ADMINS_OWN),
+    *_writing("subnet", _NETWORK_OWNER, _SUBNETS_OWNER),
     rule("create_port", _ANY_MEMBER, "Make a port.", ("POST", _PORTS)),
     rule(
         "create_port:mac_address",
-        _ADMIN_OR_SERVICE,
+        _ANY_NETWORK_OWNER,
         "Choose a port's MAC address.",
         ("POST", _PORTS),
     ),
     rule(
         "create_port:fixed_ips:ip_address",
-        _ADMIN_OR_SERVICE,
+        _ANY_NETWORK_OWNER,
         "Choose a port's address outside of the subnet's pool too.",
         ("POST", _PORTS),
         ("PUT", _PORT),

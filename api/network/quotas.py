@@ -15,27 +15,26 @@ from oslo_config import cfg
 from api.network.errors import QuotaNotFound, read_only
 from api.plain import Call, operation
 from common.errors import NotFound
+from common.quotas import OF_NETWORKS
 from db.reading import reading
 from db.reads import networks
 from web.guard import Params
 from web.policy import Enforcer
 
 LIMITS: Mapping[str, int] = {
-    "network": 0,
-    "subnet": 0,
     "subnetpool": 0,
     "router": 0,
     "floatingip": 0,
     "security_group": 0,
     "security_group_rule": 0,
-    "rbac_policy": 0,
 }
-"""0: not available. Ports have a limit of their own."""
+"""0: not available."""
 
 
 def limits(conf: cfg.ConfigOpts) -> dict[str, int]:
     """Return the limits of every project; -1: none."""
-    return {**LIMITS, "port": conf.quota.ports}
+    own = {name: conf.quota[option] for option, (name, _) in OF_NETWORKS.items()}
+    return {**LIMITS, **own, "port": conf.quota.ports}
 
 
 def _whose(call: Call, params: Params) -> Mapping[str, Any]:
@@ -94,7 +93,7 @@ class QuotaView:
 
     def _details(self, project_id: str) -> dict[str, dict[str, int]]:
         with reading(self._engine) as connection:
-            used = {"port": networks.count_ports(connection, project_id)}
+            used = networks.usage(connection, project_id)
         return {
             name: {"limit": limit, "used": used.get(name, 0), "reserved": 0}
             for name, limit in limits(self._conf).items()

@@ -1,8 +1,8 @@
-"""The Network API's resources: networks, subnets and ports. Changes are refused, but of ports."""
+"""The Network API's resources: networks, subnets and ports, as they are listed and shown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -16,16 +16,36 @@ from common.context import RequestContext
 from common.errors import NetworkNotFound, NotFound, PortNotFound, SubnetNotFound
 from db.reading import reading
 from db.reads import keyset, networks
+from db.reads.networks import Network
 from web.policy import Enforcer
 
-#: the policy's target: a network, its subnets, or another project's port
-TARGET = {
+Target = Mapping[str, Any]
+#: the policy's target: what is another project's, or the operator's
+TARGET: Target = {
     "project_id": "",
     "tenant_id": "",
     "network:project_id": "",
-    "shared": True,
+    "shared": False,
     "router:external": False,
 }
+
+
+def of_project(project_id: str, network_project_id: str = "") -> Target:
+    """Return the target of what a project has, or makes, on a network of another project."""
+    return {
+        **TARGET,
+        "project_id": project_id,
+        "tenant_id": project_id,
+        "network:project_id": network_project_id,
+    }
+
+
+def target_of(record: Record) -> Target:
+    """Return the target of a record."""
+    if isinstance(record, Network):
+        target = of_project(record.project_id, record.project_id)
+        return {**target, "shared": record.shared, "router:external": record.external}
+    return of_project(record.project_id, record.network_project_id)
 
 
 @dataclass(frozen=True)
@@ -36,8 +56,6 @@ class Kind:
     attributes: Sequence[Attribute]
     read: Callable[..., Sequence[Record]]
     missing: type[NotFound]
-    of_project: bool = False
-    """Whether a project sees only its own."""
 
     @property
     def plural(self) -> str:
@@ -50,12 +68,10 @@ class Kind:
         return f"get_{self.singular}"
 
 
-PORT = Kind("port", attributes.PORT, networks.list_ports, PortNotFound, of_project=True)
-KINDS = (
-    Kind("network", attributes.NETWORK, networks.list_networks, NetworkNotFound),
-    Kind("subnet", attributes.SUBNET, networks.list_subnets, SubnetNotFound),
-    PORT,
-)
+PORT = Kind("port", attributes.PORT, networks.list_ports, PortNotFound)
+NETWORK = Kind("network", attributes.NETWORK, networks.list_networks, NetworkNotFound)
+SUBNET = Kind("subnet", attributes.SUBNET, networks.list_subnets, SubnetNotFound)
+KINDS = (NETWORK, SUBNET, PORT)
 
 
 def of_all_projects(policy: Enforcer, ctxt: RequestContext) -> bool:
@@ -79,19 +95,29 @@ class Store:
             if each.rule is None or self._policy.allows(ctxt, each.rule, TARGET)
         ]
 
+    def viewer(self, ctxt: RequestContext) -> networks.Viewer:
+        """Return who asks, with what the policy shows."""
+
+        def allowed(**target: Any) -> bool:
+            return self._policy.allows(ctxt, self.kind.rule, {**TARGET, **target})
+
+        own = ctxt.project_id or ""
+        return networks.Viewer(
+            own,
+            everything=allowed(),
+            own=bool(own) and allowed(**of_project(own)),
+            shared=allowed(shared=True),
+            external=allowed(**{"router:external": True}),
+        )
+
     def read(self, ctxt: RequestContext, asked: query.Query) -> Sequence[Record]:
         """Return the records that match and that the user may see. Raises the kind's `missing`."""
-        visible = networks.EVERYTHING
-        if not self._policy.allows(ctxt, self.kind.rule, TARGET):
-            own = TARGET | {"project_id": ctxt.project_id, "tenant_id": ctxt.project_id}
-            if not self.kind.of_project or not self._policy.allows(ctxt, self.kind.rule, own):
-                return []
-            visible = {"project_id": [ctxt.project_id]}
         if not asked.possible:
             return []
+        viewer = self.viewer(ctxt)
         with reading(self._engine) as connection:
             try:
-                return self.kind.read(connection, asked.where, asked.order, asked.page, visible)
+                return self.kind.read(connection, asked.where, asked.order, asked.page, viewer)
             except keyset.MarkerNotFound as error:
                 raise self._missing(str(asked.page.marker)) from error
 
@@ -101,6 +127,27 @@ class Store:
         if not found:
             raise self._missing(record_id)
         return found[0]
+
+    def find_all(self, ctxt: RequestContext, record_ids: Sequence[str]) -> Mapping[str, Record]:
+        """Return records by their IDs. Raises the kind's `missing`."""
+        found = self._by_id(ctxt, record_ids)
+        for one in record_ids:
+            if one not in found:
+                raise self._missing(one)
+        return found
+
+    def shown_one(self, ctxt: RequestContext, record_id: str) -> dict[str, Any]:
+        """Return a record as it is shown, below its kind's name. Raises the kind's `missing`."""
+        return {self.kind.singular: show(self.find(ctxt, record_id), self.visible(ctxt))}
+
+    def shown(self, ctxt: RequestContext, record_ids: Sequence[str]) -> list[dict[str, Any]]:
+        """Return those of these records that are still there, as they are shown."""
+        found, visible = self._by_id(ctxt, record_ids), self.visible(ctxt)
+        return [show(found[one], visible) for one in record_ids if one in found]
+
+    def _by_id(self, ctxt: RequestContext, record_ids: Sequence[str]) -> Mapping[str, Record]:
+        asked = query.Query(where={"id": sorted(set(record_ids))})
+        return {each.id: each for each in self.read(ctxt, asked)}
 
     def _missing(self, record_id: str) -> NotFound:
         return self.kind.missing(
@@ -112,7 +159,11 @@ def show(
     record: Record, visible: Sequence[Attribute], fields: frozenset[str] = frozenset()
 ) -> dict[str, Any]:
     """Return a record's visible attributes; ``fields``: of these alone, empty: all."""
-    return {each.name: each.value(record) for each in visible if not fields or each.name in fields}
+    return {
+        each.name: each.value(record)
+        for each in visible
+        if each.shown and (not fields or each.name in fields)
+    }
 
 
 class Collection:

@@ -6,12 +6,11 @@ from typing import Any
 
 from api.network import values
 from api.network.errors import InvalidInput
-from api.network.resources import TARGET, Store, of_all_projects
+from api.network.resources import Store, of_all_projects, target_of
 from api.plain import Call, operation
 from common.errors import NotFound
 from conductor.client import ConductorClient
 from conductor.messages import TagChange
-from db.reads.networks import Port
 from web.guard import Reply
 from web.policy import Enforcer
 
@@ -29,10 +28,8 @@ class TagStore:
     def change(self, call: Call, record_id: str, verb: str, asked: TagChange) -> list[str]:
         """Change a record's tags; return them. Raises NotFound, Forbidden, Invalid."""
         record = self._store.find(call.ctxt, record_id)
-        project_id = record.project_id if isinstance(record, Port) else ""
-        target = {**TARGET, "project_id": project_id, "tenant_id": project_id}
         kind = self._store.kind.singular
-        self._policy.check(call.ctxt, f"{verb}_{kind}:tags", target)
+        self._policy.check(call.ctxt, f"{verb}_{kind}:tags", target_of(record))
         call.ctxt.is_admin = of_all_projects(self._policy, call.ctxt)
         return self._conductor.change_tags(call.ctxt, kind, record.id, asked)
 

@@ -33,7 +33,7 @@ class Topology:
         Raises Conflict where there is none, or where several could be meant.
         """
         project_id = self._project(call, project_id)
-        network_id = self._network()
+        network_id = self._network(project_id)
         if ("fields", "dry-run") in call.pairs:
             return {_NAME: {"id": "dry-run=pass"}}
         return {_NAME: {"id": network_id, "tenant_id": project_id, "project_id": project_id}}
@@ -49,9 +49,9 @@ class Topology:
         self._policy.check(call.ctxt, f"get_{_NAME}", {"project_id": asked, "tenant_id": asked})
         return asked
 
-    def _network(self) -> str:
+    def _network(self, project_id: str) -> str:
         with reading(self._engine) as connection:
-            known = networks.list_networks(connection, networks.EVERYTHING, [("name", False)])
+            known = networks.unnamed(connection, project_id)
         try:
             found = choice.chosen(known, self._conf.networks.auto)
         except Conflict as error:

@@ -9,7 +9,7 @@ import ipaddress
 import re
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from conductor.messages import FixedIp
 
@@ -101,7 +101,7 @@ def only(*wanted: Any, why: str) -> Callable[[Any], Any]:
     """Return the check of an attribute that can have these values alone."""
 
     def check(value: Any) -> Any:
-        given = _boolean(value) if wanted and isinstance(wanted[0], bool) else value
+        given = boolean(value) if wanted and isinstance(wanted[0], bool) else value
         # 0 and False are equal in Python, and not in JSON.
         if not any(type(given) is type(one) and given == one for one in wanted):
             raise ValueError(why)
@@ -110,13 +110,103 @@ def only(*wanted: Any, why: str) -> Callable[[Any], Any]:
     return check
 
 
-def _boolean(value: Any) -> bool:
+def boolean(value: Any) -> bool:
+    """Check a truth value, which may be a word or a number."""
     words = {"true": True, "1": True, "false": False, "0": False}
     if isinstance(value, bool):
         return value
     if str(value).lower() not in words or isinstance(value, float):
         raise ValueError(f"'{_shown(value)}' cannot be converted to boolean")
     return words[str(value).lower()]
+
+
+def integer(least: int, most: int) -> Callable[[Any], int]:
+    """Return the check of a number from ``least`` to ``most``."""
+
+    def check(value: Any) -> int:
+        try:
+            number = int(value) if isinstance(value, str | int) else None
+        except ValueError:
+            number = None
+        if number is None or isinstance(value, bool):
+            raise ValueError(f"'{_shown(value)}' is not an integer")
+        if not least <= number <= most:
+            raise ValueError(f"'{_shown(value)}' is not from {least} to {most}")
+        return number
+
+    return check
+
+
+def maybe(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a check that takes None, too."""
+    return lambda value: None if value is None else check(value)
+
+
+def one_of(*wanted: Any) -> Callable[[Any], Any]:
+    """Return the check of a value that is one of these."""
+
+    def check(value: Any) -> Any:
+        if not any(type(value) is type(one) and value == one for one in wanted):
+            raise ValueError(f"'{_shown(value)}' is not in {list(wanted)}")
+        return value
+
+    return check
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """Check a list of short texts."""
+    check = text(255)
+    return tuple(check(one) for one in _list(value))
+
+
+def cidr(value: Any) -> str:
+    """Check a network with its prefix length; bits of a host are dropped."""
+    try:
+        if isinstance(value, str) and "/" in value and "%" not in value:
+            return str(ipaddress.ip_network(value, strict=False))
+    except ValueError:
+        pass
+    raise ValueError(f"'{_shown(value)}' is not a valid IP subnet")
+
+
+def ip_pools(value: Any) -> list[list[str]]:
+    """Check allocation pools; return [first, last] of each."""
+    return [_pair(one, ("start", "end"), "IP pool", ip_address) for one in _list(value)]
+
+
+def nameservers(value: Any) -> list[str]:
+    """Check name servers; None: none."""
+    return _different([ip_address(one) for one in _list(value or [])], "nameserver")
+
+
+def host_routes(value: Any) -> list[list[str]]:
+    """Check routes; return [destination, next hop] of each. None: none."""
+    found = [
+        _pair(one, ("destination", "nexthop"), "hostroute", cidr) for one in _list(value or [])
+    ]
+    return _different(found, "hostroute")
+
+
+def _pair(value: Any, names: tuple[str, str], what: str, first: Callable[[Any], str]) -> list[str]:
+    if not isinstance(value, dict) or value.keys() != set(names):
+        raise ValueError(f"Invalid data format for {what}: '{_shown(value)}'")
+    return [first(value[names[0]]), ip_address(value[names[1]])]
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"'{_shown(value)}' is not a list")
+    return value
+
+
+_T = TypeVar("_T")
+
+
+def _different(found: list[_T], what: str) -> list[_T]:
+    for number, one in enumerate(found):
+        if one in found[:number]:
+            raise ValueError(f"Duplicate {what} '{_shown(one)}'")
+    return found
 
 
 def _shown(value: Any) -> str:

@@ -99,7 +99,15 @@ class Campaign:
         for port in self._get(network, "/ports")["ports"]:
             network.delete(f"/ports/{port['id']}")
         ports = self._get(network, "/ports")["ports"]
-        return left + [f"port {port['id']}" for port in ports]
+        left += [f"port {port['id']}" for port in ports]
+        for one in self._made_networks():
+            network.delete(f"/networks/{one}")
+        return left + [f"network {one}" for one in self._made_networks()]
+
+    def _made_networks(self) -> list[str]:
+        """Return the networks that have an owner."""
+        found = self._get(self._admin.network, "/networks")["networks"]
+        return [one["id"] for one in found if one["project_id"]]
 
     # --- sending
 
@@ -140,7 +148,10 @@ class Campaign:
         flavor = {"name": "fuzz", "id": "fuzz", "ram": 64, "vcpus": 1, "disk": 0}
         compute.post("/flavors", json={"flavor": flavor})  # unless it is there still
         flavors = [each["id"] for each in self._get(compute, "/flavors")["flavors"]]
-        networks = self._get(self._admin.network, "/networks")["networks"]
+        for name in ("fuzz", "fuzz-2"):
+            self._member.network.post("/networks", json={"network": {"name": name}})
+        networks = self._get(self._admin.network, "/networks?sort_key=shared&sort_dir=desc")
+        networks = networks["networks"]
         network_ids = [each["id"] for each in networks]
         self._make(member, images, flavors, network_ids)
         wanted = [{"network_id": one, "name": "fuzz"} for one in network_ids[:1] * 2]
@@ -167,7 +178,7 @@ class Campaign:
             "subnet_id": subnets,
             "port": ports,
             "port_id": ports,
-            "record_id": [*network_ids, *ports, *ports],
+            "record_id": [*network_ids, *subnets, *ports, *ports],
             "networks": ["auto", "none"],
             "hypervisor_id": [str(each["id"]) for each in hypervisors],
             "host": [each["hypervisor_hostname"] for each in hypervisors],

@@ -181,6 +181,42 @@ _PORT_VALUES: Mapping[str, Any] = {
     "security_groups": {"type": "array", "items": _ID},
 }
 _PORT_NEW = _body("port", {"network_id": _ID}, **_PORT_VALUES)
+_ON_OFF = {"type": "boolean"}
+_NETWORK_VALUES: Mapping[str, Any] = {
+    **{"name": _TEXT, "description": _TEXT, "project_id": _TEXT, "x": _TEXT},
+    **{"shared": _ON_OFF, "router:external": _ON_OFF, "admin_state_up": _ON_OFF},
+    "mtu": {"enum": [0, 67, 1280, 1500, 65521, "9000"]},
+    "provider:network_type": {"enum": ["vlan", "flat", "vxlan", None]},
+    "provider:physical_network": {"enum": ["vmbr0", "vmbr9", "", None]},
+    "provider:segmentation_id": {"enum": [0, 1, 1000, 4094, 4095, 2**31, "x"]},
+}
+_END = {"enum": ["10.77.0.3", "10.77.0.9", "10.88.0.1", "fd00::3", "x"]}
+_POOL = {
+    "type": "object",
+    "properties": {"start": _END, "end": _END},
+    "required": ["start", "end"],
+}
+_ROUTE = {
+    "type": "object",
+    "properties": {"destination": {"enum": ["10.99.0.0/16", "::/0", "x"]}, "nexthop": _END},
+}
+_SUBNET_VALUES: Mapping[str, Any] = {
+    **{"name": _TEXT, "description": _TEXT, "enable_dhcp": _ON_OFF, "x": _TEXT},
+    "gateway_ip": {"enum": ["10.77.0.1", "10.77.0.255", "fd00::1", None]},
+    "allocation_pools": {"type": "array", "items": _POOL},
+    "dns_nameservers": {"type": "array", "items": _END},
+    "host_routes": {"type": "array", "items": _ROUTE},
+}
+_SUBNET_NEW = _body(
+    "subnet",
+    {
+        "network_id": _ID,
+        "ip_version": {"enum": [4, 6, "4", 5]},
+        "cidr": {"enum": ["10.77.0.0/24", "10.78.0.0/31", "fd00::/64", "::/0", "10.77.0.9", None]},
+    },
+    **_SUBNET_VALUES,
+    ipv6_ra_mode={"enum": ["slaac", "dhcpv6-stateful", "x"]},
+)
 #: {path: what is sent there}
 _NETWORK: Mapping[str, tuple[Any, ...]] = {
     "/v2.0/ports": (
@@ -188,6 +224,10 @@ _NETWORK: Mapping[str, tuple[Any, ...]] = {
         {"type": "object", "properties": {"ports": {"type": "array", "items": _PORT_NEW}}},
     ),
     "/v2.0/ports/{record_id}": (_body("port", {}, **_PORT_VALUES),),
+    "/v2.0/networks": (_body("network", {}, **_NETWORK_VALUES),),
+    "/v2.0/networks/{record_id}": (_body("network", {}, **_NETWORK_VALUES),),
+    "/v2.0/subnets": (_SUBNET_NEW,),
+    "/v2.0/subnets/{record_id}": (_body("subnet", {}, **_SUBNET_VALUES),),
 }
 
 

@@ -41,6 +41,8 @@ class Nic:
     dns: tuple[str, ...] = ()
     tag: str | None = None
     """The user's name for it, for the guest."""
+    routes: tuple[tuple[str, str], ...] = ()
+    """(destination, next hop) besides the default route."""
 
 
 @dataclass(frozen=True)

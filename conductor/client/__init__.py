@@ -15,6 +15,7 @@ from conductor.client.guests import GuestCalls
 from conductor.client.interfaces import InterfaceCalls
 from conductor.client.keypairs import KeyPairCalls
 from conductor.client.manage import ManageCalls
+from conductor.client.networks import NetworkCalls
 from conductor.client.ports import PortCalls
 from conductor.client.quotas import QuotaCalls
 from conductor.client.refusals import RefusalCalls
@@ -40,6 +41,7 @@ class ConductorClient(
     GuestCalls,
     InterfaceCalls,
     PortCalls,
+    NetworkCalls,
     RefusalCalls,
 ):
     """Calls of every noun, each method of ``conductor.rpc_api.ConductorRpc`` once."""

@@ -32,7 +32,8 @@ class PortEndpoint:
             for project_id, count in sorted(wanted.items()):
                 quotas.lock(connection, project_id)
                 user_ports.require_quota(connection, project_id, count, conf.quota.ports)
-            return user_ports.create(connection, ports, conf.networks.mac_prefix)
+            prefix = conf.networks.mac_prefix
+            return user_ports.create(connection, ports, prefix, scope(ctxt))
 
         return self._cloud.store.run(work)
 

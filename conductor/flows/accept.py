@@ -289,32 +289,31 @@ def requested_networks(
     Raises NetworkNotFound, PortNotFound, Conflict when several networks could be meant or a port
     is in use, Invalid, Forbidden.
     """
-    known = {network.id: network for network in networks.known(connection)}
     if request.auto_network:
-        network = choice.chosen(list(known.values()), auto)
+        network = choice.chosen(networks.unnamed(connection, str(ctxt.project_id)), auto)
         if network is None and (request.needs_network or auto):
             raise Invalid(
                 "Unable to automatically allocate a network: this cloud has "
                 f"{f'no bridge {auto}' if auto else 'none'}."
             )
         return [] if network is None else [_interface(network, None)]
-    return list(_chosen(connection, ctxt, request, known))
+    return list(_chosen(connection, ctxt, request))
 
 
 def _chosen(
-    connection: Transaction,
-    ctxt: RequestContext,
-    request: CreateServers,
-    known: Mapping[str, networks.Network],
+    connection: Transaction, ctxt: RequestContext, request: CreateServers
 ) -> Iterator[Interface]:
     """Return the interfaces by the networks, addresses, ports and tags that are named."""
     seen: set[tuple[str, str]] = set()
+    wanted = [one.network_id for one in request.networks if one.network_id is not None]
+    known = networks.named(connection, wanted, scope(ctxt))
     for asked in request.networks:
         if asked.port_id is not None:
             port = user_ports.find(
                 connection, asked.port_id, scope(ctxt), str(ctxt.project_id), request.name
             )
-            yield _interface(known[port.network_id], port.ip, asked.tag, port.id)
+            of_port = networks.named(connection, [port.network_id])
+            yield _interface(of_port[port.network_id], port.ip, asked.tag, port.id)
             continue
         if asked.network_id not in known:
             raise NetworkNotFound(f"Network {asked.network_id} could not be found.")

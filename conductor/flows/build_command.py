@@ -44,6 +44,7 @@ def nic(port: networks.Port, asked: Interface) -> Nic:
         gateway=port.gateway,
         dns=port.dns,
         tag=port.tag,
+        routes=port.routes,
     )
 
 

@@ -94,20 +94,30 @@ def _network(position: int, nic: Nic) -> dict[str, Any]:
     if nic.ip is None or nic.cidr is None:
         return {**data, "type": "ipv4_dhcp"}
     network = ipaddress.ip_network(nic.cidr)
-    any_network, any_mask = ("0.0.0.0", "0.0.0.0") if network.version == 4 else ("::", "::")
-    routes = (
-        [{"network": any_network, "netmask": any_mask, "gateway": nic.gateway}]
-        # Only the first interface has the default route: two would race in the guest.
-        if nic.gateway and position == 0
-        else []
-    )
+    # Only the first interface has the default route: two would race in the guest.
+    default = nic.gateway if position == 0 else None
     return {
         **data,
         "type": f"ipv{network.version}",
         "ip_address": nic.ip,
         "netmask": str(network.netmask),
-        "routes": routes,
+        "routes": [
+            *([_route(_DEFAULT[network.version], default)] if default else ()),
+            *(_route(destination, hop) for destination, hop in nic.routes),
+        ],
         "services": [{"type": "dns", "address": address} for address in nic.dns],
+    }
+
+
+_DEFAULT = {4: "0.0.0.0/0", 6: "::/0"}
+
+
+def _route(destination: str, gateway: str) -> dict[str, str]:
+    network = ipaddress.ip_network(destination)
+    return {
+        "network": str(network.network_address),
+        "netmask": str(network.netmask),
+        "gateway": gateway,
     }
 
 

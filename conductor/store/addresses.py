@@ -8,7 +8,7 @@ broadcast addresses and IPv6's subnet-router anycast address; without the right 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from common.errors import Forbidden, Invalid
@@ -36,6 +36,10 @@ class Subnet(Protocol):
     def pool_end(self) -> str:
         """Last address of the allocation pool."""
 
+    @property
+    def pools(self) -> Sequence[Sequence[str]] | None:
+        """(first, last) of each allocation pool; None: the one from start to end."""
+
 
 S = TypeVar("S", bound=Subnet)
 
@@ -57,7 +61,7 @@ def chosen(subnets: Sequence[S], asked: str, *, anywhere: bool) -> tuple[S, str]
         raise invalid
     if address == _parsed(subnet.gateway_ip):
         raise taken(asked)
-    if not anywhere and not in_pool(address, subnet.pool_start, subnet.pool_end):
+    if not anywhere and not in_pools(address, subnet):
         raise Forbidden(
             "Policy doesn't allow create_port:fixed_ips:ip_address to be performed: "
             f"{asked} is not in the subnet's allocation pool."
@@ -77,8 +81,29 @@ def usable(address: Address, network: Network) -> bool:
     return address.version == 6 or address != network.broadcast_address
 
 
-def in_pool(address: Address, first: str, last: str) -> bool:
-    """Return whether the address is in the allocation pool."""
+def pools_of(subnet: Subnet) -> list[tuple[str, str]]:
+    """Return (first, last) of each allocation pool, in their order."""
+    if subnet.pools is None:
+        return [(subnet.pool_start, subnet.pool_end)]
+    return [(first, last) for first, last in subnet.pools]
+
+
+def in_pools(address: Address, subnet: Subnet) -> bool:
+    """Return whether the address is in an allocation pool."""
+    return any(_between(address, first, last) for first, last in pools_of(subnet))
+
+
+def in_order(subnets: Iterable[S]) -> list[S]:
+    """Return subnets in the order in which they give addresses: IPv4 before IPv6, lower first."""
+    return sorted(subnets, key=_place)
+
+
+def _place(subnet: Subnet) -> tuple[int, int]:
+    network = _network(subnet.cidr)
+    return network.version, int(network.network_address)
+
+
+def _between(address: Address, first: str, last: str) -> bool:
     low, high = ipaddress.ip_address(first), ipaddress.ip_address(last)
     return address.version == low.version and int(low) <= int(address) <= int(high)
 

@@ -5,22 +5,33 @@ from __future__ import annotations
 import dataclasses
 import ipaddress
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
 from common import clock, ids
-from common.errors import Conflict, Invalid
-from conductor.store import addresses
+from common.errors import ConfigurationError, Conflict, Invalid
+from conductor.store import addresses, subnet_rules
 from conductor.store.pools import Pools, in_use
+from db.reads.network_access import own_or_shared, usable_by
 from db.schema import networks, ports, subnets
 
 # Built once: every build and every delete executes them.
 _KNOWN = sa.select(
-    networks.c.id, networks.c.name, networks.c.bridge, networks.c.vlan, networks.c.mtu
-).order_by(networks.c.name)
+    networks.c.id,
+    networks.c.name,
+    networks.c.bridge,
+    networks.c.vlan,
+    networks.c.mtu,
+    networks.c.discovered,
+).order_by(networks.c.name, networks.c.id)
+_WHO: sa.BindParameter[str] = sa.bindparam("project")
+_UNNAMED = _KNOWN.where(own_or_shared(_WHO))
+_USABLE = _KNOWN.where(usable_by(_WHO))
+_NAMED = _KNOWN.where(networks.c.id.in_(sa.bindparam("ids", expanding=True)))
+_NAMED_USABLE = _NAMED.where(usable_by(_WHO))
 _OF_SERVERS = ports.c.server_uuid.in_(sa.bindparam("servers", expanding=True))
 _DELETE_PORTS = ports.delete().where(_OF_SERVERS, ~ports.c.kept)
 #: what a user's port is that no server has
@@ -66,33 +77,55 @@ def parse_subnet(text: str) -> Subnet:
 def ensure_network(connection: sa.Connection, bridge: str) -> str:
     """Return the id of a bridge's network, which is created if it is new."""
     network_id = ids.named("network", bridge)
-    known = sa.select(networks.c.id).where(networks.c.bridge == bridge)
-    if connection.execute(known).first() is None:
-        now = clock.utcnow()
-        connection.execute(
-            networks.insert().values(
-                id=network_id, name=bridge, bridge=bridge, mtu=1500, created_at=now, updated_at=now
-            )
+    # One that an administrator made before the bridge was seen is it, too.
+    same = networks.c.discovered | (networks.c.segment == 0)
+    known = sa.select(networks.c.id).where(networks.c.bridge == bridge, same)
+    found = connection.execute(known.order_by(networks.c.discovered.desc())).scalar()
+    if found is not None:
+        return str(found)
+    now = clock.utcnow()
+    connection.execute(
+        networks.insert().values(
+            id=network_id, name=bridge, bridge=bridge, mtu=1500, created_at=now, updated_at=now
         )
+    )
     return network_id
 
 
 def set_vlans(connection: sa.Connection, wanted: Mapping[str, int]) -> None:
-    """Take over the configured VLAN tags, {bridge: tag}; other networks have none."""
+    """Take over the configured VLAN tags, {bridge: tag}; other bridges' networks have none.
+
+    Raises ConfigurationError for a tag that a network made through the API has.
+    """
     for bridge in wanted:
         ensure_network(connection, bridge)
     columns = networks.c
-    for row in connection.execute(sa.select(columns.id, columns.bridge, columns.vlan)).all():
-        if row.vlan != wanted.get(row.bridge):
+    of_clusters = sa.select(columns.id, columns.bridge, columns.vlan).where(columns.discovered)
+    for row in connection.execute(of_clusters).all():
+        vlan = wanted.get(row.bridge)
+        if row.vlan != vlan:
+            _require_free(connection, row.bridge, vlan)
             connection.execute(
                 networks.update()
                 .where(columns.id == row.id)
-                .values(vlan=wanted.get(row.bridge), updated_at=clock.utcnow())
+                .values(vlan=vlan, segment=vlan or 0, updated_at=clock.utcnow())
             )
 
 
+def _require_free(connection: sa.Connection, bridge: str, vlan: int | None) -> None:
+    """Raise ConfigurationError if a network that was made through the API has the tag."""
+    at = (networks.c.bridge == bridge) & (networks.c.segment == (vlan or 0))
+    other = connection.execute(sa.select(networks.c.id).where(at)).scalar()
+    if other is not None:
+        tag = f"VLAN {vlan}" if vlan else "untagged traffic"
+        raise ConfigurationError(f"[networks] vlans: {tag} of {bridge} is network {other}.")
+
+
 def ensure_subnet(connection: sa.Connection, wanted: Subnet) -> None:
-    """Take over a configured subnet; addresses in use stay. Mostly only reads."""
+    """Take over a configured subnet; addresses in use stay. Mostly only reads.
+
+    Raises ConfigurationError if it overlaps one that was made through the API.
+    """
     network_id = ensure_network(connection, wanted.bridge)
     subnet_id = ids.named("subnet", f"{wanted.bridge}/{wanted.cidr}")
     settings: dict[str, Any] = {
@@ -107,6 +140,7 @@ def ensure_subnet(connection: sa.Connection, wanted: Subnet) -> None:
     ).first()
     now = clock.utcnow()
     if known is None:
+        _require_apart(connection, network_id, wanted.cidr)
         connection.execute(
             subnets.insert().values(
                 id=subnet_id,
@@ -123,6 +157,16 @@ def ensure_subnet(connection: sa.Connection, wanted: Subnet) -> None:
         connection.execute(subnets.update().where(mine).values(updated_at=now, **settings))
 
 
+def _require_apart(connection: sa.Connection, network_id: str, cidr: str) -> None:
+    made = (subnets.c.network_id == network_id) & ~subnets.c.configured
+    others = connection.execute(sa.select(subnets.c.cidr).where(made)).scalars()
+    if subnet_rules.overlaps(cidr, others):
+        raise ConfigurationError(
+            f"[networks] subnets: {cidr} overlaps a subnet of network {network_id} that was made "
+            "through the API."
+        )
+
+
 @dataclass(frozen=True)
 class Network:
     """A network as a build needs it."""
@@ -132,11 +176,35 @@ class Network:
     bridge: str
     vlan: int | None
     mtu: int
+    discovered: bool = True
+    """Whether it was read from a cluster: the network of a bridge."""
 
 
-def known(connection: sa.Connection) -> list[Network]:
-    """Return every network, by name; there is one per bridge."""
-    return [Network(*row) for row in connection.execute(_KNOWN)]
+def unnamed(connection: sa.Connection, project_id: str) -> list[Network]:
+    """Return the networks that a project's server can get without naming one, by name."""
+    return [Network(*row) for row in connection.execute(_UNNAMED, {"project": project_id})]
+
+
+def usable(connection: sa.Connection, project_id: str) -> list[Network]:
+    """Return the networks that a project may use, by name."""
+    return [Network(*row) for row in connection.execute(_USABLE, {"project": project_id})]
+
+
+def named(
+    connection: sa.Connection, network_ids: Iterable[str], project_id: str | None = None
+) -> dict[str, Network]:
+    """Return those of these networks that there are, and that the project may use, by their ids.
+
+    ``project_id`` None: all of them.
+    """
+    wanted: dict[str, Any] = {"ids": sorted(set(network_ids))}
+    if not wanted["ids"]:
+        return {}
+    if project_id is None:
+        rows = connection.execute(_NAMED, wanted)
+    else:
+        rows = connection.execute(_NAMED_USABLE, wanted | {"project": project_id})
+    return {row.id: Network(*row) for row in rows}
 
 
 @dataclass(frozen=True)
@@ -152,6 +220,8 @@ class Port:
     dns: tuple[str, ...] = ()
     tag: str | None = None
     position: int = 0
+    routes: tuple[tuple[str, str], ...] = ()
+    """(destination, next hop) of the subnet's further routes."""
 
 
 # Built once: every build and move executes them.
@@ -166,6 +236,7 @@ _PORTS = (
         subnets.c.dns_nameservers,
         ports.c.tag,
         ports.c.position,
+        subnets.c.host_routes,
     )
     .select_from(ports.outerjoin(subnets, subnets.c.id == ports.c.subnet_id))
     .where(ports.c.server_uuid == sa.bindparam("server"))
@@ -191,7 +262,12 @@ def interfaces_of(connection: sa.Connection, server_uuid: str) -> list[tuple[Por
 def _port(row: Any) -> Port:
     values = list(row)
     values[6] = tuple(values[6] or ())
+    values[9] = _routes(values[9])
     return Port(*values)
+
+
+def _routes(stored: Sequence[Sequence[str]] | None) -> tuple[tuple[str, str], ...]:
+    return tuple((destination, hop) for destination, hop in stored or ())
 
 
 @dataclass(frozen=True)
@@ -226,7 +302,8 @@ def create_ports(
     port is there.
 
     Raises Conflict when a subnet has no free address, Invalid when a requested one is in use by
-    now, or is not the network's any more. Permission was checked before.
+    now, or is not the network's any more, NetworkNotFound when that is gone. Permission was
+    checked before.
     """
     there = [wish for wish in wishes if wish is not None]
     pools = Pools(connection, (wish.network_id for wish in there))
@@ -270,6 +347,7 @@ def _new_port(pools: Pools, wish: Wish, position: int, mac_prefix: str) -> tuple
         tuple(subnet.dns_nameservers) if subnet else (),
         wish.tag,
         position,
+        _routes(subnet.host_routes) if subnet else (),
     )
     return port, subnet.id if subnet else None
 
@@ -286,10 +364,8 @@ def check_address(
 
     Raises Invalid also when it is in use.
     """
-    rows = connection.execute(
-        sa.select(subnets).where(subnets.c.network_id == network_id).order_by(subnets.c.cidr)
-    ).all()
-    subnet, ip = addresses.chosen(rows, fixed_ip, anywhere=anywhere)
+    rows = connection.execute(sa.select(subnets).where(subnets.c.network_id == network_id)).all()
+    subnet, ip = addresses.chosen(addresses.in_order(rows), fixed_ip, anywhere=anywhere)
     if in_use(connection, subnet, ip):
         raise addresses.taken(fixed_ip)
     return ip

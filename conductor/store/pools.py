@@ -10,7 +10,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from db.schema import ports, subnets
+from common.errors import NetworkNotFound
+from conductor.store.addresses import in_order, pools_of
+from db.schema import networks, ports, subnets
 
 # Built once: every build executes them.
 _LOCK = (
@@ -18,6 +20,12 @@ _LOCK = (
     .where(subnets.c.network_id.in_(sa.bindparam("networks", expanding=True)))
     .order_by(subnets.c.network_id, subnets.c.cidr)
     .with_for_update()
+)
+_LOCK_NETWORKS = (
+    sa.select(networks.c.id)
+    .where(networks.c.id.in_(sa.bindparam("networks", expanding=True)))
+    .order_by(networks.c.id)
+    .with_for_update(read=True)
 )
 _USER = sa.select(ports.c.id).where(
     ports.c.subnet_id == sa.bindparam("subnet_id"), ports.c.ip == sa.bindparam("ip")
@@ -34,16 +42,22 @@ def in_use(connection: sa.Connection, subnet: Any, ip: str) -> bool:
 
 class Pools:
     """The addresses of some networks: their subnets' rows are locked until the transaction ends,
-    always in the same order, as who took them one by one could wait for another who waits too."""
+    always in the same order, as who took them one by one could wait for another who waits too.
+
+    None of the networks is deleted meanwhile: that takes the locks of its subnets. Where it has
+    none, its own row is locked. Raises NetworkNotFound.
+    """
 
     def __init__(self, connection: sa.Connection, network_ids: Iterable[str]) -> None:
         self._connection = connection
-        self._subnets: defaultdict[str, list[Any]] = defaultdict(list)
+        found: defaultdict[str, list[Any]] = defaultdict(list)
         self._states: dict[str, _State] = {}
-        wanted = {"networks": sorted(set(network_ids))}
-        for row in connection.execute(_LOCK, wanted) if wanted["networks"] else ():
-            self._subnets[row.network_id].append(row)
+        wanted = sorted(set(network_ids))
+        for row in connection.execute(_LOCK, {"networks": wanted}) if wanted else ():
+            found[row.network_id].append(row)
             self._states[row.id] = _State(row)
+        _require(connection, [one for one in wanted if one not in found])
+        self._subnets = {key: in_order(rows) for key, rows in found.items()}
 
     def subnets(self, network_id: str) -> Sequence[Any]:
         """Return the rows of a network's subnets, in the order in which they give addresses."""
@@ -78,6 +92,16 @@ class Pools:
             self._connection.execute(_MOVE_ON, moved)
 
 
+def _require(connection: sa.Connection, network_ids: Sequence[str]) -> None:
+    """Have these networks stay. Raises NetworkNotFound."""
+    if not network_ids:
+        return
+    known = set(connection.execute(_LOCK_NETWORKS, {"networks": network_ids}).scalars())
+    for network_id in network_ids:
+        if network_id not in known:
+            raise NetworkNotFound(f"Network {network_id} could not be found.")
+
+
 @dataclass
 class _State:
     """What is known of a subnet's addresses, as numbers."""
@@ -89,8 +113,8 @@ class _State:
     moved: bool = False
 
     def __post_init__(self) -> None:
-        self.first, self.last = (_number(ip) for ip in (self.row.pool_start, self.row.pool_end))
-        self.next = max(self.first, _number(self.row.next_ip))
+        self.pools = [(_number(first), _number(last)) for first, last in pools_of(self.row)]
+        self.next = _number(self.row.next_ip)
         if self.row.gateway_ip is not None:
             self.given.add(_number(self.row.gateway_ip))
 
@@ -108,18 +132,21 @@ class _State:
         return number in self._used
 
     def next_free(self, connection: sa.Connection) -> int | None:
-        """Return the next free address of the pool, going round; None if there is none."""
-        start = self.next if self.next <= self.last else self.first
-        for part in (range(start, self.last + 1), range(self.first, start)):
+        """Return the next free address of the pools, going round; None if there is none."""
+        start = self.next
+        for part in (
+            *(range(max(first, start), last + 1) for first, last in self.pools),
+            *(range(first, min(last + 1, start)) for first, last in self.pools),
+        ):
             for number in part:
                 if not self.has(connection, number):
-                    self.next, self.moved = min(number + 1, self.last), True
+                    self.next, self.moved = min(number + 1, self.pools[-1][1]), True
                     return number
         return None
 
     def text(self, number: int) -> str:
         """Return the address of a number."""
-        return str(type(ipaddress.ip_address(self.row.pool_start))(number))
+        return str(type(ipaddress.ip_address(self.row.next_ip))(number))
 
 
 def _number(ip: str) -> int:

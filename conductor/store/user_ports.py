@@ -29,9 +29,6 @@ _C = schema.ports.c
 
 # Built once: every creation and every deletion executes them.
 _COUNT = sa.select(sa.func.count()).where(_C.project_id == sa.bindparam("project"))
-_NETWORKS = sa.select(schema.networks.c.id).where(
-    schema.networks.c.id.in_(sa.bindparam("networks", expanding=True))
-)
 _MACS = sa.select(_C.mac).where(_C.mac.in_(sa.bindparam("macs", expanding=True)))
 _INSERT = schema.ports.insert()
 _LOCK = sa.select(schema.ports).where(_C.id == sa.bindparam("port")).with_for_update()
@@ -45,18 +42,23 @@ def require_quota(connection: sa.Connection, project_id: str, more: int, limit: 
         raise Conflict("Quota exceeded for resources: ['port'].", type="OverQuota")
 
 
-def create(connection: sa.Connection, wanted: Sequence[NewPort], mac_prefix: str) -> list[str]:
+def create(
+    connection: sa.Connection, wanted: Sequence[NewPort], mac_prefix: str, viewer: str | None
+) -> list[str]:
     """Write ports; return their ids. The number of statements doesn't grow with them.
+
+    ``viewer`` is the project that asks, None: an administrator.
 
     Raises NetworkNotFound, SubnetNotFound, Conflict for a MAC or an address in use, or none left,
     Invalid for an address that no port of the network can have, Forbidden for one outside of the
     pools.
     """
-    _require_networks(connection, [new.network_id for new in wanted])
+    wanted_networks = [new.network_id for new in wanted]
+    pools = Pools(connection, wanted_networks)
+    _require_networks(connection, wanted_networks, viewer)
     for new in wanted:
         network_tags.require_few("port", sorted(set(new.tags)))
     _require_free_macs(connection, [(new.network_id, new.mac) for new in wanted if new.mac])
-    pools = Pools(connection, (new.network_id for new in wanted))
     now = clock.utcnow()
     rows = [_row(connection, pools, new, mac_prefix) | {"created_at": now} for new in wanted]
     pools.close()
@@ -172,8 +174,10 @@ def _in_use(port_id: str) -> Conflict:
     return Conflict(f"Port {port_id} is still in use.")
 
 
-def _require_networks(connection: sa.Connection, network_ids: Sequence[str]) -> None:
-    known = set(connection.execute(_NETWORKS, {"networks": sorted(set(network_ids))}).scalars())
+def _require_networks(
+    connection: sa.Connection, network_ids: Sequence[str], viewer: str | None
+) -> None:
+    known = networks.named(connection, network_ids, viewer)
     for network_id in network_ids:
         if network_id not in known:
             raise NetworkNotFound(f"Network {network_id} could not be found.")
@@ -239,9 +243,7 @@ def _address(
             f"IP address {address} already allocated in subnet {row.id}",
             type="IpAddressAlreadyAllocated",
         )
-    if not anywhere and not addresses.in_pool(
-        ipaddress.ip_address(address), row.pool_start, row.pool_end
-    ):
+    if not anywhere and not addresses.in_pools(ipaddress.ip_address(address), row):
         raise Forbidden(
             f"rule:create_port:fixed_ips:ip_address is disallowed by policy: {address} is not in "
             "the subnet's allocation pool."

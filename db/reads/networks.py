@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,12 @@ import sqlalchemy as sa
 
 from common.states import PowerState
 from db.reads import keyset
+from db.reads.network_access import shared_with
 from db.reads.patterns import holds
-from db.schema import networks, ports, servers, subnets
+from db.schema import network_shares, networks, ports, servers, subnets
 
 Where = Mapping[str, Sequence[Any]]
 """Field → the values it may have."""
-EVERYTHING: Where = {}
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,22 @@ class Network:
     mtu: int
     created_at: datetime.datetime
     updated_at: datetime.datetime
+    project_id: str = ""
+    """Its owner; empty: the operator."""
+    description: str = ""
+    shared: bool = True
+    """Whether others share it with who asks."""
+    external: bool = False
+    discovered: bool = True
+    """Whether it is the network of a bridge, read from a cluster."""
+    availability_zone_hints: Sequence[str] | None = None
     tags: Sequence[str] | None = None
     subnet_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Subnet:
-    """The addresses of a network; those from `pool_start` to `pool_end` go to servers."""
+    """The addresses of a network; those of `pools`, (first, last) each, go to servers."""
 
     id: str
     network_id: str
@@ -52,6 +61,15 @@ class Subnet:
     dns_nameservers: Sequence[str]
     created_at: datetime.datetime
     updated_at: datetime.datetime
+    pools: Sequence[Sequence[str]] | None = None
+    """None: one from `pool_start` to `pool_end`."""
+    project_id: str = ""
+    network_project_id: str = ""
+    description: str = ""
+    host_routes: Sequence[Sequence[str]] | None = None
+    enable_dhcp: bool = False
+    ipv6_ra_mode: str | None = None
+    ipv6_address_mode: str | None = None
     tags: Sequence[str] | None = None
 
 
@@ -80,7 +98,21 @@ class Port:
     tags: Sequence[str] | None = None
     tag: str | None = None
     """The user's name for the guest's device."""
+    network_project_id: str = ""
 
+
+@dataclass(frozen=True)
+class Viewer:
+    """Who asks, and what of others' networks the policy shows."""
+
+    project_id: str = ""
+    everything: bool = True
+    own: bool = False
+    shared: bool = False
+    external: bool = False
+
+
+EVERYBODY = Viewer()
 
 _NETWORK: Mapping[str, sa.ColumnElement[Any]] = {
     "id": networks.c.id,
@@ -91,6 +123,11 @@ _NETWORK: Mapping[str, sa.ColumnElement[Any]] = {
     "mtu": networks.c.mtu,
     "created_at": networks.c.created_at,
     "updated_at": networks.c.updated_at,
+    "project_id": networks.c.project_id,
+    "description": networks.c.description,
+    "external": networks.c.external,
+    "discovered": networks.c.discovered,
+    "availability_zone_hints": networks.c.availability_zone_hints,
     "tags": networks.c.tags,
 }
 _SUBNET: Mapping[str, sa.ColumnElement[Any]] = {
@@ -105,8 +142,17 @@ _SUBNET: Mapping[str, sa.ColumnElement[Any]] = {
     "dns_nameservers": subnets.c.dns_nameservers,
     "created_at": subnets.c.created_at,
     "updated_at": subnets.c.updated_at,
+    "pools": subnets.c.pools,
+    "project_id": subnets.c.project_id,
+    "network_project_id": networks.c.project_id,
+    "description": subnets.c.description,
+    "host_routes": subnets.c.host_routes,
+    "enable_dhcp": subnets.c.enable_dhcp,
+    "ipv6_ra_mode": subnets.c.ipv6_ra_mode,
+    "ipv6_address_mode": subnets.c.ipv6_address_mode,
     "tags": subnets.c.tags,
 }
+_SUBNET_SOURCE = subnets.join(networks, networks.c.id == subnets.c.network_id)
 #: Nova's default_availability_zone: for servers that asked for none
 _ZONE = "nova"
 _PLUGGED = (int(PowerState.RUNNING), int(PowerState.PAUSED))
@@ -131,13 +177,18 @@ _PORT: Mapping[str, sa.ColumnElement[Any]] = {
     "description": ports.c.description,
     "tags": ports.c.tags,
     "tag": ports.c.tag,
+    "network_project_id": sa.func.coalesce(networks.c.project_id, ""),
 }
 _PORT_SOURCE = ports.outerjoin(servers, servers.c.uuid == ports.c.server_uuid).outerjoin(
     networks, networks.c.id == ports.c.network_id
 )
 
 #: the value of a null in an order
-_NULLS: Mapping[str, Any] = {"vlan": 0, "gateway_ip": "", "subnet_id": "", "ip": "", "host": ""}
+_NULLS: Mapping[str, Any] = {
+    "vlan": 0,
+    **dict.fromkeys(("gateway_ip", "subnet_id", "ip", "host"), ""),
+    **dict.fromkeys(("ipv6_ra_mode", "ipv6_address_mode"), ""),
+}
 
 
 def list_networks(
@@ -145,13 +196,15 @@ def list_networks(
     where: Where,
     order: Sequence[tuple[str, bool]] = (),
     page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
-    visible: Where = EVERYTHING,
+    viewer: Viewer = EVERYBODY,
 ) -> list[Network]:
     """Return networks with their subnets' IDs; `order` is (field, descending).
 
-    Only what is `visible` can be a marker. Raises MarkerNotFound.
+    Only what the `viewer` sees can be a marker. Raises MarkerNotFound.
     """
-    rows = _read(connection, networks, _NETWORK, where, order, page, visible)
+    fields = {**_NETWORK, "shared": shared_with(viewer.project_id)}
+    seen = _networks_seen(viewer)
+    rows = _read(connection, networks, fields, where, order, page, seen)
     members = _subnet_ids(connection, [row.id for row in rows])
     return [Network(**row._mapping, subnet_ids=tuple(members[row.id])) for row in rows]
 
@@ -161,10 +214,12 @@ def list_subnets(
     where: Where,
     order: Sequence[tuple[str, bool]] = (),
     page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
-    visible: Where = EVERYTHING,
+    viewer: Viewer = EVERYBODY,
 ) -> list[Subnet]:
     """Return subnets, as `list_networks` returns networks. Raises MarkerNotFound."""
-    rows = _read(connection, subnets, _SUBNET, where, order, page, visible)
+    fields = {**_SUBNET, "shared": shared_with(viewer.project_id)}
+    seen = _networks_seen(viewer, own=subnets.c.project_id == viewer.project_id)
+    rows = _read(connection, _SUBNET_SOURCE, fields, where, order, page, seen, unshown={"shared"})
     return [Subnet(**row._mapping) for row in rows]
 
 
@@ -173,13 +228,15 @@ def list_ports(
     where: Where,
     order: Sequence[tuple[str, bool]] = (),
     page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
-    visible: Where = EVERYTHING,
+    viewer: Viewer = EVERYBODY,
 ) -> list[Port]:
     """Return ports, in the same way; `where` also takes `ip_part`, pieces of addresses.
 
     Raises MarkerNotFound.
     """
-    rows = _read(connection, _PORT_SOURCE, _PORT, where, order, page, visible)
+    owners = (ports.c.project_id == viewer.project_id, networks.c.project_id == viewer.project_id)
+    seen = () if viewer.everything else (sa.or_(*owners) if viewer.own else sa.false(),)
+    rows = _read(connection, _PORT_SOURCE, _PORT, where, order, page, seen)
     return [Port(**row._mapping) for row in rows]
 
 
@@ -194,10 +251,48 @@ def ports_of(connection: sa.Connection, server_uuid: str) -> list[Port]:
     return [Port(**row._mapping) for row in rows]
 
 
-def count_ports(connection: sa.Connection, project_id: str) -> int:
-    """Return how many ports a project has."""
-    query = sa.select(sa.func.count()).where(ports.c.project_id == project_id)
-    return int(connection.execute(query).scalar_one())
+#: what has a limit → where it is
+_LIMITED: Mapping[str, sa.Table] = {
+    "network": networks,
+    "subnet": subnets,
+    "port": ports,
+    "rbac_policy": network_shares,
+}
+
+
+def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
+    """Return how many networks, subnets, ports and shares a project has. One statement."""
+    counts = (
+        sa.select(sa.func.count())
+        .select_from(table)
+        .where(table.c.project_id == project_id)
+        .scalar_subquery()
+        .label(kind)
+        for kind, table in _LIMITED.items()
+    )
+    return dict(connection.execute(sa.select(*counts)).one()._mapping)
+
+
+def _networks_seen(
+    viewer: Viewer, own: sa.ColumnElement[bool] | None = None
+) -> tuple[sa.ColumnElement[bool], ...]:
+    """Return the condition on the networks that a viewer sees; `own`: or on what is his there."""
+    if viewer.everything:
+        return ()
+    mine = networks.c.project_id == viewer.project_id
+    conditions = {
+        "own": mine if own is None else mine | own,
+        "shared": shared_with(viewer.project_id),
+        "external": networks.c.external,
+    }
+    shown = (condition for name, condition in conditions.items() if getattr(viewer, name))
+    return (sa.or_(sa.false(), *shown),)
+
+
+def unnamed(connection: sa.Connection, project_id: str) -> list[Network]:
+    """Return the networks that a project owns or shares, by name."""
+    viewer = Viewer(project_id, everything=False, own=True, shared=True)
+    return list_networks(connection, {}, [("name", False)], viewer=viewer)
 
 
 def _subnet_ids(connection: sa.Connection, network_ids: Sequence[str]) -> Mapping[str, list[str]]:
@@ -220,17 +315,19 @@ def _read(
     where: Where,
     order: Sequence[tuple[str, bool]],
     page: keyset.Page,
-    visible: Where,
+    seen: Sequence[sa.ColumnElement[bool]],
+    unshown: Collection[str] = (),
 ) -> Sequence[sa.Row[Any]]:
+    """Return the rows. `unshown` fields are filtered and sorted by alone."""
+    shown = {name: column for name, column in fields.items() if name not in unshown}
     statement = (
-        sa.select(*(column.label(name) for name, column in fields.items()))
+        sa.select(*(column.label(name) for name, column in shown.items()))
         .select_from(source)
         .where(*(_matches(connection, fields, name, values) for name, values in where.items()))
     )
     sorts = [keyset.Sort(_ordered(fields, name), descending) for name, descending in order]
     if "id" not in {name for name, _ in order}:
         sorts.append(keyset.Sort(fields["id"]))
-    seen = [_one_of(fields, name, values) for name, values in visible.items()]
     return keyset.read(connection, statement, sorts, page, fields["id"], visible=seen)
 
 

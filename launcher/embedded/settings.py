@@ -134,7 +134,7 @@ def sections(
         # Hosts without a hypervisor have the first bridge only.
         bridges = range(settings.bridges if settings.simulated else 1)
         subnets = ",".join(f"vmbr{number}=10.{20 + number}.0.0/16" for number in bridges)
-        made["networks"] = {"subnets": subnets}
+        made["networks"] = {"subnets": subnets, "tenant_vlans": "vmbr0:1000-1999"}
     for more in (driver, settings.chosen):
         for section, values in more.items():
             made.setdefault(section, {}).update(values)

@@ -38,7 +38,7 @@ def test_a_port_before_with_and_after_its_server(client: Client, site: Site, nam
         listed = client.ask("port", "list", "--server", name)
         assert [row["ID"] for row in listed] == [port["id"]]
         if site.simulated:
-            assert port["mac_address"].upper() in _net(site, made["id"], "net0")
+            assert port["mac_address"].upper() in nic_of(site, made["id"], "net0")
         refused = client.run(
             *("server", "create", "--image", "cirros", "--flavor", site.flavor),
             *("--port", port["id"], f"{name}-2"),
@@ -54,7 +54,7 @@ def test_a_port_before_with_and_after_its_server(client: Client, site: Site, nam
     assert client.run("port", "show", port["id"]).returncode == 1
 
 
-def _net(site: Site, server: str, slot: str) -> str:
+def nic_of(site: Site, server: str, slot: str) -> str:
     """The VM's interface as Proxmox VE has it."""
     vms = site.proxmox().cluster.resources.get(type="vm")
     for vm in (one for one in vms if not one.get("template")):
@@ -70,7 +70,7 @@ def test_a_port_is_attached_and_detached(client: Client, site: Site, server: str
         client.do("server", "add", "port", server, port["id"])
         assert client.ask("port", "show", port["id"])["device_id"] == server
         if site.simulated:
-            assert port["mac_address"].upper() in _net(site, server, "net1")
+            assert port["mac_address"].upper() in nic_of(site, server, "net1")
         client.do("server", "remove", "port", server, port["id"])
         eventually(lambda: client.ask("port", "show", port["id"])["device_id"] == "", 60)
         client.do("server", "add", "port", server, port["id"])
@@ -79,7 +79,7 @@ def test_a_port_is_attached_and_detached(client: Client, site: Site, server: str
         client.do("port", "delete", port["id"])
     eventually(lambda: client.run("port", "show", port["id"]).returncode == 1, 60)
     if site.simulated:
-        assert _net(site, server, "net1") == ""
+        assert nic_of(site, server, "net1") == ""
 
 
 def test_the_sdk_makes_and_refuses(connection: Any, name: str) -> None:

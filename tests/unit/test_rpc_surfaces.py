@@ -24,6 +24,7 @@ from conductor.endpoints.guests import GuestEndpoint
 from conductor.endpoints.interfaces import InterfaceEndpoint
 from conductor.endpoints.keypairs import KeyPairEndpoint
 from conductor.endpoints.manage import ManageEndpoint
+from conductor.endpoints.networks import NetworkEndpoint
 from conductor.endpoints.ports import PortEndpoint
 from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.refusals import RefusalEndpoint
@@ -73,6 +74,7 @@ NOUNS = {
     rpc_api.GuestRpc: GuestEndpoint,
     rpc_api.InterfaceRpc: InterfaceEndpoint,
     rpc_api.PortRpc: PortEndpoint,
+    rpc_api.NetworkRpc: NetworkEndpoint,
     rpc_api.RefusalRpc: RefusalEndpoint,
 }
 

@@ -12,7 +12,7 @@ import functools
 from collections.abc import Iterator, Sequence
 
 from common import clock
-from common.errors import Conflict, Invalid, StaleTransition
+from common.errors import Conflict, Invalid, NetworkNotFound, StaleTransition
 from common.log import logger
 from common.messages.commands import Image, StrictGroup
 from common.messages.facts import HostFacts
@@ -180,7 +180,7 @@ class Create:
             return self._cloud.store.run(work)
         except StaleTransition:
             raise
-        except (Conflict, Invalid) as error:
+        except (Conflict, Invalid, NetworkNotFound) as error:
             failure = Failure(
                 Category.NETWORK,
                 error.message,

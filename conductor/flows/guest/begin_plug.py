@@ -73,12 +73,12 @@ class PlugAcceptance:
             found = user_ports.find(
                 connection, asked.port_id, scope(ctxt), server.project_id, server.uuid
             )
-            network = self._network(connection, server, found.network_id)
+            network = networks.named(connection, [found.network_id])[found.network_id]
             user_ports.give(connection, found.id, uuid, slot, asked.tag)
             ports = networks.ports_of(connection, uuid)
             port = next(one for one in ports if one.id == found.id)
         else:
-            network = self._network(connection, server, asked.network_id)
+            network = self._network(connection, ctxt, server, asked.network_id)
             port = self._port(connection, server, network, asked, slot)
         interface = Interface(
             network.id, network.name, network.bridge, network.vlan, network.mtu, port.ip, port.tag
@@ -86,13 +86,19 @@ class PlugAcceptance:
         nic = build_command.nic(port, interface)
         return self._begin(connection, ctxt, server, ATTACH, PLUG, nic, slot), port.id
 
-    def _network(self, connection: Transaction, server: Server, network_id: str | None) -> Network:
-        known = networks.known(connection)
+    def _network(
+        self,
+        connection: Transaction,
+        ctxt: RequestContext,
+        server: Server,
+        network_id: str | None,
+    ) -> Network:
         if network_id is not None:
-            found = next((one for one in known if one.id == network_id), None)
-            if found is None:
+            named = networks.named(connection, [network_id], scope(ctxt)).get(network_id)
+            if named is None:
                 raise NetworkNotFound(f"Network {network_id} could not be found.")
-            return found
+            return named
+        known = networks.unnamed(connection, server.project_id)
         try:
             found = choice.chosen(known, self._cloud.conf.networks.auto)
         except Conflict as error:

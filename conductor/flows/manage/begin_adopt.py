@@ -99,7 +99,7 @@ def _free_uuid(connection: Transaction, found: Inspection) -> str:
 
 
 def _ports(connection: Transaction, asked: Adoption, found: Inspection, uuid: str) -> list[Nic]:
-    known = candidate.known_nics(found.nics, networks.known(connection))
+    known = candidate.known_nics(found.nics, networks.usable(connection, asked.project_id))
     return [
         adopted.port(connection, uuid, asked.project_id, position, nic, network)
         for position, (nic, network) in enumerate(known)

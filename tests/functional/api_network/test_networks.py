@@ -86,6 +86,7 @@ def test_a_network_as_neutron_shows_it(url: str) -> None:
         "description": "",
         "tags": [],
         "admin_state_up": True,
+        "availability_zone_hints": [],
         "mtu": 9000,
         "status": "ACTIVE",
         "subnets": [ids.named("subnet", "vmbr1/10.30.0.0/24")],
@@ -367,7 +368,7 @@ def test_extensions(url: str) -> None:
 def test_quotas(url: str) -> None:
     for path in ("demo", "demo/default"):
         quota = call(f"{url}/v2.0/quotas/{path}", token=auth.READER).json()["quota"]
-        assert (quota["port"], quota["network"], quota["router"]) == (500, 0, 0)
+        assert (quota["port"], quota["network"], quota["router"]) == (500, 100, 0)
         assert quota["project_id"] == "demo"
     assert call(f"{url}/v2.0/quotas/other", token=auth.READER).status_code == 403
     assert call(f"{url}/v2.0/quotas/other", token=auth.ADMIN).status_code == 200
@@ -380,7 +381,7 @@ def test_quotas_with_what_is_used(url: str) -> None:
     quota = call(f"{url}/v2.0/quotas/demo/details", token=auth.READER).json()["quota"]
     ports = call(f"{url}/v2.0/ports", token=auth.READER).json()["ports"]
     assert quota["port"] == {"limit": 500, "used": len(ports), "reserved": 0}
-    assert quota["network"] == {"limit": 0, "used": 0, "reserved": 0}
+    assert quota["network"] == {"limit": 100, "used": 0, "reserved": 0}
     assert call(f"{url}/v2.0/quotas/other/details", token=auth.READER).status_code == 403
     aliases = {one["alias"] for one in call(f"{url}/v2.0/extensions").json()["extensions"]}
     assert {"quotas", "quota_details"} <= aliases

@@ -13,9 +13,10 @@ from common.networks import chosen
 @dataclass(frozen=True)
 class Net:
     bridge: str
+    discovered: bool = True
 
 
-A, B = Net("a"), Net("b")
+A, B, A_VLAN = Net("a"), Net("b"), Net("a", discovered=False)
 
 
 def test_the_only_one() -> None:
@@ -27,4 +28,6 @@ def test_the_only_one() -> None:
 
 def test_the_configured_one() -> None:
     assert chosen([A, B], "b") is B
-    assert chosen([A], "b") is None
+    assert chosen([A_VLAN, A, B], "a") is A
+    assert chosen([A_VLAN, A], "c") is None
+    assert chosen([A_VLAN], "b") is A_VLAN

@@ -17,6 +17,7 @@ class Subnet:
     gateway_ip: str | None
     pool_start: str
     pool_end: str
+    pools: None = None
 
 
 FOUR = Subnet("10.0.0.0/24", "10.0.0.1", "10.0.0.50", "10.0.0.99")

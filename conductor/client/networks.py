@@ -1,0 +1,47 @@
+"""Calls about networks and subnets of projects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.context import RequestContext
+from conductor.client.base import Base
+from conductor.messages import NewNetwork, NewSubnet
+from conductor.rpc_api import NetworkRpc
+
+
+class NetworkCalls(Base):
+    """See ``conductor.rpc_api.NetworkRpc``. ``type`` in the details of errors is Neutron's."""
+
+    def create_networks(self, ctxt: RequestContext, networks: list[NewNetwork]) -> list[str]:
+        """Make all of these networks or none; return their ids.
+
+        Raises Invalid (no such bridge or tag), Conflict (in use, none left, over quota).
+        """
+        return self._rpc.call(ctxt, NetworkRpc.create_networks, networks=networks)
+
+    def update_network(self, ctxt: RequestContext, network_id: str, asked: dict[str, Any]) -> None:
+        """Change name, description, mtu, shared or external of a network.
+
+        Raises NetworkNotFound, Conflict (a cluster says what it is, others use it).
+        """
+        self._rpc.call(ctxt, NetworkRpc.update_network, network_id=network_id, asked=asked)
+
+    def delete_network(self, ctxt: RequestContext, network_id: str) -> None:
+        """Delete a network with its subnets. Raises NetworkNotFound, Conflict (it has ports)."""
+        self._rpc.call(ctxt, NetworkRpc.delete_network, network_id=network_id)
+
+    def create_subnets(self, ctxt: RequestContext, subnets: list[NewSubnet]) -> list[str]:
+        """Make all of these subnets or none; return their ids.
+
+        Raises NetworkNotFound, Invalid, Conflict.
+        """
+        return self._rpc.call(ctxt, NetworkRpc.create_subnets, subnets=subnets)
+
+    def update_subnet(self, ctxt: RequestContext, subnet_id: str, asked: dict[str, Any]) -> None:
+        """Change a subnet's attributes. Raises SubnetNotFound, Invalid, Conflict."""
+        self._rpc.call(ctxt, NetworkRpc.update_subnet, subnet_id=subnet_id, asked=asked)
+
+    def delete_subnet(self, ctxt: RequestContext, subnet_id: str) -> None:
+        """Delete a subnet. Raises SubnetNotFound, Conflict (a port has an address of it)."""
+        self._rpc.call(ctxt, NetworkRpc.delete_subnet, subnet_id=subnet_id)

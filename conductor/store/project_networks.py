@@ -1,0 +1,210 @@
+"""Networks that are made through the API: their rows, and who may share them.
+
+Refusals are Neutron's: its words, and the ``type`` of its answers in the details.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock, ids
+from common import quotas as limits
+from common.errors import Conflict, NetworkNotFound
+from conductor.messages import NewNetwork
+from conductor.store import quotas, subnet_rules
+from conductor.store.segments import Segments, TagRange
+from db.reads.network_access import EVERYBODY
+from db.schema import network_shares, networks, ports, subnets
+
+_C = networks.c
+MTU = 1500
+
+
+#: what is limited → where it is
+_LIMITED: Mapping[str, sa.Table] = {
+    "network": networks,
+    "subnet": subnets,
+    "rbac_policy": network_shares,
+}
+
+
+def take_quota(connection: sa.Connection, kind: str, owners: Sequence[str], limit: int) -> None:
+    """Raise Conflict if a project may not have so many more; others wait for this transaction.
+
+    ``owners``: the project of each that is to be made.
+    """
+    of = _LIMITED[kind].c.project_id
+    for project_id, more in sorted(collections.Counter(owners).items()):
+        quotas.lock(connection, project_id)
+        count = sa.select(sa.func.count()).where(of == project_id)
+        there = int(connection.execute(count).scalar_one())
+        if not limits.allows(limit, there + more):
+            raise Conflict(f"Quota exceeded for resources: ['{kind}'].", type="OverQuota")
+
+
+def create(
+    connection: sa.Connection, wanted: Sequence[NewNetwork], ranges: Sequence[TagRange]
+) -> list[str]:
+    """Write networks; return their ids. Raises Invalid, Conflict (see ``Segments.choose``)."""
+    segments = Segments(connection, ranges)
+    made = []
+    for new in wanted:
+        bridge, vlan = segments.choose(new.network_type, new.bridge, new.vlan)
+        mtu = new.mtu or _mtu_of(connection, bridge)
+        row = {
+            "id": ids.new_uuid(),
+            "project_id": new.project_id,
+            "name": new.name,
+            "description": new.description,
+            "bridge": bridge,
+            "vlan": vlan,
+            "mtu": mtu,
+            "external": new.external,
+            "discovered": False,
+            "availability_zone_hints": list(new.availability_zone_hints) or None,
+            **_now(),
+        }
+        connection.execute(networks.insert(), [row])
+        if new.shared:
+            share(connection, row["id"], EVERYBODY, new.project_id)
+        made.append(str(row["id"]))
+    return made
+
+
+def change(connection: sa.Connection, network_id: str, asked: Mapping[str, Any]) -> None:
+    """Change name, description, mtu, external and shared of a network.
+
+    Of one that is a cluster's, only the first three can be changed. Raises NetworkNotFound,
+    Conflict.
+    """
+    row = locked(connection, network_id)
+    fixed = [name for name in ("external", "shared") if name in asked]
+    if row.discovered and fixed:
+        raise given_by_cluster(row)
+    if "mtu" in asked:
+        _check_mtu(connection, row, asked["mtu"])
+    if "shared" in asked:
+        _share_with_all(connection, row, asked["shared"])
+    values = {name: value for name, value in asked.items() if name != "shared"}
+    connection.execute(
+        networks.update().where(_C.id == network_id).values(**values, updated_at=clock.utcnow())
+    )
+
+
+def delete(connection: sa.Connection, network_id: str) -> None:
+    """Delete a network with its subnets and shares. Raises NetworkNotFound, Conflict."""
+    row = locked(connection, network_id)
+    if row.discovered:
+        raise given_by_cluster(row)
+    if connection.execute(sa.select(ports.c.id).where(ports.c.network_id == network_id)).first():
+        raise Conflict(
+            f"Unable to complete operation on network {network_id}. There are one or more ports "
+            "still in use on the network.",
+            type="NetworkInUse",
+        )
+    connection.execute(subnets.delete().where(subnets.c.network_id == network_id))
+    connection.execute(network_shares.delete().where(network_shares.c.network_id == network_id))
+    connection.execute(networks.delete().where(_C.id == network_id))
+
+
+def locked(connection: sa.Connection, network_id: str) -> Any:
+    """Return a network's row. Nobody makes a port on it until the transaction ends.
+
+    Its subnets are locked too: who makes a port locks those. Raises NetworkNotFound.
+    """
+    row = connection.execute(
+        sa.select(networks).where(_C.id == network_id).with_for_update()
+    ).first()
+    if row is None:
+        raise NetworkNotFound(f"Network {network_id} could not be found.")
+    connection.execute(
+        sa.select(subnets.c.id)
+        .where(subnets.c.network_id == network_id)
+        .order_by(subnets.c.cidr)
+        .with_for_update()
+    ).all()
+    return row
+
+
+def share(connection: sa.Connection, network_id: str, target: str, project_id: str) -> str:
+    """Have a project, or ``EVERYBODY``, use a network; return the share's id."""
+    share_id = ids.new_uuid()
+    row = {
+        "id": share_id,
+        "network_id": network_id,
+        "target": target,
+        "project_id": project_id,
+        "created_at": clock.utcnow(),
+    }
+    connection.execute(network_shares.insert(), [row])
+    return share_id
+
+
+def used_by(connection: sa.Connection, row: Any) -> set[str]:
+    """Return the projects that have ports on a network and aren't its owner."""
+    query = sa.select(ports.c.project_id).distinct().where(ports.c.network_id == row.id)
+    return set(connection.execute(query).scalars()) - {row.project_id}
+
+
+def targets(connection: sa.Connection, network_id: str) -> set[str]:
+    """Return with whom a network is shared."""
+    query = sa.select(network_shares.c.target).where(network_shares.c.network_id == network_id)
+    return set(connection.execute(query).scalars())
+
+
+def given_by_cluster(row: Any) -> Conflict:
+    """Return the refusal to change what a cluster says."""
+    return Conflict(
+        f"Network {row.id} is bridge {row.bridge} of the Proxmox VE nodes: only its name, "
+        "description and MTU can be changed here.",
+        type="NetworkOfCluster",
+    )
+
+
+# --- inner
+
+
+def _now() -> dict[str, Any]:
+    now = clock.utcnow()
+    return {"created_at": now, "updated_at": now}
+
+
+def _mtu_of(connection: sa.Connection, bridge: str) -> int:
+    """Return the MTU of a bridge, which its VLANs can't exceed."""
+    query = sa.select(_C.mtu).where(_C.bridge == bridge, _C.discovered)
+    return int(connection.execute(query).scalar() or MTU)
+
+
+def _check_mtu(connection: sa.Connection, row: Any, mtu: int) -> None:
+    if mtu >= subnet_rules.LEAST_MTU_6:
+        return
+    cidrs = sa.select(subnets.c.cidr).where(subnets.c.network_id == row.id)
+    if any(":" in cidr for cidr in connection.execute(cidrs).scalars()):
+        raise Conflict(
+            f"MTU of {row.id} is not valid, subnet requires a minimum of "
+            f"{subnet_rules.LEAST_MTU_6}",
+            type="NetworkMTUSubnetConflict",
+        )
+
+
+def _share_with_all(connection: sa.Connection, row: Any, wanted: bool) -> None:
+    now = targets(connection, row.id)
+    if wanted and EVERYBODY not in now:
+        share(connection, row.id, EVERYBODY, row.project_id)
+    if wanted or EVERYBODY not in now:
+        return
+    if used_by(connection, row) - now and not row.external:
+        raise Conflict(
+            f"Unable to reconfigure sharing settings for network {row.id}. Multiple projects are "
+            "using it.",
+            type="InvalidSharedSetting",
+        )
+    connection.execute(
+        network_shares.delete().where(
+            network_shares.c.network_id == row.id, network_shares.c.target == EVERYBODY
+        )
+    )

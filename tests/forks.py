@@ -26,6 +26,8 @@ import pytest
 from tests import distribution, times
 
 _HEAD = struct.Struct("!I")
+_kept: list[Any] = []
+"""What a forked process has of the first one, and uses no more."""
 
 Units = Sequence[Sequence[pytest.Item]]
 
@@ -192,6 +194,7 @@ def _settle(config: pytest.Config, number: int) -> None:
     if capture is not None and capture.is_globally_capturing():
         # The old one stays open: there are loggers that hold it.
         capture.suspend_global_capture(in_=True)
+        _kept.append(capture._global_capturing)
         capture._global_capturing = None
         capture.start_global_capturing()
     factory: Any = config._tmp_path_factory  # type: ignore[attr-defined]

@@ -12,7 +12,8 @@ from common.errors import Conflict
 AUTO = cfg.StrOpt(
     "auto",
     help="The network of servers whose user names none, or asks for `auto`, where there are "
-    "several that the project owns or shares: its bridge. Without it users must name one then.",
+    "several that the project owns or shares: its bridge. Without it users must name one then. "
+    "Only conductors need it.",
 )
 
 

@@ -227,6 +227,13 @@ NETWORK_OPTIONS = [
         "nothing else may use them. None: projects can't make networks.",
     ),
     cfg.StrOpt(
+        "auto_cidr",
+        default="10.255.0.0/24",
+        help="The subnet of the network that is made for a project whose users name none for "
+        "their servers, where there is none for them and tenant_vlans has a tag. It has no "
+        "gateway.",
+    ),
+    cfg.StrOpt(
         "mac_prefix",
         default="fa:16:3e",
         regex="^([0-9a-f]{2}:){2}[0-9a-f]{2}$",

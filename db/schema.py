@@ -452,6 +452,8 @@ networks = sa.Table(
     # read from a cluster, which says what it is; all projects share it
     sa.Column("discovered", sa.Boolean, **_TRUE),
     sa.Column("availability_zone_hints", Json),
+    # made because a project's users named none; one for each project
+    sa.Column("auto_allocated", sa.Boolean, **_FALSE),
     # the VLAN tag, 0 without one: no two networks are the same on the wire
     sa.Column(
         "segment", sa.Integer, nullable=False, default=_segment, server_default=sa.text("0")

@@ -14,7 +14,6 @@ from api.network.networks import NetworkCollection, NetworkItem
 from api.network.paths import WithoutSuffix
 from api.network.policies import RULES
 from api.network.subnets import SubnetCollection, SubnetItem
-from common import networks as choice
 from common import quotas as limits
 from conductor.client import ConductorClient
 from web.assembly import Application, Protect, assemble
@@ -42,7 +41,6 @@ def make_app(
     Without a `conductor` it is read-only.
     """
     limits.register(conf)
-    choice.register(conf)
     policy = Enforcer(conf, RULES)
     api = Application(
         service_type="network",
@@ -66,7 +64,6 @@ def routes(
         "/v2.0": discovery.Index(),
         "/v2.0/extensions": discovery.Extensions(),
         "/v2.0/extensions/{alias}": discovery.Extension(),
-        "/v2.0/auto-allocated-topology/{project_id}": topology.Topology(conf, engine, policy),
         "/v2.0/quotas": quotas.Quotas(),
         "/v2.0/quotas/{project_id}": quotas.Quota(conf, policy),
         "/v2.0/quotas/{project_id}/{what}": quotas.QuotaView(conf, engine),
@@ -88,6 +85,7 @@ def _writing(
     networks, subnets = stores["networks"], stores["subnets"]
     made = ports.Ports(stores["ports"], networks, policy, conductor)
     found: dict[str, object] = {
+        "/v2.0/auto-allocated-topology/{project_id}": topology.Topology(policy, conductor),
         "/v2.0/networks": NetworkCollection(networks, policy, conductor),
         "/v2.0/networks/{record_id}": NetworkItem(networks, policy, conductor),
         "/v2.0/subnets": SubnetCollection(subnets, networks, policy, conductor),

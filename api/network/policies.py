@@ -134,8 +134,14 @@ RULES: Sequence[policy.RuleDefault] = (
     rule(
         "get_auto_allocated_topology",
         _ADMIN_OR_READER,
-        "See the network that a project gets without naming one.",
+        "See the network that a project gets without naming one; it is made if need be.",
         ("GET", "/v2.0/auto-allocated-topology/{project_id}"),
+    ),
+    rule(
+        "delete_auto_allocated_topology",
+        _OWNER,
+        "Delete the network that was made for a project whose users name none.",
+        ("DELETE", "/v2.0/auto-allocated-topology/{project_id}"),
     ),
     rule(
         "get_quota",

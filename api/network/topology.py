@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
-import sqlalchemy as sa
-from oslo_config import cfg
-
-from api.network.errors import read_only
 from api.plain import Call, operation
-from common import networks as choice
-from common.errors import Conflict
-from db.reading import reading
-from db.reads import networks
+from conductor.client import ConductorClient
+from web.guard import Reply
 from web.policy import Enforcer
 
 _NAME = "auto_allocated_topology"
@@ -23,43 +17,31 @@ _OWN = frozenset({"None", "null"})
 class Topology:
     """`/auto-allocated-topology/{project_id}`."""
 
-    def __init__(self, conf: cfg.ConfigOpts, engine: sa.Engine, policy: Enforcer) -> None:
-        self._conf, self._engine, self._policy = conf, engine, policy
+    def __init__(self, policy: Enforcer, conductor: ConductorClient) -> None:
+        self._policy, self._conductor = policy, conductor
 
     @operation()
     def on_get(self, call: Call, project_id: str) -> Any:
-        """Show the network, or, with `fields=dry-run`, whether there is one.
+        """Show the network, which is made if need be; with `fields=dry-run` whether there can be.
 
-        Raises Conflict where there is none, or where several could be meant.
+        Raises Conflict where there can't, or where several could be meant.
         """
-        project_id = self._project(call, project_id)
-        network_id = self._network(project_id)
-        if ("fields", "dry-run") in call.pairs:
+        project_id = self._project(call, "get", project_id)
+        dry_run = ("fields", "dry-run") in call.pairs
+        network_id = self._conductor.auto_network(call.ctxt, project_id, dry_run=dry_run)
+        if dry_run:
             return {_NAME: {"id": "dry-run=pass"}}
         return {_NAME: {"id": network_id, "tenant_id": project_id, "project_id": project_id}}
 
-    @operation()
-    def on_delete(self, call: Call, project_id: str) -> NoReturn:
-        """Refuse it: it was not made for the project."""
-        self._project(call, project_id)
-        read_only(f"delete_{_NAME}")
+    @operation(status=204)
+    def on_delete(self, call: Call, project_id: str) -> Reply:
+        """Delete the network, if it was made for the project."""
+        project_id = self._project(call, "delete", project_id)
+        self._conductor.delete_auto_network(call.ctxt, project_id)
+        return Reply()
 
-    def _project(self, call: Call, project_id: str) -> str:
+    def _project(self, call: Call, verb: str, project_id: str) -> str:
         asked = str(call.ctxt.project_id) if project_id in _OWN else project_id
-        self._policy.check(call.ctxt, f"get_{_NAME}", {"project_id": asked, "tenant_id": asked})
+        target = {"project_id": asked, "tenant_id": asked}
+        self._policy.check(call.ctxt, f"{verb}_{_NAME}", target)
         return asked
-
-    def _network(self, project_id: str) -> str:
-        with reading(self._engine) as connection:
-            known = networks.unnamed(connection, project_id)
-        try:
-            found = choice.chosen(known, self._conf.networks.auto)
-        except Conflict as error:
-            raise _failure("there are several networks, and [networks] auto names none") from error
-        if found is None:
-            raise _failure("there is no network")
-        return found.id
-
-
-def _failure(why: str) -> Conflict:
-    return Conflict(f"Deployment error: {why}.", type="AutoAllocationFailure")

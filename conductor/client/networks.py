@@ -45,3 +45,16 @@ class NetworkCalls(Base):
     def delete_subnet(self, ctxt: RequestContext, subnet_id: str) -> None:
         """Delete a subnet. Raises SubnetNotFound, Conflict (a port has an address of it)."""
         self._rpc.call(ctxt, NetworkRpc.delete_subnet, subnet_id=subnet_id)
+
+    def auto_network(self, ctxt: RequestContext, project_id: str, *, dry_run: bool) -> str:
+        """Return the id of the network of a project's servers whose users name none.
+
+        It is made if need be; with ``dry_run`` the id is empty then. Raises Conflict.
+        """
+        return self._rpc.call(
+            ctxt, NetworkRpc.auto_network, project_id=project_id, dry_run=dry_run
+        )
+
+    def delete_auto_network(self, ctxt: RequestContext, project_id: str) -> None:
+        """Delete the network that was made so, if there is one. Raises Conflict (it has ports)."""
+        self._rpc.call(ctxt, NetworkRpc.delete_auto_network, project_id=project_id)

@@ -6,8 +6,9 @@ from typing import Any
 
 from common.context import RequestContext
 from conductor.cloud import Cloud
+from conductor.flows.auto_network import AutoNetwork
 from conductor.messages import NewNetwork, NewSubnet
-from conductor.store import project_networks, project_subnets, segments
+from conductor.store import auto_networks, project_networks, project_subnets
 from conductor.store.transactions import Transaction
 
 
@@ -16,14 +17,14 @@ class NetworkEndpoint:
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
-        self._ranges = tuple(map(segments.parse, cloud.conf.networks.tenant_vlans))
+        self._auto = AutoNetwork(cloud.conf)
 
     def create_networks(self, ctxt: RequestContext, networks: list[NewNetwork]) -> list[str]:
         """See ``ConductorClient.create_networks``."""
 
         def work(connection: Transaction) -> list[str]:
             self._take_quota(connection, "network", [one.project_id for one in networks])
-            return project_networks.create(connection, networks, self._ranges)
+            return project_networks.create(connection, networks, self._auto.ranges)
 
         return self._cloud.store.run(work)
 
@@ -51,6 +52,14 @@ class NetworkEndpoint:
     def delete_subnet(self, ctxt: RequestContext, subnet_id: str) -> None:
         """See ``ConductorClient.delete_subnet``."""
         self._cloud.store.run(lambda c: project_subnets.delete(c, subnet_id))
+
+    def auto_network(self, ctxt: RequestContext, project_id: str, dry_run: bool) -> str:
+        """See ``ConductorClient.auto_network``."""
+        return self._cloud.store.run(lambda c: self._auto.topology(c, project_id, dry_run=dry_run))
+
+    def delete_auto_network(self, ctxt: RequestContext, project_id: str) -> None:
+        """See ``ConductorClient.delete_auto_network``."""
+        self._cloud.store.run(lambda c: auto_networks.delete(c, project_id))
 
     def _take_quota(self, connection: Transaction, kind: str, owners: list[str]) -> None:
         limit = self._cloud.conf.quota[f"{kind}s"]

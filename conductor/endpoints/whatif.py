@@ -14,6 +14,7 @@ from conductor.cloud import Cloud
 from conductor.endpoints import request_specs
 from conductor.flows import build_command
 from conductor.flows.accept import requested_networks, scope
+from conductor.flows.auto_network import AutoNetwork
 from conductor.flows.bulk import begin_bulk
 from conductor.flows.move.begin_evacuation import kept
 from conductor.messages import CreateServers, DrainStep, Evacuation
@@ -34,6 +35,7 @@ class WhatIfEndpoint:
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
+        self._auto = AutoNetwork(cloud.conf)
 
     def preview_servers(
         self, ctxt: RequestContext, request: CreateServers, without: list[str]
@@ -86,9 +88,7 @@ class WhatIfEndpoint:
 
     def _requested(self, ctxt: RequestContext, asked: CreateServers) -> RequestSpec:
         with self._cloud.store.read() as connection:
-            interfaces = requested_networks(
-                connection, ctxt, asked, self._cloud.conf.networks.auto
-            )
+            interfaces = requested_networks(connection, ctxt, asked, self._auto, make=False)
             group = server_groups.facts(connection, asked.server_group, None)
             named = hints.all_servers(asked.scheduler_hints)
             server_hosts = servers_store.hosts_of(connection, named, scope(ctxt))

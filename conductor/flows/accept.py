@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from common import clock, codec, ids, locks, startable, states
-from common import networks as choice
 from common.context import RequestContext
 from common.errors import Invalid, NetworkNotFound
 from common.messages.reports import Step
@@ -17,6 +16,7 @@ from common.states import ACTIONS, SOFT_DELETABLE, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.engine.begins import HandedOver
+from conductor.flows.auto_network import AutoNetwork
 from conductor.flows.remove import delete
 from conductor.messages import CreatedServers, CreateServers
 from conductor.plans import PLANS, CreateParams, CreatePlan, DeletePlan, Interface, Plan
@@ -61,6 +61,7 @@ class Accept:
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
+        self._auto = AutoNetwork(cloud.conf)
 
     # --- create
 
@@ -73,7 +74,7 @@ class Accept:
     def _create(
         self, connection: Transaction, ctxt: RequestContext, request: CreateServers
     ) -> tuple[CreatedServers, list[Operation]]:
-        interfaces = requested_networks(connection, ctxt, request, self._cloud.conf.networks.auto)
+        interfaces = requested_networks(connection, ctxt, request, self._auto)
         each = {
             "instances": 1,
             "cores": request.flavor.vcpus,
@@ -280,22 +281,21 @@ def requested_networks(
     connection: Transaction,
     ctxt: RequestContext,
     request: CreateServers,
-    auto: str | None = None,
+    auto: AutoNetwork,
+    *,
+    make: bool = True,
 ) -> list[Interface]:
     """Return the checked interfaces of a request.
 
-    ``auto`` is the option that names the network of those that name none.
+    ``make``: the network of those who name none is made, if need be.
 
     Raises NetworkNotFound, PortNotFound, Conflict when several networks could be meant or a port
     is in use, Invalid, Forbidden.
     """
     if request.auto_network:
-        network = choice.chosen(networks.unnamed(connection, str(ctxt.project_id)), auto)
-        if network is None and (request.needs_network or auto):
-            raise Invalid(
-                "Unable to automatically allocate a network: this cloud has "
-                f"{f'no bridge {auto}' if auto else 'none'}."
-            )
+        network = auto.of_server(
+            connection, str(ctxt.project_id), needed=request.needs_network, make=make
+        )
         return [] if network is None else [_interface(network, None)]
     return list(_chosen(connection, ctxt, request))
 

@@ -289,12 +289,6 @@ def _networks_seen(
     return (sa.or_(sa.false(), *shown),)
 
 
-def unnamed(connection: sa.Connection, project_id: str) -> list[Network]:
-    """Return the networks that a project owns or shares, by name."""
-    viewer = Viewer(project_id, everything=False, own=True, shared=True)
-    return list_networks(connection, {}, [("name", False)], viewer=viewer)
-
-
 def _subnet_ids(connection: sa.Connection, network_ids: Sequence[str]) -> Mapping[str, list[str]]:
     members: defaultdict[str, list[str]] = defaultdict(list)
     if network_ids:

@@ -29,6 +29,7 @@ def _columns() -> dict[str, list[sa.Column[object]]]:
             sa.Column("description", _NAME, **_EMPTY),
             sa.Column("external", sa.Boolean, **_FALSE),
             sa.Column("discovered", sa.Boolean, **_TRUE),
+            sa.Column("auto_allocated", sa.Boolean, **_FALSE),
             sa.Column("availability_zone_hints", Json),
             sa.Column("segment", sa.Integer, nullable=False, server_default=sa.text("0")),
         ],

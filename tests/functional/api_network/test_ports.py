@@ -232,31 +232,6 @@ def test_tags(url: str) -> None:
     assert call(door).json() == {"tags": []}
 
 
-def test_the_network_of_those_who_name_none(url: str, world: World) -> None:
-    base = f"{url.removesuffix('/ports')}/auto-allocated-topology"
-    several = call(f"{base}/demo")
-    assert (several.status_code, several.json()["NeutronError"]) == (
-        409,
-        {
-            "type": "AutoAllocationFailure",
-            "message": "Deployment error: there are several networks, and [networks] auto names "
-            "none.",
-            "detail": "",
-        },
-    )
-    assert call(f"{base}/demo?fields=dry-run").status_code == 409
-    with world.conductor.store._writer.begin() as connection:
-        connection.execute(schema.networks.delete().where(schema.networks.c.id == VMBR1))
-    shown = call(f"{base}/demo").json()["auto_allocated_topology"]
-    assert shown == {"id": VMBR0, "tenant_id": "demo", "project_id": "demo"}
-    assert call(f"{base}/None").json()["auto_allocated_topology"] == shown
-    passed = call(f"{base}/None?fields=dry-run").json()
-    assert passed == {"auto_allocated_topology": {"id": "dry-run=pass"}}
-    assert call(f"{base}/other").status_code == 403
-    assert call(f"{base}/demo", token=auth.ADMIN).status_code == 200
-    assert call(f"{base}/demo", "DELETE").status_code == 403
-
-
 def test_lists_by_tags(url: str) -> None:
     tagged = {name: made(url, name=name, tags=list(name))["id"] for name in ("a", "ab", "b")}
     bare = made(url, name="bare")["id"]

@@ -19,7 +19,7 @@ from tests.fixtures import auth
 from tests.fixtures.listings import a_conf, mounted, served
 from tests.functional.conductor.harness import World
 
-VMBR0 = ids.named("network", "vmbr0")
+VMBR0, VMBR1 = (ids.named("network", name) for name in ("vmbr0", "vmbr1"))
 OF_CONFIGURATION = ids.named("subnet", "vmbr0/10.0.0.0/24")
 NOBODY = ids.named("network", "none")
 TAGS = 3
@@ -445,3 +445,57 @@ def test_quotas_and_a_cloud_without_tags(url: str, world: World) -> None:
         answer = call(f"{root}/v2.0/networks", "POST", {"network": {}}, auth.OTHER)
         assert refused(answer) == (409, "TenantNetworksDisabled")
     reader.dispose()
+
+
+def test_the_network_of_those_who_name_none(url: str, world: World) -> None:
+    base = f"{url}/auto-allocated-topology"
+    several = call(f"{base}/demo")
+    assert (several.status_code, several.json()["NeutronError"]) == (
+        409,
+        {
+            "type": "AutoAllocationFailure",
+            "message": "Deployment error: there are several networks, and [networks] auto names "
+            "none.",
+            "detail": "",
+        },
+    )
+    assert call(f"{base}/demo?fields=dry-run").status_code == 409
+    with world.conductor.store._writer.begin() as connection:
+        connection.execute(schema.networks.delete().where(schema.networks.c.id == VMBR1))
+    shown = call(f"{base}/demo").json()["auto_allocated_topology"]
+    assert shown == {"id": VMBR0, "tenant_id": "demo", "project_id": "demo"}
+    assert call(f"{base}/None").json()["auto_allocated_topology"] == shown
+    passed = call(f"{base}/None?fields=dry-run").json()
+    assert passed == {"auto_allocated_topology": {"id": "dry-run=pass"}}
+    assert call(f"{base}/other").status_code == 403
+    assert call(f"{base}/demo", token=auth.ADMIN).status_code == 200
+    assert call(f"{base}/demo", "DELETE").status_code == 204
+    assert call(f"{url}/networks/{VMBR0}").status_code == 200
+
+
+def test_a_network_for_those_who_name_none(url: str, world: World) -> None:
+    base = f"{url}/auto-allocated-topology"
+    with world.conductor.store._writer.begin() as connection:
+        connection.execute(schema.networks.delete())
+    assert call(f"{base}/None?fields=dry-run").status_code == 200
+    assert world.rows(schema.networks) == []
+    made = call(f"{base}/demo").json()["auto_allocated_topology"]["id"]
+    assert call(f"{base}/demo", token=auth.ADMIN).json()["auto_allocated_topology"]["id"] == made
+    network = call(f"{url}/networks/{made}").json()["network"]
+    assert (network["name"], network["project_id"]) == ("auto_allocated_network", "demo")
+    [subnet] = call(f"{url}/subnets").json()["subnets"]
+    assert (subnet["name"], subnet["cidr"]) == ("auto_allocated_subnet_v4", "10.255.0.0/24")
+    assert subnet["gateway_ip"] is None
+    other = call(f"{base}/None", token=auth.OTHER).json()["auto_allocated_topology"]["id"]
+    assert other != made
+    # Still that one, where the project has another.
+    make(url, "network")
+    assert call(f"{base}/demo").json()["auto_allocated_topology"]["id"] == made
+    port = make(url, "port", network_id=made)["id"]
+    assert refused(call(f"{base}/demo", "DELETE", token=auth.OTHER))[0] == 403
+    assert refused(call(f"{base}/demo", "DELETE")) == (409, "NetworkInUse")
+    call(f"{url}/ports/{port}", "DELETE")
+    for _ in range(2):
+        assert call(f"{base}/demo", "DELETE").status_code == 204
+    assert call(f"{url}/networks/{made}").status_code == 404
+    assert call(f"{base}/other", "DELETE", token=auth.ADMIN).status_code == 204

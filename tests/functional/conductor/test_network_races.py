@@ -154,3 +154,14 @@ def test_no_address_is_of_a_subnet_that_is_gone(
             ports.delete_port(OURS, row.id)
         if subnet_id in there:
             networks.delete_subnet(OURS, subnet_id)
+
+
+def test_one_network_is_made_for_those_who_name_none(
+    world: World, networks: NetworkEndpoint
+) -> None:
+    with world.conductor.store._writer.begin() as connection:
+        connection.execute(schema.networks.delete())
+    found = at_once([lambda: networks.auto_network(OURS, "demo", False)] * WORKERS)
+    assert len(set(found)) == 1
+    assert [row.id for row in world.rows(schema.networks)] == [found[0]]
+    assert len(world.rows(schema.subnets)) == 1

@@ -1,0 +1,89 @@
+"""Chooses the network of a project's server whose user names none, and makes it."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from oslo_config import cfg
+
+from common import networks as choice
+from common.errors import ConfigurationError, Conflict, Invalid
+from conductor.store import auto_networks, networks, segments
+from conductor.store.networks import Network
+from conductor.store.transactions import Transaction
+
+
+class AutoNetwork:
+    """Knows the options. Raises Invalid, ConfigurationError for those that can't be."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
+        self.ranges = tuple(map(segments.parse, conf.networks.tenant_vlans))
+        self._cidr = _cidr(conf.networks.auto_cidr)
+
+    def existing(self, connection: Transaction, project_id: str) -> Network | None:
+        """Return the network that there is, None if it would have to be made.
+
+        Raises Conflict where several could be meant.
+        """
+        known = networks.unnamed(connection, project_id)
+        return choice.chosen(known, self._conf.networks.auto)
+
+    def make(self, connection: Transaction, project_id: str) -> str:
+        """Return the id of the project's own, which is made if need be. Raises Conflict."""
+        conf = self._conf
+        limits = (conf.quota.networks, conf.quota.subnets)
+        return auto_networks.ensure(connection, project_id, self.ranges, self._cidr, limits)
+
+    def of_server(
+        self, connection: Transaction, project_id: str, *, needed: bool, make: bool
+    ) -> Network | None:
+        """Return the network of a new server; None: it gets none, unless one is ``needed``.
+
+        Without ``make`` one that would be made has an empty id. Raises Conflict where several
+        could be meant, Invalid.
+        """
+        found = self.existing(connection, project_id)
+        auto = self._conf.networks.auto
+        if found is not None or not (needed or auto):
+            return found
+        if not self.ranges:
+            why = f"this cloud has {f'no bridge {auto}' if auto else 'none'}."
+            raise Invalid(f"Unable to automatically allocate a network: {why}")
+        if not make:
+            return Network("", auto_networks.NETWORK, self.ranges[0].bridge, None, 1500)
+        try:
+            made = self.make(connection, project_id)
+        except (Conflict, Invalid) as error:
+            raise Invalid(
+                f"Unable to automatically allocate a network for project {project_id}: "
+                f"{error.message}"
+            ) from error
+        return networks.named(connection, [made])[made]
+
+    def topology(self, connection: Transaction, project_id: str, *, dry_run: bool) -> str:
+        """Return the id of the network of those who name none; it is made if need be.
+
+        ``dry_run``: empty where it would be made. Raises Conflict.
+        """
+        made = auto_networks.find(connection, project_id)
+        if made is not None:
+            return made
+        try:
+            found = self.existing(connection, project_id)
+        except Conflict as error:
+            raise auto_networks.failure(
+                "there are several networks, and [networks] auto names none"
+            ) from error
+        if found is not None:
+            return found.id
+        if not self.ranges:
+            raise auto_networks.failure("there is no network")
+        return "" if dry_run else self.make(connection, project_id)
+
+
+def _cidr(text: str) -> str:
+    try:
+        return str(ipaddress.ip_network(text))
+    except ValueError as error:
+        raise ConfigurationError(f"[networks] auto_cidr: {error}") from error

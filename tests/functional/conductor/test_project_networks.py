@@ -1,0 +1,120 @@
+"""Servers on networks of projects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from common.context import RequestContext
+from common.errors import Conflict, Invalid, NetworkNotFound
+from common.messages.commands import Build, Plug
+from common.states import PowerState
+from conductor.endpoints.interfaces import InterfaceEndpoint
+from conductor.endpoints.networks import NetworkEndpoint
+from conductor.flows.accept import Accept
+from conductor.messages import Attachment, NewNetwork, NewSubnet, RequestedNetwork
+from db import schema
+from tests.functional.conductor.harness import World
+
+OURS = RequestContext(user_id="u", project_id="p", roles=["member"])
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    conf = made.conductor.cloud.conf
+    conf.set_override("tenant_vlans", ["vmbr1:1000-1001"], group="networks")
+    made.conductor.accept = Accept(made.conductor.cloud)
+    made.conductor.runner.start()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def networks(world: World) -> NetworkEndpoint:
+    return NetworkEndpoint(world.conductor.cloud)
+
+
+def made_by(networks: NetworkEndpoint, project_id: str) -> str:
+    [network] = networks.create_networks(OURS, [NewNetwork(project_id, "mine", mtu=1400)])
+    attributes = {
+        "cidr": "192.168.7.0/24",
+        "ip_version": 4,
+        "host_routes": [["10.9.0.0/16", "192.168.7.254"]],
+        "dns_nameservers": ["9.9.9.9"],
+    }
+    networks.create_subnets(OURS, [NewSubnet(project_id, network, attributes=attributes)])
+    return network
+
+
+def test_a_server_and_an_interface_on_a_network_of_the_project(
+    world: World, networks: NetworkEndpoint
+) -> None:
+    network = made_by(networks, "p")
+    [server] = world.create(networks=(RequestedNetwork(network),))
+    command = world.compute.wait_for(1)
+    assert isinstance(command, Build)
+    assert command.config_drive is not None
+    [nic] = command.nics
+    assert (nic.bridge, nic.vlan, nic.mtu, nic.ip) == ("vmbr1", 1000, 1400, "192.168.7.2")
+    [there] = command.config_drive.network_data["networks"]
+    assert [(route["network"], route["gateway"]) for route in there["routes"]] == [
+        ("0.0.0.0", "192.168.7.1"),
+        ("10.9.0.0", "192.168.7.254"),
+    ]
+    assert command.config_drive.network_data["links"][0]["mtu"] == 1400
+    [asked] = world.scheduler.asked
+    assert (asked.networks, asked.vlans) == (("vmbr1",), (("vmbr1", 1000),))
+    world.answer(command, ok=True, power_state=PowerState.RUNNING)
+    world.until(server, "active")
+    plugs = InterfaceEndpoint(world.conductor.cloud, world.conductor.runner)
+    theirs = made_by(networks, "theirs")
+    with pytest.raises(NetworkNotFound):
+        plugs.attach_interface(OURS, server, Attachment(network_id=theirs), wait=False)
+    plugs.attach_interface(OURS, server, Attachment(network_id=network), wait=False)
+    plugged = world.compute.wait_for(2)
+    assert isinstance(plugged, Plug)
+    assert (plugged.nic.vlan, plugged.nic.ip) == (1000, "192.168.7.3")
+    with pytest.raises(Conflict, match="ports still in use"):
+        networks.delete_network(OURS, network)
+
+
+def test_networks_of_others_are_not_there(world: World, networks: NetworkEndpoint) -> None:
+    theirs = made_by(networks, "theirs")
+    with pytest.raises(NetworkNotFound):
+        world.create(networks=(RequestedNetwork(theirs),))
+    assert world.rows(schema.servers) == []
+
+
+def test_a_network_that_goes_before_its_server_has_a_port(
+    world: World, networks: NetworkEndpoint
+) -> None:
+    network = made_by(networks, "p")
+    world.scheduler.gate.clear()
+    [server] = world.create(networks=(RequestedNetwork(network),))
+    networks.delete_network(OURS, network)
+    world.scheduler.gate.set()
+    world.until(server, "error")
+    [fault] = world.rows(schema.faults)
+    assert network in fault.message
+    assert world.rows(schema.ports) == []
+
+
+def test_a_network_for_those_who_name_none(world: World, networks: NetworkEndpoint) -> None:
+    with world.conductor.store._writer.begin() as connection:
+        connection.execute(schema.networks.delete())
+    world.create(auto_network=True, needs_network=True)
+    command = world.compute.wait_for(1)
+    assert isinstance(command, Build)
+    [nic] = command.nics
+    assert (nic.network_name, nic.vlan, nic.ip) == ("auto_allocated_network", 1000, "10.255.0.1")
+    [row] = world.rows(schema.networks)
+    assert (row.project_id, row.auto_allocated) == ("p", True)
+    conf = world.conductor.cloud.conf
+    with world.conductor.store._writer.begin() as connection:
+        connection.execute(schema.networks.update().values(auto_allocated=False, project_id="x"))
+    conf.set_override("networks", 0, group="quota")
+    with pytest.raises(Invalid, match="automatically allocate a network for project p: Quota"):
+        world.create(auto_network=True, needs_network=True)

@@ -52,21 +52,25 @@ PORTS = cfg.IntOpt(
     help="Ports of a project: none is made by a user over it. Those that are made with servers "
     "count, and are limited by the servers alone. -1: unlimited.",
 )
-#: option → (the resource's name in the Network API, default limit)
-OF_NETWORKS: Mapping[str, tuple[str, int]] = {
-    "networks": ("network", 100),
-    "subnets": ("subnet", 100),
-    "rbac_policies": ("rbac_policy", 10),
+#: option → (the resource's name in the Network API, default limit, what it counts)
+OF_NETWORKS: Mapping[str, tuple[str, int, str]] = {
+    "networks": ("network", 100, "Networks of a project."),
+    "subnets": ("subnet", 100, "Subnets of a project."),
+    "rbac_policies": ("rbac_policy", 10, "RBAC policies of a project."),
+    "security_groups": (
+        "security_group",
+        10,
+        "Security groups of a project, its default one included.",
+    ),
+    "security_group_rules": (
+        "security_group_rule",
+        100,
+        "Rules of all security groups of a project.",
+    ),
 }
 NETWORK_OPTIONS = [
-    cfg.IntOpt(
-        name,
-        default=limit,
-        min=UNLIMITED,
-        help=f"{resource.replace('rbac_policy', 'RBAC policie').capitalize()}s of a project. "
-        "-1: unlimited.",
-    )
-    for name, (resource, limit) in OF_NETWORKS.items()
+    cfg.IntOpt(name, default=limit, min=UNLIMITED, help=f"{text} -1: unlimited.")
+    for name, (_, limit, text) in OF_NETWORKS.items()
 ]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from common.messages.commands import GuestFile
 from common.messages.scheduling import Decision, ImageHome
+from common.security_rules import Rule
 
 
 @dataclass(frozen=True)
@@ -92,11 +93,51 @@ class NewPort:
     any_address: bool = False
     """Whether the address may be outside of the pool."""
     tags: tuple[str, ...] = ()
+    security_groups: tuple[str, ...] | None = None
+    """None: the project's default one."""
+    port_security: bool | None = None
+    """False: it is in no group, and nothing of it is filtered."""
+    address_pairs: tuple[AddressPair, ...] = ()
+
+
+@dataclass(frozen=True)
+class AddressPair:
+    """An address, or a range, that a port may use besides its own."""
+
+    ip_address: str
+    mac_address: str | None = None
+    """None: the port's, and there can be no other."""
+
+
+@dataclass(frozen=True)
+class NewSecurityGroup:
+    """A security group that a user makes."""
+
+    project_id: str
+    name: str
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class SecurityGroupChange:
+    """What is to change of a security group; None: it stays."""
+
+    name: str | None = None
+    description: str | None = None
+
+
+@dataclass(frozen=True)
+class NewRule:
+    """A rule that a group gets."""
+
+    security_group_id: str
+    rule: Rule
+    description: str = ""
 
 
 @dataclass(frozen=True)
 class TagChange:
-    """What is to change of the tags of a network, subnet or port."""
+    """What is to change of the tags of a network, subnet, port or security group."""
 
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
@@ -113,6 +154,9 @@ class PortChange:
     mac: str | None = None
     fixed_ips: tuple[FixedIp, ...] | None = None
     any_address: bool = False
+    security_groups: tuple[str, ...] | None = None
+    port_security: bool | None = None
+    address_pairs: tuple[AddressPair, ...] | None = None
 
 
 @dataclass(frozen=True)

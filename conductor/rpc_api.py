@@ -25,12 +25,15 @@ from conductor.messages import (
     NewKeyPair,
     NewNetwork,
     NewPort,
+    NewRule,
+    NewSecurityGroup,
     NewServerGroup,
     NewServerImage,
     NewSubnet,
     PortChange,
     RebuildServer,
     Refused,
+    SecurityGroupChange,
     TagChange,
 )
 from scheduler.messages import Capacity, Rebalancing
@@ -256,6 +259,23 @@ class NetworkRpc(Protocol):
     def delete_auto_network(self, ctxt: RequestContext, project_id: str) -> None: ...
 
 
+class SecurityGroupRpc(Protocol):
+    """Security groups and their rules."""
+
+    def ensure_default_security_group(self, ctxt: RequestContext, project_id: str) -> str: ...
+    def create_security_groups(
+        self, ctxt: RequestContext, groups: list[NewSecurityGroup]
+    ) -> list[str]: ...
+    def update_security_group(
+        self, ctxt: RequestContext, group_id: str, asked: SecurityGroupChange
+    ) -> None: ...
+    def delete_security_group(self, ctxt: RequestContext, group_id: str) -> None: ...
+    def create_security_group_rules(
+        self, ctxt: RequestContext, project_id: str, rules: list[NewRule]
+    ) -> list[str]: ...
+    def delete_security_group_rule(self, ctxt: RequestContext, rule_id: str) -> None: ...
+
+
 class RefusalRpc(Protocol):
     """Requests that the API refused."""
 
@@ -280,6 +300,7 @@ class ConductorRpc(
     InterfaceRpc,
     PortRpc,
     NetworkRpc,
+    SecurityGroupRpc,
     RefusalRpc,
     Protocol,
 ):
@@ -304,5 +325,6 @@ Endpoints = tuple[
     InterfaceRpc,
     PortRpc,
     NetworkRpc,
+    SecurityGroupRpc,
     RefusalRpc,
 ]

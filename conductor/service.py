@@ -29,6 +29,7 @@ from conductor.endpoints.networks import NetworkEndpoint
 from conductor.endpoints.ports import PortEndpoint
 from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.refusals import RefusalEndpoint
+from conductor.endpoints.security_groups import SecurityGroupEndpoint
 from conductor.endpoints.server_groups import ServerGroupEndpoint
 from conductor.endpoints.servers import ServerEndpoint
 from conductor.endpoints.services import ServiceEndpoint
@@ -112,6 +113,7 @@ class ConductorService:
             InterfaceEndpoint(cloud, self.runner),
             PortEndpoint(cloud, self.runner),
             NetworkEndpoint(cloud),
+            SecurityGroupEndpoint(cloud),
             RefusalEndpoint(cloud),
         )
         self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, [events, *endpoints])

@@ -514,6 +514,9 @@ ports = sa.Table(
     sa.Column("description", _NAME, nullable=False, default="", server_default=sa.text("''")),
     # made by a user: it stays when its server goes
     sa.Column("kept", sa.Boolean, nullable=False, default=False, server_default=sa.false()),
+    # whether it is filtered; none: it was made where nothing is
+    sa.Column("port_security", sa.Boolean),
+    sa.Column("address_pairs", Json),  # more addresses that it may use; none: no more
     sa.Column("tags", Json),  # none: no tags
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime),
@@ -547,6 +550,45 @@ aggregate_versions = sa.Table(
     sa.Column("version", sa.BigInteger, nullable=False),
 )
 
+security_groups = sa.Table(
+    "security_groups",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("project_id", _NAME, nullable=False, index=True),
+    sa.Column("name", _NAME, nullable=False),
+    sa.Column("description", _NAME, nullable=False),
+    # the project whose default group it is: there is one at the most
+    sa.Column("default_of", _NAME, unique=True),
+    sa.Column("tags", Json),  # none: no tags
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime, nullable=False),
+)
+security_group_rules = sa.Table(
+    "security_group_rules",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("security_group_id", _UUID, nullable=False),
+    sa.Column("project_id", _NAME, nullable=False, index=True),
+    sa.Column("direction", sa.String(8), nullable=False),
+    sa.Column("ethertype", sa.String(4), nullable=False),
+    sa.Column("protocol", sa.String(16)),
+    sa.Column("port_range_min", sa.Integer),
+    sa.Column("port_range_max", sa.Integer),
+    sa.Column("remote_ip_prefix", sa.String(64)),
+    sa.Column("normalized_cidr", sa.String(64)),
+    sa.Column("remote_group_id", _UUID, index=True),
+    sa.Column("description", _NAME, nullable=False),
+    # what the rule says, in one way: no group says the same twice
+    sa.Column("meaning", sa.String(160), nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.UniqueConstraint("security_group_id", "meaning"),
+)
+port_security_groups = sa.Table(
+    "port_security_groups",
+    metadata,
+    sa.Column("port_id", _UUID, primary_key=True),
+    sa.Column("security_group_id", _UUID, primary_key=True, index=True),
+)
 # The placement outbox: hosts whose aggregates placement must still get.
 aggregate_mirrors = sa.Table(
     "aggregate_mirrors",

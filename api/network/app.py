@@ -13,6 +13,8 @@ from api.network.errors import FAULTS
 from api.network.networks import NetworkCollection, NetworkItem
 from api.network.paths import WithoutSuffix
 from api.network.policies import RULES
+from api.network.security_group_rules import RuleCollection, RuleItem
+from api.network.security_groups import GroupCollection, GroupItem, Groups
 from api.network.subnets import SubnetCollection, SubnetItem
 from common import quotas as limits
 from conductor.client import ConductorClient
@@ -22,8 +24,6 @@ from web.wsgi import JoinSlashes, Wsgi
 
 #: path → name of a collection that is always empty here
 _EMPTY = {
-    "security-groups": "security_groups",
-    "security-group-rules": "security_group_rules",
     "floatingips": "floatingips",
     "routers": "routers",
     "service-providers": "service_providers",
@@ -69,9 +69,10 @@ def routes(
         "/v2.0/quotas/{project_id}/{what}": quotas.QuotaView(conf, engine),
     }
     stores = {kind.plural: resources.Store(kind, engine, policy) for kind in resources.KINDS}
-    for plural, store in stores.items():
-        found[f"/v2.0/{plural}"] = resources.Collection(store)
-        found[f"/v2.0/{plural}/{{record_id}}"] = resources.Item(store)
+    for store in stores.values():
+        path = f"/v2.0/{store.kind.path}"
+        found[path] = resources.Collection(store)
+        found[f"{path}/{{record_id}}"] = resources.Item(store)
     if conductor is not None:
         found |= _writing(stores, policy, conductor)
     found |= {f"/v2.0/{path}": resources.Nothing(name) for path, name in _EMPTY.items()}
@@ -84,6 +85,8 @@ def _writing(
     """Path → what serves it, of what can be changed."""
     networks, subnets = stores["networks"], stores["subnets"]
     made = ports.Ports(stores["ports"], networks, policy, conductor)
+    groups = Groups(stores["security_groups"], policy, conductor)
+    rules = Groups(stores["security_group_rules"], policy, conductor)
     found: dict[str, object] = {
         "/v2.0/auto-allocated-topology/{project_id}": topology.Topology(policy, conductor),
         "/v2.0/networks": NetworkCollection(networks, policy, conductor),
@@ -92,9 +95,15 @@ def _writing(
         "/v2.0/subnets/{record_id}": SubnetItem(subnets, policy, conductor),
         "/v2.0/ports": ports.PortCollection(made),
         "/v2.0/ports/{record_id}": ports.PortItem(made),
+        "/v2.0/security-groups": GroupCollection(groups),
+        "/v2.0/security-groups/{record_id}": GroupItem(groups),
+        "/v2.0/security-group-rules": RuleCollection(rules),
+        "/v2.0/security-group-rules/{record_id}": RuleItem(rules),
     }
-    for plural, store in stores.items():
-        tagged = tags.TagStore(store, policy, conductor)
-        found[f"/v2.0/{plural}/{{record_id}}/tags"] = tags.Tags(tagged)
-        found[f"/v2.0/{plural}/{{record_id}}/tags/{{tag}}"] = tags.Tag(tagged)
+    for store in stores.values():
+        if store.kind is not resources.SECURITY_GROUP_RULE:
+            tagged = tags.TagStore(store, policy, conductor)
+            path = f"/v2.0/{store.kind.path}/{{record_id}}/tags"
+            found[path] = tags.Tags(tagged)
+            found[f"{path}/{{tag}}"] = tags.Tag(tagged)
     return found

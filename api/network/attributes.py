@@ -1,4 +1,4 @@
-"""The attributes of networks, subnets and ports: what is shown, filtered and sorted by."""
+"""The attributes of each kind of record: what is shown, filtered and sorted by."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from api.network.errors import InvalidInput
 from common.clock import iso
 from db.reads.networks import Network, Port, Subnet
+from db.reads.security_groups import SecurityGroup, SecurityGroupRule
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Attribute:
     """Whether lists can be filtered and sorted by it."""
     shown: bool = True
     """Whether it is shown; else lists are filtered by it alone."""
+    sorted_by: bool = True
+    """False: lists can only be filtered by it."""
     rule: str | None = None
     """The policy rule that allows to see it; None: all may."""
 
@@ -86,6 +89,10 @@ def _fixed_ips(port: Port) -> list[dict[str, str | None]]:
 
 def _vif_details(port: Port) -> dict[str, Any]:
     return {"connectivity": "l2", "port_filter": False, "bridge_name": port.bridge}
+
+
+def _pairs(port: Port) -> list[dict[str, str]]:
+    return [{"mac_address": port.mac, "ip_address": one} for one in port.address_pairs or ()]
 
 
 def _pools(subnet: Subnet) -> list[dict[str, str]]:
@@ -168,7 +175,13 @@ PORT: Sequence[Attribute] = (
     Attribute("device_id", "server_uuid"),
     Attribute("device_owner", "device_owner"),
     Attribute("fixed_ips", show=_fixed_ips, listed_by=False),
-    Attribute("security_groups", show=lambda port: [], constant=""),
+    Attribute(
+        "security_groups",
+        "security_group",
+        show=lambda port: list(port.security_groups),
+        sorted_by=False,
+    ),
+    Attribute("allowed_address_pairs", show=_pairs, listed_by=False),
     Attribute("port_security_enabled", constant=False, convert=_boolean),
     Attribute("binding:vnic_type", constant="normal"),
     Attribute("binding:vif_type", constant="bridge", rule="get_port:binding:vif_type"),
@@ -195,4 +208,41 @@ PORT: Sequence[Attribute] = (
     _time("updated_at"),
 )
 
-Record = Network | Subnet | Port
+SECURITY_GROUP_RULE: Sequence[Attribute] = (
+    Attribute("id", "id"),
+    Attribute("tenant_id", "project_id"),
+    Attribute("project_id", "project_id"),
+    Attribute("security_group_id", "security_group_id"),
+    Attribute("direction", "direction"),
+    Attribute("ethertype", "ethertype"),
+    Attribute("protocol", "protocol", convert=_maybe),
+    Attribute("port_range_min", "port_range_min", convert=_integer),
+    Attribute("port_range_max", "port_range_max", convert=_integer),
+    Attribute("remote_ip_prefix", "remote_ip_prefix", convert=_maybe),
+    Attribute("normalized_cidr", "normalized_cidr", convert=_maybe),
+    Attribute("remote_group_id", "remote_group_id", convert=_maybe),
+    Attribute("description", "description"),
+    _time("created_at"),
+    Attribute("updated_at", show=lambda rule: iso(rule.created_at), listed_by=False),
+)
+
+
+def _rules(group: SecurityGroup) -> list[dict[str, Any]]:
+    return [{each.name: each.value(rule) for each in SECURITY_GROUP_RULE} for rule in group.rules]
+
+
+SECURITY_GROUP: Sequence[Attribute] = (
+    Attribute("id", "id"),
+    Attribute("name", "name"),
+    Attribute("description", "description"),
+    Attribute("tenant_id", "project_id"),
+    Attribute("project_id", "project_id"),
+    Attribute("security_group_rules", show=_rules, listed_by=False),
+    Attribute("stateful", constant=True, convert=_boolean),
+    Attribute("shared", constant=False, convert=_boolean),
+    Attribute("tags", show=lambda record: list(record.tags or ()), listed_by=False),
+    _time("created_at"),
+    _time("updated_at"),
+)
+
+Record = Network | Subnet | Port | SecurityGroup | SecurityGroupRule

@@ -47,6 +47,31 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
         "Networks and ports show that nothing is filtered.",
         "2012-07-23T10:00:00-00:00",
     ),
+    "security-group": (
+        "security-group",
+        "Ports are in groups, which have rules.",
+        "2012-10-05T10:00:00-00:00",
+    ),
+    "security-groups-normalized-cidr": (
+        "Normalized CIDR field for security group rules",
+        "Rules show their prefix without the bits of a host.",
+        "2020-07-28T10:00:00-00:00",
+    ),
+    "security-groups-shared-filtering": (
+        "Security group filtering on the shared field",
+        "Groups can be filtered by whether they are shared; none is.",
+        "2021-10-05T09:00:00-00:00",
+    ),
+    "port-security-groups-filtering": (
+        "Port filtering on security groups",
+        "Ports can be filtered by their security groups.",
+        "2018-01-09T09:00:00-00:00",
+    ),
+    "allowed-address-pairs": (
+        "Allowed Address Pairs",
+        "Ports may use more addresses than their own.",
+        "2013-07-23T10:00:00-00:00",
+    ),
     "quotas": (
         "Quota management support",
         "Projects have limits, the same for all.",
@@ -64,7 +89,7 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
     ),
     "standard-attr-tag": (
         "Tag support for resources with standard attribute: network, subnet, port",
-        "Networks, subnets and ports have tags.",
+        "Networks, subnets, ports and security groups have tags.",
         "2017-01-01T00:00:00-00:00",
     ),
     "tag-ports-during-bulk-creation": (
@@ -123,7 +148,7 @@ class Index:
             {
                 "name": kind.singular,
                 "collection": kind.plural,
-                "links": [{"rel": "self", "href": f"{base}/{kind.plural}"}],
+                "links": [{"rel": "self", "href": f"{base}/{kind.path}"}],
             }
             for kind in KINDS
         ]

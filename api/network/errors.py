@@ -27,6 +27,20 @@ class QuotaNotFound(NotFound):
     sentence = "Quota could not be found."
 
 
+class SecurityGroupNotFound(NotFound):
+    """No such security group of this project."""
+
+    code = "micronova.security_group_not_found"
+    sentence = "Security group could not be found."
+
+
+class SecurityGroupRuleNotFound(NotFound):
+    """No such rule of this project's groups."""
+
+    code = "micronova.security_group_rule_not_found"
+    sentence = "Security group rule could not be found."
+
+
 class BadRequest(Invalid):
     """The limit of a page is not a number."""
 
@@ -47,6 +61,8 @@ _TYPES: Mapping[type[Exception], str] = {
     SubnetNotFound: "SubnetNotFound",
     PortNotFound: "PortNotFound",
     QuotaNotFound: "TenantQuotaNotFound",
+    SecurityGroupNotFound: "SecurityGroupNotFound",
+    SecurityGroupRuleNotFound: "SecurityGroupRuleNotFound",
 }
 _TYPES_OF_STATUS: Mapping[int, str] = {
     400: "HTTPBadRequest",

@@ -28,11 +28,17 @@ _SUBNETS_OWNER = f"{_NETWORK_OWNER} or {_MEMBER}"
 #: what only administrators choose of a network
 ADMINS_OWN = ("shared", "router:external")
 PROVIDER = ("network_type", "physical_network", "segmentation_id")
+_GROUPS, _RULES = "/v2.0/security-groups", "/v2.0/security-group-rules"
+_NETWORK_MEMBER = "(role:member and rule:network_owner)"
 _PORTS, _PORT = "/v2.0/ports", "/v2.0/ports/{id}"
 
 
+def _path(noun: str) -> str:
+    return f"/v2.0/{noun.replace('_', '-')}s"
+
+
 def _get(noun: str, check: str, description: str) -> policy.DocumentedRuleDefault:
-    path = f"/v2.0/{noun}s"
+    path = _path(noun)
     return rule(f"get_{noun}", check, description, ("GET", path), ("GET", f"{path}/{{id}}"))
 
 
@@ -60,7 +66,7 @@ def _choosing(verb: str, name: str) -> policy.DocumentedRuleDefault:
 
 
 def _tags(noun: str, check: str) -> Iterator[policy.DocumentedRuleDefault]:
-    path = f"/v2.0/{noun}s/{{id}}/tags"
+    path = f"{_path(noun)}/{{id}}/tags"
     for verb, method in (("update", "PUT"), ("delete", "DELETE")):
         yield rule(
             f"{verb}_{noun}:tags",
@@ -130,7 +136,59 @@ RULES: Sequence[policy.RuleDefault] = (
         "Change a port's MAC address.",
         ("PUT", _PORT),
     ),
+    rule(
+        "create_port:allowed_address_pairs",
+        f"{_ADMIN_OR_SERVICE} or {_NETWORK_MEMBER}",
+        "Choose more addresses that a port may use.",
+        ("POST", _PORTS),
+    ),
+    rule(
+        "update_port:allowed_address_pairs",
+        f"{_ADMIN_OR_SERVICE} or {_NETWORK_MEMBER}",
+        "Change the other addresses that a port may use.",
+        ("PUT", _PORT),
+    ),
     rule("delete_port", _ANY_MEMBER, "Delete a port.", ("DELETE", _PORT)),
+    rule(
+        "create_default_security_group",
+        f"{_ADMIN_OR_SERVICE} or {_READER}",
+        "Have the default group of a project made, by looking at its groups.",
+        ("GET", _GROUPS),
+        ("GET", _RULES),
+    ),
+    _get("security_group", _ADMIN_OR_READER, "See a security group."),
+    rule(
+        "create_security_group",
+        f"{_ADMIN} or {_MEMBER}",
+        "Make a security group.",
+        ("POST", _GROUPS),
+    ),
+    rule(
+        "update_security_group",
+        f"{_ADMIN} or {_MEMBER}",
+        "Change a security group.",
+        ("PUT", f"{_GROUPS}/{{id}}"),
+    ),
+    rule(
+        "delete_security_group",
+        f"{_ADMIN} or {_MEMBER}",
+        "Delete a security group.",
+        ("DELETE", f"{_GROUPS}/{{id}}"),
+    ),
+    *_tags("security_group", f"{_ADMIN} or {_MEMBER}"),
+    _get("security_group_rule", _ADMIN_OR_READER, "See a rule of a security group."),
+    rule(
+        "create_security_group_rule",
+        f"{_ADMIN} or {_MEMBER}",
+        "Add a rule to a security group.",
+        ("POST", _RULES),
+    ),
+    rule(
+        "delete_security_group_rule",
+        f"{_ADMIN} or {_MEMBER}",
+        "Remove a rule from a security group.",
+        ("DELETE", f"{_RULES}/{{id}}"),
+    ),
     rule(
         "get_auto_allocated_topology",
         _ADMIN_OR_READER,

@@ -41,8 +41,8 @@ _INPUTS: Mapping[str, Input] = {
     "admin_state_up": Input(values.only(True, why="a port can't be switched off here")),
     "device_id": Input(values.only("", None, why=_SERVERS_ALONE)),
     "device_owner": Input(values.only("", None, why=_SERVERS_ALONE)),
-    "security_groups": Input(values.only([], why="there are no security groups here")),
-    "allowed_address_pairs": Input(values.only([], why="nothing is filtered here")),
+    "security_groups": Input(values.ids),
+    "allowed_address_pairs": Input(values.address_pairs),
     "port_security_enabled": Input(values.only(False, why="nothing is filtered here")),
     "binding:vnic_type": Input(values.only("normal", why="there is no other type here")),
     "binding:profile": Input(values.only({}, None, why="there is nothing to choose here")),
@@ -71,6 +71,8 @@ class Ports:
         self.policy.check(call.ctxt, f"{verb}_port", target)
         if asked.get("mac_address") is not None:
             self.policy.check(call.ctxt, f"{verb}_port:mac_address", target)
+        if asked.get("allowed_address_pairs"):
+            self.policy.check(call.ctxt, f"{verb}_port:allowed_address_pairs", target)
         call.ctxt.is_admin = of_all_projects(self.policy, call.ctxt)
 
 
@@ -106,6 +108,9 @@ class PortCollection(Collection):
             asked.get("fixed_ips"),
             ports.any_address(call, asked, target),
             asked.get("tags", ()),
+            asked.get("security_groups"),
+            asked.get("port_security_enabled"),
+            asked.get("allowed_address_pairs", ()),
         )
 
 
@@ -129,6 +134,9 @@ class PortItem(Item):
             asked.get("mac_address"),
             asked.get("fixed_ips"),
             ports.any_address(call, asked, target),
+            asked.get("security_groups"),
+            asked.get("port_security_enabled"),
+            asked.get("allowed_address_pairs"),
         )
         if dataclasses.replace(wanted, any_address=False) != PortChange():
             ports.conductor.update_port(call.ctxt, port.id, wanted)

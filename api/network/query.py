@@ -125,7 +125,8 @@ def _order(
     directions = [direction for direction in given.get("sort_dir", ()) if direction]
     if len(keys) != len(directions):
         raise Invalid("The number of sort_keys and sort_dirs must be same")
-    absent = [key for key in keys if key not in listed and key not in _SORTED_TIMES]
+    sortable = {name for name, each in listed.items() if each.sorted_by} | set(_SORTED_TIMES)
+    absent = [key for key in keys if key not in sortable]
     if absent:
         raise Invalid(f"{absent} is invalid attribute for sort_keys")
     wrong = [direction for direction in directions if direction not in _DIRECTIONS]

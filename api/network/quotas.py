@@ -25,15 +25,13 @@ LIMITS: Mapping[str, int] = {
     "subnetpool": 0,
     "router": 0,
     "floatingip": 0,
-    "security_group": 0,
-    "security_group_rule": 0,
 }
 """0: not available."""
 
 
 def limits(conf: cfg.ConfigOpts) -> dict[str, int]:
     """Return the limits of every project; -1: none."""
-    own = {name: conf.quota[option] for option, (name, _) in OF_NETWORKS.items()}
+    own = {name: conf.quota[option] for option, (name, *_) in OF_NETWORKS.items()}
     return {**LIMITS, **own, "port": conf.quota.ports}
 
 

@@ -10,12 +10,12 @@ import sqlalchemy as sa
 
 from api.network import attributes, query
 from api.network.attributes import Attribute, Record
-from api.network.errors import read_only
+from api.network.errors import SecurityGroupNotFound, SecurityGroupRuleNotFound, read_only
 from api.plain import Call, operation
 from common.context import RequestContext
 from common.errors import NetworkNotFound, NotFound, PortNotFound, SubnetNotFound
 from db.reading import reading
-from db.reads import keyset, networks
+from db.reads import keyset, networks, security_groups
 from db.reads.networks import Network
 from web.policy import Enforcer
 
@@ -45,7 +45,7 @@ def target_of(record: Record) -> Target:
     if isinstance(record, Network):
         target = of_project(record.project_id, record.project_id)
         return {**target, "shared": record.shared, "router:external": record.external}
-    return of_project(record.project_id, record.network_project_id)
+    return of_project(record.project_id, getattr(record, "network_project_id", ""))
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,18 @@ class Kind:
     attributes: Sequence[Attribute]
     read: Callable[..., Sequence[Record]]
     missing: type[NotFound]
+    absent: str = "{} {} could not be found."
+    """What is said of one that isn't there: its kind and its ID."""
 
     @property
     def plural(self) -> str:
         """The collection's name."""
         return f"{self.singular}s"
+
+    @property
+    def path(self) -> str:
+        """The collection's name in URLs."""
+        return self.plural.replace("_", "-")
 
     @property
     def rule(self) -> str:
@@ -71,7 +78,21 @@ class Kind:
 PORT = Kind("port", attributes.PORT, networks.list_ports, PortNotFound)
 NETWORK = Kind("network", attributes.NETWORK, networks.list_networks, NetworkNotFound)
 SUBNET = Kind("subnet", attributes.SUBNET, networks.list_subnets, SubnetNotFound)
-KINDS = (NETWORK, SUBNET, PORT)
+SECURITY_GROUP = Kind(
+    "security_group",
+    attributes.SECURITY_GROUP,
+    security_groups.list_groups,
+    SecurityGroupNotFound,
+    absent="{} {} does not exist",
+)
+SECURITY_GROUP_RULE = Kind(
+    "security_group_rule",
+    attributes.SECURITY_GROUP_RULE,
+    security_groups.list_rules,
+    SecurityGroupRuleNotFound,
+    absent="{} {} does not exist",
+)
+KINDS = (NETWORK, SUBNET, PORT, SECURITY_GROUP, SECURITY_GROUP_RULE)
 
 
 def of_all_projects(policy: Enforcer, ctxt: RequestContext) -> bool:
@@ -149,10 +170,19 @@ class Store:
         asked = query.Query(where={"id": sorted(set(record_ids))})
         return {each.id: each for each in self.read(ctxt, asked)}
 
+    def has_default_group(self, project_id: str) -> bool:
+        """Return whether a project has its default security group."""
+        with reading(self._engine) as connection:
+            return security_groups.has_default(connection, project_id)
+
+    def project_of_group(self, ctxt: RequestContext, group_id: str) -> str:
+        """Return whose a security group is. Raises SecurityGroupNotFound."""
+        groups = Store(SECURITY_GROUP, self._engine, self._policy)
+        return str(getattr(groups.find(ctxt, group_id), "project_id", ""))
+
     def _missing(self, record_id: str) -> NotFound:
-        return self.kind.missing(
-            f"{self.kind.singular.capitalize()} {record_id} could not be found."
-        )
+        noun = self.kind.singular.replace("_", " ").capitalize()
+        return self.kind.missing(self.kind.absent.format(noun, record_id))
 
 
 def show(
@@ -175,6 +205,10 @@ class Collection:
     @operation()
     def on_get(self, call: Call) -> Any:
         """List records, one page where `limit` is given."""
+        return self.listed(call)
+
+    def listed(self, call: Call) -> Any:
+        """Return the records that the query asks for, and links to other pages."""
         visible = self._store.visible(call.ctxt)
         asked = query.parse(call.pairs, visible)
         found = self._store.read(call.ctxt, asked)

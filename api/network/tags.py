@@ -1,4 +1,4 @@
-"""The tags of networks, subnets and ports (neutron/extensions/tagging.py)."""
+"""The tags of networks, subnets, ports and security groups (neutron/extensions/tagging.py)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TagStore:
 
     def read(self, call: Call, record_id: str) -> list[str]:
         """Return a record's tags. Raises NotFound."""
-        return list(self._store.find(call.ctxt, record_id).tags or ())
+        return list(getattr(self._store.find(call.ctxt, record_id), "tags", None) or ())
 
     def change(self, call: Call, record_id: str, verb: str, asked: TagChange) -> list[str]:
         """Change a record's tags; return them. Raises NotFound, Forbidden, Invalid."""

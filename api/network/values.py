@@ -11,10 +11,13 @@ import uuid
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from conductor.messages import FixedIp
+from common.errors import Invalid
+from conductor.messages import AddressPair, FixedIp
 
 _MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}", re.ASCII)
 LONGEST_TAG = 255
+MOST_PAIRS = 10
+"""Neutron's max_allowed_address_pair."""
 _SHOWN = 255
 """The maximum length of a value in a reason."""
 
@@ -94,6 +97,72 @@ def tags(value: Any) -> tuple[str, ...]:
     found = tuple(check(one) for one in value)
     if len(set(found)) != len(found):
         raise ValueError(f"Duplicate items in the list: '{_shown(', '.join(found))}'")
+    return found
+
+
+def ids(value: Any) -> tuple[str, ...]:
+    """Check a list of different UUIDs; None: none."""
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise ValueError(f"'{_shown(value)}' is not a list")
+    found = tuple(an_id(one) for one in value)
+    if len(set(found)) != len(found):
+        raise ValueError(f"Duplicate items in the list: '{_shown(', '.join(found))}'")
+    return found
+
+
+def address_pairs(value: Any) -> tuple[AddressPair, ...]:
+    """Check a list of different pairs (neutron_lib/api/validators/allowedaddresspairs.py).
+
+    Raises Invalid where Neutron has an error of its own.
+    """
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise Invalid("Allowed address pairs must be a list.")
+    if len(value) > MOST_PAIRS:
+        raise Invalid(
+            f"The number of allowed address pair exceeds the maximum {MOST_PAIRS}.",
+            type="AllowedAddressPairExhausted",
+        )
+    found = tuple(_address_pair(one) for one in value)
+    for number, one in enumerate(found):
+        if one in found[:number]:
+            raise Invalid(
+                "Invalid input for operation: Request contains duplicate address pair: "
+                f"mac_address {one.mac_address} ip_address {one.ip_address}.",
+                type="DuplicateAddressPairInRequest",
+            )
+    return found
+
+
+def _address_pair(value: Any) -> AddressPair:
+    if not isinstance(value, dict):
+        raise ValueError(f"'{_shown(value)}' is not a dictionary")
+    if value.get("ip_address") is None:
+        raise Invalid(
+            "AllowedAddressPair must contain ip_address", type="AllowedAddressPairsMissingIP"
+        )
+    unknown = value.keys() - {"ip_address", "mac_address"}
+    if unknown:
+        raise Invalid(f"Unrecognized attribute(s) '{_shown(', '.join(sorted(unknown)))}'")
+    return AddressPair(_range(value["ip_address"]), mac(value.get("mac_address")))
+
+
+def _range(value: Any) -> str:
+    """Check an address or a range of them, none of them a group's."""
+    if not isinstance(value, str) or "/" not in value:
+        found = ip_address(value)
+        multicast = ipaddress.ip_address(found).is_multicast
+    else:
+        try:
+            parsed = ipaddress.ip_network("" if "%" in value else value)
+        except ValueError as error:
+            raise ValueError(f"'{_shown(value)}' is not a valid IP subnet") from error
+        found, multicast = str(parsed), parsed.is_multicast
+    if multicast:
+        raise ValueError(f"'{_shown(value)}' is a multicast IP address")
     return found
 
 

@@ -179,7 +179,27 @@ _PORT_VALUES: Mapping[str, Any] = {
     **{"fixed_ips": _FIXED_IPS, "admin_state_up": {"type": "boolean"}},
     "mac_address": {"enum": ["fa:16:3e:00:00:77", "FA-16-3E-00-00-78", "00:00:00:00:00:00", ""]},
     "security_groups": {"type": "array", "items": _ID},
+    "allowed_address_pairs": {
+        "type": "array",
+        "items": {"type": "object", "properties": {"ip_address": _ADDRESS, "mac_address": _TEXT}},
+    },
+    "port_security_enabled": {"type": "boolean"},
 }
+_GROUP_VALUES: Mapping[str, Any] = {
+    **{"name": _TEXT, "description": _TEXT, "project_id": _TEXT, "x": _TEXT},
+    "stateful": {"type": "boolean"},
+}
+_RULE_NEW = _body(
+    "security_group_rule",
+    {"security_group_id": _ID, "direction": {"enum": ["ingress", "egress", "x"]}},
+    ethertype={"enum": ["IPv4", "ipv6", "x"]},
+    protocol={"enum": [None, "tcp", "icmp", "icmpv6", "6", 300, "any", "x", []]},
+    port_range_min={"enum": [None, 0, 22, "22", 70000, -1, "x"]},
+    port_range_max={"enum": [None, 22, 65535, {}]},
+    remote_ip_prefix={"enum": [None, "10.0.0.0/8", "::/0", "10.0.0.1/24", "x", 3]},
+    remote_group_id=_ID,
+    description=_TEXT,
+)
 _PORT_NEW = _body("port", {"network_id": _ID}, **_PORT_VALUES)
 _ON_OFF = {"type": "boolean"}
 _NETWORK_VALUES: Mapping[str, Any] = {
@@ -228,12 +248,22 @@ _NETWORK: Mapping[str, tuple[Any, ...]] = {
     "/v2.0/networks/{record_id}": (_body("network", {}, **_NETWORK_VALUES),),
     "/v2.0/subnets": (_SUBNET_NEW,),
     "/v2.0/subnets/{record_id}": (_body("subnet", {}, **_SUBNET_VALUES),),
+    "/v2.0/security-groups": (_body("security_group", {}, **_GROUP_VALUES),),
+    "/v2.0/security-groups/{record_id}": (_body("security_group", {}, **_GROUP_VALUES),),
+    "/v2.0/security-group-rules": (
+        _RULE_NEW,
+        {
+            "type": "object",
+            "properties": {"security_group_rules": {"type": "array", "items": _RULE_NEW}},
+        },
+    ),
 }
 
 
 def _network() -> Iterator[Target]:
     names = ("limit", "marker", "sort_key", "sort_dir", "fields", "page_reverse", "name", "id")
     names += ("fixed_ips", "mac_address", "status", "shared", "mtu", "cidr", "ip_version", "tags")
+    names += ("security_groups", "protocol", "port_range_min", "remote_group_id", "project_id")
     nothing: Any = None
     conductor: Any = object()
     for path, resource in network.routes(nothing, nothing, nothing, conductor).items():

@@ -19,6 +19,7 @@ from conductor.client.networks import NetworkCalls
 from conductor.client.ports import PortCalls
 from conductor.client.quotas import QuotaCalls
 from conductor.client.refusals import RefusalCalls
+from conductor.client.security_groups import SecurityGroupCalls
 from conductor.client.server_groups import ServerGroupCalls
 from conductor.client.servers import ServerCalls
 from conductor.client.services import ServiceCalls
@@ -42,6 +43,7 @@ class ConductorClient(
     InterfaceCalls,
     PortCalls,
     NetworkCalls,
+    SecurityGroupCalls,
     RefusalCalls,
 ):
     """Calls of every noun, each method of ``conductor.rpc_api.ConductorRpc`` once."""

@@ -14,8 +14,9 @@ class PortCalls(Base):
     def create_ports(self, ctxt: RequestContext, ports: list[NewPort]) -> list[str]:
         """Make all of these ports or none; return their ids.
 
-        Raises NetworkNotFound, SubnetNotFound, Conflict (a MAC or an address in use, none left),
-        Invalid (no port of the network can have the address), Forbidden (it is outside of the
+        Raises NetworkNotFound, SubnetNotFound, NotFound (a security group), Conflict (a MAC or an
+        address in use, none left; pairs without port security), Invalid (no port of the network
+        can have the address; groups without port security), Forbidden (it is outside of the
         pools). ``type`` in the details is Neutron's.
         """
         return self._rpc.call(ctxt, PortRpc.create_ports, ports=ports)
@@ -34,7 +35,9 @@ class PortCalls(Base):
     def change_tags(
         self, ctxt: RequestContext, kind: str, record_id: str, change: TagChange
     ) -> list[str]:
-        """Change the tags of a ``network``, ``subnet`` or ``port``; return what it has then.
+        """Change the tags of a ``network``, ``subnet``, ``port`` or ``security_group``.
+
+        Return what it has then.
 
         Raises NotFound (the record, or a tag that is to be removed), Invalid over 50 tags.
         """

@@ -11,7 +11,7 @@ from conductor.engine.runner import Runner
 from conductor.flows.accept import scope
 from conductor.flows.guest.begin_plug import PlugAcceptance
 from conductor.messages import NewPort, PortChange, TagChange
-from conductor.store import network_tags, quotas, user_ports
+from conductor.store import network_tags, quotas, security_groups, user_ports
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 
@@ -42,7 +42,7 @@ class PortEndpoint:
 
         def work(connection: Transaction) -> None:
             _visible(connection, ctxt, port_id)
-            user_ports.change(connection, port_id, asked)
+            user_ports.change(connection, port_id, asked, scope(ctxt))
 
         self._cloud.store.run(work)
 
@@ -74,6 +74,8 @@ class PortEndpoint:
         def work(connection: Transaction) -> list[str]:
             if kind == "port":
                 _visible(connection, ctxt, record_id)
+            elif kind == "security_group":
+                security_groups.locked(connection, record_id, scope(ctxt))
             return network_tags.change(connection, kind, record_id, change)
 
         return self._cloud.store.run(work)

@@ -1,4 +1,4 @@
-"""The tags of networks, subnets and ports, which clients find them by."""
+"""The tags of networks, subnets, ports and security groups, which clients find them by."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _TABLES: Mapping[str, sa.Table] = {
     "network": schema.networks,
     "subnet": schema.subnets,
     "port": schema.ports,
+    "security_group": schema.security_groups,
 }
 
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import ConfigurationError, Conflict, Invalid
-from conductor.store import addresses, subnet_rules
+from conductor.store import addresses, security_groups, subnet_rules
 from conductor.store.pools import Pools, in_use
 from db.reads.network_access import own_or_shared, usable_by
 from db.schema import networks, ports, subnets
@@ -299,7 +299,7 @@ def create_ports(
     first: int = 0,
 ) -> list[Port]:
     """Create a port for each wish; ``first`` is the position of the first one, and None one whose
-    port is there.
+    port is there. They are in the project's default security group.
 
     Raises Conflict when a subnet has no free address, Invalid when a requested one is in use by
     now, or is not the network's any more, NetworkNotFound when that is gone. Permission was
@@ -331,6 +331,7 @@ def create_ports(
     ]
     if rows:
         connection.execute(ports.insert(), rows)
+        security_groups.bind_default(connection, project_id, [port.id for port, _ in made])
     return [port for port, _ in made]
 
 
@@ -373,7 +374,8 @@ def check_address(
 
 def delete_ports(connection: sa.Connection, *server_uuids: str) -> None:
     """Delete the ports of these servers with their addresses; those that users made stay, for
-    other servers. Two statements."""
+    other servers. Three statements."""
+    security_groups.unbind_of_servers(connection, server_uuids)
     connection.execute(_DELETE_PORTS, {"servers": sorted(server_uuids)})
     connection.execute(_FREE_PORTS, {"servers": sorted(server_uuids)})
 
@@ -387,7 +389,8 @@ def address_in_use(connection: sa.Connection, network_id: str, fixed_ip: str) ->
 def delete_port(connection: sa.Connection, port_id: str, server_uuid: str | None) -> None:
     """Take one port from this server, if it still has it: one that a user made stays."""
     mine = (ports.c.id == port_id) & (ports.c.server_uuid == server_uuid)
-    connection.execute(ports.delete().where(mine, ~ports.c.kept))
+    if connection.execute(ports.delete().where(mine, ~ports.c.kept)).rowcount:
+        security_groups.unbind(connection, port_id)
     connection.execute(ports.update().where(mine, ports.c.kept).values(**FREED))
 
 

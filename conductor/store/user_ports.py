@@ -21,7 +21,7 @@ from common.errors import (
     SubnetNotFound,
 )
 from conductor.messages import FixedIp, NewPort, PortChange
-from conductor.store import addresses, network_tags, networks
+from conductor.store import addresses, network_tags, networks, port_security, security_groups
 from conductor.store.pools import Pools
 from db import schema
 
@@ -47,7 +47,8 @@ def create(
 ) -> list[str]:
     """Write ports; return their ids. The number of statements doesn't grow with them.
 
-    ``viewer`` is the project that asks, None: an administrator.
+    ``viewer`` is the project that asks, and whose security groups may be named; None: an
+    administrator.
 
     Raises NetworkNotFound, SubnetNotFound, Conflict for a MAC or an address in use, or none left,
     Invalid for an address that no port of the network can have, Forbidden for one outside of the
@@ -63,11 +64,13 @@ def create(
     rows = [_row(connection, pools, new, mac_prefix) | {"created_at": now} for new in wanted]
     pools.close()
     connection.execute(_INSERT, rows)
+    port_security.bind_new(connection, wanted, [row["id"] for row in rows], viewer)
     return [row["id"] for row in rows]
 
 
 def _row(connection: sa.Connection, pools: Pools, new: NewPort, mac_prefix: str) -> dict[str, Any]:
     subnet_id, ip = _address(connection, pools, new.network_id, new.fixed_ips, new.any_address)
+    mac = new.mac or networks.new_mac(mac_prefix)
     return {
         "id": ids.new_uuid(),
         "network_id": new.network_id,
@@ -75,17 +78,21 @@ def _row(connection: sa.Connection, pools: Pools, new: NewPort, mac_prefix: str)
         "server_uuid": "",
         "project_id": new.project_id,
         "position": 0,
-        "mac": new.mac or networks.new_mac(mac_prefix),
+        "mac": mac,
         "ip": ip,
         "name": new.name,
         "description": new.description,
         "kept": True,
         "tags": sorted(set(new.tags)) or None,
+        "port_security": new.port_security,
+        "address_pairs": port_security.pairs(new.address_pairs, mac),
     }
 
 
-def change(connection: sa.Connection, port_id: str, asked: PortChange) -> None:
-    """Change a port.
+def change(
+    connection: sa.Connection, port_id: str, asked: PortChange, project_id: str | None = None
+) -> None:
+    """Change a port. ``project_id``: whose security groups may be named; None: any.
 
     Raises as ``create``, PortNotFound, and Conflict where a server has it and its addresses are to
     change: its guest would not learn that.
@@ -100,6 +107,7 @@ def change(connection: sa.Connection, port_id: str, asked: PortChange) -> None:
         _require_no_server(row, "MAC address")
         _require_free_macs(connection, [(row.network_id, asked.mac)])
         values["mac"] = asked.mac
+    values |= port_security.change(connection, row, asked, project_id)
     if asked.fixed_ips is not None and not _has(row, asked.fixed_ips):
         _require_no_server(row, "addresses")
         values |= {"subnet_id": None, "ip": None}
@@ -122,7 +130,8 @@ def locked(connection: sa.Connection, port_id: str) -> Any:
 
 def delete(connection: sa.Connection, port_id: str) -> None:
     """Delete a port that no server has."""
-    connection.execute(_DELETE, {"port": port_id})
+    if connection.execute(_DELETE, {"port": port_id}).rowcount:
+        security_groups.unbind(connection, port_id)
 
 
 def let_go(connection: sa.Connection, port_id: str) -> None:

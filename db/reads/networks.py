@@ -14,7 +14,16 @@ from common.states import PowerState
 from db.reads import keyset
 from db.reads.network_access import shared_with
 from db.reads.patterns import holds
-from db.schema import network_shares, networks, ports, servers, subnets
+from db.schema import (
+    network_shares,
+    networks,
+    port_security_groups,
+    ports,
+    security_group_rules,
+    security_groups,
+    servers,
+    subnets,
+)
 
 Where = Mapping[str, Sequence[Any]]
 """Field → the values it may have."""
@@ -99,6 +108,12 @@ class Port:
     tag: str | None = None
     """The user's name for the guest's device."""
     network_project_id: str = ""
+    port_security: bool | None = None
+    """Whether it is filtered; None: it was made where nothing is."""
+    address_pairs: Sequence[str] | None = None
+    """More addresses, or ranges of them, that it may use."""
+    security_groups: tuple[str, ...] = ()
+    """IDs, where they are asked for."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +125,13 @@ class Viewer:
     own: bool = False
     shared: bool = False
     external: bool = False
+
+    def sees(self, *owners: sa.ColumnElement[str]) -> tuple[sa.ColumnElement[bool], ...]:
+        """Return the condition on what belongs to one of these projects alone."""
+        if self.everything:
+            return ()
+        own = sa.or_(*(owner == self.project_id for owner in owners))
+        return (own if self.own else sa.false(),)
 
 
 EVERYBODY = Viewer()
@@ -178,6 +200,8 @@ _PORT: Mapping[str, sa.ColumnElement[Any]] = {
     "tags": ports.c.tags,
     "tag": ports.c.tag,
     "network_project_id": sa.func.coalesce(networks.c.project_id, ""),
+    "port_security": ports.c.port_security,
+    "address_pairs": ports.c.address_pairs,
 }
 _PORT_SOURCE = ports.outerjoin(servers, servers.c.uuid == ports.c.server_uuid).outerjoin(
     networks, networks.c.id == ports.c.network_id
@@ -185,9 +209,10 @@ _PORT_SOURCE = ports.outerjoin(servers, servers.c.uuid == ports.c.server_uuid).o
 
 #: the value of a null in an order
 _NULLS: Mapping[str, Any] = {
-    "vlan": 0,
+    **dict.fromkeys(("vlan", "port_range_min", "port_range_max"), 0),
     **dict.fromkeys(("gateway_ip", "subnet_id", "ip", "host"), ""),
     **dict.fromkeys(("ipv6_ra_mode", "ipv6_address_mode"), ""),
+    **dict.fromkeys(("protocol", "remote_group_id", "remote_ip_prefix", "normalized_cidr"), ""),
 }
 
 
@@ -204,7 +229,7 @@ def list_networks(
     """
     fields = {**_NETWORK, "shared": shared_with(viewer.project_id)}
     seen = _networks_seen(viewer)
-    rows = _read(connection, networks, fields, where, order, page, seen)
+    rows = read_page(connection, networks, fields, where, order, page, seen)
     members = _subnet_ids(connection, [row.id for row in rows])
     return [Network(**row._mapping, subnet_ids=tuple(members[row.id])) for row in rows]
 
@@ -219,7 +244,9 @@ def list_subnets(
     """Return subnets, as `list_networks` returns networks. Raises MarkerNotFound."""
     fields = {**_SUBNET, "shared": shared_with(viewer.project_id)}
     seen = _networks_seen(viewer, own=subnets.c.project_id == viewer.project_id)
-    rows = _read(connection, _SUBNET_SOURCE, fields, where, order, page, seen, unshown={"shared"})
+    rows = read_page(
+        connection, _SUBNET_SOURCE, fields, where, order, page, seen, unshown={"shared"}
+    )
     return [Subnet(**row._mapping) for row in rows]
 
 
@@ -230,14 +257,13 @@ def list_ports(
     page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
     viewer: Viewer = EVERYBODY,
 ) -> list[Port]:
-    """Return ports, in the same way; `where` also takes `ip_part`, pieces of addresses.
-
-    Raises MarkerNotFound.
+    """Return ports with their groups' IDs, in the same way; `where` also takes `ip_part`, pieces
+    of addresses, and `security_group`. Raises MarkerNotFound.
     """
-    owners = (ports.c.project_id == viewer.project_id, networks.c.project_id == viewer.project_id)
-    seen = () if viewer.everything else (sa.or_(*owners) if viewer.own else sa.false(),)
-    rows = _read(connection, _PORT_SOURCE, _PORT, where, order, page, seen)
-    return [Port(**row._mapping) for row in rows]
+    seen = viewer.sees(ports.c.project_id, networks.c.project_id)
+    rows = read_page(connection, _PORT_SOURCE, _PORT, where, order, page, seen)
+    groups = _group_ids(connection, [row.id for row in rows])
+    return [Port(**row._mapping, security_groups=tuple(groups[row.id])) for row in rows]
 
 
 def ports_of(connection: sa.Connection, server_uuid: str) -> list[Port]:
@@ -257,6 +283,8 @@ _LIMITED: Mapping[str, sa.Table] = {
     "subnet": subnets,
     "port": ports,
     "rbac_policy": network_shares,
+    "security_group": security_groups,
+    "security_group_rule": security_group_rules,
 }
 
 
@@ -289,6 +317,16 @@ def _networks_seen(
     return (sa.or_(sa.false(), *shown),)
 
 
+def _group_ids(connection: sa.Connection, port_ids: Sequence[str]) -> Mapping[str, list[str]]:
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    mine = port_security_groups.c
+    if port_ids:
+        query = sa.select(mine.port_id, mine.security_group_id).where(mine.port_id.in_(port_ids))
+        for row in connection.execute(query.order_by(mine.security_group_id)):
+            found[row.port_id].append(row.security_group_id)
+    return found
+
+
 def _subnet_ids(connection: sa.Connection, network_ids: Sequence[str]) -> Mapping[str, list[str]]:
     members: defaultdict[str, list[str]] = defaultdict(list)
     if network_ids:
@@ -302,7 +340,7 @@ def _subnet_ids(connection: sa.Connection, network_ids: Sequence[str]) -> Mappin
     return members
 
 
-def _read(
+def read_page(
     connection: sa.Connection,
     source: sa.FromClause,
     fields: Mapping[str, sa.ColumnElement[Any]],
@@ -312,7 +350,10 @@ def _read(
     seen: Sequence[sa.ColumnElement[bool]],
     unshown: Collection[str] = (),
 ) -> Sequence[sa.Row[Any]]:
-    """Return the rows. `unshown` fields are filtered and sorted by alone."""
+    """Return the rows of `source`. Raises MarkerNotFound.
+
+    `unshown` fields are filtered and sorted by alone.
+    """
     shown = {name: column for name, column in fields.items() if name not in unshown}
     statement = (
         sa.select(*(column.label(name) for name, column in shown.items()))
@@ -355,6 +396,9 @@ def _one_of(
 ) -> sa.ColumnElement[bool]:
     if name == "ip_part":
         return sa.or_(*(fields["ip"].contains(value, autoescape=True) for value in values))
+    if name == "security_group":
+        mine = port_security_groups.c
+        return fields["id"].in_(sa.select(mine.port_id).where(mine.security_group_id.in_(values)))
     column = fields[name]
     present = [value for value in values if value is not None]
     if len(present) == len(values):

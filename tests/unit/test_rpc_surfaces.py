@@ -28,6 +28,7 @@ from conductor.endpoints.networks import NetworkEndpoint
 from conductor.endpoints.ports import PortEndpoint
 from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.refusals import RefusalEndpoint
+from conductor.endpoints.security_groups import SecurityGroupEndpoint
 from conductor.endpoints.server_groups import ServerGroupEndpoint
 from conductor.endpoints.servers import ServerEndpoint
 from conductor.endpoints.services import ServiceEndpoint
@@ -75,6 +76,7 @@ NOUNS = {
     rpc_api.InterfaceRpc: InterfaceEndpoint,
     rpc_api.PortRpc: PortEndpoint,
     rpc_api.NetworkRpc: NetworkEndpoint,
+    rpc_api.SecurityGroupRpc: SecurityGroupEndpoint,
     rpc_api.RefusalRpc: RefusalEndpoint,
 }
 

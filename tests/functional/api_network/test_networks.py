@@ -72,7 +72,9 @@ def test_everything_else_needs_a_token(url: str) -> None:
 def test_the_index(url: str) -> None:
     for path in ("/v2.0", "/v2.0/"):
         resources = call(f"{url}{path}").json()["resources"]
-        assert [each["collection"] for each in resources] == ["networks", "subnets", "ports"]
+        assert [each["collection"] for each in resources] == [
+            *("networks", "subnets", "ports", "security_groups", "security_group_rules")
+        ]
         assert resources[0]["links"][0]["href"] == f"{url}/v2.0/networks"
 
 
@@ -150,6 +152,7 @@ def test_a_port_as_neutron_shows_it(url: str) -> None:
         "device_owner": "compute:az1",
         "fixed_ips": [{"subnet_id": SUBNET, "ip_address": "10.20.0.11"}],
         "security_groups": [],
+        "allowed_address_pairs": [],
         "port_security_enabled": False,
         "binding:vnic_type": "normal",
         "created_at": "2026-01-31T12:00:00Z",
@@ -344,8 +347,6 @@ def test_changes_are_forbidden_even_to_administrators(url: str, noun: str) -> No
 
 def test_what_a_cloud_of_bridges_has_none_of(url: str) -> None:
     for name in (
-        "security-groups",
-        "security-group-rules",
         "floatingips",
         "routers",
         "service-providers",
@@ -359,7 +360,7 @@ def test_extensions(url: str) -> None:
     listed = call(f"{url}/v2.0/extensions").json()["extensions"]
     aliases = {each["alias"] for each in listed}
     assert {"provider", "binding", "net-mtu"} <= aliases
-    assert not {"router", "security-group", "agent"} & aliases
+    assert not {"router", "stateful-security-group", "agent"} & aliases
     one = call(f"{url}/v2.0/extensions/provider").json()["extension"]
     assert one in listed
     assert set(one) == {"alias", "name", "description", "updated", "links"}
@@ -417,7 +418,7 @@ def test_the_number_of_statements_is_constant(database: sa.Engine) -> None:
         call(f"{root}/v2.0/networks?limit=1&marker={VMBR0}&sort_key=name&sort_dir=asc")
         assert statements() == 5
         call(f"{root}/v2.0/ports")
-        assert statements() == 6
+        assert statements() == 7
         call(f"{root}/v2.0/ports?shared=x&limit=1&marker={PORT}")
         call(f"{root}/v2.0/ports?limit=1&marker={PORT}")
-        assert statements() == 8
+        assert statements() == 9

@@ -1,6 +1,6 @@
 """Expand: networks and subnets of projects, and who else may use them.
 
-Revision ID: 0024_project_networks
+Revision ID: 0023_project_networks
 Revises: 0022_network_tags
 """
 
@@ -13,7 +13,7 @@ from alembic import op
 
 from db.types import Json, UtcDateTime
 
-revision = "0024_project_networks"
+revision = "0023_project_networks"
 down_revision: str | None = "0022_network_tags"
 
 _NAME = sa.String(255)

@@ -1,0 +1,130 @@
+"""Security groups: list (which makes the default one), create, update and delete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from api.network import attributes, bodies, values
+from api.network.bodies import Input
+from api.network.owners import owner
+from api.network.resources import Collection, Item, Store, of_all_projects, of_project
+from api.plain import Call, operation
+from common.errors import Conflict
+from common.security_rules import DEFAULT
+from conductor.client import ConductorClient
+from conductor.messages import NewSecurityGroup, SecurityGroupChange
+from db.reads.security_groups import SecurityGroup, SecurityGroupRule
+from web.guard import Reply
+from web.policy import Enforcer
+
+_TEXT = values.text(255)
+_LONGEST_PROJECT_ID = 255
+
+
+def _name(value: Any) -> str:
+    found = _TEXT(value)
+    if found.lower() == DEFAULT:
+        raise Conflict(
+            "Default security group already exists.", type="SecurityGroupDefaultAlreadyExists"
+        )
+    return found
+
+
+_INPUTS: Mapping[str, Input] = {
+    "name": Input(_name),
+    "description": Input(_TEXT),
+    "tenant_id": Input(_TEXT, updates=False),
+    "project_id": Input(_TEXT, updates=False),
+    "stateful": Input(values.only(True, why="connections are always tracked here")),
+}
+_KNOWN = frozenset({*_INPUTS, *(each.name for each in attributes.SECURITY_GROUP)})
+
+
+class Groups:
+    """What the resources of groups and of rules need."""
+
+    def __init__(self, store: Store, policy: Enforcer, conductor: ConductorClient) -> None:
+        self.store, self.policy, self.conductor = store, policy, conductor
+
+    def check(self, call: Call, rule: str, project_id: str) -> None:
+        """Raise Forbidden unless the policy allows it to whoever asks; tell the conductor whether
+        that is for groups of any project."""
+        target = of_project(project_id)
+        self.policy.check(call.ctxt, rule, target)
+        call.ctxt.is_admin = of_all_projects(self.policy, call.ctxt)
+
+    def ensure_default(self, call: Call) -> None:
+        """Have the project, or the one that the list is filtered by, get its default group."""
+        named = [value for name, value in call.pairs if name in {"project_id", "tenant_id"}]
+        project_id = next(iter(named), "") or call.ctxt.project_id or ""
+        target = of_project(project_id)
+        if not 0 < len(project_id) <= _LONGEST_PROJECT_ID or "\0" in project_id:
+            return
+        allowed = self.policy.allows(call.ctxt, "create_default_security_group", target)
+        if allowed and not self.store.has_default_group(project_id):
+            self.conductor.ensure_default_security_group(call.ctxt, project_id)
+
+    def of(self, call: Call, record_id: str) -> SecurityGroup | SecurityGroupRule:
+        """Return a group or a rule. Raises the kind's `missing`."""
+        found = self.store.find(call.ctxt, record_id)
+        assert isinstance(found, SecurityGroup | SecurityGroupRule)
+        return found
+
+
+class GroupCollection(Collection):
+    """``/security-groups``."""
+
+    def __init__(self, groups: Groups) -> None:
+        super().__init__(groups.store)
+        self._groups = groups
+
+    @operation()
+    def on_get(self, call: Call) -> Any:
+        """List groups, one page where `limit` is given; the project gets its default one."""
+        self._groups.ensure_default(call)
+        return self.listed(call)
+
+    @operation(status=201)
+    def on_post(self, call: Call) -> Any:
+        """Make a group that lets all out and nothing in, or all of a list, or none."""
+        groups = self._groups
+        asked, many = bodies.of_create(call.body(), "security_group", _INPUTS, _KNOWN)
+        made = groups.conductor.create_security_groups(
+            call.ctxt, [self._new(call, one) for one in asked]
+        )
+        if not many:
+            return groups.store.shown_one(call.ctxt, made[0])
+        return {"security_groups": groups.store.shown(call.ctxt, made)}
+
+    def _new(self, call: Call, asked: Mapping[str, Any]) -> NewSecurityGroup:
+        project_id = owner(call, self._groups.policy, "security group", asked)
+        self._groups.check(call, "create_security_group", project_id)
+        return NewSecurityGroup(project_id, asked.get("name", ""), asked.get("description", ""))
+
+
+class GroupItem(Item):
+    """``/security-groups/{id}``."""
+
+    def __init__(self, groups: Groups) -> None:
+        super().__init__(groups.store)
+        self._groups = groups
+
+    @operation()
+    def on_put(self, call: Call, record_id: str) -> Any:
+        """Change a group."""
+        group, groups = self._groups.of(call, record_id), self._groups
+        asked = bodies.of_update(call.body(), "security_group", _INPUTS, _KNOWN)
+        groups.check(call, "update_security_group", group.project_id)
+        wanted = SecurityGroupChange(asked.get("name"), asked.get("description"))
+        if wanted != SecurityGroupChange():
+            groups.conductor.update_security_group(call.ctxt, group.id, wanted)
+        return groups.store.shown_one(call.ctxt, group.id)
+
+    @operation(status=204)
+    def on_delete(self, call: Call, record_id: str) -> Reply:
+        """Delete a group that no port is in, with the rules of other groups that name it."""
+        group = self._groups.of(call, record_id)
+        self._groups.check(call, "delete_security_group", group.project_id)
+        self._groups.conductor.delete_security_group(call.ctxt, group.id)
+        return Reply()

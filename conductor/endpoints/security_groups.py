@@ -1,0 +1,85 @@
+"""The RPC endpoint of security groups and their rules."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from common.context import RequestContext
+from common.errors import Invalid
+from conductor.cloud import Cloud
+from conductor.flows.accept import scope
+from conductor.messages import NewRule, NewSecurityGroup, SecurityGroupChange
+from conductor.store import quotas, security_groups
+from conductor.store.transactions import Transaction
+
+
+class SecurityGroupEndpoint:
+    """See ``conductor.rpc_api.SecurityGroupRpc``."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def ensure_default_security_group(self, ctxt: RequestContext, project_id: str) -> str:
+        """See ``ConductorClient.ensure_default_security_group``."""
+        return self._cloud.store.run(lambda c: security_groups.default(c, project_id))
+
+    def create_security_groups(
+        self, ctxt: RequestContext, groups: list[NewSecurityGroup]
+    ) -> list[str]:
+        """See ``ConductorClient.create_security_groups``."""
+        limits = self._cloud.conf.quota
+
+        def work(connection: Transaction) -> list[str]:
+            for project_id in sorted(Counter(one.project_id for one in groups)):
+                quotas.lock(connection, project_id)
+            return [
+                security_groups.create(
+                    connection, one, limits.security_groups, limits.security_group_rules
+                )
+                for one in groups
+            ]
+
+        return self._cloud.store.run(work)
+
+    def update_security_group(
+        self, ctxt: RequestContext, group_id: str, asked: SecurityGroupChange
+    ) -> None:
+        """See ``ConductorClient.update_security_group``."""
+
+        def work(connection: Transaction) -> None:
+            row = security_groups.locked(connection, group_id, scope(ctxt))
+            security_groups.change(connection, row, asked)
+
+        self._cloud.store.run(work)
+
+    def delete_security_group(self, ctxt: RequestContext, group_id: str) -> None:
+        """See ``ConductorClient.delete_security_group``."""
+
+        def work(connection: Transaction) -> None:
+            row = security_groups.locked(connection, group_id, scope(ctxt))
+            security_groups.delete(connection, row, also_default=scope(ctxt) is None)
+
+        self._cloud.store.run(work)
+
+    def create_security_group_rules(
+        self, ctxt: RequestContext, project_id: str, rules: list[NewRule]
+    ) -> list[str]:
+        """See ``ConductorClient.create_security_group_rules``."""
+        group_ids = {one.security_group_id for one in rules}
+        if len(group_ids) != 1:
+            raise Invalid(
+                "Only allowed to update rules for one security profile at a time",
+                type="SecurityGroupNotSingleGroupRules",
+            )
+        limit = self._cloud.conf.quota.security_group_rules
+
+        def work(connection: Transaction) -> list[str]:
+            quotas.lock(connection, project_id)
+            row = security_groups.locked(connection, min(group_ids), scope(ctxt))
+            return security_groups.create_rules(connection, row, rules, scope(ctxt), limit)
+
+        return self._cloud.store.run(work)
+
+    def delete_security_group_rule(self, ctxt: RequestContext, rule_id: str) -> None:
+        """See ``ConductorClient.delete_security_group_rule``."""
+        self._cloud.store.run(lambda c: security_groups.delete_rule(c, rule_id, scope(ctxt)))

@@ -1,0 +1,102 @@
+"""What users say of a port's filter: security groups, address pairs, and whether it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from common.errors import Conflict, Invalid
+from conductor.messages import AddressPair, NewPort, PortChange
+from conductor.store import security_groups
+
+
+def bind_new(
+    connection: sa.Connection,
+    wanted: Sequence[NewPort],
+    port_ids: Sequence[str],
+    project_id: str | None,
+) -> None:
+    """Put new ports into their groups. ``project_id``: whose may be named; None: any.
+
+    Raises NotFound; Invalid and Conflict for a port that is to have no port security.
+    """
+    for new in wanted:
+        _require_security(new.port_security, bool(new.security_groups), bool(new.address_pairs))
+    named = {group for new in wanted for group in new.security_groups or ()}
+    security_groups.shared(connection, named, project_id)
+    unsaid = [new for new in wanted if new.security_groups is None and _filtered(new)]
+    defaults = {
+        one: security_groups.default(connection, one)
+        for one in sorted({new.project_id for new in unsaid})
+    }
+    security_groups.shared(connection, defaults.values(), None)
+    bound = []
+    for new, port_id in zip(wanted, port_ids, strict=True):
+        groups: Sequence[str] = sorted(set(new.security_groups or ()))
+        if new in unsaid:
+            groups = [defaults[new.project_id]]
+        bound += [(port_id, group) for group in groups]
+    security_groups.bind(connection, bound)
+
+
+def change(
+    connection: sa.Connection, row: Any, asked: PortChange, project_id: str | None
+) -> dict[str, Any]:
+    """Change the groups of a port that is locked; return its columns that change.
+
+    Raises as ``bind_new``; Conflict also where groups or pairs are in the way of less security.
+    """
+    values: dict[str, Any] = {}
+    if asked.port_security is not None:
+        values["port_security"] = asked.port_security
+    if asked.address_pairs is not None:
+        values["address_pairs"] = pairs(asked.address_pairs, asked.mac or row.mac)
+    security = values.get("port_security", row.port_security)
+    has_pairs = bool(values.get("address_pairs", row.address_pairs))
+    _require_security(security, bool(asked.security_groups), has_pairs)
+    if asked.security_groups is not None:
+        security_groups.shared(connection, asked.security_groups, project_id)
+        security_groups.unbind(connection, row.id)
+        wanted = sorted(set(asked.security_groups))
+        security_groups.bind(connection, [(row.id, group) for group in wanted])
+    elif security is False and security_groups.of_port(connection, row.id):
+        raise Conflict(
+            "Port has security group associated. Cannot disable port security or IP address "
+            "until security group is removed.",
+            type="PortSecurityPortHasSecurityGroup",
+        )
+    return values
+
+
+def pairs(asked: Sequence[AddressPair], mac: str) -> list[str] | None:
+    """Return the addresses of pairs, as they are stored. Raises Invalid for another MAC address:
+    Proxmox VE filters by one address an interface."""
+    for one in asked:
+        if one.mac_address not in (None, mac):
+            raise Invalid(
+                "Invalid input for allowed_address_pairs. Reason: the only MAC address of a port "
+                f"is its own, {mac}, and not {one.mac_address}.",
+            )
+    return list(dict.fromkeys(one.ip_address for one in asked)) or None
+
+
+def _filtered(new: NewPort) -> bool:
+    return new.port_security is not False
+
+
+def _require_security(security: bool | None, groups: bool, address_pairs: bool) -> None:
+    if security is not False:
+        return
+    if address_pairs:
+        raise Conflict(
+            "Port Security must be enabled in order to have allowed address pairs on a port.",
+            type="AddressPairAndPortSecurityRequired",
+        )
+    if groups:
+        raise Invalid(
+            "Port security must be enabled and port must have an IP address in order to use "
+            "security groups.",
+            type="PortSecurityAndIPRequiredForSecurityGroups",
+        )

@@ -1,0 +1,106 @@
+"""Security groups and their rules."""
+
+from __future__ import annotations
+
+import datetime
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from db.reads import keyset
+from db.reads.networks import EVERYBODY, Viewer, Where, read_page
+from db.schema import security_group_rules, security_groups
+
+
+@dataclass(frozen=True)
+class SecurityGroupRule:
+    """What a group allows."""
+
+    id: str
+    security_group_id: str
+    project_id: str
+    direction: str
+    ethertype: str
+    protocol: str | None
+    port_range_min: int | None
+    port_range_max: int | None
+    remote_ip_prefix: str | None
+    normalized_cidr: str | None
+    remote_group_id: str | None
+    description: str
+    created_at: datetime.datetime
+
+
+@dataclass(frozen=True)
+class SecurityGroup:
+    """A set of rules, for the ports that are in it."""
+
+    id: str
+    project_id: str
+    name: str
+    description: str
+    tags: Sequence[str] | None
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+    rules: tuple[SecurityGroupRule, ...] = ()
+
+
+_GROUP: Mapping[str, sa.ColumnElement[Any]] = {
+    name: security_groups.c[name]
+    for name in ("id", "project_id", "name", "description", "tags", "created_at", "updated_at")
+}
+_RULE: Mapping[str, sa.ColumnElement[Any]] = {
+    column.name: column for column in security_group_rules.c if column.name != "meaning"
+}
+
+
+def list_groups(
+    connection: sa.Connection,
+    where: Where,
+    order: Sequence[tuple[str, bool]] = (),
+    page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
+    viewer: Viewer = EVERYBODY,
+) -> list[SecurityGroup]:
+    """Return groups with their rules, as `list_networks` returns networks."""
+    seen = viewer.sees(security_groups.c.project_id)
+    rows = read_page(connection, security_groups, _GROUP, where, order, page, seen)
+    rules = _rules_of(connection, [row.id for row in rows])
+    return [SecurityGroup(**row._mapping, rules=tuple(rules[row.id])) for row in rows]
+
+
+def list_rules(
+    connection: sa.Connection,
+    where: Where,
+    order: Sequence[tuple[str, bool]] = (),
+    page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
+    viewer: Viewer = EVERYBODY,
+) -> list[SecurityGroupRule]:
+    """Return rules, in the same way."""
+    seen = viewer.sees(security_group_rules.c.project_id)
+    rows = read_page(connection, security_group_rules, _RULE, where, order, page, seen)
+    return [SecurityGroupRule(**row._mapping) for row in rows]
+
+
+def has_default(connection: sa.Connection, project_id: str) -> bool:
+    """Return whether a project has its default group."""
+    query = sa.select(security_groups.c.id).where(security_groups.c.default_of == project_id)
+    return connection.execute(query).first() is not None
+
+
+def _rules_of(
+    connection: sa.Connection, group_ids: Sequence[str]
+) -> Mapping[str, list[SecurityGroupRule]]:
+    found: defaultdict[str, list[SecurityGroupRule]] = defaultdict(list)
+    if group_ids:
+        mine = security_group_rules.c
+        query = (
+            sa.select(*(column.label(name) for name, column in _RULE.items()))
+            .where(mine.security_group_id.in_(group_ids))
+            .order_by(mine.created_at, mine.id)
+        )
+        for row in connection.execute(query):
+            found[row.security_group_id].append(SecurityGroupRule(**row._mapping))
+    return found

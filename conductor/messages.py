@@ -65,6 +65,16 @@ class NewNetwork:
 
 
 @dataclass(frozen=True)
+class NewShare:
+    """A network that another project, or all (``*``), may use (Neutron's RBAC policy)."""
+
+    project_id: str
+    """Who shares it."""
+    network_id: str
+    target: str
+
+
+@dataclass(frozen=True)
 class NewSubnet:
     """A subnet to be made."""
 

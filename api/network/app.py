@@ -15,6 +15,7 @@ from api.network.paths import WithoutSuffix
 from api.network.policies import RULES
 from api.network.security_group_rules import RuleCollection, RuleItem
 from api.network.security_groups import GroupCollection, GroupItem, Groups
+from api.network.shares import ShareCollection, ShareItem, Shares
 from api.network.subnets import SubnetCollection, SubnetItem
 from common import quotas as limits
 from conductor.client import ConductorClient
@@ -74,20 +75,27 @@ def routes(
         found[path] = resources.Collection(store)
         found[f"{path}/{{record_id}}"] = resources.Item(store)
     if conductor is not None:
-        found |= _writing(stores, policy, conductor)
+        rbac = resources.Store(resources.SHARE, engine, policy)
+        found |= _writing(stores, rbac, policy, conductor)
     found |= {f"/v2.0/{path}": resources.Nothing(name) for path, name in _EMPTY.items()}
     return found
 
 
 def _writing(
-    stores: Mapping[str, resources.Store], policy: Enforcer, conductor: ConductorClient
+    stores: Mapping[str, resources.Store],
+    rbac: resources.Store,
+    policy: Enforcer,
+    conductor: ConductorClient,
 ) -> dict[str, object]:
     """Path → what serves it, of what can be changed."""
     networks, subnets = stores["networks"], stores["subnets"]
+    shares = Shares(rbac, networks, policy, conductor)
     made = ports.Ports(stores["ports"], networks, policy, conductor)
     groups = Groups(stores["security_groups"], policy, conductor)
     rules = Groups(stores["security_group_rules"], policy, conductor)
     found: dict[str, object] = {
+        "/v2.0/rbac-policies": ShareCollection(shares),
+        "/v2.0/rbac-policies/{record_id}": ShareItem(shares),
         "/v2.0/auto-allocated-topology/{project_id}": topology.Topology(policy, conductor),
         "/v2.0/networks": NetworkCollection(networks, policy, conductor),
         "/v2.0/networks/{record_id}": NetworkItem(networks, policy, conductor),

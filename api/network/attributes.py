@@ -9,7 +9,7 @@ from typing import Any
 
 from api.network.errors import InvalidInput
 from common.clock import iso
-from db.reads.networks import Network, Port, Subnet
+from db.reads.networks import Network, Port, Share, Subnet
 from db.reads.security_groups import SecurityGroup, SecurityGroupRule
 
 
@@ -245,4 +245,14 @@ SECURITY_GROUP: Sequence[Attribute] = (
     _time("updated_at"),
 )
 
-Record = Network | Subnet | Port | SecurityGroup | SecurityGroupRule
+#: with whom networks are shared
+SHARE: Sequence[Attribute] = (
+    Attribute("id", "id"),
+    *_OWNER,
+    Attribute("object_type", constant="network"),
+    Attribute("object_id", "network_id"),
+    Attribute("target_tenant", "target"),
+    Attribute("action", constant="access_as_shared"),
+)
+
+Record = Network | Subnet | Port | SecurityGroup | SecurityGroupRule | Share

@@ -35,7 +35,7 @@ def of_create(
 
     ``known`` are all attributes of the ``noun``. Raises Invalid.
     """
-    plural = f"{noun}s"
+    plural = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
     if not body:
         raise Invalid("Resource body required")
     if isinstance(body, dict) and plural in body:

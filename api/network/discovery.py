@@ -82,6 +82,11 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
         "Limits can be seen with what is used.",
         "2017-02-10T10:00:00-00:00",
     ),
+    "rbac-policies": (
+        "RBAC Policies",
+        "Networks are shared with other projects.",
+        "2015-06-17T12:15:12-00:00",
+    ),
     "auto-allocated-topology": (
         "Auto Allocated Topology Services",
         "Servers get a network without naming one.",

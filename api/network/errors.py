@@ -41,6 +41,13 @@ class SecurityGroupRuleNotFound(NotFound):
     sentence = "Security group rule could not be found."
 
 
+class ShareNotFound(NotFound):
+    """A network isn't shared so, or not by this project."""
+
+    code = "micronova.network_share_not_found"
+    sentence = "RBAC policy could not be found."
+
+
 class BadRequest(Invalid):
     """The limit of a page is not a number."""
 
@@ -60,6 +67,7 @@ _TYPES: Mapping[type[Exception], str] = {
     NetworkNotFound: "NetworkNotFound",
     SubnetNotFound: "SubnetNotFound",
     PortNotFound: "PortNotFound",
+    ShareNotFound: "RbacPolicyNotFound",
     QuotaNotFound: "TenantQuotaNotFound",
     SecurityGroupNotFound: "SecurityGroupNotFound",
     SecurityGroupRuleNotFound: "SecurityGroupRuleNotFound",

@@ -65,6 +65,24 @@ def _choosing(verb: str, name: str) -> policy.DocumentedRuleDefault:
     return rule(f"{verb}_network:{name}", _ADMIN, f"Choose a network's {name}.", path)
 
 
+def _shares() -> Iterator[policy.DocumentedRuleDefault]:
+    path = "/v2.0/rbac-policies"
+    one = f"{path}/{{id}}"
+    yield rule(
+        "get_rbac_policy", _ADMIN_OR_READER, "See an RBAC policy.", ("GET", path), ("GET", one)
+    )
+    yield rule("create_rbac_policy", _OWNER, "Share a network.", ("POST", path))
+    yield rule("update_rbac_policy", _OWNER, "Change an RBAC policy.", ("PUT", one))
+    yield rule("delete_rbac_policy", _OWNER, "Share a network no longer.", ("DELETE", one))
+    for verb, operation in (("create", ("POST", path)), ("update", ("PUT", one))):
+        yield rule(
+            f"{verb}_rbac_policy:target_tenant",
+            "rule:restrict_wildcard",
+            "Choose with whom a network is shared.",
+            operation,
+        )
+
+
 def _tags(noun: str, check: str) -> Iterator[policy.DocumentedRuleDefault]:
     path = f"{_path(noun)}/{{id}}/tags"
     for verb, method in (("update", "PUT"), ("delete", "DELETE")):
@@ -114,6 +132,12 @@ RULES: Sequence[policy.RuleDefault] = (
     *(_choosing("create", name) for name in ADMINS_OWN),
     *(_choosing("create", f"provider:{name}") for name in PROVIDER),
     *(_choosing("update", name) for name in ADMINS_OWN),
+    policy.RuleDefault(
+        "restrict_wildcard",
+        f"{_ADMIN} or not '*':%(target_tenant)s",
+        "Sharing with all projects is an administrator's.",
+    ),
+    *_shares(),
     *_writing("subnet", _NETWORK_OWNER, _SUBNETS_OWNER),
     rule("create_port", _ANY_MEMBER, "Make a port.", ("POST", _PORTS)),
     rule(

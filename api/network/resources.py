@@ -10,7 +10,12 @@ import sqlalchemy as sa
 
 from api.network import attributes, query
 from api.network.attributes import Attribute, Record
-from api.network.errors import SecurityGroupNotFound, SecurityGroupRuleNotFound, read_only
+from api.network.errors import (
+    SecurityGroupNotFound,
+    SecurityGroupRuleNotFound,
+    ShareNotFound,
+    read_only,
+)
 from api.plain import Call, operation
 from common.context import RequestContext
 from common.errors import NetworkNotFound, NotFound, PortNotFound, SubnetNotFound
@@ -56,13 +61,14 @@ class Kind:
     attributes: Sequence[Attribute]
     read: Callable[..., Sequence[Record]]
     missing: type[NotFound]
+    several: str = ""
     absent: str = "{} {} could not be found."
     """What is said of one that isn't there: its kind and its ID."""
 
     @property
     def plural(self) -> str:
         """The collection's name."""
-        return f"{self.singular}s"
+        return self.several or f"{self.singular}s"
 
     @property
     def path(self) -> str:
@@ -93,6 +99,14 @@ SECURITY_GROUP_RULE = Kind(
     absent="{} {} does not exist",
 )
 KINDS = (NETWORK, SUBNET, PORT, SECURITY_GROUP, SECURITY_GROUP_RULE)
+SHARE = Kind(
+    "rbac_policy",
+    attributes.SHARE,
+    networks.list_shares,
+    ShareNotFound,
+    "rbac_policies",
+    "RBAC policy of type network with ID {1} not found",
+)
 
 
 def of_all_projects(policy: Enforcer, ctxt: RequestContext) -> bool:

@@ -175,6 +175,7 @@ class Campaign:
             "flavor_id": flavors,
             "network": network_ids,
             "network_id": network_ids,
+            "object_id": network_ids,
             "subnet_id": subnets,
             "port": ports,
             "port_id": ports,

@@ -246,6 +246,18 @@ _NETWORK: Mapping[str, tuple[Any, ...]] = {
     "/v2.0/ports/{record_id}": (_body("port", {}, **_PORT_VALUES),),
     "/v2.0/networks": (_body("network", {}, **_NETWORK_VALUES),),
     "/v2.0/networks/{record_id}": (_body("network", {}, **_NETWORK_VALUES),),
+    "/v2.0/rbac-policies": (
+        _body(
+            "rbac_policy",
+            {
+                "object_type": {"enum": ["network", "qos_policy"]},
+                "object_id": _ID,
+                "target_tenant": {"enum": ["other", "*", ""]},
+                "action": {"enum": ["access_as_shared", "access_as_external"]},
+            },
+        ),
+    ),
+    "/v2.0/rbac-policies/{record_id}": (_body("rbac_policy", {"target_tenant": _TEXT}),),
     "/v2.0/subnets": (_SUBNET_NEW,),
     "/v2.0/subnets/{record_id}": (_body("subnet", {}, **_SUBNET_VALUES),),
     "/v2.0/security-groups": (_body("security_group", {}, **_GROUP_VALUES),),

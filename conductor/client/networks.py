@@ -6,7 +6,7 @@ from typing import Any
 
 from common.context import RequestContext
 from conductor.client.base import Base
-from conductor.messages import NewNetwork, NewSubnet
+from conductor.messages import NewNetwork, NewShare, NewSubnet
 from conductor.rpc_api import NetworkRpc
 
 
@@ -45,6 +45,21 @@ class NetworkCalls(Base):
     def delete_subnet(self, ctxt: RequestContext, subnet_id: str) -> None:
         """Delete a subnet. Raises SubnetNotFound, Conflict (a port has an address of it)."""
         self._rpc.call(ctxt, NetworkRpc.delete_subnet, subnet_id=subnet_id)
+
+    def create_network_shares(self, ctxt: RequestContext, shares: list[NewShare]) -> list[str]:
+        """Have projects use networks, all of these or none; return the shares' ids.
+
+        Raises NetworkNotFound, Conflict (there is one, over quota).
+        """
+        return self._rpc.call(ctxt, NetworkRpc.create_network_shares, shares=shares)
+
+    def update_network_share(self, ctxt: RequestContext, share_id: str, target: str) -> None:
+        """Have another project use a network instead. Raises NotFound, Conflict (see below)."""
+        self._rpc.call(ctxt, NetworkRpc.update_network_share, share_id=share_id, target=target)
+
+    def delete_network_share(self, ctxt: RequestContext, share_id: str) -> None:
+        """Delete a share. Raises NotFound, Conflict (who would lose access has ports there)."""
+        self._rpc.call(ctxt, NetworkRpc.delete_network_share, share_id=share_id)
 
     def auto_network(self, ctxt: RequestContext, project_id: str, *, dry_run: bool) -> str:
         """Return the id of the network of a project's servers whose users name none.

@@ -7,8 +7,8 @@ from typing import Any
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.flows.auto_network import AutoNetwork
-from conductor.messages import NewNetwork, NewSubnet
-from conductor.store import auto_networks, project_networks, project_subnets
+from conductor.messages import NewNetwork, NewShare, NewSubnet
+from conductor.store import auto_networks, network_shares, project_networks, project_subnets
 from conductor.store.transactions import Transaction
 
 
@@ -52,6 +52,28 @@ class NetworkEndpoint:
     def delete_subnet(self, ctxt: RequestContext, subnet_id: str) -> None:
         """See ``ConductorClient.delete_subnet``."""
         self._cloud.store.run(lambda c: project_subnets.delete(c, subnet_id))
+
+    def create_network_shares(self, ctxt: RequestContext, shares: list[NewShare]) -> list[str]:
+        """See ``ConductorClient.create_network_shares``."""
+
+        def work(connection: Transaction) -> list[str]:
+            project_networks.take_quota(
+                connection,
+                "rbac_policy",
+                [one.project_id for one in shares],
+                self._cloud.conf.quota.rbac_policies,
+            )
+            return network_shares.create(connection, shares)
+
+        return self._cloud.store.run(work)
+
+    def update_network_share(self, ctxt: RequestContext, share_id: str, target: str) -> None:
+        """See ``ConductorClient.update_network_share``."""
+        self._cloud.store.run(lambda c: network_shares.change(c, share_id, target))
+
+    def delete_network_share(self, ctxt: RequestContext, share_id: str) -> None:
+        """See ``ConductorClient.delete_network_share``."""
+        self._cloud.store.run(lambda c: network_shares.delete(c, share_id))
 
     def auto_network(self, ctxt: RequestContext, project_id: str, dry_run: bool) -> str:
         """See ``ConductorClient.auto_network``."""

@@ -13,12 +13,13 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common import quotas as limits
-from common.errors import Conflict, NetworkNotFound
+from common.errors import Conflict
 from conductor.messages import NewNetwork
-from conductor.store import quotas, subnet_rules
+from conductor.store import network_locks, network_shares, quotas, subnet_rules
 from conductor.store.segments import Segments, TagRange
 from db.reads.network_access import EVERYBODY
-from db.schema import network_shares, networks, ports, subnets
+from db.schema import network_shares as shares
+from db.schema import networks, ports, subnets
 
 _C = networks.c
 MTU = 1500
@@ -28,7 +29,7 @@ MTU = 1500
 _LIMITED: Mapping[str, sa.Table] = {
     "network": networks,
     "subnet": subnets,
-    "rbac_policy": network_shares,
+    "rbac_policy": shares,
 }
 
 
@@ -70,7 +71,7 @@ def create(
         }
         connection.execute(networks.insert(), [row])
         if new.shared:
-            share(connection, row["id"], EVERYBODY, new.project_id)
+            network_shares.insert(connection, row["id"], EVERYBODY, new.project_id)
         made.append(str(row["id"]))
     return made
 
@@ -81,14 +82,14 @@ def change(connection: sa.Connection, network_id: str, asked: Mapping[str, Any])
     Of one that is a cluster's, only the first three can be changed. Raises NetworkNotFound,
     Conflict.
     """
-    row = locked(connection, network_id)
+    row = network_locks.locked(connection, network_id)
     fixed = [name for name in ("external", "shared") if name in asked]
     if row.discovered and fixed:
         raise given_by_cluster(row)
     if "mtu" in asked:
         _check_mtu(connection, row, asked["mtu"])
     if "shared" in asked:
-        _share_with_all(connection, row, asked["shared"])
+        network_shares.with_all(connection, row, asked["shared"])
     values = {name: value for name, value in asked.items() if name != "shared"}
     connection.execute(
         networks.update().where(_C.id == network_id).values(**values, updated_at=clock.utcnow())
@@ -97,7 +98,7 @@ def change(connection: sa.Connection, network_id: str, asked: Mapping[str, Any])
 
 def delete(connection: sa.Connection, network_id: str) -> None:
     """Delete a network with its subnets and shares. Raises NetworkNotFound, Conflict."""
-    row = locked(connection, network_id)
+    row = network_locks.locked(connection, network_id)
     if row.discovered:
         raise given_by_cluster(row)
     if connection.execute(sa.select(ports.c.id).where(ports.c.network_id == network_id)).first():
@@ -107,53 +108,8 @@ def delete(connection: sa.Connection, network_id: str) -> None:
             type="NetworkInUse",
         )
     connection.execute(subnets.delete().where(subnets.c.network_id == network_id))
-    connection.execute(network_shares.delete().where(network_shares.c.network_id == network_id))
+    network_shares.delete_all(connection, network_id)
     connection.execute(networks.delete().where(_C.id == network_id))
-
-
-def locked(connection: sa.Connection, network_id: str) -> Any:
-    """Return a network's row. Nobody makes a port on it until the transaction ends.
-
-    Its subnets are locked too: who makes a port locks those. Raises NetworkNotFound.
-    """
-    row = connection.execute(
-        sa.select(networks).where(_C.id == network_id).with_for_update()
-    ).first()
-    if row is None:
-        raise NetworkNotFound(f"Network {network_id} could not be found.")
-    connection.execute(
-        sa.select(subnets.c.id)
-        .where(subnets.c.network_id == network_id)
-        .order_by(subnets.c.cidr)
-        .with_for_update()
-    ).all()
-    return row
-
-
-def share(connection: sa.Connection, network_id: str, target: str, project_id: str) -> str:
-    """Have a project, or ``EVERYBODY``, use a network; return the share's id."""
-    share_id = ids.new_uuid()
-    row = {
-        "id": share_id,
-        "network_id": network_id,
-        "target": target,
-        "project_id": project_id,
-        "created_at": clock.utcnow(),
-    }
-    connection.execute(network_shares.insert(), [row])
-    return share_id
-
-
-def used_by(connection: sa.Connection, row: Any) -> set[str]:
-    """Return the projects that have ports on a network and aren't its owner."""
-    query = sa.select(ports.c.project_id).distinct().where(ports.c.network_id == row.id)
-    return set(connection.execute(query).scalars()) - {row.project_id}
-
-
-def targets(connection: sa.Connection, network_id: str) -> set[str]:
-    """Return with whom a network is shared."""
-    query = sa.select(network_shares.c.target).where(network_shares.c.network_id == network_id)
-    return set(connection.execute(query).scalars())
 
 
 def given_by_cluster(row: Any) -> Conflict:
@@ -189,22 +145,3 @@ def _check_mtu(connection: sa.Connection, row: Any, mtu: int) -> None:
             f"{subnet_rules.LEAST_MTU_6}",
             type="NetworkMTUSubnetConflict",
         )
-
-
-def _share_with_all(connection: sa.Connection, row: Any, wanted: bool) -> None:
-    now = targets(connection, row.id)
-    if wanted and EVERYBODY not in now:
-        share(connection, row.id, EVERYBODY, row.project_id)
-    if wanted or EVERYBODY not in now:
-        return
-    if used_by(connection, row) - now and not row.external:
-        raise Conflict(
-            f"Unable to reconfigure sharing settings for network {row.id}. Multiple projects are "
-            "using it.",
-            type="InvalidSharedSetting",
-        )
-    connection.execute(
-        network_shares.delete().where(
-            network_shares.c.network_id == row.id, network_shares.c.target == EVERYBODY
-        )
-    )

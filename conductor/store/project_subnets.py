@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import Conflict, SubnetNotFound
 from conductor.messages import NewSubnet
-from conductor.store import addresses, project_networks, subnet_rules
+from conductor.store import addresses, network_locks, subnet_rules
 from conductor.store.segments import invalid_input
 from db.schema import ports, subnets
 
@@ -24,7 +24,7 @@ def create(connection: sa.Connection, wanted: Sequence[NewSubnet]) -> list[str]:
     """Write subnets; return their ids. Raises NetworkNotFound, Invalid, Conflict."""
     # One at a time, in one order: who makes others of the same networks waits.
     locked = {
-        network_id: project_networks.locked(connection, network_id)
+        network_id: network_locks.locked(connection, network_id)
         for network_id in sorted({new.network_id for new in wanted})
     }
     return [_create(connection, locked[new.network_id], new) for new in wanted]

@@ -117,6 +117,22 @@ class Port:
 
 
 @dataclass(frozen=True)
+class Share:
+    """A network that a project, or all of them (``*``), may use."""
+
+    id: str
+    network_id: str
+    target: str
+    project_id: str
+    """Who shares it."""
+
+    @property
+    def network_project_id(self) -> str:
+        """Nobody but who shares it sees it."""
+        return ""
+
+
+@dataclass(frozen=True)
 class Viewer:
     """Who asks, and what of others' networks the policy shows."""
 
@@ -173,6 +189,9 @@ _SUBNET: Mapping[str, sa.ColumnElement[Any]] = {
     "ipv6_ra_mode": subnets.c.ipv6_ra_mode,
     "ipv6_address_mode": subnets.c.ipv6_address_mode,
     "tags": subnets.c.tags,
+}
+_SHARE: Mapping[str, sa.ColumnElement[Any]] = {
+    name: network_shares.c[name] for name in ("id", "network_id", "target", "project_id")
 }
 _SUBNET_SOURCE = subnets.join(networks, networks.c.id == subnets.c.network_id)
 #: Nova's default_availability_zone: for servers that asked for none
@@ -264,6 +283,19 @@ def list_ports(
     rows = read_page(connection, _PORT_SOURCE, _PORT, where, order, page, seen)
     groups = _group_ids(connection, [row.id for row in rows])
     return [Port(**row._mapping, security_groups=tuple(groups[row.id])) for row in rows]
+
+
+def list_shares(
+    connection: sa.Connection,
+    where: Where,
+    order: Sequence[tuple[str, bool]] = (),
+    page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
+    viewer: Viewer = EVERYBODY,
+) -> list[Share]:
+    """Return with whom networks are shared, in the same way. Raises MarkerNotFound."""
+    seen = viewer.sees(network_shares.c.project_id)
+    rows = read_page(connection, network_shares, _SHARE, where, order, page, seen)
+    return [Share(**row._mapping) for row in rows]
 
 
 def ports_of(connection: sa.Connection, server_uuid: str) -> list[Port]:

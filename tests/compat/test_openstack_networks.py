@@ -65,3 +65,20 @@ def test_networks_of_administrators(client: Client, admin: Client, name: str) ->
         admin.do("network", "delete", made["id"])
     usage = client.ask("quota", "show", "--usage", "--network")
     assert {one["Resource"]: one["Limit"] for one in usage}["networks"] == 100
+
+
+def test_a_network_is_shared_with_a_project(client: Client, admin: Client, name: str) -> None:
+    network = client.ask("network", "create", name)["id"]
+    try:
+        made = client.ask(
+            *("network", "rbac", "create", "--type", "network", "--action", "access_as_shared"),
+            *("--target-project", "service", network),
+        )
+        assert made["object_id"] == network
+        assert client.ask("network", "rbac", "show", made["id"])["action"] == "access_as_shared"
+        admin.do("network", "rbac", "set", "--target-project", "admin", made["id"])
+        client.do("network", "rbac", "delete", made["id"])
+        listed = client.ask("network", "rbac", "list")
+        assert made["id"] not in {one["ID"] for one in listed}
+    finally:
+        client.do("network", "delete", network)

@@ -499,3 +499,87 @@ def test_a_network_for_those_who_name_none(url: str, world: World) -> None:
         assert call(f"{base}/demo", "DELETE").status_code == 204
     assert call(f"{url}/networks/{made}").status_code == 404
     assert call(f"{base}/other", "DELETE", token=auth.ADMIN).status_code == 204
+
+
+def share(url: str, network: str, target: str, token: str = auth.MEMBER) -> requests.Response:
+    body = {
+        "object_type": "network",
+        "object_id": network,
+        "target_tenant": target,
+        "action": "access_as_shared",
+    }
+    return call(f"{url}/rbac-policies", "POST", {"rbac_policy": body}, token)
+
+
+def test_a_network_is_shared_with_one_project(url: str, world: World) -> None:
+    network = make(url, "network")["id"]
+    subnet = make(url, "subnet", network_id=network, ip_version=4, cidr="10.1.0.0/24")["id"]
+    answer = share(url, network, "other")
+    assert answer.status_code == 201, answer.text
+    made = answer.json()["rbac_policy"]
+    assert made == {
+        "id": made["id"],
+        "project_id": "demo",
+        "tenant_id": "demo",
+        "object_type": "network",
+        "object_id": network,
+        "target_tenant": "other",
+        "action": "access_as_shared",
+    }
+    one = f"{url}/rbac-policies/{made['id']}"
+    assert call(one).json()["rbac_policy"] == made
+    assert call(f"{url}/rbac-policies?target_tenant=other").json()["rbac_policies"] == [made]
+    assert call(f"{url}/rbac-policies?object_type=qos").json()["rbac_policies"] == []
+    assert call(f"{url}/rbac-policies", token=auth.OTHER).json()["rbac_policies"] == []
+    for method, body in (("GET", None), ("PUT", {"rbac_policy": {}}), ("DELETE", None)):
+        answer = call(one, method, body, auth.OTHER)
+        assert refused(answer) == (404, "RbacPolicyNotFound")
+    shown = call(f"{url}/networks/{network}", token=auth.OTHER).json()["network"]
+    assert shown["shared"] is True
+    assert call(f"{url}/networks/{network}").json()["network"]["shared"] is False
+    assert subnet in seen(url, "subnet", auth.OTHER)
+    port = make(url, "port", auth.OTHER, network_id=network)["id"]
+    assert port in seen(url, "port")
+    assert refused(call(one, "DELETE")) == (409, "RbacPolicyInUse")
+    third = {"rbac_policy": {"target_tenant": "third"}}
+    assert refused(call(one, "PUT", third)) == (409, "RbacPolicyInUse")
+    everybody = {"rbac_policy": {"target_tenant": "*"}}
+    assert refused(call(one, "PUT", everybody)) == (403, "PolicyNotAuthorized")
+    assert call(one, "PUT", everybody, auth.ADMIN).status_code == 200
+    assert call(f"{url}/networks/{network}").json()["network"]["shared"] is True
+    assert refused(call(one, "DELETE")) == (409, "RbacPolicyInUse")
+    assert share(url, network, "other").status_code == 201
+    assert call(one, "DELETE").status_code == 204
+    call(f"{url}/ports/{port}", "DELETE", token=auth.OTHER)
+    assert call(f"{url}/networks/{network}", "DELETE").status_code == 204
+    assert world.rows(schema.network_shares) == []
+
+
+def test_shares_that_nobody_can_make(url: str, world: World) -> None:
+    network = make(url, "network")["id"]
+    assert share(url, network, "other").status_code == 201
+    before = world.rows(schema.network_shares)
+    assert refused(share(url, network, "other")) == (409, "DuplicateRbacPolicy")
+    assert refused(share(url, VMBR0, "other", auth.ADMIN)) == (409, "DuplicateRbacPolicy")
+    assert refused(share(url, network, "*")) == (403, "PolicyNotAuthorized")
+    assert refused(share(url, network, "third", auth.OTHER)) == (400, "InvalidInput")
+    assert refused(share(url, NOBODY, "other")) == (404, "NetworkNotFound")
+    assert refused(share(url, network, "")) == (400, "HTTPBadRequest")
+    good = {"object_type": "network", "object_id": network, "action": "access_as_shared"}
+    for asked in (
+        good,
+        {**good, "target_tenant": "x", "object_type": "qos_policy"},
+        {**good, "target_tenant": "x", "action": "access_as_external"},
+        {**good, "target_tenant": "x", "object_id": "7"},
+        {**good, "target_tenant": 7},
+        {**good, "target_tenant": "x", "colour": "red"},
+    ):
+        answer = call(f"{url}/rbac-policies", "POST", {"rbac_policy": asked})
+        assert answer.status_code == 400, answer.text
+    world.conductor.cloud.conf.set_override("rbac_policies", 1, group="quota")
+    answer = share(url, network, "third")
+    assert refused(answer) == (409, "OverQuota")
+    assert "['rbac_policy']" in answer.json()["NeutronError"]["message"]
+    assert world.rows(schema.network_shares) == before
+    details = call(f"{url}/quotas/demo/details").json()["quota"]
+    assert details["rbac_policy"]["used"] == 1

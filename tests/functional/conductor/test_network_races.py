@@ -13,7 +13,7 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid, MicronovaError, NetworkNotFound
 from conductor.endpoints.networks import NetworkEndpoint
 from conductor.endpoints.ports import PortEndpoint
-from conductor.messages import NewNetwork, NewPort, NewSubnet
+from conductor.messages import NewNetwork, NewPort, NewShare, NewSubnet
 from db import schema
 from tests.functional.conductor.harness import World
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
@@ -165,3 +165,23 @@ def test_one_network_is_made_for_those_who_name_none(
     assert len(set(found)) == 1
     assert [row.id for row in world.rows(schema.networks)] == [found[0]]
     assert len(world.rows(schema.subnets)) == 1
+
+
+def test_no_port_is_left_to_a_project_that_loses_the_network(
+    world: World, networks: NetworkEndpoint, ports: PortEndpoint
+) -> None:
+    theirs = RequestContext(user_id="t", project_id="theirs", roles=["member"])
+    for cidrs in ([], ["10.1.0.0/24"]) * 2:
+        [network] = networks.create_networks(OURS, [NewNetwork("demo")])
+        networks.create_subnets(OURS, [a_subnet(network, cidr) for cidr in cidrs])
+        [shared] = networks.create_network_shares(OURS, [NewShare("demo", network, "theirs")])
+        new = NewPort("theirs", network)
+        found = at_once(
+            [
+                *[lambda: ports.create_ports(theirs, [new])] * 3,  # noqa: B023 - joined here
+                lambda: networks.delete_network_share(OURS, shared),  # noqa: B023
+            ]
+        )
+        gone = found[-1] is None
+        assert gone or found[-1].details["type"] == "RbacPolicyInUse"
+        assert all(isinstance(one, NetworkNotFound if gone else list) for one in found[:-1])

@@ -1,0 +1,132 @@
+"""RBAC policies: with whom networks are shared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from api.network import attributes, bodies, values
+from api.network.attributes import Record
+from api.network.bodies import Input
+from api.network.errors import InvalidInput
+from api.network.owners import owner
+from api.network.resources import Collection, Item, Store, Target, of_project, target_of
+from api.plain import Call, operation
+from common.errors import Invalid
+from conductor.client import ConductorClient
+from conductor.messages import NewShare
+from web.guard import Reply
+from web.policy import Enforcer
+
+_NAME = values.text(255)
+
+
+def _target(value: Any) -> str:
+    found = _NAME(value)
+    if not found.strip():
+        raise ValueError("'' is not a valid string")
+    return found
+
+
+_INPUTS: Mapping[str, Input] = {
+    "object_type": Input(_NAME, updates=False, required=True),
+    "object_id": Input(values.an_id, updates=False, required=True),
+    "target_tenant": Input(_target, required=True),
+    "action": Input(_NAME, updates=False, required=True),
+    "tenant_id": Input(_NAME, updates=False),
+    "project_id": Input(_NAME, updates=False),
+}
+_KNOWN = frozenset({*_INPUTS, *(each.name for each in attributes.SHARE)})
+
+
+class Shares:
+    """What both resources need."""
+
+    def __init__(
+        self, store: Store, networks: Store, policy: Enforcer, conductor: ConductorClient
+    ) -> None:
+        self.store, self.networks = store, networks
+        self.policy, self.conductor = policy, conductor
+
+    def check(self, call: Call, verb: str, target: Target, whom: str | None = None) -> None:
+        """Raise Forbidden unless the policy allows it to whoever asks, for ``whom``."""
+        self.policy.check(call.ctxt, f"{verb}_rbac_policy", target)
+        if whom is not None:
+            named = {**target, "target_tenant": whom}
+            self.policy.check(call.ctxt, f"{verb}_rbac_policy:target_tenant", named)
+
+
+class ShareCollection(Collection):
+    """``/rbac-policies``."""
+
+    def __init__(self, shares: Shares) -> None:
+        super().__init__(shares.store)
+        self._shares = shares
+
+    @operation(status=201)
+    def on_post(self, call: Call) -> Any:
+        """Have a project, or all, use a network."""
+        asked, many = bodies.of_create(call.body(), "rbac_policy", _INPUTS, _KNOWN)
+        for one in asked:
+            _require_network(one)
+        networks = self._shares.networks.find_all(call.ctxt, [one["object_id"] for one in asked])
+        wanted = [self._new(call, one, networks[one["object_id"]]) for one in asked]
+        made = self._shares.conductor.create_network_shares(call.ctxt, wanted)
+        if many:
+            return {"rbac_policies": self._store.shown(call.ctxt, made)}
+        return self._store.shown_one(call.ctxt, made[0])
+
+    def _new(self, call: Call, asked: Mapping[str, Any], network: Record) -> NewShare:
+        shares, whom = self._shares, asked["target_tenant"]
+        project_id = owner(call, shares.policy, "rbac_policy", asked)
+        shares.check(call, "create", of_project(project_id), whom)
+        if network.project_id != call.ctxt.project_id and not shares.policy.allows(
+            call.ctxt, "admin_only", {}
+        ):
+            raise Invalid(
+                "Invalid input for operation: Only admins can manipulate policies on networks "
+                "they do not own.",
+                type="InvalidInput",
+            )
+        return NewShare(project_id, network.id, whom)
+
+
+class ShareItem(Item):
+    """``/rbac-policies/{id}``."""
+
+    def __init__(self, shares: Shares) -> None:
+        super().__init__(shares.store)
+        self._shares = shares
+
+    @operation()
+    def on_put(self, call: Call, record_id: str) -> Any:
+        """Have another project use the network instead."""
+        share = self._store.find(call.ctxt, record_id)
+        asked = bodies.of_update(call.body(), "rbac_policy", _INPUTS, _KNOWN)
+        self._shares.check(call, "update", target_of(share), asked.get("target_tenant"))
+        if "target_tenant" in asked:
+            self._shares.conductor.update_network_share(
+                call.ctxt, share.id, asked["target_tenant"]
+            )
+        return self._store.shown_one(call.ctxt, share.id)
+
+    @operation(status=204)
+    def on_delete(self, call: Call, record_id: str) -> Reply:
+        """Share a network no longer, where who loses it has no port there."""
+        share = self._store.find(call.ctxt, record_id)
+        self._shares.check(call, "delete", target_of(share))
+        self._shares.conductor.delete_network_share(call.ctxt, share.id)
+        return Reply()
+
+
+def _require_network(asked: Mapping[str, Any]) -> None:
+    """Raise InvalidInput for what else Neutron can share."""
+    kind, action = asked["object_type"], asked["action"]
+    if kind != "network":
+        raise InvalidInput(
+            f"Invalid input for operation: '{kind}' is not a valid RBAC object type."
+        )
+    if action != "access_as_shared":
+        raise InvalidInput(
+            f"Invalid action '{action}' for object type 'network'. Valid actions: access_as_shared"
+        )

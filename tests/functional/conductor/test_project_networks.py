@@ -8,14 +8,17 @@ from pathlib import Path
 import pytest
 
 from common.context import RequestContext
-from common.errors import Conflict, Invalid, NetworkNotFound
+from common.errors import ConfigurationError, Conflict, Invalid, NetworkNotFound
 from common.messages.commands import Build, Plug
 from common.states import PowerState
 from conductor.endpoints.interfaces import InterfaceEndpoint
 from conductor.endpoints.networks import NetworkEndpoint
+from conductor.endpoints.ports import PortEndpoint
 from conductor.flows.accept import Accept
-from conductor.messages import Attachment, NewNetwork, NewSubnet, RequestedNetwork
+from conductor.messages import Attachment, NewNetwork, NewPort, NewSubnet, RequestedNetwork
+from conductor.store import networks as of_bridges
 from db import schema
+from tests.fixtures.listings import counted
 from tests.functional.conductor.harness import World
 
 OURS = RequestContext(user_id="u", project_id="p", roles=["member"])
@@ -118,3 +121,46 @@ def test_a_network_for_those_who_name_none(world: World, networks: NetworkEndpoi
     conf.set_override("networks", 0, group="quota")
     with pytest.raises(Invalid, match="automatically allocate a network for project p: Quota"):
         world.create(auto_network=True, needs_network=True)
+
+
+def test_many_ports_of_pools_with_holes_take_few_statements(
+    world: World, networks: NetworkEndpoint
+) -> None:
+    [network] = networks.create_networks(OURS, [NewNetwork("p")])
+    pools = [[f"10.1.{n}.10", f"10.1.{n}.59"] for n in range(5)]
+    attributes = {"cidr": "10.1.0.0/16", "ip_version": 4, "allocation_pools": pools}
+    networks.create_subnets(OURS, [NewSubnet("p", network, attributes=attributes)])
+    ports = PortEndpoint(world.conductor.cloud, world.conductor.runner)
+    made = ports.create_ports(OURS, [NewPort("p", network)] * 250)
+    addresses = {row.ip: row.id for row in world.rows(schema.ports)}
+    assert len(addresses) == len(made) == 250
+    assert {ip.split(".")[2] for ip in addresses} == set("01234")
+    holes = [f"10.1.{n}.{host}" for n in range(5) for host in range(11, 60, 2)]
+    for ip in holes:
+        ports.delete_port(OURS, addresses[ip])
+    with counted(world.conductor.store._writer) as statements:
+        ports.create_ports(OURS, [NewPort("p", network)] * len(holes))
+    assert statements() <= 9
+    assert {row.ip for row in world.rows(schema.ports)} == set(addresses)
+    with pytest.raises(Conflict, match="No more IP addresses available"):
+        ports.create_ports(OURS, [NewPort("p", network)])
+
+
+def test_what_the_configuration_and_clusters_say_spares_what_projects_made(
+    world: World, networks: NetworkEndpoint
+) -> None:
+    store = world.conductor.store
+    network = made_by(networks, "p")
+    with pytest.raises(ConfigurationError, match=f"VLAN 1000 of vmbr1 is network {network}"):
+        store.run(lambda c: of_bridges.set_vlans(c, {"vmbr1": 1000}))
+    store.run(lambda c: of_bridges.set_vlans(c, {"vmbr1": 7}))
+    flat = NewNetwork("p", network_type="flat", bridge="vmbr1")
+    [untagged] = networks.create_networks(OURS, [flat])
+    with pytest.raises(ConfigurationError, match=f"untagged traffic of vmbr1 is .* {untagged}"):
+        store.run(lambda c: of_bridges.set_vlans(c, {}))
+    bridge = next(row.id for row in world.rows(schema.networks) if row.name == "vmbr0")
+    attributes = {"cidr": "10.8.0.0/24", "ip_version": 4}
+    networks.create_subnets(OURS, [NewSubnet("p", bridge, attributes=attributes)])
+    over = of_bridges.parse_subnet("vmbr0=10.8.0.0/16")
+    with pytest.raises(ConfigurationError, match="overlaps a subnet of network"):
+        store.run(lambda c: of_bridges.ensure_subnet(c, over))

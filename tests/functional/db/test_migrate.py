@@ -15,7 +15,7 @@ from alembic.migration import MigrationContext
 from common import clock
 from common.errors import Unavailable
 from db import engine, migrate, resources, schema
-from db.reads import operations
+from db.reads import networks, operations
 from db.schema import metadata
 
 
@@ -194,3 +194,47 @@ def _as_before(number: int, server_uuid: str) -> dict[str, object]:
         "started_at": clock.utcnow(),
         "updated_at": clock.utcnow(),
     }
+
+
+def test_networks_of_the_release_before_are_the_clusters(url: str) -> None:
+    """And those that it goes on finding while its last conductors run."""
+    migrate.upgrade(url, "0022_network_tags")
+    now = clock.utcnow()
+    with connected(url) as connection:
+        before = _without(schema.networks, connection)
+        subnets = _without(schema.subnets, connection)
+        rows = [("a", None), ("b", 7)]
+        connection.execute(before.insert(), [_network(name, vlan) for name, vlan in rows])
+        subnet = {"id": "s", "network_id": "b", "name": "s", "cidr": "10.0.0.0/24"}
+        pool = {"pool_start": "10.0.0.2", "pool_end": "10.0.0.9", "next_ip": "10.0.0.2"}
+        times = {"created_at": now, "updated_at": now}
+        connection.execute(subnets.insert(), [subnet | pool | times | {"dns_nameservers": []}])
+    migrate.upgrade(url)
+    with connected(url) as connection:
+        connection.execute(before.insert(), [_network("c", None)])
+        columns = schema.networks.c
+        query = sa.select(columns.id, columns.vlan, columns.segment).order_by(columns.id)
+        assert connection.execute(query).all() == [("a", None, 0), ("b", 7, 7), ("c", None, 0)]
+        found = networks.list_networks(connection, {})
+        assert {(one.project_id, one.discovered, one.shared) for one in found} == {
+            ("", True, True)
+        }
+        [there] = networks.list_subnets(connection, {})
+        assert (there.pools, there.pool_end, there.project_id) == (None, "10.0.0.9", "")
+        tagged = _network("d", 8) | {"bridge": "b", "discovered": False}
+        connection.execute(schema.networks.insert(), [tagged])
+        with pytest.raises(sa.exc.IntegrityError), connection.begin_nested():
+            connection.execute(schema.networks.insert(), [tagged | {"id": "e"}])
+
+
+def _without(table: sa.Table, connection: sa.Connection) -> sa.Table:
+    """A table as the release before declares it."""
+    names = {one["name"] for one in sa.inspect(connection).get_columns(table.name)}
+    kept = [column._copy() for column in table.c if column.name in names]
+    return sa.Table(table.name, sa.MetaData(), *kept)
+
+
+def _network(name: str, vlan: int | None) -> dict[str, object]:
+    now = clock.utcnow()
+    values = {"id": name, "name": name, "bridge": name, "vlan": vlan, "mtu": 1500}
+    return values | {"created_at": now, "updated_at": now}

@@ -231,3 +231,20 @@ def test_a_look_that_fails_is_taken_again_before_the_host_is_left(
     assert (outcome.gone, outcome.failure.clean) == (True, True)
     assert worker.conductor.steps(build)["compute_find_vm"].detail["found"] == "nothing"
     assert drive not in [one["volid"] for one in simulator.state()["clusters"][0]["volumes"]]
+
+
+def test_a_vm_that_is_newer_than_the_snapshot_is_seen_with_its_volumes(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    """An earlier run began it on the template's node, which went down: only root can go on."""
+    worker.hypervisors[0].observe()
+    build = a_build()
+    vmid = build.placed.vmid
+    root = as_root(simulator)
+    root.nodes("pve2").qemu.post(vmid=vmid, scsi0="shared:1")
+    eventually(lambda: "lock" not in cluster.vm(vmid)["config"] and cluster.volumes(vmid), 30)
+    simulator.control("POST", "faults", {"action": "config-lock", "vmid": vmid, "lock": "clone"})
+    failure = worker.run(build).failure
+    assert failure is not None
+    assert (failure.category, failure.verdict) == (Category.LOCK, "quarantine")
+    assert failure.remedy == f"as root on pve2: qm unlock {vmid} && qm destroy {vmid} --purge"

@@ -140,7 +140,7 @@ def test_many_ports_of_pools_with_holes_take_few_statements(
         ports.delete_port(OURS, addresses[ip])
     with counted(world.conductor.store._writer) as statements:
         ports.create_ports(OURS, [NewPort("p", network)] * len(holes))
-    assert statements() <= 9
+    assert statements() <= 11
     assert {row.ip for row in world.rows(schema.ports)} == set(addresses)
     with pytest.raises(Conflict, match="No more IP addresses available"):
         ports.create_ports(OURS, [NewPort("p", network)])

@@ -279,8 +279,26 @@ class ProxmoxMachine:
 
     def _look_around(self) -> Config | None:
         """Look at VM and volumes first, so that a host refused later is known to hold nothing."""
+        config = self._look_before(recent=True)
+        if config is not None:
+            return config
+        seen = volumes.everywhere(self._vm)
+        strays = volumes.strays(self._vm, seen)
+        if strays is None:
+            self._absent, self._clear = True, seen
+            return None
+        # The snapshot may be older than what an earlier run began on another node.
+        config = self._look_before(recent=False)
+        if config is None:
+            self._foreign = True
+            # What an earlier run of ours left is no proof that others had it first.
+            self._refused = not self._may_be_ours(seen.volumes)
+            raise strays
+        return config
+
+    def _look_before(self, *, recent: bool) -> Config | None:
         try:
-            config = self._see(recent=True)
+            return self._see(recent=recent)
         except StuckError:
             # An earlier run may have begun it; its drive can be removed.
             config_drive.remove(self._vm, self._work.command.server_uuid)
@@ -290,16 +308,6 @@ class ProxmoxMachine:
                 # The node doesn't answer, but the cluster's list has the VMs of all nodes.
                 self._absent = self._shared.listed(self._vm.vmid) is None
             raise
-        if config is None:
-            seen = volumes.everywhere(self._vm)
-            strays = volumes.strays(self._vm, seen)
-            if strays is not None:
-                self._foreign = True
-                # What an earlier run of ours left is no proof that others had it first.
-                self._refused = not self._may_be_ours(seen.volumes)
-                raise strays
-            self._absent, self._clear = True, seen
-        return config
 
     def _is_finished(self, config: Config | None) -> bool:
         """Return whether an earlier run may have ended well: that is seen running."""

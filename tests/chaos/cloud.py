@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.context import RequestContext
 from common.errors import MicronovaError, Unavailable
+from common.messages.reports import Category
 from common.states import OPEN_STATES
 from conductor.client import ConductorClient
 from conductor.messages import CreateServers, FlavorSnapshot, RequestedNetwork
@@ -291,14 +292,19 @@ class Cloud:
         return "; ".join(lines)
 
     def _left_drive(self, row: Any) -> bool:
-        """Whether it is a config drive on another node of a move, where one may stay: the node may
-        not have answered from then on until the server was deleted."""
+        """Whether it is a config drive on another node of a move, or on one that a build was on,
+        where one may stay: the node did not answer then, or until the server was deleted."""
         if row.kind != "config_drive_without_server" or LEFT_DRIVE not in self.may_heal:
             return False
-        columns = schema.migrations.c
+        columns, told = schema.migrations.c, schema.faults.c
         query = sa.select(columns.source_node, columns.dest_node)
         moves = self.rows(query.where(columns.server_uuid == row.server_uuid))
-        return any(row.node in move for move in moves)
+        silent = sa.select(told.host).where(
+            told.server_uuid == row.server_uuid, told.category == Category.NODE_UNHEALTHY
+        )
+        hosts = schema.hosts.c
+        nodes = self.rows(sa.select(hosts.node).where(hosts.host.in_(silent)))
+        return any(row.node in one for one in [*moves, *nodes])
 
     def delete(self, uuid: str) -> None:
         """Have a server deleted, however often that must be asked, and wait until it is."""

@@ -16,6 +16,16 @@ AUTO = cfg.StrOpt(
     "Only conductors need it.",
 )
 
+FIREWALL = cfg.BoolOpt(
+    "firewall",
+    default=False,
+    help="Whether the firewall of the datacenters is on (Datacenter, Firewall, Options), which "
+    "micronova never sets: its default policy can lock administrators out. Then ports that are "
+    "made from now on are filtered by their security groups; those that are there stay as they "
+    "are until their port_security_enabled is set to true. Without it groups are only kept, and "
+    "every port shows port_security_enabled false.",
+)
+
 
 class Network(Protocol):
     """What is chosen by."""
@@ -33,8 +43,8 @@ N = TypeVar("N", bound=Network)
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Declare the option in `[networks]`; idempotent."""
-    conf.register_opt(AUTO, group="networks")
+    """Declare the options in `[networks]`; idempotent."""
+    conf.register_opts([AUTO, FIREWALL], group="networks")
 
 
 def chosen(known: Sequence[N], auto: str | None) -> N | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from common.messages.commands import Build
+from common.messages.filters import Filter
 from common.messages.reports import Outcome
 from common.states import PowerState
 from compute import configdrive
@@ -76,8 +77,16 @@ def steps(machine: Machine, command: Build) -> tuple[Step, ...]:
             "compute_destroy_vm",
         ),
         Step("compute_resize_disk", lambda: machine.resize_disk(command)),
+        *filtered(machine, command.filter),
         Step("compute_start_vm", machine.start),
     )
+
+
+def filtered(machine: Machine, filter_: Filter | None) -> tuple[Step, ...]:
+    """Return the step that writes what is to pass; none where nothing is filtered."""
+    if filter_ is None:
+        return ()
+    return (Step("compute_write_filter", lambda: machine.write_filter(filter_)),)
 
 
 def _upload_config_drive(machine: Machine, command: Build) -> Detail:

@@ -30,6 +30,7 @@ from common.messages.commands import (
 )
 from common.messages.consoles import ConsoleTarget, OpenConsole
 from common.messages.facts import HaService, Inspection
+from common.messages.filters import Filter, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.topics import COMPUTE_TOPIC
 from common.typed_rpc import TypedClient
@@ -278,6 +279,18 @@ class ComputeClient:
         """
         return self._workers.to(target.worker, INSPECT_SECONDS).call(
             ctxt, WorkerRpc.diagnose, target=target
+        )
+
+    def converge_filter(
+        self, ctxt: RequestContext, target: GuestTarget, wanted: Filter
+    ) -> Filtered:
+        """Make what passes a VM's interfaces what is wanted; never opens in between.
+
+        Raises Unavailable when the worker or the cluster doesn't answer, or the VM isn't the
+        server's.
+        """
+        return self._workers.to(target.worker, INSPECT_SECONDS).call(
+            ctxt, WorkerRpc.converge_filter, target=target, wanted=wanted
         )
 
     def set_password(self, ctxt: RequestContext, order: SetPassword) -> PasswordProblem | None:

@@ -27,6 +27,7 @@ from common.messages.commands import (
 )
 from common.messages.consoles import ConsoleTarget, OpenConsole
 from common.messages.facts import HaService, Inspection
+from common.messages.filters import Filter, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Failure
 from compute.console_logs import ConsoleLogs
@@ -187,6 +188,15 @@ class Manager:
             return self._carried(target.cluster).diagnose(target)
         except HypervisorError as error:
             raise Unavailable(f"VM {target.vmid} can't be looked at: {error.message}") from error
+
+    def converge_filter(
+        self, ctxt: RequestContext, target: GuestTarget, wanted: Filter
+    ) -> Filtered:
+        """Make what passes a VM's interfaces what is wanted."""
+        try:
+            return self._carried(target.cluster).converge_filter(target, wanted)
+        except HypervisorError as error:
+            raise Unavailable(f"VM {target.vmid} can't be filtered: {error.message}") from error
 
     def set_password(self, ctxt: RequestContext, order: SetPassword) -> PasswordProblem | None:
         """Set a user's password in the guest."""

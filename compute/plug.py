@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from common.messages.commands import Plug
+from common.messages.filters import Filter
 from common.messages.reports import Category, Outcome
 from common.states import PowerState
+from compute.build import filtered
 from compute.hypervisor.port import Detail, HypervisorError, Machine, Removal
 from compute.job import Job
 from compute.steps import Step, carry_out
@@ -22,7 +24,11 @@ def plug(job: Job, machine: Machine, command: Plug) -> Outcome:
         )
     else:
         step = Step("compute_detach_interface", lambda: _detach(machine, command))
-    failure = carry_out(job, (find, step))
+    # Nothing passes a filtered interface that is plugged before its rules are there; and that it
+    # is one the firewall must know before.
+    before = filtered(machine, command.filter) if command.on else ()
+    after = _after(machine, command)
+    failure = carry_out(job, (find, *before, step, *after))
     try:
         seen = machine.power_state()
     except HypervisorError:
@@ -35,6 +41,16 @@ def _find(machine: Machine, command: Plug) -> Detail:
     if machine.absent and command.on:
         raise HypervisorError(Category.VANISHED, "The server has no VM.")
     return detail
+
+
+def _after(machine: Machine, command: Plug) -> tuple[Step, ...]:
+    """Return the step that writes what is to pass afterwards."""
+
+    def write(filter_: Filter) -> Detail:
+        return {"absent": True} if machine.absent else machine.write_filter(filter_)
+
+    wanted = command.filter
+    return () if wanted is None else (Step("compute_write_filter", lambda: write(wanted)),)
 
 
 def _detach(machine: Machine, command: Plug) -> Detail:

@@ -11,6 +11,7 @@ from typing import Any
 
 from oslo_config import cfg
 
+from common import networks
 from common.errors import ConfigurationError
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
@@ -55,14 +56,14 @@ class Checked:
     nodes: tuple[str, ...]
     """Nodes that are online and whose agents this worker carries."""
     refused: tuple[Finding, ...] = ()
-    """What is refused for want of a privilege; all else works."""
+    """What is refused for want of a privilege, or isn't filtered; all else works."""
 
 
 def check(conf: cfg.ConfigOpts) -> list[Checked]:
     """Return all clusters. Raises ConfigurationError, one line, for the first problem."""
     passed = []
     for cluster in settings.clusters(conf):
-        checked, found = examine(cluster)
+        checked, found = examine(cluster, filtered=are_filtered(conf))
         if found:
             raise ConfigurationError(str(found[0]))
         passed.append(checked)
@@ -72,11 +73,22 @@ def check(conf: cfg.ConfigOpts) -> list[Checked]:
 def findings(conf: cfg.ConfigOpts) -> list[Finding]:
     """Return all problems of all clusters. Raises ConfigurationError for unreadable
     settings."""
-    return [one for cluster in settings.clusters(conf) for one in examine(cluster)[1]]
+    filtered = are_filtered(conf)
+    return [
+        one
+        for cluster in settings.clusters(conf)
+        for one in examine(cluster, filtered=filtered)[1]
+    ]
 
 
-def examine(cluster: ClusterSettings) -> tuple[Checked, list[Finding]]:
-    """Return one cluster and its problems."""
+def are_filtered(conf: cfg.ConfigOpts) -> bool:
+    """Return whether ports are to be filtered by their security groups."""
+    networks.register(conf)
+    return bool(conf.networks.firewall)
+
+
+def examine(cluster: ClusterSettings, *, filtered: bool = False) -> tuple[Checked, list[Finding]]:
+    """Return one cluster and its problems. ``filtered``: ports are to be filtered there."""
     client = Client(cluster)
     refresher = Refresher(client, 0, 0)
     try:
@@ -88,6 +100,7 @@ def examine(cluster: ClusterSettings) -> tuple[Checked, list[Finding]]:
         snapshot = refresher.refresh()
         lacking = missing_privileges(client, storages_of(_ours(cluster, snapshot)))
         refused = _refused(cluster, snapshot.version, client.get("access/permissions"))
+        unfiltered = _unfiltered(cluster, client) if filtered else None
         overlap = next_ids(cluster, client.get("cluster/options"), snapshot.vms)
     except HypervisorError as error:
         return _nothing(cluster), [
@@ -101,7 +114,8 @@ def examine(cluster: ClusterSettings) -> tuple[Checked, list[Finding]]:
     if overlap is not None:
         found.append(overlap)
     nodes = tuple(sorted(node.name for node in _ours(cluster, snapshot) if node.online))
-    return Checked(cluster.name, snapshot.version, nodes, tuple(refused)), found
+    told = (*refused, *([unfiltered] if unfiltered is not None else []))
+    return Checked(cluster.name, snapshot.version, nodes, told), found
 
 
 def _nothing(cluster: ClusterSettings) -> Checked:
@@ -158,6 +172,18 @@ def _refused(
             f"{privileges.sentence(missing)}.",
             tuple(privileges.grant_lines(missing, cluster.token)),
         )
+
+
+def _unfiltered(cluster: ClusterSettings, client: Client) -> Finding | None:
+    """Return that the datacenter's firewall is off although ports are to be filtered."""
+    if int(client.get("cluster/firewall/options").get("enable", 0)):
+        return None
+    return Finding(
+        cluster.name,
+        "Nothing is filtered, although [networks] firewall is true: the datacenter's firewall is "
+        "off. Before it is turned on, see which rules let administrators in.",
+        ("pvesh set /cluster/firewall/options --enable 1",),
+    )
 
 
 def _problems(cluster: ClusterSettings, snapshot: Snapshot) -> Iterator[Finding]:

@@ -23,6 +23,7 @@ from common.messages.commands import (
 )
 from common.messages.consoles import ConsoleTarget, OpenConsole
 from common.messages.facts import HaService, Inspection
+from common.messages.filters import Filter, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from compute.messages import ClusterInventory
 
@@ -75,6 +76,9 @@ class WorkerRpc(Protocol):
     def open_console(self, ctxt: RequestContext, order: OpenConsole) -> None: ...
     def console_log(self, ctxt: RequestContext, server_uuid: str) -> str | None: ...
     def diagnose(self, ctxt: RequestContext, target: GuestTarget) -> Diagnostics: ...
+    def converge_filter(
+        self, ctxt: RequestContext, target: GuestTarget, wanted: Filter
+    ) -> Filtered: ...
     def set_password(self, ctxt: RequestContext, order: SetPassword) -> PasswordProblem | None: ...
     def inventory(
         self, ctxt: RequestContext, cluster: str, known: list[int], read: list[int]

@@ -43,6 +43,8 @@ from conductor.messages import NewFlavor
 from conductor.rpc_api import Endpoints
 from conductor.store import catalog, leases, networks
 from conductor.store.transactions import Store, Transaction
+from conductor.sync import filters
+from conductor.sync.filters import Filters
 from conductor.sync.reclaim import RECLAIM_SECONDS, Reclaim
 from conductor.sync.reports import Reports
 from conductor.sync.vm_states import VmSync
@@ -90,6 +92,7 @@ class ConductorService:
         if conf.conductor.reclaim_instance_interval:
             reclaim = Periodic("reclaim", RECLAIM_SECONDS, Reclaim(cloud, self.runner).look)
             self.runner.periodic.add(reclaim)
+        self.runner.periodic.add(Periodic(filters.NAME, filters.SECONDS, Filters(cloud).look))
         self._notifier = Notifier(cloud)
         healer = Healer(cloud, self.runner)
         self.auditor = Auditor(cloud, Gatherer(cloud), healer)
@@ -113,7 +116,7 @@ class ConductorService:
             InterfaceEndpoint(cloud, self.runner),
             PortEndpoint(cloud, self.runner),
             NetworkEndpoint(cloud),
-            SecurityGroupEndpoint(cloud),
+            SecurityGroupEndpoint(cloud, lambda: self.runner.periodic.wake(filters.NAME)),
             RefusalEndpoint(cloud),
         )
         self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, [events, *endpoints])

@@ -589,6 +589,14 @@ port_security_groups = sa.Table(
     sa.Column("port_id", _UUID, primary_key=True),
     sa.Column("security_group_id", _UUID, primary_key=True, index=True),
 )
+# The filter outbox: servers whose VM's firewall must still be made what is wanted.
+filter_changes = sa.Table(
+    "filter_changes",
+    metadata,
+    sa.Column("server_uuid", _UUID, primary_key=True),
+    sa.Column("token", _UUID, nullable=False),  # of the latest change
+    sa.Column("not_before", UtcDateTime, nullable=False, index=True),
+)
 # The placement outbox: hosts whose aggregates placement must still get.
 aggregate_mirrors = sa.Table(
     "aggregate_mirrors",

@@ -16,8 +16,9 @@ def examine(conf: cfg.ConfigOpts) -> tuple[list[str], bool]:
     if conf.compute.driver == "null":
         return ["No Proxmox VE: [compute] driver is null."], True
     lines, well = [], True
+    filtered = preflight.are_filtered(conf)
     for cluster in settings.clusters(conf):
-        checked, problems = preflight.examine(cluster)
+        checked, problems = preflight.examine(cluster, filtered=filtered)
         if checked.version:
             nodes = ", ".join(checked.nodes) or "none"
             lines.append(f"Cluster {cluster.name}: Proxmox VE {checked.version}, nodes: {nodes}.")

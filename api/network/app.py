@@ -69,7 +69,11 @@ def routes(
         "/v2.0/quotas/{project_id}": quotas.Quota(conf, policy),
         "/v2.0/quotas/{project_id}/{what}": quotas.QuotaView(conf, engine),
     }
-    stores = {kind.plural: resources.Store(kind, engine, policy) for kind in resources.KINDS}
+    filtered = conf is not None and conf.networks.firewall
+    stores = {
+        kind.plural: resources.Store(kind, engine, policy, filtered=filtered)
+        for kind in resources.KINDS
+    }
     for store in stores.values():
         path = f"/v2.0/{store.kind.path}"
         found[path] = resources.Collection(store)

@@ -104,6 +104,11 @@ def _routes(subnet: Subnet) -> list[dict[str, str]]:
     return [{"destination": where, "nexthop": hop} for where, hop in subnet.host_routes or ()]
 
 
+#: of networks and ports where nothing is filtered, of networks and of ports where it is
+UNFILTERED = Attribute("port_security_enabled", constant=False, convert=_boolean)
+NETWORK_FILTERED = Attribute("port_security_enabled", constant=True, convert=_boolean)
+PORT_FILTERED = Attribute("port_security_enabled", "port_security", convert=_boolean)
+
 _OWNER = (Attribute("tenant_id", "project_id"), Attribute("project_id", "project_id"))
 _PLAIN = (
     Attribute("description", "description"),
@@ -121,7 +126,7 @@ NETWORK: Sequence[Attribute] = (
     Attribute("subnets", show=lambda n: list(n.subnet_ids), listed_by=False),
     Attribute("shared", "shared", convert=_boolean),
     Attribute("router:external", "external", convert=_boolean),
-    Attribute("port_security_enabled", constant=False, convert=_boolean),
+    UNFILTERED,
     Attribute(
         "availability_zone_hints",
         show=lambda network: list(network.availability_zone_hints or ()),
@@ -182,7 +187,7 @@ PORT: Sequence[Attribute] = (
         sorted_by=False,
     ),
     Attribute("allowed_address_pairs", show=_pairs, listed_by=False),
-    Attribute("port_security_enabled", constant=False, convert=_boolean),
+    UNFILTERED,
     Attribute("binding:vnic_type", constant="normal"),
     Attribute("binding:vif_type", constant="bridge", rule="get_port:binding:vif_type"),
     Attribute(

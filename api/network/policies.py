@@ -161,6 +161,18 @@ RULES: Sequence[policy.RuleDefault] = (
         ("PUT", _PORT),
     ),
     rule(
+        "create_port:port_security_enabled",
+        f"{_ADMIN_OR_SERVICE} or {_NETWORK_MEMBER}",
+        "Choose whether a port is filtered, where ports are.",
+        ("POST", _PORTS),
+    ),
+    rule(
+        "update_port:port_security_enabled",
+        f"{_ADMIN_OR_SERVICE} or {_NETWORK_MEMBER}",
+        "Change whether a port is filtered, where ports are.",
+        ("PUT", _PORT),
+    ),
+    rule(
         "create_port:allowed_address_pairs",
         f"{_ADMIN_OR_SERVICE} or {_NETWORK_MEMBER}",
         "Choose more addresses that a port may use.",

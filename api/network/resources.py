@@ -109,6 +109,13 @@ SHARE = Kind(
 )
 
 
+#: where ports are filtered: what is shown in place of ``UNFILTERED``
+_FILTERED: Mapping[str, Attribute] = {
+    "network": attributes.NETWORK_FILTERED,
+    "port": attributes.PORT_FILTERED,
+}
+
+
 def of_all_projects(policy: Enforcer, ctxt: RequestContext) -> bool:
     """Return whether a user may change the ports of all projects."""
     return any(policy.allows(ctxt, rule, {}) for rule in ("admin_only", "service_api"))
@@ -117,15 +124,21 @@ def of_all_projects(policy: Enforcer, ctxt: RequestContext) -> bool:
 class Store:
     """The records of one kind that a user may see."""
 
-    def __init__(self, kind: Kind, engine: sa.Engine, policy: Enforcer) -> None:
+    def __init__(
+        self, kind: Kind, engine: sa.Engine, policy: Enforcer, *, filtered: bool = False
+    ) -> None:
+        """``filtered``: whether ports are filtered by their security groups."""
         self.kind = kind
+        self.filtered = filtered
         self._engine = engine
         self._policy = policy
 
     def visible(self, ctxt: RequestContext) -> list[Attribute]:
         """Return the attributes that the user may see."""
         return [
-            each
+            _FILTERED.get(self.kind.singular, each)
+            if self.filtered and each is attributes.UNFILTERED
+            else each
             for each in self.kind.attributes
             if each.rule is None or self._policy.allows(ctxt, each.rule, TARGET)
         ]

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.messages.filters import Filter
+
 
 @dataclass(frozen=True)
 class Placed:
@@ -43,6 +45,8 @@ class Nic:
     """The user's name for it, for the guest."""
     routes: tuple[tuple[str, str], ...] = ()
     """(destination, next hop) besides the default route."""
+    filtered: bool = False
+    """Whether it is plugged in filtered: nothing passes until its rules are there."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,8 @@ class Build(Command):
     group: StrictGroup | None = None
     image_properties: Mapping[str, str] = field(default_factory=dict)
     """As they were when the server was created; both decide the guest's hardware."""
+    filter: Filter | None = None
+    """What is to pass its interfaces, written before it starts; None: nothing is filtered."""
 
 
 @dataclass(frozen=True)
@@ -290,6 +296,8 @@ class Plug(Command):
     size: Size = Size(1, 0)
     """The server's, which decides the kind of its interfaces."""
     image_properties: Mapping[str, str] = field(default_factory=dict)
+    filter: Filter | None = None
+    """What is to pass the server's interfaces then; None: nothing of it changes."""
 
 
 @dataclass(frozen=True)

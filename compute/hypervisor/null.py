@@ -23,6 +23,7 @@ from common.messages.facts import (
     StorageFacts,
     VmFacts,
 )
+from common.messages.filters import Filter, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Category
 from common.states import PowerState
@@ -145,6 +146,11 @@ class NullHypervisor:
         """Return what is in memory: it has neither disks nor interfaces that transfer anything."""
         vm = self._owned(target)
         return Diagnostics(vm.power, vcpus=vm.vcpus, memory_mib=vm.memory_mib)
+
+    def converge_filter(self, target: GuestTarget, filter_: Filter) -> Filtered:
+        """Store it."""
+        self._owned(target).filter = filter_
+        return Filtered(1)
 
     def set_password(self, order: SetPassword) -> PasswordProblem:
         """Refuse: there is no guest."""

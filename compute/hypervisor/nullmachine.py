@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from common.messages.commands import Build, Move, Plug, Size, Swap
+from common.messages.filters import Filter
 from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
@@ -23,6 +24,8 @@ class Vm:
     disk_gib: int
     power: PowerState = PowerState.SHUTDOWN
     macs: set[str] = field(default_factory=set)
+    filter: Filter | None = None
+    """What is to pass its interfaces."""
     image_id: str | None = None
     before: tuple[int, str | None, bool] | None = None
     """A swap's operation, the image that the VM had before, and whether it is rescued."""
@@ -165,6 +168,11 @@ class NullMachine:
         vm = self.required()
         vm.disk_gib = max(vm.disk_gib, gib)
         return {"gib": vm.disk_gib}
+
+    def write_filter(self, filter_: Filter) -> Detail:
+        """Store it."""
+        self.required().filter = filter_
+        return {"ports": len(filter_.ports)}
 
     def plug(self, plug: Plug) -> Detail:
         """Store the interface."""

@@ -24,6 +24,7 @@ from common.messages.commands import (
 )
 from common.messages.consoles import ConsoleTarget
 from common.messages.facts import ClusterFacts, HaService, HostFacts, Inspection, VmFacts
+from common.messages.filters import Filter, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Category, Copied
 from common.states import PowerState
@@ -183,6 +184,9 @@ class Machine(Protocol):
     def moving(self, move: Move) -> Moving:
         """Return its move to another node."""
 
+    def write_filter(self, filter_: Filter) -> Detail:
+        """Make what passes its interfaces what is wanted; never opens in between."""
+
     def plug(self, plug: Plug) -> Detail:
         """Give the VM the interface and see it there, running or not."""
 
@@ -336,6 +340,12 @@ class Hypervisor(Protocol):
 
     def diagnose(self, target: GuestTarget) -> Diagnostics:
         """Return how a VM does now; it need not run.
+
+        Raises HypervisorError, also where the VM isn't the server's.
+        """
+
+    def converge_filter(self, target: GuestTarget, filter_: Filter) -> Filtered:
+        """Make what passes a VM's interfaces what is wanted; never opens in between.
 
         Raises HypervisorError, also where the VM isn't the server's.
         """

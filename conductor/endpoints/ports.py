@@ -14,6 +14,7 @@ from conductor.messages import NewPort, PortChange, TagChange
 from conductor.store import network_tags, quotas, security_groups, user_ports
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
+from conductor.sync import filters
 
 
 class PortEndpoint:
@@ -33,7 +34,9 @@ class PortEndpoint:
                 quotas.lock(connection, project_id)
                 user_ports.require_quota(connection, project_id, count, conf.quota.ports)
             prefix = conf.networks.mac_prefix
-            return user_ports.create(connection, ports, prefix, scope(ctxt))
+            return user_ports.create(
+                connection, ports, prefix, scope(ctxt), filtered=conf.networks.firewall
+            )
 
         return self._cloud.store.run(work)
 
@@ -42,9 +45,11 @@ class PortEndpoint:
 
         def work(connection: Transaction) -> None:
             _visible(connection, ctxt, port_id)
-            user_ports.change(connection, port_id, asked, scope(ctxt))
+            filtered = self._cloud.conf.networks.firewall
+            user_ports.change(connection, port_id, asked, scope(ctxt), filtered=filtered)
 
         self._cloud.store.run(work)
+        self._runner.periodic.wake(filters.NAME)
 
     def delete_port(self, ctxt: RequestContext, port_id: str) -> None:
         """See ``ConductorClient.delete_port``."""
@@ -62,6 +67,7 @@ class PortEndpoint:
             return None
 
         operation = self._cloud.store.run(work)
+        self._runner.periodic.wake(filters.NAME)
         if operation is not None:
             ctxt.server_uuid = operation.server_uuid
             self._runner.submit(operation)

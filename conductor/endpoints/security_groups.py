@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from common.context import RequestContext
 from common.errors import Invalid
@@ -16,8 +17,9 @@ from conductor.store.transactions import Transaction
 class SecurityGroupEndpoint:
     """See ``conductor.rpc_api.SecurityGroupRpc``."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    def __init__(self, cloud: Cloud, wake: Callable[[], None]) -> None:
+        """``wake``: have what passes servers' interfaces written soon."""
+        self._cloud, self._wake = cloud, wake
 
     def ensure_default_security_group(self, ctxt: RequestContext, project_id: str) -> str:
         """See ``ConductorClient.ensure_default_security_group``."""
@@ -60,6 +62,7 @@ class SecurityGroupEndpoint:
             security_groups.delete(connection, row, also_default=scope(ctxt) is None)
 
         self._cloud.store.run(work)
+        self._wake()
 
     def create_security_group_rules(
         self, ctxt: RequestContext, project_id: str, rules: list[NewRule]
@@ -78,8 +81,11 @@ class SecurityGroupEndpoint:
             row = security_groups.locked(connection, min(group_ids), scope(ctxt))
             return security_groups.create_rules(connection, row, rules, scope(ctxt), limit)
 
-        return self._cloud.store.run(work)
+        made = self._cloud.store.run(work)
+        self._wake()
+        return made
 
     def delete_security_group_rule(self, ctxt: RequestContext, rule_id: str) -> None:
         """See ``ConductorClient.delete_security_group_rule``."""
         self._cloud.store.run(lambda c: security_groups.delete_rule(c, rule_id, scope(ctxt)))
+        self._wake()

@@ -45,6 +45,7 @@ def nic(port: networks.Port, asked: Interface) -> Nic:
         dns=port.dns,
         tag=port.tag,
         routes=port.routes,
+        filtered=port.port_security is True,
     )
 
 

@@ -222,6 +222,7 @@ class Port:
     position: int = 0
     routes: tuple[tuple[str, str], ...] = ()
     """(destination, next hop) of the subnet's further routes."""
+    port_security: bool | None = None
 
 
 # Built once: every build and move executes them.
@@ -237,6 +238,7 @@ _PORTS = (
         ports.c.tag,
         ports.c.position,
         subnets.c.host_routes,
+        ports.c.port_security,
     )
     .select_from(ports.outerjoin(subnets, subnets.c.id == ports.c.subnet_id))
     .where(ports.c.server_uuid == sa.bindparam("server"))
@@ -297,9 +299,11 @@ def create_ports(
     wishes: Sequence[Wish | None],
     mac_prefix: str,
     first: int = 0,
+    *,
+    filtered: bool = False,
 ) -> list[Port]:
     """Create a port for each wish; ``first`` is the position of the first one, and None one whose
-    port is there. They are in the project's default security group.
+    port is there. They are in the project's default security group; ``filtered``: by its rules.
 
     Raises Conflict when a subnet has no free address, Invalid when a requested one is in use by
     now, or is not the network's any more, NetworkNotFound when that is gone. Permission was
@@ -308,7 +312,7 @@ def create_ports(
     there = [wish for wish in wishes if wish is not None]
     pools = Pools(connection, (wish.network_id for wish in there))
     made = [
-        _new_port(pools, wish, position, mac_prefix)
+        _new_port(pools, wish, position, mac_prefix, filtered)
         for position, wish in enumerate(wishes, first)
         if wish is not None
     ]
@@ -325,6 +329,7 @@ def create_ports(
             "mac": port.mac,
             "ip": port.ip,
             "tag": port.tag,
+            "port_security": port.port_security,
             "created_at": now,
         }
         for port, subnet_id in made
@@ -335,7 +340,9 @@ def create_ports(
     return [port for port, _ in made]
 
 
-def _new_port(pools: Pools, wish: Wish, position: int, mac_prefix: str) -> tuple[Port, str | None]:
+def _new_port(
+    pools: Pools, wish: Wish, position: int, mac_prefix: str, filtered: bool
+) -> tuple[Port, str | None]:
     """Return a port with its address, and its subnet. Raises Conflict, Invalid."""
     subnet, ip = _address(pools, wish.network_id, wish.fixed_ip)
     port = Port(
@@ -349,6 +356,7 @@ def _new_port(pools: Pools, wish: Wish, position: int, mac_prefix: str) -> tuple
         wish.tag,
         position,
         _routes(subnet.host_routes) if subnet else (),
+        filtered or None,
     )
     return port, subnet.id if subnet else None
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from common.errors import Conflict, Invalid
 from conductor.messages import AddressPair, NewPort, PortChange
-from conductor.store import security_groups
+from conductor.store import filter_outbox, security_groups
 
 
 def bind_new(
@@ -42,9 +42,16 @@ def bind_new(
 
 
 def change(
-    connection: sa.Connection, row: Any, asked: PortChange, project_id: str | None
+    connection: sa.Connection,
+    row: Any,
+    asked: PortChange,
+    project_id: str | None,
+    *,
+    filtered: bool,
 ) -> dict[str, Any]:
     """Change the groups of a port that is locked; return its columns that change.
+
+    ``filtered``: whether ports are filtered at all.
 
     Raises as ``bind_new``; Conflict also where groups or pairs are in the way of less security.
     """
@@ -54,6 +61,9 @@ def change(
     if asked.address_pairs is not None:
         values["address_pairs"] = pairs(asked.address_pairs, asked.mac or row.mac)
     security = values.get("port_security", row.port_security)
+    if filtered and security is None:
+        # It was made where nothing was filtered, and shows that.
+        security = False
     has_pairs = bool(values.get("address_pairs", row.address_pairs))
     _require_security(security, bool(asked.security_groups), has_pairs)
     if asked.security_groups is not None:
@@ -67,6 +77,11 @@ def change(
             "until security group is removed.",
             type="PortSecurityPortHasSecurityGroup",
         )
+    if {"port_security", "address_pairs"} & values.keys() or asked.security_groups is not None:
+        filter_outbox.add(connection, [row.server_uuid])
+    if "address_pairs" in values:
+        groups = security_groups.of_port(connection, row.id)
+        filter_outbox.members_changed(connection, groups)
     return values
 
 

@@ -15,6 +15,7 @@ from common import clock, ids, quotas
 from common.errors import Conflict, NotFound
 from common.security_rules import DEFAULT, NEW_GROUP, Rule, of_default
 from conductor.messages import NewRule, NewSecurityGroup, SecurityGroupChange
+from conductor.store import filter_outbox
 from db.reads.networks import usage
 from db.schema import port_security_groups, ports, security_group_rules, security_groups
 
@@ -31,6 +32,12 @@ _SHARED = (
 _BIND = port_security_groups.insert()
 _UNBIND = port_security_groups.delete().where(
     _B.port_id.in_(sa.bindparam("ports", expanding=True))
+)
+_GROUPS_OF_SERVERS = (
+    sa.select(_B.security_group_id)
+    .distinct()
+    .join(ports, ports.c.id == _B.port_id)
+    .where(ports.c.server_uuid.in_(sa.bindparam("servers", expanding=True)), ~ports.c.kept)
 )
 _UNBIND_OF_SERVERS = port_security_groups.delete().where(
     _B.port_id.in_(
@@ -89,6 +96,8 @@ def delete(connection: sa.Connection, row: Any, *, also_default: bool) -> None:
             "Insufficient rights for removing default security group.",
             type="SecurityGroupCannotRemoveDefault",
         )
+    # Nobody is in it, but others' rules name it.
+    filter_outbox.members_changed(connection, [row.id])
     named = sa.or_(_R.security_group_id == row.id, _R.remote_group_id == row.id)
     connection.execute(security_group_rules.delete().where(named))
     connection.execute(security_groups.delete().where(_G.id == row.id))
@@ -121,7 +130,9 @@ def create_rules(
     used = usage(connection, group.project_id)["security_group_rule"]
     _require_quota("security_group_rule", most, used + len(new))
     _require_new(connection, group.id, [one.rule.meaning() for one in new])
-    return _insert_rules(connection, group.id, group.project_id, new)
+    made = _insert_rules(connection, group.id, group.project_id, new)
+    filter_outbox.groups_changed(connection, [group.id])
+    return made
 
 
 def delete_rule(connection: sa.Connection, rule_id: str, project_id: str | None) -> None:
@@ -134,6 +145,7 @@ def delete_rule(connection: sa.Connection, rule_id: str, project_id: str | None)
         mine = row is not None and project_id in (None, row.project_id)
         gone = security_group_rules.delete().where(_R.id == rule_id)
         if mine and connection.execute(gone).rowcount == 1:
+            filter_outbox.groups_changed(connection, [known])
             return
     raise NotFound(
         f"Security group rule {rule_id} does not exist", type="SecurityGroupRuleNotFound"
@@ -158,6 +170,7 @@ def bind(connection: sa.Connection, groups: Sequence[tuple[str, str]]) -> None:
     if groups:
         rows = [{"port_id": port, "security_group_id": group} for port, group in groups]
         connection.execute(_BIND, rows)
+        filter_outbox.members_changed(connection, {group for _, group in groups})
 
 
 def bind_default(connection: sa.Connection, project_id: str, port_ids: Sequence[str]) -> None:
@@ -176,12 +189,20 @@ def of_port(connection: sa.Connection, port_id: str) -> list[str]:
 
 def unbind(connection: sa.Connection, *port_ids: str) -> None:
     """Take ports from all groups."""
-    connection.execute(_UNBIND, {"ports": sorted(port_ids)})
+    query = sa.select(_B.security_group_id).distinct().where(_B.port_id.in_(port_ids))
+    groups = connection.execute(query).scalars().all()
+    if groups:
+        connection.execute(_UNBIND, {"ports": sorted(port_ids)})
+        filter_outbox.members_changed(connection, groups)
 
 
 def unbind_of_servers(connection: sa.Connection, server_uuids: Sequence[str]) -> None:
     """Take the ports that go with these servers from all groups."""
-    connection.execute(_UNBIND_OF_SERVERS, {"servers": sorted(server_uuids)})
+    which = {"servers": sorted(server_uuids)}
+    groups = connection.execute(_GROUPS_OF_SERVERS, which).scalars().all()
+    if groups:
+        connection.execute(_UNBIND_OF_SERVERS, which)
+        filter_outbox.members_changed(connection, groups)
 
 
 def missing(group_id: str) -> NotFound:

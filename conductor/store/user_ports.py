@@ -21,7 +21,14 @@ from common.errors import (
     SubnetNotFound,
 )
 from conductor.messages import FixedIp, NewPort, PortChange
-from conductor.store import addresses, network_tags, networks, port_security, security_groups
+from conductor.store import (
+    addresses,
+    filter_outbox,
+    network_tags,
+    networks,
+    port_security,
+    security_groups,
+)
 from conductor.store.pools import Pools
 from db import schema
 
@@ -43,12 +50,17 @@ def require_quota(connection: sa.Connection, project_id: str, more: int, limit: 
 
 
 def create(
-    connection: sa.Connection, wanted: Sequence[NewPort], mac_prefix: str, viewer: str | None
+    connection: sa.Connection,
+    wanted: Sequence[NewPort],
+    mac_prefix: str,
+    viewer: str | None,
+    *,
+    filtered: bool = False,
 ) -> list[str]:
     """Write ports; return their ids. The number of statements doesn't grow with them.
 
     ``viewer`` is the project that asks, and whose security groups may be named; None: an
-    administrator.
+    administrator. ``filtered``: whether ports are, of which nothing else is said.
 
     Raises NetworkNotFound, SubnetNotFound, Conflict for a MAC or an address in use, or none left,
     Invalid for an address that no port of the network can have, Forbidden for one outside of the
@@ -61,14 +73,18 @@ def create(
         network_tags.require_few("port", sorted(set(new.tags)))
     _require_free_macs(connection, [(new.network_id, new.mac) for new in wanted if new.mac])
     now = clock.utcnow()
-    rows = [_row(connection, pools, new, mac_prefix) | {"created_at": now} for new in wanted]
+    rows = [
+        _row(connection, pools, new, mac_prefix, filtered) | {"created_at": now} for new in wanted
+    ]
     pools.close()
     connection.execute(_INSERT, rows)
     port_security.bind_new(connection, wanted, [row["id"] for row in rows], viewer)
     return [row["id"] for row in rows]
 
 
-def _row(connection: sa.Connection, pools: Pools, new: NewPort, mac_prefix: str) -> dict[str, Any]:
+def _row(
+    connection: sa.Connection, pools: Pools, new: NewPort, mac_prefix: str, filtered: bool
+) -> dict[str, Any]:
     subnet_id, ip = _address(connection, pools, new.network_id, new.fixed_ips, new.any_address)
     mac = new.mac or networks.new_mac(mac_prefix)
     return {
@@ -84,15 +100,21 @@ def _row(connection: sa.Connection, pools: Pools, new: NewPort, mac_prefix: str)
         "description": new.description,
         "kept": True,
         "tags": sorted(set(new.tags)) or None,
-        "port_security": new.port_security,
+        "port_security": True if filtered and new.port_security is None else new.port_security,
         "address_pairs": port_security.pairs(new.address_pairs, mac),
     }
 
 
 def change(
-    connection: sa.Connection, port_id: str, asked: PortChange, project_id: str | None = None
+    connection: sa.Connection,
+    port_id: str,
+    asked: PortChange,
+    project_id: str | None = None,
+    *,
+    filtered: bool = False,
 ) -> None:
     """Change a port. ``project_id``: whose security groups may be named; None: any.
+    ``filtered``: whether ports are filtered at all.
 
     Raises as ``create``, PortNotFound, and Conflict where a server has it and its addresses are to
     change: its guest would not learn that.
@@ -107,7 +129,7 @@ def change(
         _require_no_server(row, "MAC address")
         _require_free_macs(connection, [(row.network_id, asked.mac)])
         values["mac"] = asked.mac
-    values |= port_security.change(connection, row, asked, project_id)
+    values |= port_security.change(connection, row, asked, project_id, filtered=filtered)
     if asked.fixed_ips is not None and not _has(row, asked.fixed_ips):
         _require_no_server(row, "addresses")
         values |= {"subnet_id": None, "ip": None}
@@ -117,6 +139,8 @@ def change(
             connection, pools, row.network_id, asked.fixed_ips, asked.any_address
         )
         pools.close()
+        groups = security_groups.of_port(connection, port_id)
+        filter_outbox.members_changed(connection, groups)
     connection.execute(schema.ports.update().where(_C.id == port_id).values(**values))
 
 

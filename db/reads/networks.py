@@ -108,8 +108,8 @@ class Port:
     tag: str | None = None
     """The user's name for the guest's device."""
     network_project_id: str = ""
-    port_security: bool | None = None
-    """Whether it is filtered; None: it was made where nothing is."""
+    port_security: bool = False
+    """Whether it is filtered."""
     address_pairs: Sequence[str] | None = None
     """More addresses, or ranges of them, that it may use."""
     security_groups: tuple[str, ...] = ()
@@ -219,7 +219,7 @@ _PORT: Mapping[str, sa.ColumnElement[Any]] = {
     "tags": ports.c.tags,
     "tag": ports.c.tag,
     "network_project_id": sa.func.coalesce(networks.c.project_id, ""),
-    "port_security": ports.c.port_security,
+    "port_security": sa.func.coalesce(ports.c.port_security, sa.false()),
     "address_pairs": ports.c.address_pairs,
 }
 _PORT_SOURCE = ports.outerjoin(servers, servers.c.uuid == ports.c.server_uuid).outerjoin(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from simulator import disks
 from simulator.call import Call
@@ -154,8 +155,18 @@ def _worker(call: Call, job: Job, newid: int) -> Work:
             cluster.remove_vm(vm)
         text = "interrupted by signal" if isinstance(error, Interrupted) else error.text
         raise PveError(f"clone failed: {text}") from error
+    _clone_firewall(call, newid)
     yield Release(target)
     yield Release(source)
+
+
+def _clone_firewall(call: Call, newid: int) -> None:
+    """Give the clone the VM's own firewall."""
+    found = call.cluster.firewalls.get(f"vm/{call.vmid}")
+    if found is not None:
+        made = replace(copy.deepcopy(found), key=f"vm/{newid}")
+        call.cluster.firewalls[made.key] = made
+        call.cluster.save("firewall", made.key, made)
 
 
 def _clone(call: Call, job: Job, vm: Vm, plan: Plan, builder: Builder) -> Work:

@@ -30,6 +30,7 @@ from conductor.flows.create.unwind import Unwinding
 from conductor.plans import CreatePlan, Interface
 from conductor.store import (
     batches,
+    filters,
     leases,
     networks,
     registry,
@@ -207,7 +208,12 @@ class Create:
             ]
             prefix = self._cloud.conf.networks.mac_prefix
             ports += networks.create_ports(
-                connection, server.uuid, server.project_id, wanted, prefix
+                connection,
+                server.uuid,
+                server.project_id,
+                wanted,
+                prefix,
+                filtered=self._cloud.conf.networks.firewall,
             )
             ports.sort(key=lambda port: port.position)
         nics = [build_command.nic(port, asked[port.network_id]) for port in ports]
@@ -269,9 +275,12 @@ class Create:
             return
         LOG.info("Build is sent to host %s, VMID %s.", host, operation.plan.target.vmid)
         group = self._group(server)
-        self._cloud.compute.build(
-            operation.ctxt, worker, build_command.build(operation, server, self._cloud.id, group)
-        )
+        command = build_command.build(operation, server, self._cloud.id, group)
+        if any(nic.filtered for nic in command.nics):
+            with self._cloud.store.read() as connection:
+                wanted = filters.wanted(connection, server.uuid)
+            command = dataclasses.replace(command, filter=wanted)
+        self._cloud.compute.build(operation.ctxt, worker, command)
 
     def _group(self, server: Server) -> StrictGroup | None:
         if server.server_group_uuid is None:

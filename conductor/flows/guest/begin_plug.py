@@ -135,7 +135,13 @@ class PlugAcceptance:
         wish = Wish(network.id, fixed_ip, asked.tag)
         try:
             made = networks.create_ports(
-                connection, server.uuid, server.project_id, [wish], prefix, position
+                connection,
+                server.uuid,
+                server.project_id,
+                [wish],
+                prefix,
+                position,
+                filtered=self._cloud.conf.networks.firewall,
             )
         except Conflict as error:
             # No address is left, which Nova answers with 400.

@@ -19,7 +19,7 @@ from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows import build_command, guest_data
 from conductor.flows.guest.begin_plug import PLUG, UNPLUG
 from conductor.plans import PlugPlan
-from conductor.store import leases, networks, servers
+from conductor.store import filters, leases, networks, servers
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 
@@ -49,6 +49,10 @@ class _Plugging:
             return False
         late = clock.after(self._cloud.conf.conductor.action_timeout_seconds)
         flavor = server.flavor
+        wanted = None
+        if plan.nic.filtered:
+            with self._cloud.store.read() as connection:
+                wanted = filters.wanted(connection, server.uuid)
         command = Plug(
             operation.id,
             operation.attempt,
@@ -60,6 +64,7 @@ class _Plugging:
             slot=plan.slot,
             size=Size(server.vcpus, server.memory_mib, flavor.get("extra_specs") or {}),
             image_properties=server.image_properties,
+            filter=wanted,
         )
         self._cloud.compute.plug(operation.ctxt, worker, command)
         return True

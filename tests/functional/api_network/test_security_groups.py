@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from api.network.app import make_app
-from common import ids
+from common import ids, networks
 from conductor.endpoints.ports import PortEndpoint
 from conductor.endpoints.security_groups import SecurityGroupEndpoint
 from db import engine, schema
@@ -32,8 +32,20 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 @pytest.fixture
 def url(world: World) -> Iterator[str]:
+    """Where nothing is filtered."""
+    yield from _served(world, filtered=False)
+
+
+@pytest.fixture
+def filtered_url(world: World) -> Iterator[str]:
+    """Where ports are filtered; the conductor is told so by the test."""
+    yield from _served(world, filtered=True)
+
+
+def _served(world: World, *, filtered: bool) -> Iterator[str]:
     cloud = world.conductor.cloud
-    ports, groups = PortEndpoint(cloud, world.conductor.runner), SecurityGroupEndpoint(cloud)
+    ports = PortEndpoint(cloud, world.conductor.runner)
+    groups = SecurityGroupEndpoint(cloud, lambda: None)
     methods = {
         name: getattr(endpoint, name)
         for endpoint in (ports, groups)
@@ -41,8 +53,10 @@ def url(world: World) -> Iterator[str]:
         if not name.startswith("_")
     }
     conductor: Any = SimpleNamespace(**methods)
-    reader = engine.reader(world.url)
-    app = make_app(a_conf(), reader, auth.header_auth, conductor)
+    reader, conf = engine.reader(world.url), a_conf()
+    networks.register(conf)
+    conf.set_override("firewall", filtered, group="networks")
+    app = make_app(conf, reader, auth.header_auth, conductor)
     with served(mounted(app, "/network")) as root:
         yield f"{root}/network/v2.0"
     reader.dispose()
@@ -297,6 +311,31 @@ def test_the_groups_of_ports(url: str, world: World) -> None:
     assert call(f"{url}/ports/{kept['id']}", "DELETE").status_code == 204
     assert call(f"{url}/security-groups/{one}", "DELETE").status_code == 204
     assert world.rows(schema.port_security_groups) == []
+
+
+def test_where_ports_are_filtered(url: str, filtered_url: str, world: World) -> None:
+    # Made before it was so.
+    old = port(url).json()["port"]
+    world.conductor.cloud.conf.set_override("firewall", True, group="networks")
+    made = port(filtered_url).json()["port"]
+    assert (made["port_security_enabled"], old["port_security_enabled"]) == (True, False)
+    network = call(f"{filtered_url}/networks/{VMBR0}").json()["network"]
+    assert network["port_security_enabled"] is True
+    for value, expected in (("true", made), ("false", old)):
+        found = call(f"{filtered_url}/ports?port_security_enabled={value}").json()["ports"]
+        assert [each["id"] for each in found] == [expected["id"]]
+    assert call(f"{url}/ports/{made['id']}").json()["port"]["port_security_enabled"] is False
+    assert port(filtered_url, port_security_enabled=False).status_code == 403
+    asked = {"port_security_enabled": False, "project_id": "demo"}
+    off = port(filtered_url, auth.ADMIN, **asked).json()["port"]
+    assert (off["port_security_enabled"], off["security_groups"]) == (False, [])
+    door, groups = f"{filtered_url}/ports/{old['id']}", old["security_groups"]
+    body: dict[str, Any] = {"port": {"security_groups": groups}}
+    refused = call(door, "PUT", body)
+    assert told(refused) == (400, "PortSecurityAndIPRequiredForSecurityGroups")
+    body["port"]["port_security_enabled"] = True
+    on = call(door, "PUT", body, auth.ADMIN).json()["port"]
+    assert (on["port_security_enabled"], on["security_groups"]) == (True, groups)
 
 
 def test_more_addresses_of_ports(url: str) -> None:

@@ -18,7 +18,7 @@ from compute import preflight
 from compute.hypervisor.proxmox import settings
 from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.settings import Token
-from tests.functional.compute.conftest import configuration, proxmox_text
+from tests.functional.compute.conftest import as_root, configuration, proxmox_text
 from tests.functional.simulator_fixture import RunningSimulator
 
 
@@ -198,6 +198,18 @@ def test_what_is_refused_for_want_of_a_privilege(
             root.run(line)
     [found] = preflight.check(conf)
     assert found.refused == ()
+
+
+def test_a_firewall_that_is_off(simulator: RunningSimulator, tmp_path: Path) -> None:
+    conf = configuration(tmp_path, proxmox_text(simulator))
+    options = as_root(simulator).cluster.firewall.options
+    options.put(enable=0)
+    assert "filtered" not in str(preflight.check(conf))
+    conf.set_override("firewall", True, group="networks")
+    (told,) = [one for one in preflight.check(conf)[0].refused if "filtered" in one.problem]
+    assert told.remedy == ("pvesh set /cluster/firewall/options --enable 1",)
+    options.put(enable=1)
+    assert "filtered" not in str(preflight.check(conf))
 
 
 def test_a_storage_that_takes_no_disks(simulator: RunningSimulator, tmp_path: Path) -> None:

@@ -30,6 +30,8 @@ from common.messages.facts import (
     Inspection,
     StorageFacts,
 )
+from common.messages.filters import Filter, Filtered
+from common.messages.guests import GuestTarget
 from common.messages.reports import Failure, Outcome, Report
 from common.messages.scheduling import Alternate, Decision, RequestSpec
 from compute.messages import ClusterInventory, SeenAffinity
@@ -41,6 +43,7 @@ from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
 from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.manage import ManageEndpoint
+from conductor.engine.periodic import Periodic
 from conductor.engine.runner import Flow, Runner
 from conductor.flows.accept import Accept
 from conductor.flows.disks.begin_rebuild import RebuildAcceptance
@@ -50,6 +53,7 @@ from conductor.flows.table import endings
 from conductor.flows.table import flows as all_flows
 from conductor.messages import CreateServers, FlavorSnapshot, RebuildServer
 from conductor.store.transactions import Store
+from conductor.sync.filters import NAME, SECONDS, Filters
 from conductor.sync.reports import Reports
 from conductor.sync.vm_states import VmSync
 from db import engine, schema
@@ -138,6 +142,10 @@ class Compute:
         self.vms: dict[int, Inspection] = {}
         self.told: list[tuple[str, StrictGroup, tuple[int, ...]]] = []
         """What clusters were told of server groups."""
+        self.filtered: list[tuple[str, Filter]] = []
+        """What was to pass the interfaces of servers, each time it was written."""
+        self.writing: Callable[[], None] | None = None
+        """Called while it is written."""
         self.refuses = ""
         """Why they take nothing of it."""
         self.services: dict[int, list[HaService]] = {}
@@ -174,6 +182,17 @@ class Compute:
 
     build = destroy = power = mark = retire_template = cache_image = _keep
     shape = grow = move = plug = swap = end_swap = copy = _keep
+
+    def converge_filter(
+        self, ctxt: RequestContext, target: GuestTarget, filter_: Filter
+    ) -> Filtered:
+        """Remembers it."""
+        if self.deaf:
+            raise Unavailable(f"Worker {target.worker} does not answer.")
+        if self.writing is not None:
+            self.writing()
+        self.filtered.append((target.server_uuid, filter_))
+        return Filtered(1)
 
     def converge_affinity(
         self,
@@ -431,6 +450,8 @@ class Conductor:
             lambda: math.inf,
         )
         flows |= all_flows(self.cloud)
+        self.filters = Filters(self.cloud)
+        self.runner.periodic.add(Periodic(NAME, SECONDS, self.filters.look))
         self.accept = Accept(self.cloud)
         self.resizes = ResizeAcceptance(self.cloud)
         self.rebuilds = RebuildAcceptance(self.cloud)

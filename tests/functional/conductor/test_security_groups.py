@@ -36,7 +36,7 @@ def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
 
 @pytest.fixture
 def groups(world: World) -> SecurityGroupEndpoint:
-    return SecurityGroupEndpoint(world.conductor.cloud)
+    return SecurityGroupEndpoint(world.conductor.cloud, lambda: None)
 
 
 def at_once(*calls: Callable[[], Any]) -> list[Any]:

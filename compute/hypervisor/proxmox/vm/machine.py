@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from common.messages.commands import Build, Destroy, Move, Plug, Size
+from common.messages.filters import Filter
 from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
@@ -17,6 +19,7 @@ from compute.hypervisor.proxmox.storage import volumes
 from compute.hypervisor.proxmox.vm import (
     config_drive,
     copies,
+    filtering,
     half_created,
     host_checks,
     interfaces,
@@ -220,6 +223,11 @@ class ProxmoxMachine:
         if present < gib << 30:
             volumes.grow_root(self._vm, root.partition(":")[0], gib)
         return {"bytes": max(present, gib << 30), "before": present}
+
+    def write_filter(self, filter_: Filter) -> Detail:
+        """Write the VM's own firewall."""
+        done = filtering.converge(self._shared.client, self._vm.path, self._vm.fence, filter_)
+        return dataclasses.asdict(done)
 
     def plug(self, plug: Plug) -> Detail:
         """Plug it where it is wanted, or into the first free slot."""

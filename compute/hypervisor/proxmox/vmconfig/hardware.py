@@ -55,6 +55,8 @@ def net(nic: Nic, model: str = "virtio", queues: int = 0) -> str:
         parts.append(f"mtu={nic.mtu}")
     if nic.vlan is not None:
         parts.append(f"tag={nic.vlan}")
+    if nic.filtered:
+        parts.append("firewall=1")
     if queues:
         parts.append(f"queues={queues}")
     return ",".join(parts)

@@ -1,0 +1,79 @@
+"""What is to pass a server's interfaces, from its ports' security groups."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+
+import sqlalchemy as sa
+
+from common.messages.filters import Filter, FilterRule, PortFilter
+from common.security_rules import Rule
+from db.schema import port_security_groups, ports, security_group_rules
+
+_P, _B, _R = ports.c, port_security_groups.c, security_group_rules.c
+_PORTS = (
+    sa.select(_P.id, _P.mac, _P.ip, _P.address_pairs, _P.port_security)
+    .where(_P.server_uuid == sa.bindparam("server"))
+    .order_by(_P.position)
+)
+_RULES = (
+    sa.select(_B.port_id, security_group_rules)
+    .join(security_group_rules, _R.security_group_id == _B.security_group_id)
+    .where(_B.port_id.in_(sa.bindparam("ports", expanding=True)))
+    .order_by(_R.created_at, _R.id)
+)
+_MEMBERS = (
+    sa.select(_B.security_group_id, _P.ip, _P.address_pairs)
+    .join(ports, _P.id == _B.port_id)
+    .where(_B.security_group_id.in_(sa.bindparam("groups", expanding=True)))
+)
+
+
+def wanted(connection: sa.Connection, server_uuid: str) -> Filter:
+    """Return what is to pass a server's interfaces. Three statements."""
+    rows = connection.execute(_PORTS, {"server": server_uuid}).all()
+    rules = _rules(connection, [row.id for row in rows if row.port_security])
+    made = tuple(
+        PortFilter(
+            row.mac,
+            row.port_security,
+            _addresses(row.ip, row.address_pairs),
+            tuple(rules[row.id]),
+        )
+        for row in rows
+    )
+    remote = {
+        one.rule.remote_group_id for port in made for one in port.rules if one.rule.remote_group_id
+    }
+    return Filter(made, _members(connection, remote))
+
+
+def _rules(connection: sa.Connection, port_ids: Collection[str]) -> Mapping[str, list[FilterRule]]:
+    found: defaultdict[str, list[FilterRule]] = defaultdict(list)
+    for row in connection.execute(_RULES, {"ports": sorted(port_ids)}) if port_ids else ():
+        rule = Rule(
+            row.direction,
+            row.ethertype,
+            row.protocol,
+            row.port_range_min,
+            row.port_range_max,
+            row.remote_ip_prefix,
+            row.normalized_cidr,
+            row.remote_group_id,
+        )
+        found[row.port_id].append(FilterRule(row.id, rule))
+    return found
+
+
+def _members(
+    connection: sa.Connection, group_ids: Collection[str]
+) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, set[str]] = {one: set() for one in group_ids}
+    for row in connection.execute(_MEMBERS, {"groups": sorted(group_ids)}) if group_ids else ():
+        found[row.security_group_id].update(_addresses(row.ip, row.address_pairs))
+    return {group: tuple(sorted(addresses)) for group, addresses in found.items()}
+
+
+def _addresses(ip: str | None, pairs: Collection[str] | None) -> tuple[str, ...]:
+    return (*([ip] if ip else ()), *(pairs or ()))

@@ -1,0 +1,95 @@
+"""Carries out the filter outbox: makes the firewalls of VMs what their ports' groups say."""
+
+from __future__ import annotations
+
+from common import context
+from common.errors import Conflict, MicronovaError
+from common.log import logger
+from conductor.cloud import Cloud
+from conductor.engine.periodic import only_one
+from conductor.flows.guest import guests
+from conductor.store import filter_outbox, filters, servers
+from conductor.store.filter_outbox import Pending
+
+LOG = logger(__name__)
+
+#: the periodic task, and its lease: one conductor at a time, so that nothing older is written last
+NAME = "filters"
+#: whoever makes a change wakes it; this is for changes of others
+SECONDS = 2.0
+#: where new ports are not filtered any more: those that are have to be kept as they should be
+IDLE_SECONDS = 60.0
+RETRY_SECONDS = 10.0
+#: a build writes the firewall itself; what has changed since is written after it
+BUSY_SECONDS = 2.0
+_AT_ONCE = 50
+
+
+class Filters:
+    """Writes what the outbox says."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def look(self) -> float:
+        """Carry out what is due; return the seconds until the next look."""
+        period = SECONDS if self._cloud.conf.networks.firewall else IDLE_SECONDS
+        with self._cloud.store.read() as connection:
+            if not filter_outbox.pending(connection, 1):
+                return period
+        with only_one(self._cloud.store, NAME, self._cloud.name) as ours:
+            if ours:
+                self.carry_out()
+        return period
+
+    def carry_out(self) -> None:
+        """Carry out all entries that are due, each once."""
+        while True:
+            with self._cloud.store.read() as connection:
+                due = filter_outbox.pending(connection, _AT_ONCE)
+            for one in due:
+                self._converge(one)
+            if len(due) < _AT_ONCE:
+                return
+
+    def _converge(self, one: Pending) -> None:
+        try:
+            ready = not one.alive or self._write(one)
+        except MicronovaError as error:
+            LOG.warning(
+                "The firewall of server %s is not as its security groups say yet: %s",
+                one.server_uuid,
+                error.message,
+            )
+            self._later(one, RETRY_SECONDS)
+            return
+        if ready:
+            self._cloud.store.run(lambda c: filter_outbox.remove(c, one))
+        else:
+            self._later(one, BUSY_SECONDS)
+
+    def _later(self, one: Pending, seconds: float) -> None:
+        self._cloud.store.run(lambda c: filter_outbox.postpone(c, one, seconds))
+
+    def _write(self, one: Pending) -> bool:
+        """Return whether it is written, or there is nothing to write it to."""
+        with self._cloud.store.read() as connection:
+            server = servers.alive(connection, one.server_uuid, None, lock=False)
+            try:
+                where = guests.target(self._cloud, connection, server)
+            except Conflict:
+                # It has no VM: the next build of one writes it.
+                return not one.building
+            wanted = filters.wanted(connection, one.server_uuid)
+        if one.building:
+            return False
+        done = self._cloud.compute.converge_filter(context.internal(), where, wanted)
+        if done.writes:
+            LOG.info(
+                "The firewall of server %s is as its security groups say; requests: %d.",
+                one.server_uuid,
+                done.writes,
+            )
+        for rule in done.unsaid:
+            LOG.warning("Proxmox VE has no words for rule %s: it lets nothing through.", rule)
+        return True

@@ -1,0 +1,256 @@
+"""The firewall of a VM: written before it starts, made what is wanted, never open in between."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from common import ids
+from common.context import RequestContext
+from common.errors import Unavailable
+from common.messages.commands import Build, Nic
+from common.messages.filters import Filter, FilterRule, PortFilter
+from common.messages.guests import GuestTarget
+from common.security_rules import Rule
+from tests.functional.compute.conftest import Worker, a_build, a_copy, a_plug, as_root
+from tests.functional.simulator_fixture import RunningSimulator
+from tests.functional.waiting import eventually
+
+MAC, OTHER_MAC = "fa:16:3e:00:00:01", "fa:16:3e:00:00:09"
+GROUP = "0f0e0d0c-0b0a-4000-8000-000000000001"
+_ids = (ids.named("rule", str(number)) for number in itertools.count())
+
+ALL_OUT = FilterRule(next(_ids), Rule("egress"))
+SSH = FilterRule(next(_ids), Rule("ingress", "IPv4", "tcp", 22, 22, "10.0.0.0/8", "10.0.0.0/8"))
+PING = FilterRule(next(_ids), Rule("ingress", "IPv6", "ipv6-icmp", 128, 0))
+MEMBERS = FilterRule(next(_ids), Rule("ingress", "IPv6", remote_group_id=GROUP))
+ODD = FilterRule(next(_ids), Rule("ingress", "IPv4", "icmp", 77))
+
+
+def a_filter(
+    *rules: FilterRule, mac: str = MAC, on: bool | None = True, members: tuple[str, ...] = ()
+) -> Filter:
+    port = PortFilter(mac, on, ("10.0.0.5", "10.9.0.0/16", "fd00::5"), rules)
+    return Filter((port,), {GROUP: members})
+
+
+def filtered(build: Build, wanted: Filter) -> Build:
+    nics = tuple(replace(nic, filtered=True) for nic in build.nics)
+    return replace(build, filter=wanted, nics=nics)
+
+
+class Firewall:
+    """A VM's firewall as root sees it."""
+
+    def __init__(self, simulator: RunningSimulator, build: Build) -> None:
+        self._qemu = as_root(simulator).nodes("pve1").qemu(build.placed.vmid)
+        self.firewall = self._qemu.firewall
+
+    def rules(self) -> list[dict[str, Any]]:
+        hidden = ("digest", "pos", "ipversion")
+        return [
+            {name: value for name, value in one.items() if name not in hidden}
+            for one in self.firewall.rules.get()
+        ]
+
+    def sets(self) -> dict[str, list[str]]:
+        return {
+            one["name"]: sorted(entry["cidr"] for entry in self.firewall.ipset(one["name"]).get())
+            for one in self.firewall.ipset.get()
+        }
+
+    def options(self) -> dict[str, Any]:
+        found = self.firewall.options.get()
+        del found["digest"]
+        return dict(found)
+
+    def net(self, slot: str = "net0") -> str:
+        return str(self._qemu.config.get()[slot])
+
+
+@pytest.fixture
+def build(worker: Worker) -> Build:
+    made = filtered(a_build(), a_filter(ALL_OUT, SSH, PING, MEMBERS, members=("fd00::7",)))
+    assert worker.run(made).ok
+    return made
+
+
+@pytest.fixture
+def firewall(simulator: RunningSimulator, build: Build) -> Firewall:
+    return Firewall(simulator, build)
+
+
+def converge(worker: Worker, build: Build, wanted: Filter) -> Any:
+    where = build.placed
+    carrier = worker.conductor.heartbeats[-1].worker
+    target = GuestTarget(build.server_uuid, carrier, where.cluster, where.node, where.vmid)
+    return worker.client.converge_filter(RequestContext(), target, wanted)
+
+
+def test_all_is_there_before_the_vm_starts(
+    simulator: RunningSimulator, build: Build, firewall: Firewall
+) -> None:
+    assert firewall.rules() == [
+        {
+            "type": "out",
+            "action": "ACCEPT",
+            "enable": 1,
+            "iface": "net0",
+            "dest": "0.0.0.0/0",
+            "comment": f"micronova rule={ALL_OUT.id}",
+        },
+        {
+            "type": "in",
+            "action": "ACCEPT",
+            "enable": 1,
+            "iface": "net0",
+            "proto": "tcp",
+            "dport": "22",
+            "source": "10.0.0.0/8",
+            "comment": f"micronova rule={SSH.id}",
+        },
+        {
+            "type": "in",
+            "action": "ACCEPT",
+            "enable": 1,
+            "iface": "net0",
+            "proto": "ipv6-icmp",
+            "icmp-type": "echo-request",
+            "source": "::/0",
+            "comment": f"micronova rule={PING.id}",
+        },
+        {
+            "type": "in",
+            "action": "ACCEPT",
+            "enable": 1,
+            "iface": "net0",
+            "source": "+sg-0f0e0d0c0b0a4000-v6",
+            "comment": f"micronova rule={MEMBERS.id}",
+        },
+    ]
+    assert firewall.sets() == {
+        "ipfilter-net0": ["10.0.0.5", "10.9.0.0/16", "fd00::5"],
+        "sg-0f0e0d0c0b0a4000-v6": ["fd00::7"],
+    }
+    assert firewall.options() == {
+        **{"enable": 1, "policy_in": "DROP", "policy_out": "DROP", "macfilter": 1},
+        **{"ipfilter": 1, "dhcp": 1, "ndp": 1, "radv": 0},
+    }
+    assert ",firewall=1" in firewall.net()
+    writes = [one["path"] for one in simulator.control("GET", "calls") if one["method"] != "GET"]
+    begun = next(n for n, path in enumerate(writes) if path.endswith("/status/start"))
+    assert not [path for path in writes[begun:] if "/firewall/" in path]
+
+
+def test_only_what_differs_is_written(worker: Worker, build: Build, firewall: Firewall) -> None:
+    same = converge(worker, build, build.filter or Filter())
+    assert (same.writes, same.unsaid, same.foreign) == (0, (), ())
+    wanted = a_filter(ALL_OUT, MEMBERS, ODD, members=("fd00::8", "10.0.0.8"))
+    changed = converge(worker, build, wanted)
+    # Two rules less; one address for another: another family's is not the rule's.
+    assert (changed.writes, changed.unsaid) == (4, (ODD.id,))
+    assert [one["comment"][-36:] for one in firewall.rules()] == [ALL_OUT.id, MEMBERS.id]
+    assert firewall.sets()["sg-0f0e0d0c0b0a4000-v6"] == ["fd00::8"]
+    converge(worker, build, a_filter(SSH, ALL_OUT))
+    assert {one["comment"][-36:] for one in firewall.rules()} == {ALL_OUT.id, SSH.id}
+    assert list(firewall.sets()) == ["ipfilter-net0"]
+
+
+def test_what_people_put_there_stays_and_is_told(
+    worker: Worker, build: Build, firewall: Firewall
+) -> None:
+    firewall.firewall.rules.post(type="in", action="DROP", enable=1, comment="mine")
+    firewall.firewall.ipset.post(name="friends")
+    ours = firewall.firewall.rules.get()[1]
+    firewall.firewall.rules(1).put(enable=0, digest=ours["digest"])
+    firewall.firewall.options.put(policy_in="ACCEPT")
+    done = converge(worker, build, build.filter or Filter())
+    assert done.foreign == ("IP set friends", "rule 0: in DROP")
+    rules = firewall.rules()
+    assert len(rules) == 5
+    assert all(one["enable"] for one in rules)
+    assert {"type": "in", "action": "DROP", "enable": 1, "comment": "mine"} in rules
+    assert "friends" in firewall.sets()
+    assert firewall.options()["policy_in"] == "DROP"
+
+
+def test_a_port_that_is_told_so_is_not_filtered(
+    worker: Worker, build: Build, firewall: Firewall
+) -> None:
+    converge(worker, build, a_filter(ALL_OUT, on=None))
+    assert ",firewall=1" in firewall.net()
+    converge(worker, build, a_filter(ALL_OUT, on=False))
+    assert "firewall" not in firewall.net()
+    assert (firewall.rules(), firewall.sets()) == ([], {})
+    converge(worker, build, a_filter(ALL_OUT))
+    assert ",firewall=1" in firewall.net()
+    assert len(firewall.rules()) == 1
+
+
+@pytest.mark.parametrize("action", ["lose-answer", "fail"])
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+def test_another_look_after_a_failed_write(
+    worker: Worker,
+    simulator: RunningSimulator,
+    build: Build,
+    firewall: Firewall,
+    action: str,
+    method: str,
+) -> None:
+    for nth in (1, 2):
+        path = f"{build.placed.vmid}/firewall/"
+        order = {"action": action, "method": method, "path": path, "nth": nth}
+        simulator.control("POST", "faults", order)
+        wanted = a_filter(SSH, MEMBERS, members=(f"fd00::{nth}",))
+        for _ in range(2):
+            try:
+                converge(worker, build, wanted)
+            except Unavailable:
+                continue
+            break
+        assert {one["comment"][-36:] for one in firewall.rules()} == {SSH.id, MEMBERS.id}
+        assert firewall.sets()["sg-0f0e0d0c0b0a4000-v6"] == [f"fd00::{nth}"]
+        converge(worker, build, a_filter(ALL_OUT))
+
+
+def test_a_clone_carries_them_and_a_server_s_image_does_not(
+    worker: Worker, simulator: RunningSimulator, build: Build
+) -> None:
+    copied = a_copy(build, 150_001)
+    assert worker.run(copied).ok
+    nodes = as_root(simulator).nodes("pve1")
+    assert nodes.qemu(copied.placed.vmid).firewall.rules.get() == []
+    vmid = build.placed.vmid + 50_000
+    nodes.qemu(build.placed.vmid).clone.post(newid=vmid)
+    eventually(lambda: len(nodes.qemu(vmid).firewall.rules.get()) == 4)
+
+
+def test_another_server_s_vm_is_not_touched(
+    worker: Worker, build: Build, firewall: Firewall
+) -> None:
+    other = replace(build, server_uuid=ids.new_uuid())
+    with pytest.raises(Unavailable, match="isn't the server's"):
+        converge(worker, other, a_filter())
+    assert len(firewall.rules()) == 4
+
+
+def test_an_interface_that_is_plugged_in_is_filtered_from_the_first_moment(
+    worker: Worker, simulator: RunningSimulator
+) -> None:
+    build = a_build()
+    assert worker.run(build).ok
+    firewall = Firewall(simulator, build)
+    assert firewall.options() == {}
+    nic = Nic(ids.new_uuid(), ids.new_uuid(), "net", "vmbr0", OTHER_MAC, filtered=True)
+    first = PortFilter(MAC, None)
+    wanted = Filter((first, *a_filter(SSH, mac=OTHER_MAC).ports))
+    assert worker.run(a_plug(build, nic, filter=wanted)).ok
+    assert ",firewall=1" in firewall.net("net1")
+    assert "firewall" not in firewall.net("net0")
+    assert [one["iface"] for one in firewall.rules()] == ["net1"]
+    assert list(firewall.sets()) == ["ipfilter-net1"]
+    assert worker.run(a_plug(build, nic, on=False, filter=wanted)).ok
+    assert (firewall.rules(), firewall.sets()) == ([], {})

@@ -1,0 +1,194 @@
+"""Which servers' firewalls are written, with what, and that no change is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from common import clock, ids
+from common.messages.commands import Build
+from common.security_rules import Rule
+from conductor.audit.differences import differences
+from conductor.audit.gather import Gatherer
+from conductor.endpoints.ports import PortEndpoint
+from conductor.endpoints.security_groups import SecurityGroupEndpoint
+from conductor.messages import (
+    AddressPair,
+    NewPort,
+    NewRule,
+    NewSecurityGroup,
+    PortChange,
+    RequestedNetwork,
+)
+from conductor.store import networks
+from db import schema
+from tests.fixtures.listings import a_port, a_server
+from tests.functional.conductor.harness import BOOKS, World
+
+VMBR0 = ids.named("network", "vmbr0")
+MANY = 200
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    made.conductor.cloud.conf.set_override("firewall", True, group="networks")
+    subnet = networks.parse_subnet("vmbr0=10.0.0.0/16")
+    made.conductor.store.run(lambda c: networks.ensure_subnet(c, subnet))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def ports(world: World) -> PortEndpoint:
+    return PortEndpoint(world.conductor.cloud, world.conductor.runner)
+
+
+@pytest.fixture
+def groups(world: World) -> SecurityGroupEndpoint:
+    return SecurityGroupEndpoint(world.conductor.cloud, lambda: None)
+
+
+def make_group(world: World, groups: SecurityGroupEndpoint, *rules: Rule) -> str:
+    (group_id,) = groups.create_security_groups(world.ctxt, [NewSecurityGroup("p", "x")])
+    new = [NewRule(group_id, one) for one in rules]
+    if new:
+        groups.create_security_group_rules(world.ctxt, "p", new)
+    return group_id
+
+
+def servers_in(world: World, group_id: str, numbers: range, *, filtered: bool = True) -> list[str]:
+    """Servers that run, each with a port in the group."""
+    rows = []
+    for number in numbers:
+        where = {"host": "pve1", "cluster": "sim1", "node": "pve1", "vmid": 100_000 + number}
+        port = {"subnet_id": None, "ip": f"10.1.0.{number}", "mac": f"fa:16:3e:00:01:{number:02x}"}
+        rows.append(a_server(number, "p", **where))
+        rows.append(a_port(number, "p", port_security=filtered or None, **port))
+        bound = {"port_id": rows[-1][1]["id"], "security_group_id": group_id}
+        rows.append((schema.port_security_groups, bound))
+
+    def insert(connection: sa.Connection) -> None:
+        for table, values in rows:
+            connection.execute(table.insert().values(**values))
+
+    world.conductor.store.run(insert)
+    world.leaves = books(world)
+    return [ids.named("server", str(number)) for number in numbers]
+
+
+def books(world: World) -> set[str]:
+    """Return the kinds of what the audit finds: these rows have no allocations."""
+    found = differences(Gatherer(world.conductor.cloud).look())
+    return {one.kind for one in found} & BOOKS
+
+
+def written(world: World) -> list[str]:
+    """Return the servers whose firewalls are written for what has changed."""
+    world.compute.filtered.clear()
+    world.conductor.filters.carry_out()
+    return sorted(server for server, _ in world.compute.filtered)
+
+
+def test_only_those_that_must_change_are_written(
+    world: World, ports: PortEndpoint, groups: SecurityGroupEndpoint
+) -> None:
+    crowd = make_group(world, groups)
+    naming = make_group(world, groups, Rule("ingress", "IPv4", remote_group_id=crowd))
+    members = servers_in(world, crowd, range(1, MANY + 1))
+    watching = servers_in(world, naming, range(201, 204))
+    servers_in(world, naming, range(204, 206), filtered=False)
+    assert written(world) == []
+    # Another member: those alone whose group names it.
+    new = NewPort("p", VMBR0, security_groups=(crowd,))
+    (port_id,) = ports.create_ports(world.ctxt, [new])
+    assert written(world) == sorted(watching)
+    (address,) = [row.ip for row in world.rows(schema.ports) if row.id == port_id]
+    for _, wanted in world.compute.filtered:
+        (port,) = wanted.ports
+        assert (port.on, len(port.addresses), len(port.rules)) == (True, 1, 3)
+        assert len(wanted.groups[crowd]) == MANY + 1
+        assert address in wanted.groups[crowd]
+    assert written(world) == []
+    # Many changes, one write.
+    for name in ("a", "b"):
+        ports.update_port(world.ctxt, port_id, PortChange(name=name))
+    assert written(world) == []
+    pair = PortChange(address_pairs=(AddressPair("10.8.0.0/24"),))
+    ports.update_port(world.ctxt, port_id, pair)
+    ports.delete_port(world.ctxt, port_id)
+    assert written(world) == sorted(watching)
+    # A rule: those in the group.
+    (rule,) = groups.create_security_group_rules(
+        world.ctxt, "p", [NewRule(crowd, Rule("ingress", "IPv4", "tcp", 22, 22))]
+    )
+    assert written(world) == sorted(members)
+    groups.delete_security_group_rule(world.ctxt, rule)
+    assert len(written(world)) == MANY
+    # A port of a server: that one, and those whose group names a group of it.
+    mine = next(row for row in world.rows(schema.ports) if row.server_uuid == members[0])
+    ports.update_port(world.ctxt, mine.id, PortChange(security_groups=()))
+    assert written(world) == sorted([members[0], *watching])
+    off = PortChange(port_security=False)
+    ports.update_port(world.ctxt, mine.id, off)
+    assert written(world) == [members[0]]
+    ((_, wanted),) = world.compute.filtered
+    assert [port.on for port in wanted.ports] == [False]
+
+
+def test_no_change_is_lost(
+    world: World, ports: PortEndpoint, groups: SecurityGroupEndpoint
+) -> None:
+    group_id = make_group(world, groups)
+    (server,) = servers_in(world, group_id, range(1, 2))
+
+    def add(name: str) -> None:
+        new = NewRule(group_id, Rule("ingress", "IPv4", name))
+        groups.create_security_group_rules(world.ctxt, "p", [new])
+
+    world.compute.deaf = True
+    add("tcp")
+    assert written(world) == []
+    (entry,) = world.rows(schema.filter_changes)
+    assert entry.not_before > clock.utcnow()
+    world.compute.deaf = False
+    # The next change makes it due; one that comes while it is written is written too.
+    add("udp")
+
+    def meanwhile() -> None:
+        world.compute.writing = None
+        add("gre")
+        assert len(world.rows(schema.filter_changes)) == 1
+
+    world.compute.writing = meanwhile
+    assert written(world) == [server]
+    assert len(world.rows(schema.filter_changes)) == 1
+    assert written(world) == [server]
+    assert world.rows(schema.filter_changes) == []
+    ((_, wanted),) = world.compute.filtered
+    names = {one.rule.protocol for one in wanted.ports[0].rules}
+    assert names >= {"tcp", "udp", "gre"}
+    # Of a server that is gone nothing is left.
+    add("esp")
+    gone = schema.servers.update().values(deleted_at=clock.utcnow(), host=None)
+    world.conductor.store.run(lambda c: c.execute(gone))
+    assert written(world) == []
+    assert world.rows(schema.filter_changes) == []
+    world.leaves = books(world)
+
+
+def test_a_build_carries_what_is_to_pass(world: World) -> None:
+    world.conductor.runner.start()
+    world.create(networks=(RequestedNetwork(VMBR0),))
+    command = world.compute.wait_for(1)
+    assert isinstance(command, Build)
+    assert command.filter is not None
+    (port,) = command.filter.ports
+    assert (port.on, port.mac) == (True, command.nics[0].mac)
+    assert command.nics[0].filtered
+    assert port.addresses == (command.nics[0].ip,)
+    assert len(port.rules) == 4
+    assert list(command.filter.groups.values()) == [port.addresses]

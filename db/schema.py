@@ -520,7 +520,11 @@ ports = sa.Table(
     sa.Column("tags", Json),  # none: no tags
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime),
+    # the IPv6 address of one that has an IPv4 address, too
+    sa.Column("subnet6_id", _UUID),
+    sa.Column("ip6", sa.String(64)),
     sa.UniqueConstraint("subnet_id", "ip"),
+    sa.Index("ux_ports_subnet6_id_ip6", "subnet6_id", "ip6", unique=True),
 )
 
 aggregates = sa.Table(

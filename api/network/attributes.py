@@ -83,10 +83,6 @@ def _time(name: str) -> Attribute:
     return Attribute(name, name, show=lambda record: iso(getattr(record, name)), listed_by=False)
 
 
-def _fixed_ips(port: Port) -> list[dict[str, str | None]]:
-    return [{"subnet_id": port.subnet_id, "ip_address": port.ip}] if port.ip else []
-
-
 def _vif_details(port: Port) -> dict[str, Any]:
     return {"connectivity": "l2", "port_filter": False, "bridge_name": port.bridge}
 
@@ -179,7 +175,7 @@ PORT: Sequence[Attribute] = (
     Attribute("status", "status"),
     Attribute("device_id", "server_uuid"),
     Attribute("device_owner", "device_owner"),
-    Attribute("fixed_ips", show=_fixed_ips, listed_by=False),
+    Attribute("fixed_ips", show=lambda port: port.fixed_ips, listed_by=False),
     Attribute(
         "security_groups",
         "security_group",

@@ -27,6 +27,18 @@ class Placed:
 
 
 @dataclass(frozen=True)
+class Address:
+    """An address of an interface, with what comes with its subnet."""
+
+    ip: str
+    cidr: str
+    gateway: str | None = None
+    dns: tuple[str, ...] = ()
+    routes: tuple[tuple[str, str], ...] = ()
+    """(destination, next hop) besides the default route."""
+
+
+@dataclass(frozen=True)
 class Nic:
     """One network interface, fully decided."""
 
@@ -47,6 +59,14 @@ class Nic:
     """(destination, next hop) besides the default route."""
     filtered: bool = False
     """Whether it is plugged in filtered: nothing passes until its rules are there."""
+    second: Address | None = None
+    """The IPv6 address of one that has an IPv4 address, too."""
+
+    @property
+    def ips(self) -> tuple[str, ...]:
+        """Return its addresses."""
+        second = None if self.second is None else self.second.ip
+        return tuple(ip for ip in (self.ip, second) if ip is not None)
 
 
 @dataclass(frozen=True)

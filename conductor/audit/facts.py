@@ -86,11 +86,12 @@ class Reservation:
 
 @dataclass(frozen=True)
 class PortFacts:
-    """A port and its address."""
+    """A port and its addresses."""
 
     id: str
     server_uuid: str
     ip: str | None
+    ip6: str | None = None
 
 
 @dataclass(frozen=True)

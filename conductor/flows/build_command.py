@@ -46,6 +46,7 @@ def nic(port: networks.Port, asked: Interface) -> Nic:
         tag=port.tag,
         routes=port.routes,
         filtered=port.port_security is True,
+        second=port.second,
     )
 
 

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from common.messages.commands import ConfigDrive, GuestFile, Nic
+from common.messages.commands import Address, ConfigDrive, GuestFile, Nic
 from conductor.store.servers import Server
 
 
@@ -68,7 +68,8 @@ def _root_disk(tag: str) -> dict[str, Any]:
 
 def network_data(nics: Sequence[Nic]) -> dict[str, Any]:
     """Return ``network_data.json``: one link per interface, its address, the name servers."""
-    services = [{"type": "dns", "address": address} for nic in nics for address in nic.dns]
+    networks = [one for position, nic in enumerate(nics) for one in _networks(position, nic)]
+    services = [service for one in networks for service in one.get("services", ())]
     return {
         "links": [
             {
@@ -80,32 +81,34 @@ def network_data(nics: Sequence[Nic]) -> dict[str, Any]:
             }
             for position, nic in enumerate(nics)
         ],
-        "networks": [_network(position, nic) for position, nic in enumerate(nics)],
+        "networks": [{"id": f"network{number}", **one} for number, one in enumerate(networks)],
         "services": [item for index, item in enumerate(services) if item not in services[:index]],
     }
 
 
-def _network(position: int, nic: Nic) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        "id": f"network{position}",
-        "link": f"interface{position}",
-        "network_id": nic.network_id,
-    }
+def _networks(position: int, nic: Nic) -> list[dict[str, Any]]:
+    """Return what the guest configures on an interface, one for each address."""
+    there = {"link": f"interface{position}", "network_id": nic.network_id}
     if nic.ip is None or nic.cidr is None:
-        return {**data, "type": "ipv4_dhcp"}
-    network = ipaddress.ip_network(nic.cidr)
+        return [{**there, "type": "ipv4_dhcp"}]
+    first = Address(nic.ip, nic.cidr, nic.gateway, nic.dns, nic.routes)
+    found = [first] if nic.second is None else [first, nic.second]
+    return [{**there, **_address(position, one)} for one in found]
+
+
+def _address(position: int, one: Address) -> dict[str, Any]:
+    network = ipaddress.ip_network(one.cidr)
     # Only the first interface has the default route: two would race in the guest.
-    default = nic.gateway if position == 0 else None
+    default = one.gateway if position == 0 else None
     return {
-        **data,
         "type": f"ipv{network.version}",
-        "ip_address": nic.ip,
+        "ip_address": one.ip,
         "netmask": str(network.netmask),
         "routes": [
             *([_route(_DEFAULT[network.version], default)] if default else ()),
-            *(_route(destination, hop) for destination, hop in nic.routes),
+            *(_route(destination, hop) for destination, hop in one.routes),
         ],
-        "services": [{"type": "dns", "address": address} for address in nic.dns],
+        "services": [{"type": "dns", "address": address} for address in one.dns],
     }
 
 
@@ -128,10 +131,10 @@ def addresses(nics: Sequence[Nic]) -> list[Mapping[str, Any]]:
             "network": nic.network_name,
             "network_id": nic.network_id,
             "port_id": nic.port_id,
-            "ip": nic.ip,
+            "ip": ip,
             "mac": nic.mac,
-            "version": ipaddress.ip_address(nic.ip).version,
+            "version": ipaddress.ip_address(ip).version,
         }
         for nic in nics
-        if nic.ip is not None
+        for ip in nic.ips
     ]

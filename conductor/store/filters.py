@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -13,7 +14,7 @@ from db.schema import port_security_groups, ports, security_group_rules
 
 _P, _B, _R = ports.c, port_security_groups.c, security_group_rules.c
 _PORTS = (
-    sa.select(_P.id, _P.mac, _P.ip, _P.address_pairs, _P.port_security)
+    sa.select(_P.id, _P.mac, _P.ip, _P.ip6, _P.address_pairs, _P.port_security)
     .where(_P.server_uuid == sa.bindparam("server"))
     .order_by(_P.position)
 )
@@ -24,7 +25,7 @@ _RULES = (
     .order_by(_R.created_at, _R.id)
 )
 _MEMBERS = (
-    sa.select(_B.security_group_id, _P.ip, _P.address_pairs)
+    sa.select(_B.security_group_id, _P.ip, _P.ip6, _P.address_pairs)
     .join(ports, _P.id == _B.port_id)
     .where(_B.security_group_id.in_(sa.bindparam("groups", expanding=True)))
 )
@@ -38,7 +39,7 @@ def wanted(connection: sa.Connection, server_uuid: str) -> Filter:
         PortFilter(
             row.mac,
             row.port_security,
-            _addresses(row.ip, row.address_pairs),
+            _addresses(row),
             tuple(rules[row.id]),
         )
         for row in rows
@@ -71,9 +72,9 @@ def _members(
 ) -> Mapping[str, tuple[str, ...]]:
     found: dict[str, set[str]] = {one: set() for one in group_ids}
     for row in connection.execute(_MEMBERS, {"groups": sorted(group_ids)}) if group_ids else ():
-        found[row.security_group_id].update(_addresses(row.ip, row.address_pairs))
+        found[row.security_group_id].update(_addresses(row))
     return {group: tuple(sorted(addresses)) for group, addresses in found.items()}
 
 
-def _addresses(ip: str | None, pairs: Collection[str] | None) -> tuple[str, ...]:
-    return (*([ip] if ip else ()), *(pairs or ()))
+def _addresses(port: Any) -> tuple[str, ...]:
+    return (*(ip for ip in (port.ip, port.ip6) if ip), *(port.address_pairs or ()))

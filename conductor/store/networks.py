@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import ConfigurationError, Conflict, Invalid
+from common.messages.commands import Address
 from conductor.store import addresses, security_groups, subnet_rules
 from conductor.store.pools import Pools, in_use
 from db.reads.network_access import own_or_shared, usable_by
@@ -223,8 +224,17 @@ class Port:
     routes: tuple[tuple[str, str], ...] = ()
     """(destination, next hop) of the subnet's further routes."""
     port_security: bool | None = None
+    second: Address | None = None
+    """The IPv6 address of one that has an IPv4 address, too."""
+
+    @property
+    def ips(self) -> tuple[str, ...]:
+        """Return its addresses."""
+        second = None if self.second is None else self.second.ip
+        return tuple(ip for ip in (self.ip, second) if ip is not None)
 
 
+_SIX = subnets.alias("subnets6")
 # Built once: every build and move executes them.
 _PORTS = (
     sa.select(
@@ -239,12 +249,22 @@ _PORTS = (
         ports.c.position,
         subnets.c.host_routes,
         ports.c.port_security,
+        ports.c.ip6,
+        _SIX.c.cidr,
+        _SIX.c.gateway_ip,
+        _SIX.c.dns_nameservers,
+        _SIX.c.host_routes,
     )
-    .select_from(ports.outerjoin(subnets, subnets.c.id == ports.c.subnet_id))
+    .select_from(
+        ports.outerjoin(subnets, subnets.c.id == ports.c.subnet_id).outerjoin(
+            _SIX, _SIX.c.id == ports.c.subnet6_id
+        )
+    )
     .where(ports.c.server_uuid == sa.bindparam("server"))
     .order_by(ports.c.position)
 )
-_PORT_FIELDS = len(dataclasses.fields(Port))
+_FIELDS = [one.name for one in dataclasses.fields(Port) if one.name != "second"]
+_PORT_COLUMNS = len(_PORTS.selected_columns)
 _INTERFACES = _PORTS.join(networks, networks.c.id == ports.c.network_id).add_columns(
     *_KNOWN.selected_columns
 )
@@ -258,14 +278,16 @@ def ports_of(connection: sa.Connection, server_uuid: str) -> list[Port]:
 def interfaces_of(connection: sa.Connection, server_uuid: str) -> list[tuple[Port, Network]]:
     """Return a server's ports in order, with the network of each."""
     rows = connection.execute(_INTERFACES, {"server": server_uuid})
-    return [(_port(row[:_PORT_FIELDS]), Network(*row[_PORT_FIELDS:])) for row in rows]
+    return [(_port(row[:_PORT_COLUMNS]), Network(*row[_PORT_COLUMNS:])) for row in rows]
 
 
 def _port(row: Any) -> Port:
-    values = list(row)
-    values[6] = tuple(values[6] or ())
-    values[9] = _routes(values[9])
-    return Port(*values)
+    known: dict[str, Any] = dict(zip(_FIELDS, row[: len(_FIELDS)], strict=True))
+    ip6, cidr, gateway, dns, routes = row[len(_FIELDS) :]
+    known |= {"dns": tuple(known["dns"] or ()), "routes": _routes(known["routes"])}
+    if ip6 is not None:
+        known["second"] = Address(ip6, cidr, gateway, tuple(dns or ()), _routes(routes))
+    return Port(**known)
 
 
 def _routes(stored: Sequence[Sequence[str]] | None) -> tuple[tuple[str, str], ...]:
@@ -322,17 +344,16 @@ def create_ports(
         {
             "id": port.id,
             "network_id": port.network_id,
-            "subnet_id": subnet_id,
+            **columns,
             "server_uuid": server_uuid,
             "project_id": project_id,
             "position": port.position,
             "mac": port.mac,
-            "ip": port.ip,
             "tag": port.tag,
             "port_security": port.port_security,
             "created_at": now,
         }
-        for port, subnet_id in made
+        for port, columns in made
     ]
     if rows:
         connection.execute(ports.insert(), rows)
@@ -342,23 +363,30 @@ def create_ports(
 
 def _new_port(
     pools: Pools, wish: Wish, position: int, mac_prefix: str, filtered: bool
-) -> tuple[Port, str | None]:
-    """Return a port with its address, and its subnet. Raises Conflict, Invalid."""
-    subnet, ip = _address(pools, wish.network_id, wish.fixed_ip)
-    port = Port(
-        ids.new_uuid(),
-        wish.network_id,
-        new_mac(mac_prefix),
-        ip,
-        subnet.cidr if subnet else None,
-        subnet.gateway_ip if subnet else None,
-        tuple(subnet.dns_nameservers) if subnet else (),
-        wish.tag,
-        position,
-        _routes(subnet.host_routes) if subnet else (),
-        filtered or None,
-    )
-    return port, subnet.id if subnet else None
+) -> tuple[Port, dict[str, str | None]]:
+    """Return a port with its addresses, and the columns of these. Raises Conflict, Invalid."""
+    given = _addresses(pools, wish.network_id, wish.fixed_ip)
+    found = [
+        Address(
+            ip,
+            subnet.cidr,
+            subnet.gateway_ip,
+            tuple(subnet.dns_nameservers),
+            _routes(subnet.host_routes),
+        )
+        for subnet, ip in given
+    ]
+    port = Port(ids.new_uuid(), wish.network_id, new_mac(mac_prefix), None, position=position)
+    port = dataclasses.replace(port, tag=wish.tag, port_security=filtered or None)
+    if found:
+        port = dataclasses.replace(port, **vars(found[0]), second=next(iter(found[1:]), None))
+    return port, address_columns([(subnet.id, ip) for subnet, ip in given])
+
+
+def address_columns(given: Sequence[tuple[str, str]]) -> dict[str, str | None]:
+    """Return the columns of a port's (subnet, address), of which it has two at the most."""
+    (subnet_id, ip), (subnet6_id, ip6) = [*given, *[(None, None)] * 2][:2]
+    return {"subnet_id": subnet_id, "ip": ip, "subnet6_id": subnet6_id, "ip6": ip6}
 
 
 def new_mac(prefix: str) -> str:
@@ -390,7 +418,8 @@ def delete_ports(connection: sa.Connection, *server_uuids: str) -> None:
 
 def address_in_use(connection: sa.Connection, network_id: str, fixed_ip: str) -> bool:
     """Return whether a port of the network has the address."""
-    query = sa.select(ports.c.id).where(ports.c.network_id == network_id, ports.c.ip == fixed_ip)
+    has = (ports.c.ip == fixed_ip) | (ports.c.ip6 == fixed_ip)
+    query = sa.select(ports.c.id).where(ports.c.network_id == network_id, has)
     return connection.execute(query).first() is not None
 
 
@@ -402,20 +431,16 @@ def delete_port(connection: sa.Connection, port_id: str, server_uuid: str | None
     connection.execute(ports.update().where(mine, ports.c.kept).values(**FREED))
 
 
-def _address(
-    pools: Pools, network_id: str, fixed_ip: str | None
-) -> tuple[Any, str] | tuple[None, None]:
-    """Return (subnet row, address), both None where the network has no subnets."""
+def _addresses(pools: Pools, network_id: str, fixed_ip: str | None) -> Sequence[tuple[Any, str]]:
+    """Return (subnet row, address) of a new port: none where the network has no subnets."""
     rows = pools.subnets(network_id)
     if fixed_ip is not None:
         subnet, ip = addresses.chosen(rows, fixed_ip, anywhere=True)
         if not pools.is_free(subnet, ip):
             raise addresses.taken(fixed_ip)
         pools.take(subnet, ip)
-        return subnet, ip
-    if not rows:
-        return None, None
-    found = pools.next_free(rows)
+        return [(subnet, ip)]
+    found = pools.one_of_each(rows)
     if found is None:
         raise Conflict(f"No fixed IP addresses available for network: {network_id}")
     return found

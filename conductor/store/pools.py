@@ -27,10 +27,15 @@ _LOCK_NETWORKS = (
     .order_by(networks.c.id)
     .with_for_update(read=True)
 )
-_USER = sa.select(ports.c.id).where(
-    ports.c.subnet_id == sa.bindparam("subnet_id"), ports.c.ip == sa.bindparam("ip")
+# An IPv6 address is the second one of ports that have an IPv4 address.
+_OF: sa.BindParameter[str] = sa.bindparam("subnet_id")
+_IP: sa.BindParameter[str] = sa.bindparam("ip")
+_FIRST, _SECOND = ports.c.subnet_id == _OF, ports.c.subnet6_id == _OF
+_USER = sa.union_all(
+    sa.select(ports.c.id).where(_FIRST, ports.c.ip == _IP),
+    sa.select(ports.c.id).where(_SECOND, ports.c.ip6 == _IP),
 )
-_USED = sa.select(ports.c.ip).where(ports.c.subnet_id == sa.bindparam("subnet_id"))
+_USED = sa.union_all(sa.select(ports.c.ip).where(_FIRST), sa.select(ports.c.ip6).where(_SECOND))
 _MOVE_ON = subnets.update().where(subnets.c.id == sa.bindparam("of"))
 
 
@@ -80,6 +85,17 @@ class Pools:
                 state.given.add(number)
                 return row, state.text(number)
         return None
+
+    def one_of_each(self, rows: Iterable[Any]) -> Sequence[tuple[Any, str]] | None:
+        """Take the next address of each family that these subnets have, IPv4 first.
+
+        None if a family has none left.
+        """
+        families: defaultdict[bool, list[Any]] = defaultdict(list)
+        for row in rows:
+            families[":" in row.cidr].append(row)
+        found = [self.next_free(families[six]) for six in sorted(families)]
+        return None if None in found else [one for one in found if one is not None]
 
     def close(self) -> None:
         """Write where the next search goes on. One statement."""

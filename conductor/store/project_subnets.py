@@ -14,6 +14,7 @@ from common import clock, ids
 from common.errors import Conflict, SubnetNotFound
 from conductor.messages import NewSubnet
 from conductor.store import addresses, network_locks, subnet_rules
+from conductor.store.pools import in_use
 from conductor.store.segments import invalid_input
 from db.schema import ports, subnets
 
@@ -76,7 +77,8 @@ def change(connection: sa.Connection, subnet_id: str, asked: Mapping[str, Any]) 
 def delete(connection: sa.Connection, subnet_id: str) -> None:
     """Delete a subnet. Raises SubnetNotFound, Conflict."""
     _locked(connection, subnet_id)
-    if connection.execute(sa.select(ports.c.id).where(ports.c.subnet_id == subnet_id)).first():
+    used = (ports.c.subnet_id == subnet_id) | (ports.c.subnet6_id == subnet_id)
+    if connection.execute(sa.select(ports.c.id).where(used)).first() is not None:
         raise Conflict(
             f"Unable to complete operation on subnet {subnet_id}: One or more ports have an IP "
             "allocation from this subnet.",
@@ -102,8 +104,7 @@ def _locked(connection: sa.Connection, subnet_id: str) -> Any:
 
 
 def _require_free(connection: sa.Connection, row: Any, address: str) -> None:
-    port = sa.select(ports.c.id).where(ports.c.subnet_id == row.id, ports.c.ip == address)
-    if connection.execute(port).first() is not None:
+    if in_use(connection, row, address):
         raise Conflict(
             f"Unable to complete operation for network {row.network_id}. The IP address "
             f"{address} is in use.",

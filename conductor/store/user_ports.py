@@ -85,17 +85,16 @@ def create(
 def _row(
     connection: sa.Connection, pools: Pools, new: NewPort, mac_prefix: str, filtered: bool
 ) -> dict[str, Any]:
-    subnet_id, ip = _address(connection, pools, new.network_id, new.fixed_ips, new.any_address)
+    given = _addresses(connection, pools, new.network_id, new.fixed_ips, new.any_address)
     mac = new.mac or networks.new_mac(mac_prefix)
     return {
         "id": ids.new_uuid(),
         "network_id": new.network_id,
-        "subnet_id": subnet_id,
+        **networks.address_columns(given),
         "server_uuid": "",
         "project_id": new.project_id,
         "position": 0,
         "mac": mac,
-        "ip": ip,
         "name": new.name,
         "description": new.description,
         "kept": True,
@@ -132,12 +131,11 @@ def change(
     values |= port_security.change(connection, row, asked, project_id, filtered=filtered)
     if asked.fixed_ips is not None and not _has(row, asked.fixed_ips):
         _require_no_server(row, "addresses")
-        values |= {"subnet_id": None, "ip": None}
+        values |= networks.address_columns(())
         connection.execute(schema.ports.update().where(_C.id == port_id).values(**values))
         pools = Pools(connection, [row.network_id])
-        values["subnet_id"], values["ip"] = _address(
-            connection, pools, row.network_id, asked.fixed_ips, asked.any_address
-        )
+        given = _addresses(connection, pools, row.network_id, asked.fixed_ips, asked.any_address)
+        values |= networks.address_columns(given)
         pools.close()
         groups = security_groups.of_port(connection, port_id)
         filter_outbox.members_changed(connection, groups)
@@ -244,27 +242,46 @@ def _require_no_server(row: Any, what: str) -> None:
 
 def _has(row: Any, asked: Sequence[FixedIp]) -> bool:
     """Return whether a port has just what is asked."""
-    if not asked:
-        return row.ip is None
-    one = asked[0]
-    same = one.ip_address is None or one.ip_address == row.ip
-    return row.ip is not None and same and one.subnet_id in (None, row.subnet_id)
+    has = [(row.subnet_id, row.ip), (row.subnet6_id, row.ip6)]
+    has = [one for one in has if one[1] is not None]
+    return len(has) == len(asked) and all(
+        any(
+            wanted.subnet_id in (None, subnet_id) and wanted.ip_address in (None, ip)
+            for subnet_id, ip in has
+        )
+        for wanted in asked
+    )
 
 
-def _address(
+def _addresses(
     connection: sa.Connection,
     pools: Pools,
     network_id: str,
     asked: Sequence[FixedIp] | None,
     anywhere: bool,
-) -> tuple[str | None, str | None]:
-    """Return (subnet, address) of a port; None where it has none."""
+) -> Sequence[tuple[str, str]]:
+    """Return (subnet, address) of a port: none, one, or one of each family, IPv4 first."""
     rows = pools.subnets(network_id)
-    if asked is None and rows:
-        return _any_free(pools, network_id, rows)
-    if not asked:
-        return None, None
-    wanted = asked[0]
+    if asked is None:
+        found = pools.one_of_each(rows)
+        if found is None:
+            raise _exhausted(network_id)
+        return [(row.id, ip) for row, ip in found]
+    given = [_address(connection, pools, network_id, one, anywhere) for one in asked]
+    given.sort(key=lambda one: ":" in one[1])
+    if len(given) != len({":" in ip for _, ip in given}):
+        raise Invalid(
+            "Invalid input for operation: Exceeded maximum amount of fixed ips per port.",
+            type="InvalidInput",
+        )
+    return given
+
+
+def _address(
+    connection: sa.Connection, pools: Pools, network_id: str, wanted: FixedIp, anywhere: bool
+) -> tuple[str, str]:
+    """Return (subnet, address) as it is asked for."""
+    rows = pools.subnets(network_id)
     if wanted.subnet_id is not None:
         rows = [_subnet(connection, network_id, rows, wanted.subnet_id)]
     if wanted.ip_address is None:
@@ -288,11 +305,15 @@ def _address(
 def _any_free(pools: Pools, network_id: str, rows: Sequence[Any]) -> tuple[str, str]:
     found = pools.next_free(rows)
     if found is None:
-        raise Conflict(
-            f"No more IP addresses available on network {network_id}.",
-            type="IpAddressGenerationFailure",
-        )
+        raise _exhausted(network_id)
     return found[0].id, found[1]
+
+
+def _exhausted(network_id: str) -> Conflict:
+    return Conflict(
+        f"No more IP addresses available on network {network_id}.",
+        type="IpAddressGenerationFailure",
+    )
 
 
 def _subnet(

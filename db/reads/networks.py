@@ -114,6 +114,15 @@ class Port:
     """More addresses, or ranges of them, that it may use."""
     security_groups: tuple[str, ...] = ()
     """IDs, where they are asked for."""
+    subnet6_id: str | None = None
+    ip6: str | None = None
+    """The IPv6 address of one that has an IPv4 address, too."""
+
+    @property
+    def fixed_ips(self) -> list[dict[str, str | None]]:
+        """Its addresses, as they are shown."""
+        both = ((self.subnet_id, self.ip), (self.subnet6_id, self.ip6))
+        return [{"subnet_id": subnet, "ip_address": ip} for subnet, ip in both if ip]
 
 
 @dataclass(frozen=True)
@@ -221,7 +230,11 @@ _PORT: Mapping[str, sa.ColumnElement[Any]] = {
     "network_project_id": sa.func.coalesce(networks.c.project_id, ""),
     "port_security": sa.func.coalesce(ports.c.port_security, sa.false()),
     "address_pairs": ports.c.address_pairs,
+    "subnet6_id": ports.c.subnet6_id,
+    "ip6": ports.c.ip6,
 }
+#: fields of a port's first address → of its second, which filters find, too
+_SECOND: Mapping[str, str] = {"ip": "ip6", "subnet_id": "subnet6_id"}
 _PORT_SOURCE = ports.outerjoin(servers, servers.c.uuid == ports.c.server_uuid).outerjoin(
     networks, networks.c.id == ports.c.network_id
 )
@@ -427,11 +440,19 @@ def _one_of(
     fields: Mapping[str, sa.ColumnElement[Any]], name: str, values: Sequence[Any]
 ) -> sa.ColumnElement[bool]:
     if name == "ip_part":
-        return sa.or_(*(fields["ip"].contains(value, autoescape=True) for value in values))
+        columns = (fields["ip"], fields["ip6"])
+        return sa.or_(
+            *(column.contains(value, autoescape=True) for column in columns for value in values)
+        )
     if name == "security_group":
         mine = port_security_groups.c
         return fields["id"].in_(sa.select(mine.port_id).where(mine.security_group_id.in_(values)))
-    column = fields[name]
+    second = fields.get(_SECOND.get(name, ""))
+    found = _among(fields[name], values)
+    return found if second is None else sa.or_(found, _among(second, values))
+
+
+def _among(column: sa.ColumnElement[Any], values: Sequence[Any]) -> sa.ColumnElement[bool]:
     present = [value for value in values if value is not None]
     if len(present) == len(values):
         return column.in_(present)

@@ -329,11 +329,8 @@ def _addresses(filters: Filters) -> Iterable[sa.ColumnElement[bool]]:
     ports = schema.ports.c
     for pattern, separator in ((filters.ip, "."), (filters.ip6, ":")):
         if pattern is not None:
-            yield sa.exists(
-                sa.select(1)
-                .where(ports.server_uuid == _T.uuid, ports.ip.contains(separator))
-                .where(matches(ports.ip, pattern))
-            )
+            found = (ip.contains(separator) & matches(ip, pattern) for ip in (ports.ip, ports.ip6))
+            yield sa.exists(sa.select(1).where(ports.server_uuid == _T.uuid, sa.or_(*found)))
 
 
 def _tags(connection: sa.Connection, filters: Filters) -> Iterable[sa.ColumnElement[bool]]:

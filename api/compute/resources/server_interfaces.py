@@ -95,12 +95,11 @@ def _shown(call: Call, port_id: str) -> dict[str, Any]:
 
 
 def _view(call: Call, port: Port) -> dict[str, Any]:
-    fixed_ips = [{"subnet_id": port.subnet_id, "ip_address": port.ip}] if port.ip else []
     view = {
         "net_id": port.network_id,
         "port_id": port.id,
         "mac_addr": port.mac,
         "port_state": port.status,
-        "fixed_ips": fixed_ips,
+        "fixed_ips": port.fixed_ips,
     }
     return view | ({"tag": port.tag} if call.version >= 70 else {})

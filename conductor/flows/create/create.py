@@ -218,7 +218,7 @@ class Create:
             ports.sort(key=lambda port: port.position)
         nics = [build_command.nic(port, asked[port.network_id]) for port in ports]
         plan = dataclasses.replace(operation.planned(CreatePlan), nics=tuple(nics))
-        detail = {"addresses": [nic.ip for nic in nics if nic.ip]}
+        detail = {"addresses": [ip for nic in nics for ip in nic.ips]}
         step = Step(
             "conductor_allocate_network", 1, started, clock.utcnow(), "Success", detail=detail
         )

@@ -158,7 +158,9 @@ class PlugAcceptance:
     ) -> Operation | None:
         server = _free(connection, ctxt, uuid, DETACH)
         ports = networks.ports_of(connection, uuid)
-        wanted = (one for one in ports if port_id in (None, one.id) and address in (None, one.ip))
+        wanted = (
+            one for one in ports if port_id in (None, one.id) and address in (None, *one.ips)
+        )
         port = next(wanted, None)
         if port is None and port_id is not None:
             raise NotFound(f"Port id {port_id} could not be found.")
@@ -166,7 +168,16 @@ class PlugAcceptance:
             raise Invalid(f"Instance {uuid} does not have fixed IP '{address}'.")
         if port.id in _leaving(connection, uuid):
             return None
-        nic = Nic(port.id, port.network_id, "", "", port.mac, ip=port.ip, tag=port.tag)
+        nic = Nic(
+            port.id,
+            port.network_id,
+            "",
+            "",
+            port.mac,
+            ip=port.ip,
+            tag=port.tag,
+            second=port.second,
+        )
         return self._begin(connection, ctxt, server, DETACH, UNPLUG, nic, port.position)
 
     def _begin(

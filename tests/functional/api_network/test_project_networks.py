@@ -138,10 +138,30 @@ def test_a_network_and_its_subnets_come_change_and_go(url: str, world: World) ->
     changed = call(f"{url}/subnets/{four['id']}", "PUT", change).json()["subnet"]
     assert (changed["gateway_ip"], changed["dns_nameservers"]) == (None, [])
     assert (changed["host_routes"], changed["name"]) == ([], "small")
-    ports = [make(url, "port", network_id=network["id"])["fixed_ips"] for _ in range(3)]
-    assert [one[0]["ip_address"] for one in ports] == [f"192.168.7.{n}" for n in (1, 2, 3)]
-    spilt = make(url, "port", network_id=network["id"])
-    assert spilt["fixed_ips"] == [{"subnet_id": six["id"], "ip_address": "fd00::a0"}]
+    ports = [make(url, "port", network_id=network["id"]) for _ in range(3)]
+    given = [[one["ip_address"] for one in port["fixed_ips"]] for port in ports]
+    assert given == [[f"192.168.7.{n + 1}", f"fd00::a{n}"] for n in range(3)]
+    assert [one["subnet_id"] for one in ports[0]["fixed_ips"]] == [four["id"], six["id"]]
+    for query in ("ip_address=fd00::a1", "ip_address_substr=::a1", "ip_address=192.168.7.2"):
+        assert seen(url, "port", query=f"?fixed_ips={query}") == {ports[1]["id"]}
+    assert len(seen(url, "port", query=f"?fixed_ips=subnet_id={six['id']}")) == 3
+    body = {"port": {"network_id": network["id"]}}
+    assert refused(call(f"{url}/ports", "POST", body)) == (409, "IpAddressGenerationFailure")
+    only = make(url, "port", network_id=network["id"], fixed_ips=[{"subnet_id": six["id"]}])
+    assert only["fixed_ips"] == [{"subnet_id": six["id"], "ip_address": "fd00::a3"}]
+    wanted = [{"ip_address": "fd00::a0"}]
+    answer = call(f"{url}/ports/{only['id']}", "PUT", {"port": {"fixed_ips": wanted}})
+    assert refused(answer) == (409, "IpAddressAlreadyAllocated")
+    both = [{"subnet_id": six["id"]}] * 2
+    answer = call(f"{url}/ports/{only['id']}", "PUT", {"port": {"fixed_ips": both}})
+    assert refused(answer) == (400, "InvalidInput")
+    call(f"{url}/ports/{ports[0]['id']}", "DELETE")
+    both = [{"subnet_id": six["id"], "ip_address": "fd00::a0"}, {"subnet_id": four["id"]}]
+    changed = call(f"{url}/ports/{only['id']}", "PUT", {"port": {"fixed_ips": both}}).json()
+    assert changed["port"]["fixed_ips"] == ports[0]["fixed_ips"]
+    again = call(f"{url}/ports/{only['id']}", "PUT", {"port": {"fixed_ips": both}}).json()
+    assert again["port"]["fixed_ips"] == ports[0]["fixed_ips"]
+    assert refused(call(f"{url}/subnets/{six['id']}", "DELETE")) == (409, "SubnetInUse")
     assert refused(call(f"{url}/networks/{network['id']}", "DELETE")) == (409, "NetworkInUse")
     assert refused(call(f"{url}/subnets/{four['id']}", "DELETE")) == (409, "SubnetInUse")
     for port in seen(url, "port"):

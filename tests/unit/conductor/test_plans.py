@@ -137,7 +137,8 @@ def test_the_release_before_finds_what_it_knows_where_it_was(plan: Plan) -> None
     assert found.keys() - BEFORE.keys() <= {"source"}
     if plan is BUILD:
         # It ignores what it doesn't know.
-        nics = [nic | {"tag": None, "routes": [], "filtered": False} for nic in BEFORE["nics"]]
+        new = {"tag": None, "routes": [], "filtered": False, "second": None}
+        nics = [nic | new for nic in BEFORE["nics"]]
         image = {**BEFORE["image"], "template_only": False, "cd": False}
         assert found == {key: BEFORE[key] for key in found} | {"nics": nics, "image": image}
 

@@ -23,7 +23,7 @@ class NetworkCalls(Base):
     def update_network(self, ctxt: RequestContext, network_id: str, asked: dict[str, Any]) -> None:
         """Change name, description, mtu, shared or external of a network.
 
-        Raises NetworkNotFound, Conflict (a cluster says what it is, others use it).
+        Raises NetworkNotFound, Conflict (a cluster says what it is, others use it), Invalid.
         """
         self._rpc.call(ctxt, NetworkRpc.update_network, network_id=network_id, asked=asked)
 

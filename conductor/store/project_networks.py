@@ -16,7 +16,7 @@ from common import quotas as limits
 from common.errors import Conflict
 from conductor.messages import NewNetwork
 from conductor.store import network_locks, network_shares, quotas, subnet_rules
-from conductor.store.segments import Segments, TagRange
+from conductor.store.segments import Segments, TagRange, invalid_input
 from db.reads.network_access import EVERYBODY
 from db.schema import network_shares as shares
 from db.schema import networks, ports, subnets
@@ -50,12 +50,16 @@ def take_quota(connection: sa.Connection, kind: str, owners: Sequence[str], limi
 def create(
     connection: sa.Connection, wanted: Sequence[NewNetwork], ranges: Sequence[TagRange]
 ) -> list[str]:
-    """Write networks; return their ids. Raises Invalid, Conflict (see ``Segments.choose``)."""
+    """Write networks; return their ids.
+
+    Raises Invalid, Conflict (see ``Segments.choose``), Invalid also for an MTU above the bridge's.
+    """
     segments = Segments(connection, ranges)
     made = []
     for new in wanted:
         bridge, vlan = segments.choose(new.network_type, new.bridge, new.vlan)
-        mtu = new.mtu or _mtu_of(connection, bridge)
+        most = _mtu_of(connection, bridge)
+        _require_small(new.mtu, most)
         row = {
             "id": ids.new_uuid(),
             "project_id": new.project_id,
@@ -63,7 +67,7 @@ def create(
             "description": new.description,
             "bridge": bridge,
             "vlan": vlan,
-            "mtu": mtu,
+            "mtu": new.mtu or most,
             "external": new.external,
             "discovered": False,
             "availability_zone_hints": list(new.availability_zone_hints) or None,
@@ -80,7 +84,7 @@ def change(connection: sa.Connection, network_id: str, asked: Mapping[str, Any])
     """Change name, description, mtu, external and shared of a network.
 
     Of one that is a cluster's, only the first three can be changed. Raises NetworkNotFound,
-    Conflict.
+    Conflict, Invalid.
     """
     row = network_locks.locked(connection, network_id)
     fixed = [name for name in ("external", "shared") if name in asked]
@@ -135,7 +139,15 @@ def _mtu_of(connection: sa.Connection, bridge: str) -> int:
     return int(connection.execute(query).scalar() or MTU)
 
 
+def _require_small(mtu: int | None, most: int) -> None:
+    """Raise Invalid for more than the bridge's: Proxmox VE doesn't start a VM with it."""
+    if mtu is not None and mtu > most:
+        raise invalid_input(f"Requested MTU is too big, maximum is {most}")
+
+
 def _check_mtu(connection: sa.Connection, row: Any, mtu: int) -> None:
+    if not row.discovered:
+        _require_small(mtu, _mtu_of(connection, row.bridge))
     if mtu >= subnet_rules.LEAST_MTU_6:
         return
     cidrs = sa.select(subnets.c.cidr).where(subnets.c.network_id == row.id)

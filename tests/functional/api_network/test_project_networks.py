@@ -435,6 +435,14 @@ def test_networks_of_clusters_stay_what_they_are(url: str, world: World) -> None
         assert refused(answer) == (409, "NetworkOfCluster")
     body = {"network": {"provider:segmentation_id": 7}}
     assert call(f"{url}/networks/{VMBR0}", "PUT", body, auth.ADMIN).status_code == 400
+    mine = make(url, "network", auth.ADMIN)["id"]
+    jumbo = {"network": {"mtu": 9000}}
+    for path, method in (("networks", "POST"), (f"networks/{mine}", "PUT")):
+        answer = call(f"{url}/{path}", method, jumbo, auth.ADMIN)
+        assert refused(answer) == (400, "InvalidInput")
+        assert "maximum is 1500" in answer.json()["NeutronError"]["message"]
+    call(f"{url}/networks/{VMBR1}", "PUT", jumbo, auth.ADMIN)
+    assert make(url, "network")["mtu"] == 9000
     body = {"network": {"mtu": 9000, "description": "of the house"}}
     shown = call(f"{url}/networks/{VMBR0}", "PUT", body, auth.ADMIN).json()["network"]
     assert (shown["mtu"], shown["name"], shown["shared"]) == (9000, "vmbr0", True)

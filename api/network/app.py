@@ -17,6 +17,7 @@ from api.network.security_group_rules import RuleCollection, RuleItem
 from api.network.security_groups import GroupCollection, GroupItem, Groups
 from api.network.shares import ShareCollection, ShareItem, Shares
 from api.network.subnets import SubnetCollection, SubnetItem
+from common import networks as choice
 from common import quotas as limits
 from conductor.client import ConductorClient
 from web.assembly import Application, Protect, assemble
@@ -42,6 +43,7 @@ def make_app(
     Without a `conductor` it is read-only.
     """
     limits.register(conf)
+    choice.register(conf)
     policy = Enforcer(conf, RULES)
     api = Application(
         service_type="network",

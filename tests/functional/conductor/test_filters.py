@@ -66,6 +66,7 @@ def servers_in(world: World, group_id: str, numbers: range, *, filtered: bool = 
     for number in numbers:
         where = {"host": "pve1", "cluster": "sim1", "node": "pve1", "vmid": 100_000 + number}
         port = {"subnet_id": None, "ip": f"10.1.0.{number}", "mac": f"fa:16:3e:00:01:{number:02x}"}
+        port["ip6"] = f"fd00::{number}"
         rows.append(a_server(number, "p", **where))
         rows.append(a_port(number, "p", port_security=filtered or None, **port))
         bound = {"port_id": rows[-1][1]["id"], "security_group_id": group_id}
@@ -109,8 +110,8 @@ def test_only_those_that_must_change_are_written(
     (address,) = [row.ip for row in world.rows(schema.ports) if row.id == port_id]
     for _, wanted in world.compute.filtered:
         (port,) = wanted.ports
-        assert (port.on, len(port.addresses), len(port.rules)) == (True, 1, 3)
-        assert len(wanted.groups[crowd]) == MANY + 1
+        assert (port.on, len(port.addresses), len(port.rules)) == (True, 2, 3)
+        assert len(wanted.groups[crowd]) == 2 * MANY + 1
         assert address in wanted.groups[crowd]
     assert written(world) == []
     # Many changes, one write.

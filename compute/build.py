@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from common.messages.commands import Build
-from common.messages.filters import Filter
 from common.messages.reports import Outcome
 from common.states import PowerState
 from compute import configdrive
+from compute.filtering import filtered
 from compute.hypervisor.port import Detail, Machine
 from compute.job import Job
 from compute.steps import Step, carry_out, undo_if_ours
@@ -80,13 +80,6 @@ def steps(machine: Machine, command: Build) -> tuple[Step, ...]:
         *filtered(machine, command.filter),
         Step("compute_start_vm", machine.start),
     )
-
-
-def filtered(machine: Machine, filter_: Filter | None) -> tuple[Step, ...]:
-    """Return the step that writes what is to pass; none where nothing is filtered."""
-    if filter_ is None:
-        return ()
-    return (Step("compute_write_filter", lambda: machine.write_filter(filter_)),)
 
 
 def _upload_config_drive(machine: Machine, command: Build) -> Detail:

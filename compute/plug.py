@@ -6,7 +6,7 @@ from common.messages.commands import Plug
 from common.messages.filters import Filter
 from common.messages.reports import Category, Outcome
 from common.states import PowerState
-from compute.build import filtered
+from compute.filtering import filtered
 from compute.hypervisor.port import Detail, HypervisorError, Machine, Removal
 from compute.job import Job
 from compute.steps import Step, carry_out

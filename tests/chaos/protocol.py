@@ -93,7 +93,7 @@ OTHERS = frozenset(
     | {"authorize_console", "use_console_token", "console_problem", "open_console"}
     | {"diagnose_server", "diagnose", "change_password", "set_password"}
     | {"server_console_log", "console_log"}
-    | {"detach_address"}
+    | {"detach_address", "converge_filter"}
 )
 TABLES = (RECORDED, ACTED, IDLE, FAILURES, AUDITS, OTHERS)
 

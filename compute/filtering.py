@@ -1,0 +1,14 @@
+"""The step that writes what is to pass a VM's interfaces."""
+
+from __future__ import annotations
+
+from common.messages.filters import Filter
+from compute.hypervisor.port import Machine
+from compute.steps import Step
+
+
+def filtered(machine: Machine, filter_: Filter | None) -> tuple[Step, ...]:
+    """Return the step that writes what is to pass; none where nothing is filtered."""
+    if filter_ is None:
+        return ()
+    return (Step("compute_write_filter", lambda: machine.write_filter(filter_)),)

@@ -278,6 +278,9 @@ class SecurityGroupRpc(Protocol):
         self, ctxt: RequestContext, project_id: str, rules: list[NewRule]
     ) -> list[str]: ...
     def delete_security_group_rule(self, ctxt: RequestContext, rule_id: str) -> None: ...
+    def change_server_security_group(
+        self, ctxt: RequestContext, server_uuid: str, group_id: str, on: bool
+    ) -> None: ...
 
 
 class RefusalRpc(Protocol):

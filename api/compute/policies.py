@@ -213,6 +213,27 @@ _ROWS = (
         f"{_SERVER}/os-interface/{{port_id}}",
     ),
     (
+        "os-security-groups:list",
+        PROJECT_READER,
+        "List a server's security groups.",
+        "GET",
+        f"{_SERVER}/os-security-groups",
+    ),
+    (
+        "os-security-groups:add",
+        PROJECT_MEMBER,
+        "Put a server's ports into a security group.",
+        "POST",
+        f"{_SERVER}/action",
+    ),
+    (
+        "os-security-groups:remove",
+        PROJECT_MEMBER,
+        "Take a server's ports from a security group.",
+        "POST",
+        f"{_SERVER}/action",
+    ),
+    (
         "os-multinic:add",
         PROJECT_MEMBER,
         "Attach an interface to a network, up to 2.43.",

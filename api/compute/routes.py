@@ -39,6 +39,7 @@ from api.compute.resources.server_groups import ServerGroups
 from api.compute.resources.server_interfaces import ServerInterfaces
 from api.compute.resources.server_ips import ServerIps
 from api.compute.resources.server_metadata import ServerMetadata
+from api.compute.resources.server_security_groups import ServerSecurityGroups
 from api.compute.resources.server_tags import ServerTags
 from api.compute.resources.servers import Servers
 from api.compute.resources.services import Services
@@ -96,6 +97,8 @@ ROUTES = (
             "confirmResize": "confirm_resize",
             "revertResize": "revert_resize",
             "changePassword": "change_password",
+            "addSecurityGroup": "add_security_group",
+            "removeSecurityGroup": "remove_security_group",
             "addFixedIp": "add_fixed_ip",
             "removeFixedIp": "remove_fixed_ip",
             "rebuild": "rebuild",
@@ -167,6 +170,7 @@ ROUTES = (
         ServerInterfaces,
         {"GET": "show", "DELETE": "delete"},
     ),
+    Row("/servers/{server_id}/os-security-groups", ServerSecurityGroups, {"GET": "index"}),
     Row("/servers/{server_id}/diagnostics", ServerDiagnostics, {"GET": "index"}),
     Row("/servers/{server_id}/migrations", ServerMigrations, {"GET": "index"}),
     Row(

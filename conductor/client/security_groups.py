@@ -53,3 +53,19 @@ class SecurityGroupCalls(Base):
     def delete_security_group_rule(self, ctxt: RequestContext, rule_id: str) -> None:
         """Delete a rule. Raises NotFound."""
         self._rpc.call(ctxt, SecurityGroupRpc.delete_security_group_rule, rule_id=rule_id)
+
+    def change_server_security_group(
+        self, ctxt: RequestContext, server_uuid: str, group_id: str, *, on: bool
+    ) -> None:
+        """Put all ports of a server into a group, or take them from it.
+
+        Raises ServerNotFound, NotFound (the group, or no port is in it), Invalid (a port is to
+        have no port security).
+        """
+        self._rpc.call(
+            ctxt,
+            SecurityGroupRpc.change_server_security_group,
+            server_uuid=server_uuid,
+            group_id=group_id,
+            on=on,
+        )

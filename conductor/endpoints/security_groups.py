@@ -10,7 +10,7 @@ from common.errors import Invalid
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
 from conductor.messages import NewRule, NewSecurityGroup, SecurityGroupChange
-from conductor.store import quotas, security_groups
+from conductor.store import port_security, quotas, security_groups, servers
 from conductor.store.transactions import Transaction
 
 
@@ -88,4 +88,19 @@ class SecurityGroupEndpoint:
     def delete_security_group_rule(self, ctxt: RequestContext, rule_id: str) -> None:
         """See ``ConductorClient.delete_security_group_rule``."""
         self._cloud.store.run(lambda c: security_groups.delete_rule(c, rule_id, scope(ctxt)))
+        self._wake()
+
+    def change_server_security_group(
+        self, ctxt: RequestContext, server_uuid: str, group_id: str, on: bool
+    ) -> None:
+        """See ``ConductorClient.change_server_security_group``."""
+
+        def work(connection: Transaction) -> None:
+            server = servers.alive(connection, server_uuid, scope(ctxt))
+            if on:
+                port_security.add_to_server(connection, server.uuid, group_id, server.project_id)
+            else:
+                port_security.remove_from_server(connection, server.uuid, group_id)
+
+        self._cloud.store.run(work)
         self._wake()

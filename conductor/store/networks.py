@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import ConfigurationError, Conflict, Invalid
 from common.messages.commands import Address
+from common.security_rules import DEFAULT
 from conductor.store import addresses, security_groups, subnet_rules
 from conductor.store.pools import Pools, in_use
 from db.reads.network_access import own_or_shared, usable_by
@@ -323,13 +324,15 @@ def create_ports(
     first: int = 0,
     *,
     filtered: bool = False,
+    groups: Sequence[str] = (DEFAULT,),
 ) -> list[Port]:
     """Create a port for each wish; ``first`` is the position of the first one, and None one whose
-    port is there. They are in the project's default security group; ``filtered``: by its rules.
+    port is there. They are in these security groups: ids, or the project's default one;
+    ``filtered``: by their rules.
 
     Raises Conflict when a subnet has no free address, Invalid when a requested one is in use by
-    now, or is not the network's any more, NetworkNotFound when that is gone. Permission was
-    checked before.
+    now, or is not the network's any more, NetworkNotFound when that is gone, NotFound for a group
+    that is. Permission was checked before.
     """
     there = [wish for wish in wishes if wish is not None]
     pools = Pools(connection, (wish.network_id for wish in there))
@@ -357,7 +360,8 @@ def create_ports(
     ]
     if rows:
         connection.execute(ports.insert(), rows)
-        security_groups.bind_default(connection, project_id, [port.id for port, _ in made])
+        made_ids = [port.id for port, _ in made]
+        security_groups.bind_named(connection, project_id, groups, made_ids)
     return [port for port, _ in made]
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common.errors import Conflict, Invalid
+from common.errors import Conflict, Invalid, NotFound
 from conductor.messages import AddressPair, NewPort, PortChange
 from conductor.store import filter_outbox, security_groups
+from db.schema import port_security_groups, ports
 
 
 def bind_new(
@@ -83,6 +84,42 @@ def change(
         groups = security_groups.of_port(connection, row.id)
         filter_outbox.members_changed(connection, groups)
     return values
+
+
+def add_to_server(
+    connection: sa.Connection, server_uuid: str, group_id: str, project_id: str | None
+) -> None:
+    """Put all ports of a server, which is locked, into a group. Raises NotFound, and Invalid where
+    a port is to have no port security."""
+    security_groups.shared(connection, [group_id], project_id)
+    rows = _ports_of(connection, server_uuid, group_id)
+    if any(row.port_security is False for row in rows):
+        raise Invalid(
+            "Network requires port_security_enabled and subnet associated in order to apply "
+            "security groups."
+        )
+    security_groups.bind(connection, [(row.id, group_id) for row in rows if not row.bound])
+    filter_outbox.add(connection, [server_uuid] if any(row.port_security for row in rows) else [])
+
+
+def remove_from_server(connection: sa.Connection, server_uuid: str, group_id: str) -> None:
+    """Take all ports of a server, which is locked, from a group. Raises NotFound if none was."""
+    rows = _ports_of(connection, server_uuid, group_id)
+    if not any(row.bound for row in rows):
+        raise NotFound(f"Security group {group_id} not associated with the instance {server_uuid}")
+    security_groups.unbind_from(connection, group_id, [row.id for row in rows])
+    filter_outbox.add(connection, [server_uuid] if any(row.port_security for row in rows) else [])
+
+
+def _ports_of(connection: sa.Connection, server_uuid: str, group_id: str) -> Sequence[Any]:
+    """Return a server's ports, locked, and whether each is in the group."""
+    bound = sa.exists().where(
+        port_security_groups.c.port_id == ports.c.id,
+        port_security_groups.c.security_group_id == group_id,
+    )
+    query = sa.select(ports.c.id, ports.c.port_security, bound.label("bound"))
+    mine = ports.c.server_uuid == server_uuid
+    return connection.execute(query.where(mine).order_by(ports.c.id).with_for_update()).all()
 
 
 def pairs(asked: Sequence[AddressPair], mac: str) -> list[str] | None:

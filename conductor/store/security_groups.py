@@ -173,18 +173,34 @@ def bind(connection: sa.Connection, groups: Sequence[tuple[str, str]]) -> None:
         filter_outbox.members_changed(connection, {group for _, group in groups})
 
 
-def bind_default(connection: sa.Connection, project_id: str, port_ids: Sequence[str]) -> None:
-    """Put ports of a project into its default group."""
-    if port_ids:
-        group_id = default(connection, project_id)
-        shared(connection, [group_id], None)
-        bind(connection, [(port_id, group_id) for port_id in port_ids])
+def bind_named(
+    connection: sa.Connection, project_id: str, wanted: Sequence[str], port_ids: Sequence[str]
+) -> None:
+    """Put ports of a project into the groups that a server was to have: ids, or ``default``; none:
+    that one.
+
+    Raises NotFound for one that is gone.
+    """
+    if not port_ids:
+        return
+    groups = {
+        default(connection, project_id) if one == DEFAULT else one for one in wanted or (DEFAULT,)
+    }
+    shared(connection, groups, project_id)
+    bind(connection, [(port_id, group) for port_id in port_ids for group in sorted(groups)])
 
 
 def of_port(connection: sa.Connection, port_id: str) -> list[str]:
     """Return the groups of a port."""
     query = sa.select(_B.security_group_id).where(_B.port_id == port_id)
     return sorted(connection.execute(query).scalars())
+
+
+def unbind_from(connection: sa.Connection, group_id: str, port_ids: Sequence[str]) -> None:
+    """Take ports from one group."""
+    mine = _B.port_id.in_(port_ids) & (_B.security_group_id == group_id)
+    connection.execute(port_security_groups.delete().where(mine))
+    filter_outbox.members_changed(connection, [group_id])
 
 
 def unbind(connection: sa.Connection, *port_ids: str) -> None:

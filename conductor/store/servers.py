@@ -54,6 +54,8 @@ class Server:
     server_group_uuid: str | None = None
     locked_by: str | None = None
     disk_tag: str | None = None
+    security_groups: Sequence[str] = ()
+    """Those of the create: ids, or ``default``."""
 
     def replace(self, **values: Any) -> Server:
         """Return a copy with some columns changed; unknown columns are ignored."""

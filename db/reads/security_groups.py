@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from db.reads import keyset
 from db.reads.networks import EVERYBODY, Viewer, Where, read_page
-from db.schema import security_group_rules, security_groups
+from db.schema import port_security_groups, ports, security_group_rules, security_groups
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,57 @@ def list_rules(
     seen = viewer.sees(security_group_rules.c.project_id)
     rows = read_page(connection, security_group_rules, _RULE, where, order, page, seen)
     return [SecurityGroupRule(**row._mapping) for row in rows]
+
+
+def named(connection: sa.Connection, project_id: str, name: str) -> list[SecurityGroup]:
+    """Return a project's group with this id, or else those of this name, without their rules."""
+    mine = security_groups.c
+    query = sa.select(*(column.label(key) for key, column in _GROUP.items()))
+    query = query.where(mine.project_id == project_id, sa.or_(mine.id == name, mine.name == name))
+    found = [SecurityGroup(**row._mapping) for row in connection.execute(query)]
+    return [one for one in found if one.id == name] or found
+
+
+def names_of_servers(
+    connection: sa.Connection, server_uuids: Sequence[str]
+) -> Mapping[str, list[str]]:
+    """Return the names of the groups that a port of each server is in. One statement."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    query = (
+        sa.select(ports.c.server_uuid, security_groups.c.name)
+        .distinct()
+        .join(port_security_groups, port_security_groups.c.port_id == ports.c.id)
+        .join(security_groups, security_groups.c.id == port_security_groups.c.security_group_id)
+        .where(ports.c.server_uuid.in_(server_uuids))
+        .order_by(security_groups.c.name)
+    )
+    for row in connection.execute(query):
+        found[row.server_uuid].append(row.name)
+    return found
+
+
+def of_server(connection: sa.Connection, server_uuid: str) -> list[SecurityGroup]:
+    """Return the groups, with their rules, that a port of a server is in, by name."""
+    mine = (
+        sa.select(port_security_groups.c.security_group_id)
+        .join(ports, ports.c.id == port_security_groups.c.port_id)
+        .where(ports.c.server_uuid == server_uuid)
+    )
+    columns = security_groups.c
+    query = sa.select(*(column.label(key) for key, column in _GROUP.items()))
+    query = query.where(columns.id.in_(mine)).order_by(
+        columns.project_id, columns.name, columns.id
+    )
+    rows = connection.execute(query).all()
+    rules = _rules_of(connection, [row.id for row in rows])
+    return [SecurityGroup(**row._mapping, rules=tuple(rules[row.id])) for row in rows]
+
+
+def names(connection: sa.Connection, group_ids: Collection[str]) -> Mapping[str, SecurityGroup]:
+    """Return groups by their ids, without their rules."""
+    query = sa.select(*(column.label(key) for key, column in _GROUP.items()))
+    rows = connection.execute(query.where(security_groups.c.id.in_(sorted(group_ids))))
+    return {row.id: SecurityGroup(**row._mapping) for row in rows}
 
 
 def has_default(connection: sa.Connection, project_id: str) -> bool:

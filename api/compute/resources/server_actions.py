@@ -16,6 +16,7 @@ from api.compute.resources.server_live_migration import LiveMigrationActions
 from api.compute.resources.server_rebuild import RebuildActions
 from api.compute.resources.server_rescue import RescueActions
 from api.compute.resources.server_resize import ResizeActions
+from api.compute.resources.server_security_groups import SecurityGroupActions
 from api.compute.resources.server_shelve import ShelveActions
 from api.compute.schemas import servers as schemas
 
@@ -32,6 +33,7 @@ class ServerActions(
     ShelveActions,
     ConsoleActions,
     FixedIpActions,
+    SecurityGroupActions,
 ):
     """Actions on a server: accepted (202), or refused (409) in the wrong state."""
 

@@ -16,6 +16,7 @@ from oslo_utils import strutils
 from api.compute.call import Call
 from api.compute.policies import ANY_ADDRESS, NEAR_HOST, named
 from api.compute.resources.server_place import Place, check_place, place_of
+from api.compute.resources.server_security_groups import group_of
 from api.compute.schemas.types import MAX_INT
 from api.compute.views import servers as views
 from common import hints, ids
@@ -24,10 +25,12 @@ from common.errors import (
     ImageNotFound,
     Invalid,
     KeyPairNotFound,
+    NotFound,
     NotSupported,
 )
 from common.messages.commands import GuestFile
 from common.messages.scheduling import ImageHome
+from common.security_rules import DEFAULT
 from conductor.messages import CreateServers, FlavorSnapshot, RequestedNetwork
 from db.reads import flavors, images, keypairs, services
 from db.reads.flavors import Flavor
@@ -43,7 +46,6 @@ _ACCESS: Mapping[str, str] = {"accessIPv4": "access_ip_v4", "accessIPv6": "acces
 _GIB = 1024**3
 _PASSWORD_LENGTH = 12
 #: the one security group
-_GROUP = "default"
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ def _for_the_guest(
         "config_drive": _boolean(asked.get("config_drive", False)),
         "auto_disk_config": asked.get("OS-DCF:diskConfig") == views.AUTO,
         **access_addresses(asked),
-        "security_groups": _groups(asked),
+        "security_groups": _groups(call, asked),
         "scheduler_hints": _checked_hints(call, asked_hints),
         "server_group": _server_group(asked_hints),
         "admin_password": asked.get("adminPass") or password(),
@@ -319,13 +321,18 @@ def _network(item: Mapping[str, Any]) -> RequestedNetwork:
     return RequestedNetwork(str(uuid.UUID(network_id)), fixed_ip, item.get("tag"))
 
 
-def _groups(asked: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the security groups: only ``default`` exists."""
-    groups = tuple(dict.fromkeys(group.get("name") for group in asked.get("security_groups", ())))
-    for group in groups:
-        if group not in (None, _GROUP):
-            raise Invalid(f"Unable to find security_group with name or id '{group}'")
-    return (_GROUP,)
+def _groups(call: Call, asked: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the ids of the security groups, ``default`` for that. Raises Invalid, Conflict."""
+    names = [group.get("name") or DEFAULT for group in asked.get("security_groups", ())]
+    found = [one if one == DEFAULT else _group(call, one) for one in names or [DEFAULT]]
+    return tuple(dict.fromkeys(found))
+
+
+def _group(call: Call, name: str) -> str:
+    try:
+        return group_of(call, call.ctxt.project_id or "", name).id
+    except NotFound as error:
+        raise Invalid(f"Unable to find security_group with name or id '{name}'") from error
 
 
 def access_addresses(asked: Mapping[str, Any]) -> dict[str, str]:

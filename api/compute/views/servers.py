@@ -19,6 +19,7 @@ from api.compute.views import faults
 from api.compute.views.hosts import HostStatus
 from common import clock, states
 from common.states import VmState
+from db.reads.security_groups import names_of_servers
 from db.reads.servers import Fault, Server, faults_of
 
 AUTO = "AUTO"
@@ -130,11 +131,6 @@ def _image(server: Server, sight: Sight) -> Any:
     return image
 
 
-def security_groups(server: Server) -> list[dict[str, str]]:
-    """Return the security groups of the create, in Nova's form."""
-    return [{"name": group} for group in server.security_groups]
-
-
 def disk_config(auto: bool) -> str:
     """Return what `OS-DCF:diskConfig` shows."""
     return AUTO if auto else "MANUAL"
@@ -215,11 +211,14 @@ LATER_FIELDS = (
 
 
 class View:
-    """Makes the answers' servers, as `sight` allows; `known` are the faults by UUID."""
+    """Makes the answers' servers, as `sight` allows; by UUID, `known` are the faults, and `groups`
+    the names of security groups."""
 
-    def __init__(self, sight: Sight, known: Mapping[str, Fault]) -> None:
+    def __init__(
+        self, sight: Sight, known: Mapping[str, Fault], groups: Mapping[str, Sequence[str]]
+    ) -> None:
         self._sight = sight
-        self._faults = known
+        self._faults, self._groups = known, groups
         fields = [*FIELDS, *LATER_FIELDS]
         fields += FULL_FIELDS if sight.all_fields else ()
         fields += EXTENDED_FIELDS if sight.all_fields and sight.extended else ()
@@ -239,9 +238,9 @@ class View:
         if fault is not None and view["status"] in _WITH_FAULT:
             view["fault"] = faults.view(fault, operator=sight.operator)
         if sight.all_fields:
-            groups = security_groups(server)
-            if groups:
-                view["security_groups"] = groups
+            names = self._groups.get(server.uuid)
+            if names:
+                view["security_groups"] = [{"name": name} for name in names]
             host_status = sight.host_status and sight.host_status.of(server)
             if host_status is not None:
                 view["host_status"] = host_status
@@ -287,9 +286,11 @@ def _host_status(call: Call, target: Mapping[str, Any] | None) -> HostStatus | N
 
 
 def view_of(call: Call, sight: Sight, servers: Sequence[Server]) -> View:
-    """Return the view of these servers; reads faults only where they are shown."""
+    """Return the view of these servers; reads faults and groups only where they are shown."""
     failed = [server.uuid for server in servers if status(server) in _WITH_FAULT]
-    return View(sight, call.read(faults_of, failed) if failed else {})
+    known = call.read(faults_of, failed) if failed else {}
+    uuids = [server.uuid for server in servers] if sight.all_fields else []
+    return View(sight, known, call.read(names_of_servers, uuids) if uuids else {})
 
 
 def shown(call: Call, server: Server, *, all_fields: bool = True) -> dict[str, Any]:

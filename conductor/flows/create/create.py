@@ -214,6 +214,7 @@ class Create:
                 wanted,
                 prefix,
                 filtered=self._cloud.conf.networks.firewall,
+                groups=server.security_groups,
             )
             ports.sort(key=lambda port: port.position)
         nics = [build_command.nic(port, asked[port.network_id]) for port in ports]

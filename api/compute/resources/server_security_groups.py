@@ -1,0 +1,92 @@
+"""Security groups of a server: `os-security-groups`, and the actions that change them.
+
+They are those of its ports; facts from nova's security_groups.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.compute.call import Call
+from api.compute.operation import operation
+from api.compute.policies import named
+from api.compute.resources.found import the_server
+from api.compute.schemas import security_groups as schemas
+from common.errors import Conflict, NotFound
+from db.reads import security_groups
+from db.reads.security_groups import SecurityGroup, SecurityGroupRule
+
+#: what a rule without ports shows
+_ALL_PORTS = {"tcp": (1, 65535), "udp": (1, 65535)}
+_NO_PORTS = (-1, -1)
+_ANYWHERE = {"IPv4": "0.0.0.0/0", "IPv6": "::/0"}
+
+
+class ServerSecurityGroups:
+    """The groups that a server's ports are in."""
+
+    @operation(named("os-security-groups:list"), query=schemas.LIST, on=the_server)
+    def index(self, call: Call) -> Any:
+        """List a server's security groups with what they let in."""
+        found = call.read(security_groups.of_server, call.server.uuid)
+        others = {rule.remote_group_id for group in found for rule in group.rules} - {None}
+        remote = call.read(security_groups.names, [str(one) for one in others]) if others else {}
+        return {"security_groups": [_view(group, remote) for group in found]}
+
+
+class SecurityGroupActions:
+    """The actions on a server's security groups."""
+
+    @operation(named("os-security-groups:add"), body=schemas.ADD, status=202, on=the_server)
+    def add_security_group(self, call: Call) -> None:
+        """Put all of a server's ports into a security group."""
+        self._change(call, "addSecurityGroup", on=True)
+
+    @operation(named("os-security-groups:remove"), body=schemas.REMOVE, status=202, on=the_server)
+    def remove_security_group(self, call: Call) -> None:
+        """Take all of a server's ports from a security group."""
+        self._change(call, "removeSecurityGroup", on=False)
+
+    def _change(self, call: Call, action: str, *, on: bool) -> None:
+        group = group_of(call, call.server.project_id, call.body[action]["name"])
+        call.conductor.change_server_security_group(call.ctxt, call.server.uuid, group.id, on=on)
+
+
+def group_of(call: Call, project_id: str, name: str) -> SecurityGroup:
+    """Return a project's security group by its name or ID. Raises NotFound, Conflict."""
+    found = call.read(security_groups.named, project_id, name)
+    if len(found) > 1:
+        raise Conflict(
+            f"Multiple security_group matches found for name '{name}', use an ID to be more "
+            "specific."
+        )
+    if not found:
+        raise NotFound(f"Security group {name} is not found for project {project_id}")
+    return found[0]
+
+
+def _view(group: SecurityGroup, remote: Any) -> dict[str, Any]:
+    return {
+        "id": group.id,
+        "name": group.name,
+        "description": group.description,
+        "tenant_id": group.project_id,
+        "rules": [_rule(rule, remote) for rule in group.rules if rule.direction == "ingress"],
+    }
+
+
+def _rule(rule: SecurityGroupRule, remote: Any) -> dict[str, Any]:
+    first, last = rule.port_range_min, rule.port_range_max
+    if rule.protocol and first is None and last is None:
+        first, last = _ALL_PORTS.get(rule.protocol, _NO_PORTS)
+    group = remote.get(rule.remote_group_id)
+    cidr = rule.remote_ip_prefix or _ANYWHERE.get(rule.ethertype)
+    return {
+        "id": rule.id,
+        "parent_group_id": rule.security_group_id,
+        "ip_protocol": rule.protocol,
+        "from_port": first,
+        "to_port": last,
+        "group": {"name": group.name, "tenant_id": group.project_id} if group else {},
+        "ip_range": {} if group else {"cidr": cidr},
+    }

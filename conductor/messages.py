@@ -120,6 +120,36 @@ class AddressPair:
 
 
 @dataclass(frozen=True)
+class NewImage:
+    """An image that a user makes, without data; empty: the user did not say."""
+
+    project_id: str
+    id: str | None = None
+    """Chosen by the user, lower case with dashes; None: any."""
+    name: str = ""
+    visibility: str = "shared"
+    disk_format: str = ""
+    container_format: str = ""
+    min_disk_gib: int = 0
+    min_ram_mib: int = 0
+    protected: bool = False
+    hidden: bool = False
+    tags: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ImageEdit:
+    """One step of a change to an image."""
+
+    op: str
+    """``add``, ``replace`` or ``remove``."""
+    name: str
+    """An attribute as in the API, or a property."""
+    value: Any = None
+
+
+@dataclass(frozen=True)
 class NewSecurityGroup:
     """A security group that a user makes."""
 

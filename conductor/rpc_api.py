@@ -21,7 +21,9 @@ from conductor.messages import (
     Evacuation,
     FlavorSnapshot,
     Healing,
+    ImageEdit,
     NewFlavor,
+    NewImage,
     NewKeyPair,
     NewNetwork,
     NewPort,
@@ -58,7 +60,6 @@ class ServerRpc(Protocol):
     def create_server_image(
         self, ctxt: RequestContext, server_uuid: str, image: NewServerImage
     ) -> str | None: ...
-    def delete_image(self, ctxt: RequestContext, image_id: str) -> None: ...
     def steer_migration(
         self, ctxt: RequestContext, server_uuid: str, number: int, abort: bool
     ) -> None: ...
@@ -263,6 +264,21 @@ class NetworkRpc(Protocol):
     def delete_auto_network(self, ctxt: RequestContext, project_id: str) -> None: ...
 
 
+class ImageRpc(Protocol):
+    """Images, their tags, and the projects that they are shared with."""
+
+    def create_image(self, ctxt: RequestContext, image: NewImage) -> str: ...
+    def edit_image(self, ctxt: RequestContext, image_id: str, edits: list[ImageEdit]) -> None: ...
+    def delete_image(self, ctxt: RequestContext, image_id: str) -> None: ...
+    def tag_image(self, ctxt: RequestContext, image_id: str, tag: str, wanted: bool) -> None: ...
+    def activate_image(self, ctxt: RequestContext, image_id: str, wanted: bool) -> None: ...
+    def create_image_member(self, ctxt: RequestContext, image_id: str, member: str) -> None: ...
+    def update_image_member(
+        self, ctxt: RequestContext, image_id: str, member: str, status: str
+    ) -> None: ...
+    def delete_image_member(self, ctxt: RequestContext, image_id: str, member: str) -> None: ...
+
+
 class SecurityGroupRpc(Protocol):
     """Security groups and their rules."""
 
@@ -308,6 +324,7 @@ class ConductorRpc(
     PortRpc,
     NetworkRpc,
     SecurityGroupRpc,
+    ImageRpc,
     RefusalRpc,
     Protocol,
 ):
@@ -333,5 +350,6 @@ Endpoints = tuple[
     PortRpc,
     NetworkRpc,
     SecurityGroupRpc,
+    ImageRpc,
     RefusalRpc,
 ]

@@ -22,6 +22,7 @@ from conductor.endpoints.consoles import ConsoleEndpoint
 from conductor.endpoints.events import EventEndpoint
 from conductor.endpoints.flavors import FlavorEndpoint
 from conductor.endpoints.guests import GuestEndpoint
+from conductor.endpoints.images import ImageEndpoint
 from conductor.endpoints.interfaces import InterfaceEndpoint
 from conductor.endpoints.keypairs import KeyPairEndpoint
 from conductor.endpoints.manage import ManageEndpoint
@@ -117,6 +118,7 @@ class ConductorService:
             PortEndpoint(cloud, self.runner),
             NetworkEndpoint(cloud),
             SecurityGroupEndpoint(cloud, lambda: self.runner.periodic.wake(filters.NAME)),
+            ImageEndpoint(cloud),
             RefusalEndpoint(cloud),
         )
         self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, [events, *endpoints])

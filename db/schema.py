@@ -28,6 +28,7 @@ _UUID = sa.String(36)
 _NAME = sa.String(255)
 # What a column has in the rows that were there before it.
 _EMPTY: Any = {"nullable": False, "default": "", "server_default": sa.text("''")}
+_BARE: Any = {"nullable": False, "default": "bare", "server_default": sa.text("'bare'")}
 _FALSE: Any = {"nullable": False, "default": False, "server_default": sa.false()}
 _TRUE: Any = {"nullable": False, "default": True, "server_default": sa.true()}
 
@@ -427,9 +428,24 @@ images = sa.Table(
     sa.Column("min_ram_mib", sa.Integer, nullable=False, default=0),
     sa.Column("properties", Json, nullable=False),
     sa.Column("locations", Json, nullable=False),  # {cluster: volume id}
-    sa.Column("project_id", _NAME),  # its owner, who alone sees it; None: everybody does
+    sa.Column("project_id", _NAME, index=True),  # its owner; None: the operators'
     sa.Column("server_uuid", _UUID, index=True),  # the one of whose disk it is a copy
     sa.Column("home", Json),  # of a copy: common.messages.scheduling.ImageHome
+    sa.Column("container_format", sa.String(16), **_BARE),  # empty: not said yet
+    sa.Column("visibility", sa.String(16)),  # None: public without an owner, else private
+    sa.Column("protected", sa.Boolean),  # None: if it has no owner
+    sa.Column("hidden", sa.Boolean, **_FALSE),
+    sa.Column("tags", Json),  # none: no tags
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime, nullable=False),
+)
+
+image_members = sa.Table(
+    "image_members",
+    metadata,
+    sa.Column("image_id", _UUID, primary_key=True),
+    sa.Column("member", _NAME, primary_key=True),  # the project
+    sa.Column("status", sa.String(16), nullable=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime, nullable=False),
 )

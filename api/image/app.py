@@ -6,9 +6,10 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from api import plain
-from api.image import resources
+from api.image import members, resources
 from api.image.errors import FAULTS
 from api.image.policies import RULES
+from api.image.store import Store
 from api.image.versions import Versions, anonymous
 from conductor.client import ConductorClient
 from web.assembly import Application, Protect, assemble
@@ -24,14 +25,12 @@ def make_app(
 ) -> Wsgi:
     """Return the Image API; `engine` reads the cloud database, `protect` is as in `assemble`.
 
-    Without a `conductor` no image can be deleted.
+    Without a `conductor` no image can be changed.
     """
     policy = Enforcer(conf, RULES)
     api = Application(
         service_type="image",
-        resources=plain.resources(
-            policy, routes(resources.Store(engine, policy, conductor)).items()
-        ),
+        resources=plain.resources(policy, routes(Store(engine, policy, conductor)).items()),
         faults=FAULTS,
         anonymous=anonymous,
         layers=[JoinSlashes],
@@ -39,11 +38,10 @@ def make_app(
     return assemble(api, conf, protect)
 
 
-def routes(store: resources.Store) -> dict[str, object]:
+def routes(store: Store) -> dict[str, object]:
     """Path → what serves it."""
     item = "/v2/images/{image_id}"
-    action = resources.ImageAction(store)
-    members = resources.Members(store)
+    other = resources.ImageDataAction(store)
     versions = Versions()
     return {
         "/": versions,
@@ -51,14 +49,18 @@ def routes(store: resources.Store) -> dict[str, object]:
         "/v2/images": resources.Images(store),
         item: resources.ImageItem(store),
         f"{item}/file": resources.ImageData(store),
-        f"{item}/stage": action,
-        f"{item}/import": action,
-        f"{item}/actions/{{name}}": action,
-        f"{item}/tags/{{name}}": action,
-        f"{item}/members": members,
-        f"{item}/members/{{name}}": members,
+        f"{item}/stage": other,
+        f"{item}/import": other,
+        f"{item}/actions/{{name}}": resources.Actions(store),
+        f"{item}/tags/{{name}}": resources.Tags(store),
+        f"{item}/members": members.Members(store),
+        f"{item}/members/{{name}}": members.MemberItem(store),
         f"{item}/tasks": resources.Tasks(store),
+        "/v2/tasks": resources.AllTasks(store),
+        "/v2/metadefs/namespaces": resources.Definitions("namespaces"),
+        "/v2/metadefs/resource_types": resources.Definitions("resource_types"),
         "/v2/schemas/{name}": resources.Schemas(),
+        "/v2/schemas/metadefs/{name}": resources.Schemas("metadefs/"),
         "/v2/info/import": resources.ImportInfo(),
         "/v2/info/stores": resources.StoreInfo(),
     }

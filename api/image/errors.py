@@ -43,3 +43,10 @@ def read_only(image_id: str | None = None) -> NoReturn:
     """Refuse a change, as Glance does where its policy forbids one: raises Forbidden."""
     subject = f"Image {image_id} is" if image_id else "Images are"
     raise Forbidden(f"{subject} read-only here: what there is, the import storages hold.")
+
+
+def no_data(image_id: str) -> NoReturn:
+    """Refuse data of an image: raises Forbidden."""
+    raise Forbidden(
+        f"The data of image {image_id} can't be sent here: put a file on an import storage."
+    )

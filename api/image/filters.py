@@ -8,18 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from api.image.views import CONSTANTS
 from common.errors import Invalid
-from db.reads.images import Condition
+from db.reads.images import Condition, Reach
 from db.reads.keyset import Page
 
 DEFAULT_LIMIT = 25
 MAX_LIMIT = 1000
 
-_SORT_FIELDS: Mapping[str, str | None] = {
+_SORT_FIELDS: Mapping[str, str] = {
     "name": "name",
     "status": "status",
-    "container_format": None,  # the same for all
+    "container_format": "container_format",
     "disk_format": "disk_format",
     "size": "size_bytes",
     "id": "id",
@@ -46,17 +45,20 @@ _LIST_ITEM = re.compile(r'(?:"((?:[^"\\]|\\.)*)"|([^",]*))(,|$)')
 
 @dataclass
 class Query:
-    """What a list asks for; `possible` is False when no image can match."""
+    """What a list asks for."""
 
     conditions: list[Condition] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
     order: list[tuple[str, bool]] = field(default_factory=list)
     page: Page = field(default_factory=Page)
-    possible: bool = True
+    tags: list[str] = field(default_factory=list)
+    visibility: str | None = None
+    member_status: str = "accepted"
+    hidden: bool = False
 
-    def only(self, constant: str, wanted: Any) -> None:
-        """Filter by a field that is the same for every image."""
-        self.possible = self.possible and CONSTANTS[constant] == wanted
+    def reach(self, project: str | None) -> Reach:
+        """Return how far the list goes for who asks."""
+        return Reach(self.visibility, self.member_status, project, self.hidden)
 
     def where(self, name: str, operator: str, value: Any) -> None:
         """Filter by a field of the database."""
@@ -67,12 +69,11 @@ def parse(pairs: Sequence[tuple[str, str]]) -> Query:
     """Read the (name, value) pairs of a query string. Raises Invalid, in Glance's words."""
     query = Query(page=_page(dict(pairs)), order=_order(pairs))
     filters = {name: value for name, value in pairs if name not in _NO_FILTERS}
-    if any(name == "tag" for name, _ in pairs):
-        query.possible = False
-    status = dict(pairs).get("member_status", "accepted")
-    if status not in _MEMBER_STATUSES:
-        raise Invalid(f"Invalid status: {status}")
-    _choose(query, "os_hidden", filters.pop("os_hidden", "false").lower())
+    query.tags = [value for name, value in pairs if name == "tag"]
+    query.member_status = dict(pairs).get("member_status", "accepted")
+    if query.member_status not in _MEMBER_STATUSES:
+        raise Invalid(f"Invalid status: {query.member_status}")
+    query.hidden = _boolean("os_hidden", filters.pop("os_hidden", "false").lower())
     for name, value in filters.items():
         _filter(query, name, value)
     return query
@@ -93,7 +94,7 @@ def _filter(query: Query, name: str, value: str) -> None:
     elif name == "visibility":
         _visibility(query, value)
     elif name == "protected":
-        query.where("project_id", "null", _boolean(name, value))
+        query.where("protected", "eq", _boolean(name, value))
     elif name == "owner":
         query.where("project_id", "eq", value)
     elif name in {"checksum", "os_hash_value"}:
@@ -109,10 +110,7 @@ def _name(query: Query, name: str, value: str) -> None:
     if operator not in {"in", "eq"}:
         raise Invalid(f"Unable to filter by unknown operator '{operator}'.")
     wanted = _items(rest) if operator == "in" else [rest]
-    if name in CONSTANTS:
-        query.possible = query.possible and CONSTANTS[name] in wanted
-    else:
-        query.where(name, "in", wanted)
+    query.where(name, "in", wanted)
 
 
 def _operator(value: str) -> tuple[str, str]:
@@ -170,14 +168,7 @@ def _range(query: Query, name: str, value: str) -> None:
 def _visibility(query: Query, value: str) -> None:
     if value not in _VISIBILITIES:
         raise Invalid(f"Invalid visibility value: {value}")
-    if value in {"public", "private"}:
-        query.where("project_id", "null", value == "public")
-    elif value != "all":
-        query.possible = False
-
-
-def _choose(query: Query, name: str, value: str) -> None:
-    query.only(name, _boolean(name, value))
+    query.visibility = value
 
 
 def _boolean(name: str, value: str) -> bool:
@@ -219,8 +210,7 @@ def _checked(keys: Sequence[str], directions: Sequence[str]) -> list[tuple[str, 
         if direction not in _DIRECTIONS:
             raise Invalid(f"Invalid sort direction: {direction}")
         name = _SORT_FIELDS[key]
-        if name is not None:
-            order.setdefault(name, direction == "desc")
+        order.setdefault(name, direction == "desc")
     return list(order.items())
 
 

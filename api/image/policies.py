@@ -1,7 +1,4 @@
-"""The Image API's rules, under Glance's names and with its defaults.
-
-Only what users made of their servers can be changed, that is deleted.
-"""
+"""The Image API's rules, under Glance's names and with its defaults."""
 
 from __future__ import annotations
 
@@ -12,6 +9,12 @@ _MAY_SEE = (
     "role:reader and (project_id:%(project_id)s or project_id:%(member_id)s "
     "or 'community':%(visibility)s or 'public':%(visibility)s or 'shared':%(visibility)s)"
 )
+_MEMBER = "rule:context_is_admin or (role:member and project_id:%(project_id)s)"
+_SHARED = (
+    "rule:context_is_admin or role:reader and (project_id:%(project_id)s "
+    "or project_id:%(member_id)s)"
+)
+_IMAGE = "/v2/images/{image_id}"
 
 RULES = (
     rule(
@@ -26,10 +29,71 @@ RULES = (
         "Show an image.",
         ("GET", "/v2/images/{image_id}"),
     ),
+    rule("add_image", _MEMBER, "Make an image.", ("POST", "/v2/images")),
     rule(
-        "delete_image",
-        "rule:context_is_admin or (role:member and project_id:%(project_id)s)",
-        "Delete an image of a server.",
-        ("DELETE", "/v2/images/{image_id}"),
+        "modify_image",
+        _MEMBER,
+        "Change an image, its properties and its tags.",
+        ("PATCH", _IMAGE),
+        ("PUT", f"{_IMAGE}/tags/{{tag}}"),
+        ("DELETE", f"{_IMAGE}/tags/{{tag}}"),
+    ),
+    rule(
+        "publicize_image",
+        "rule:context_is_admin",
+        "Let all projects see an image and list it.",
+        ("POST", "/v2/images"),
+        ("PATCH", _IMAGE),
+    ),
+    rule(
+        "communitize_image",
+        _MEMBER,
+        "Let all projects see an image, which they list if they ask for it.",
+        ("POST", "/v2/images"),
+        ("PATCH", _IMAGE),
+    ),
+    rule("delete_image", _MEMBER, "Delete an image of a project.", ("DELETE", _IMAGE)),
+    rule(
+        "deactivate",
+        _MEMBER,
+        "Let no servers be made of an image.",
+        ("POST", f"{_IMAGE}/actions/deactivate"),
+    ),
+    rule(
+        "reactivate",
+        _MEMBER,
+        "Let servers be made of an image again.",
+        ("POST", f"{_IMAGE}/actions/reactivate"),
+    ),
+    rule("add_member", _MEMBER, "Share an image.", ("POST", f"{_IMAGE}/members")),
+    rule(
+        "delete_member",
+        _MEMBER,
+        "Share an image no more.",
+        ("DELETE", f"{_IMAGE}/members/{{member_id}}"),
+    ),
+    rule(
+        "get_member",
+        _SHARED,
+        "Show whom an image is shared with.",
+        ("GET", f"{_IMAGE}/members/{{member_id}}"),
+    ),
+    rule(
+        "get_members",
+        _SHARED,
+        "List whom an image is shared with.",
+        ("GET", f"{_IMAGE}/members"),
+    ),
+    rule(
+        "modify_member",
+        "rule:context_is_admin or (role:member and project_id:%(member_id)s)",
+        "Accept or reject an image.",
+        ("PUT", f"{_IMAGE}/members/{{member_id}}"),
+    ),
+    rule(
+        "tasks_api_access",
+        "rule:context_is_admin",
+        "List tasks, of which there are none.",
+        ("GET", "/v2/tasks"),
     ),
 )

@@ -1,63 +1,25 @@
-"""The Image API's resources. Images of servers can be deleted; other changes are refused."""
+"""The Image API's resources: images, their tags and states; ``members`` has their members."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 from urllib.parse import urlencode
 
-import sqlalchemy as sa
-
-from api.image import filters, views
-from api.image.errors import read_only
+from api.image import documents, filters, views
+from api.image.errors import no_data
 from api.image.schemas import SCHEMAS
+from api.image.store import Store, target
 from api.plain import Call, operation
 from common.context import RequestContext
-from common.errors import Forbidden, ImageNotFound, NotFound
-from conductor.client import ConductorClient
-from db.reading import reading
-from db.reads import images
+from common.errors import Forbidden, NotFound
+from conductor.messages import ImageEdit
 from db.reads.images import Image
-from web.policy import Enforcer
+from web.errors import UnsupportedMedia
+from web.guard import Reply
 
-#: the policy's target: an image that everybody sees
-_PUBLIC = {"project_id": None, "member_id": None, "visibility": "public"}
-
-
-class Store:
-    """The images that a user may see."""
-
-    def __init__(
-        self, engine: sa.Engine, policy: Enforcer, conductor: ConductorClient | None = None
-    ) -> None:
-        """Without a ``conductor`` no image can be deleted."""
-        self.engine, self.policy, self.conductor = engine, policy, conductor
-
-    def find(self, ctxt: RequestContext, image_id: str) -> Image:
-        """Return the image. Raises ImageNotFound, also where the policy hides it."""
-        with reading(self.engine) as connection:
-            found = images.get(connection, image_id, self.project(ctxt))
-        if found is not None and self.policy.allows(ctxt, "get_image", _target(found)):
-            return found
-        raise ImageNotFound(f"No image found with ID {image_id}")
-
-    def project(self, ctxt: RequestContext) -> str | None:
-        """Return the project whose images a user sees besides the public ones; None: of all."""
-        if self.policy.allows(ctxt, "context_is_admin"):
-            return None
-        return ctxt.project_id or ""
-
-    def delete(self, ctxt: RequestContext, image_id: str) -> None:
-        """Delete a server's image. Raises ImageNotFound, Forbidden."""
-        found = self.find(ctxt, image_id)
-        if found.project_id is None or self.conductor is None:
-            raise Forbidden(f"Image {found.id} is protected and cannot be deleted.")
-        self.policy.check(ctxt, "delete_image", _target(found))
-        self.conductor.delete_image(ctxt, found.id)
-
-
-def _target(found: Image) -> Mapping[str, str | None]:
-    return {**_PUBLIC, "project_id": found.project_id, "visibility": views.visibility(found)}
+#: how data can be sent by ``import``
+IMPORT_METHODS: Sequence[str] = ()
 
 
 class Images:
@@ -70,18 +32,7 @@ class Images:
     def on_get(self, call: Call) -> Any:
         """List images, one page."""
         query = filters.parse(call.pairs)
-        self._store.policy.check(call.ctxt, "get_images")
-        found: list[Image] = []
-        if query.possible and self._store.policy.allows(call.ctxt, "get_image", _PUBLIC):
-            with reading(self._store.engine) as connection:
-                found = images.listing(
-                    connection,
-                    query.conditions,
-                    query.properties,
-                    query.order,
-                    query.page,
-                    self._store.project(call.ctxt),
-                )
+        found = self._store.listing(call.ctxt, query)
         rest = [(name, value) for name, value in call.pairs if name != "marker"]
         body = {
             "images": [views.image(each) for each in found],
@@ -92,10 +43,19 @@ class Images:
             body["next"] = _link([*rest, ("marker", found[-1].id)])
         return body
 
-    @operation()
-    def on_post(self, call: Call) -> NoReturn:
-        """Refuse a change."""
-        read_only()
+    @operation(status=201)
+    def on_post(self, call: Call) -> Any:
+        """Make an image that has no data yet."""
+        store, ctxt = self._store, call.ctxt
+        conductor = store.conductor(ctxt)
+        new = documents.new_image(call.body(), ctxt.project_id or "")
+        store.policy.check(ctxt, "add_image", {"project_id": new.project_id})
+        store.check_visibility(ctxt, new.visibility, new.project_id)
+        found = store.find(ctxt, conductor.create_image(ctxt, new))
+        headers = {"Location": f"{call.root}/v2/images/{found.id}"}
+        if IMPORT_METHODS:
+            headers["OpenStack-image-import-methods"] = ",".join(IMPORT_METHODS)
+        return Reply(views.image(found), headers=headers)
 
 
 def _link(pairs: list[tuple[str, str]]) -> str:
@@ -114,14 +74,40 @@ class ImageItem:
         return views.image(self._store.find(call.ctxt, image_id))
 
     @operation()
-    def on_patch(self, call: Call, image_id: str) -> NoReturn:
-        """Refuse a change."""
-        read_only(self._store.find(call.ctxt, image_id).id)
+    def on_patch(self, call: Call, image_id: str) -> Any:
+        """Change an image."""
+        store, ctxt = self._store, call.ctxt
+        found = store.find(ctxt, image_id)
+        conductor = store.conductor(ctxt, found.id)
+        asked = documents.edits(call.body(), by_path=_by_path(call))
+        store.policy.check(ctxt, "modify_image", target(found))
+        self._check(ctxt, found, asked)
+        if asked:
+            conductor.edit_image(ctxt, found.id, asked)
+        return views.image(store.find(ctxt, found.id) if asked else found)
+
+    def _check(self, ctxt: RequestContext, found: Image, asked: Sequence[ImageEdit]) -> None:
+        """Raise Forbidden for what the policy lets only some do."""
+        for edit in asked:
+            if edit.name == "visibility" and edit.op != "remove":
+                self._store.check_visibility(ctxt, edit.value, found.project_id)
+            if edit.name == "owner" and not self._store.policy.allows(ctxt, "context_is_admin"):
+                raise Forbidden("Owner can't be updated by non admin.")
 
     @operation(status=204)
     def on_delete(self, call: Call, image_id: str) -> None:
-        """Delete a server's image; others are protected."""
+        """Delete an image of a project; protected ones stay."""
         self._store.delete(call.ctxt, image_id)
+
+
+def _by_path(call: Call) -> bool:
+    """Return how the change is written. Raises UnsupportedMedia."""
+    content_type = call.request.content_type if call.request is not None else None
+    kind = (content_type or "").partition(";")[0].strip().lower()
+    if kind not in documents.PATCHES:
+        allowed = ", ".join(sorted(documents.PATCHES))
+        raise UnsupportedMedia(f"Image PATCH expects Content-Type one of: {allowed}")
+    return documents.PATCHES[kind]
 
 
 class ImageData:
@@ -131,47 +117,76 @@ class ImageData:
         self._store = store
 
     @operation()
-    def on_get(self, call: Call, image_id: str) -> NoReturn:
-        """Refuse a change."""
+    def on_get(self, call: Call, image_id: str) -> Any:
+        """Refuse it: clusters don't give images back."""
         found = self._store.find(call.ctxt, image_id)
+        if found.status == "queued":
+            return Reply(status=204)
         raise Forbidden(f"The data of image {found.id} can't be downloaded here.")
 
     @operation()
     def on_put(self, call: Call, image_id: str) -> NoReturn:
         """Refuse a change."""
-        read_only(self._store.find(call.ctxt, image_id).id)
+        no_data(self._store.find(call.ctxt, image_id).id)
 
 
-class ImageAction:
-    """Other changes to an image: import, stage, tags, deactivation …"""
+class ImageDataAction:
+    """Other ways to send the data of an image: stage, import."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     @operation()
-    def on_post(self, call: Call, image_id: str, name: str = "") -> NoReturn:
+    def on_post(self, call: Call, image_id: str) -> NoReturn:
         """Refuse a change."""
-        read_only(self._store.find(call.ctxt, image_id).id)
+        no_data(self._store.find(call.ctxt, image_id).id)
 
     on_put = on_post
     on_delete = on_post
 
 
-class Members:
-    """Members of an image: none, as all projects see it."""
+class Actions:
+    """Whether servers can be made of an image."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    @operation()
-    def on_get(self, call: Call, image_id: str, name: str = "") -> NoReturn:
-        """Refuse, as Glance does for images that aren't `shared`."""
-        self._store.find(call.ctxt, image_id)
-        raise Forbidden("Only shared images have members.")
+    @operation(status=204)
+    def on_post(self, call: Call, image_id: str, name: str) -> None:
+        """Deactivate an image, or reactivate it."""
+        if name not in _ACTIONS:
+            raise NotFound
+        found = self._store.changeable(call.ctxt, image_id, name)
+        conductor = self._store.conductor(call.ctxt, found.id)
+        conductor.activate_image(call.ctxt, found.id, wanted=_ACTIONS[name])
 
-    on_post = on_get
-    on_put = on_get
-    on_delete = on_get
+
+#: action → whether servers can be made of the image afterwards
+_ACTIONS: Mapping[str, bool] = {"deactivate": False, "reactivate": True}
+
+
+class Tags:
+    """One tag of an image."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @operation(status=204)
+    def on_put(self, call: Call, image_id: str, name: str) -> None:
+        """Give an image a tag."""
+        documents.require_tag(name)
+        self._change(call, image_id, name, wanted=True)
+
+    @operation(status=204)
+    def on_delete(self, call: Call, image_id: str, name: str) -> None:
+        """Take a tag away."""
+        self._change(call, image_id, name, wanted=False)
+
+    def _change(self, call: Call, image_id: str, name: str, *, wanted: bool) -> None:
+        found = self._store.changeable(call.ctxt, image_id, "modify_image")
+        self._store.conductor(call.ctxt, found.id).tag_image(
+            call.ctxt, found.id, name, wanted=wanted
+        )
 
 
 class Tasks:
@@ -187,15 +202,47 @@ class Tasks:
         return {"tasks": []}
 
 
+class AllTasks:
+    """Tasks of the whole service: none; Glance lets only administrators see them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @operation()
+    def on_get(self, call: Call) -> Any:
+        """An empty list."""
+        self._store.policy.check(call.ctxt, "tasks_api_access")
+        return {"tasks": [], "first": "/v2/tasks", "schema": "/v2/schemas/tasks"}
+
+
+class Definitions:
+    """Metadata definitions: none; clients look for them to help users name properties."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @operation()
+    def on_get(self, call: Call) -> Any:
+        """An empty list."""
+        path = f"/v2/metadefs/{self._name}"
+        body: dict[str, Any] = {self._name: []}
+        if self._name == "namespaces":
+            body |= {"first": path, "schema": "/v2/schemas/metadefs/namespaces"}
+        return body
+
+
 class Schemas:
     """JSON schemas of the API's objects."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
 
     @operation()
     def on_get(self, call: Call, name: str) -> Any:
         """Show a schema."""
-        if name not in SCHEMAS:
+        if f"{self._prefix}{name}" not in SCHEMAS:
             raise NotFound
-        return SCHEMAS[name]
+        return SCHEMAS[f"{self._prefix}{name}"]
 
 
 class ImportInfo:
@@ -204,7 +251,11 @@ class ImportInfo:
     @operation()
     def on_get(self, call: Call) -> Any:
         """An empty list of methods."""
-        methods = {"description": "Import methods available.", "type": "array", "value": []}
+        methods = {
+            "description": "Import methods available.",
+            "type": "array",
+            "value": list(IMPORT_METHODS),
+        }
         return {"import-methods": methods}
 
 

@@ -6,20 +6,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from common.clock import iso
-from db.reads.images import Image
-
-#: fields that are the same for every image
-CONSTANTS: Mapping[str, Any] = {"container_format": "bare", "os_hidden": False}
-
-
-def visibility(found: Image) -> str:
-    """Return who sees an image: its owner, or everybody where it has none."""
-    return "public" if found.project_id is None else "private"
-
+from db.reads.images import Image, Member
 
 #: length of a hexadecimal digest → its algorithm; MD5 is Glance's `checksum`
 _ALGORITHMS: Mapping[int, str] = {64: "sha256", 96: "sha384", 128: "sha512"}
 _MD5_LENGTH = 32
+
+
+def member(found: Member) -> dict[str, Any]:
+    """Return a member of an image."""
+    return {
+        "member_id": found.member,
+        "image_id": found.image_id,
+        "status": found.status,
+        "created_at": iso(found.created_at),
+        "updated_at": iso(found.updated_at),
+        "schema": "/v2/schemas/member",
+    }
 
 
 def image(found: Image) -> dict[str, Any]:
@@ -29,23 +32,24 @@ def image(found: Image) -> dict[str, Any]:
     href = f"/v2/images/{found.id}"
     return {
         **found.properties,
-        **CONSTANTS,
-        "visibility": visibility(found),
-        # What has no owner is on the clusters' storages: only operators change it there.
-        "protected": found.project_id is None,
+        "visibility": found.visibility,
+        # What has no owner is on the clusters' storages: only operators delete it there.
+        "protected": found.protected,
+        "os_hidden": found.hidden,
         "owner": found.project_id,
         "id": found.id,
-        "name": found.name,
+        "name": found.name or None,
         "status": found.status,
-        "disk_format": found.disk_format,
-        "size": found.size_bytes,
+        "container_format": found.container_format or None,
+        "disk_format": found.disk_format or None,
+        "size": None if found.status == "queued" else found.size_bytes,
         "virtual_size": found.virtual_size_bytes,
         "checksum": digest if len(digest) == _MD5_LENGTH else None,
         "os_hash_algo": algorithm,
         "os_hash_value": digest if algorithm else None,
         "min_disk": found.min_disk_gib,
         "min_ram": found.min_ram_mib,
-        "tags": [],
+        "tags": list(found.tags or ()),
         "created_at": iso(found.created_at),
         "updated_at": iso(found.updated_at),
         "self": href,

@@ -20,6 +20,7 @@ _TYPES = (
     "application/json; charset=utf-8",
 )
 _TYPES += ("multipart/form-data; boundary=x", "a" * 3000, "application/json-patch+json", "\xe9")
+_PATCH = "application/openstack-images-v2.1-json-patch"
 _RARE = ("TRACE", "CONNECT", "get", "FOO", "PROPFIND", "A" * 30)
 _HEADERS = (
     (
@@ -88,7 +89,8 @@ class Maker:
         if method in ("POST", "PUT", "PATCH") or rng.random() < 0.03:
             body = self._body(rng, target)
             if rng.random() < 0.9:
-                headers.append(("Content-Type", "application/json"))
+                patch = (target.api, target.method) == ("image", "PATCH")
+                headers.append(("Content-Type", _PATCH if patch else "application/json"))
             else:
                 headers.append(("Content-Type", rng.choice(_TYPES)))
         framed, body, broken = _framed(rng, body, headers)

@@ -160,13 +160,44 @@ def _placement() -> Iterator[Target]:
             yield Target("placement", method, f"/placement{path}", bodies, _QUERY)
 
 
+_NEW_IMAGE = {
+    "type": "object",
+    "properties": {
+        "id": _ID,
+        "name": _TEXT,
+        "visibility": {"enum": ["private", "shared", "community", "public", "x"]},
+        "disk_format": {"enum": ["raw", "qcow2", "vhd", None]},
+        "tags": {"type": "array", "items": _TEXT},
+        "min_disk": {"type": "integer"},
+        "protected": {"type": "boolean"},
+        "a.b:c": _TEXT,
+    },
+}
+_STEP = {
+    "type": "object",
+    "properties": {
+        "op": {"enum": ["add", "replace", "remove", "x"]},
+        "path": {"enum": ["/name", "/tags", "/x", "/min_ram", "/visibility", "/id", "x", "/a~1b"]},
+        "value": {"enum": ["x", "", None, 1, -1, ["x"], {}, "private", True]},
+    },
+    "required": ["op", "path", "value"],
+}
+_IMAGE_BODIES: Mapping[tuple[str, str], tuple[Any, ...]] = {
+    ("POST", "images"): (_NEW_IMAGE,),
+    ("PATCH", "{image_id}"): ({"type": "array", "items": _STEP},),
+    ("POST", "members"): ({"type": "object", "properties": {"member": _TEXT}},),
+    ("PUT", "{name}"): ({"type": "object", "properties": {"status": _TEXT}},),
+}
+
+
 def _image() -> Iterator[Target]:
     names = ("limit", "marker", "sort", "sort_key", "sort_dir", "name", "id", "size_min", "tag")
     names += ("created_at", "visibility", "os_hidden", "member_status", "min_ram", "x", "status")
     nothing: Any = None
     for path, resource in image.routes(nothing).items():
         for method in _methods(type(resource)):
-            yield Target("image", method, f"/image{path}", ({"type": "object"},), names)
+            bodies = _IMAGE_BODIES.get((method, path.rpartition("/")[2]), ({"type": "object"},))
+            yield Target("image", method, f"/image{path}", bodies, names)
 
 
 _ADDRESS = {"enum": ["10.20.0.77", "10.20.0.1", "::1", "10.20.0.999", "fe80::1%x"]}

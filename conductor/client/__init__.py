@@ -12,6 +12,7 @@ from conductor.client.bulk_migrations import BulkMigrationCalls
 from conductor.client.consoles import ConsoleCalls
 from conductor.client.flavors import FlavorCalls
 from conductor.client.guests import GuestCalls
+from conductor.client.images import ImageCalls
 from conductor.client.interfaces import InterfaceCalls
 from conductor.client.keypairs import KeyPairCalls
 from conductor.client.manage import ManageCalls
@@ -44,6 +45,7 @@ class ConductorClient(
     PortCalls,
     NetworkCalls,
     SecurityGroupCalls,
+    ImageCalls,
     RefusalCalls,
 ):
     """Calls of every noun, each method of ``conductor.rpc_api.ConductorRpc`` once."""

@@ -92,10 +92,6 @@ class ServerCalls(Base):
             ctxt, ServerRpc.create_server_image, server_uuid=server_uuid, image=image
         )
 
-    def delete_image(self, ctxt: RequestContext, image_id: str) -> None:
-        """Delete an image of a server. Raises ImageNotFound."""
-        self._rpc.call(ctxt, ServerRpc.delete_image, image_id=image_id)
-
     def steer_migration(
         self, ctxt: RequestContext, server_uuid: str, number: int, *, abort: bool
     ) -> None:

@@ -21,7 +21,6 @@ from conductor.flows.move import begin_evacuation, begin_live_migration, steer_m
 from conductor.flows.move.begin_resize import ResizeAcceptance
 from conductor.flows.power import suspendable
 from conductor.flows.record import lock, reset_state
-from conductor.images import remove_image
 from conductor.messages import (
     CreatedServers,
     CreateServers,
@@ -118,10 +117,6 @@ class ServerEndpoint:
         image_id, operation = begin_image.accept(self._cloud, ctxt, server_uuid, image)
         self._begin(operation)
         return image_id
-
-    def delete_image(self, ctxt: RequestContext, image_id: str) -> None:
-        """See ``ConductorClient.delete_image``."""
-        remove_image.delete(self._cloud, ctxt, image_id)
 
     def steer_migration(
         self, ctxt: RequestContext, server_uuid: str, number: int, abort: bool

@@ -1,4 +1,4 @@
-"""Deletes images of servers, and has the templates removed that hold them."""
+"""Deletes images of projects, and has the templates removed that hold them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from conductor.cloud import Cloud
 from conductor.flows.accept import scope
 from conductor.images import remove_template
 from conductor.plans import Place
-from conductor.store import server_images, templates
+from conductor.store import server_images, templates, user_images
 from conductor.store.templates import RETIRING
 from conductor.store.transactions import Transaction
 
@@ -19,8 +19,8 @@ def delete(cloud: Cloud, ctxt: RequestContext, image_id: str) -> None:
     """See ``ConductorClient.delete_image``."""
 
     def work(connection: Transaction) -> None:
-        status = server_images.delete(connection, image_id, scope(ctxt))
-        if status == server_images.ACTIVE:
+        status = user_images.delete(connection, image_id, scope(ctxt))
+        if status in {server_images.ACTIVE, server_images.DEACTIVATED}:
             retire(connection, cloud, image_id)
         # Else an operation is at work on it, and finds it gone.
 
@@ -31,8 +31,7 @@ def delete(cloud: Cloud, ctxt: RequestContext, image_id: str) -> None:
 
 def drop(connection: Transaction, cloud: Cloud, image_id: str) -> None:
     """Delete an image, if it is there, and begin to remove its template."""
-    if server_images.exists(connection, image_id):
-        server_images.delete(connection, image_id)
+    server_images.delete(connection, image_id)
     retire(connection, cloud, image_id)
 
 

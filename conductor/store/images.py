@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.messages.facts import ClusterFacts, ImageFacts
+from conductor.store import image_members
 from db.schema import images
 
 
@@ -39,6 +40,7 @@ def take(connection: sa.Connection, cluster: ClusterFacts) -> None:
             if rest:
                 _relocate(connection, image_id, rest)
             else:
+                image_members.forget(connection, image_id)
                 connection.execute(images.delete().where(images.c.id == image_id))
 
 

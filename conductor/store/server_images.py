@@ -8,16 +8,15 @@ from collections.abc import Mapping, Sequence
 import sqlalchemy as sa
 
 from common import clock
-from common.errors import ImageNotFound
 from common.messages.reports import Copied
 from common.messages.scheduling import ImageHome
-from conductor.store import templates
+from conductor.store import image_members, templates
 from conductor.store.servers import Server
 from conductor.store.templates import Known
 from db.schema import images, servers
 from db.schema import templates as holding
 
-QUEUED, SAVING, ACTIVE = "queued", "saving", "active"
+QUEUED, SAVING, ACTIVE, DEACTIVATED = "queued", "saving", "active", "deactivated"
 
 _GIB = 2**30
 _C = images.c
@@ -66,8 +65,10 @@ def list_parked(connection: sa.Connection, image_id: str, server: Server) -> Non
 
 def forget_parked(connection: sa.Connection, server_uuid: str) -> None:
     """Delete the image that lists a shelved server."""
-    mine = (_C.server_uuid == server_uuid) & (_C.status == ACTIVE) & _C.home.is_(None)
-    connection.execute(images.delete().where(mine))
+    parked = _C.status.in_((ACTIVE, DEACTIVATED)) & _C.home.is_(None)
+    query = sa.select(_C.id).where(_C.server_uuid == server_uuid, parked)
+    for image_id in connection.execute(query).scalars().all():
+        delete(connection, image_id)
 
 
 def least_of(connection: sa.Connection, image_id: str | None) -> tuple[int, int]:
@@ -123,24 +124,10 @@ def activate(connection: sa.Connection, image_id: str, cluster: str, copied: Cop
     return changed.rowcount == 1
 
 
-def delete(connection: sa.Connection, image_id: str, project_id: str | None = None) -> str:
-    """Delete a server's image; return the status that it had.
-
-    Raises ImageNotFound if no such one is of this project (None: of any).
-    """
-    mine = (_C.id == image_id) & _C.server_uuid.is_not(None)
-    if project_id is not None:
-        mine &= _C.project_id == project_id
-    status = connection.execute(sa.select(_C.status).where(mine).with_for_update()).scalar()
-    if status is None:
-        raise ImageNotFound(f"No image found with ID {image_id}")
+def delete(connection: sa.Connection, image_id: str) -> None:
+    """Delete an image, protected or not."""
+    image_members.forget(connection, image_id)
     connection.execute(images.delete().where(_C.id == image_id))
-    return str(status)
-
-
-def exists(connection: sa.Connection, image_id: str) -> bool:
-    """Return whether the image has not been deleted."""
-    return connection.execute(sa.select(_C.id).where(_C.id == image_id)).first() is not None
 
 
 def backups(connection: sa.Connection, server_uuid: str, backup_type: str) -> Sequence[str]:

@@ -1,11 +1,11 @@
-"""Images on the clusters' import storages."""
+"""Images: those on the clusters' import storages, and those that users made."""
 
 from __future__ import annotations
 
 import datetime
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,8 @@ import sqlalchemy as sa
 
 from common import clock
 from db.reads import keyset
-from db.schema import images
+from db.reads.patterns import holds
+from db.schema import image_members, images
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,43 @@ class Image:
     created_at: datetime.datetime
     updated_at: datetime.datetime
     project_id: str | None = None
-    """Its owner, who alone sees it; None: everybody does."""
+    """Its owner; None: the operators'."""
     home: Mapping[str, Any] | None = None
     """Of a server's image: ``common.messages.scheduling.ImageHome``."""
+    visibility: str = "public"
+    """``public`` and ``community``: all see it, the latter if they ask for it; ``shared``: its
+    members do too; ``private``."""
+    protected: bool = False
+    hidden: bool = False
+    tags: Sequence[str] | None = None
+    container_format: str = "bare"
+    """Empty: not said yet, as ``name`` and ``disk_format``."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far a list goes among the images that may be seen."""
+
+    visibility: str | None = None
+    """Only those that have it, or ``all``; None: all but other projects' ``community`` images."""
+    member_status: str = "accepted"
+    """Images shared with the project count only if this is what it said; ``all``: in any case."""
+    project: str | None = None
+    """Of who asks."""
+    hidden: bool = False
+    """Only images that are hidden from ordinary lists; or only others."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A project that an image is shared with."""
+
+    image_id: str
+    member: str
+    status: str
+    """``pending``, ``accepted`` or ``rejected``: what the project said to it."""
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
 
 
 @dataclass(frozen=True)
@@ -48,7 +83,20 @@ class Condition:
     value: Any
 
 
-_COLUMNS: tuple[sa.Column[Any], ...] = (
+def visibility_of(said: str | None, project_id: str | None) -> str:
+    """Return who sees an image, by its row."""
+    return said or ("public" if project_id is None else "private")
+
+
+_VISIBILITY: sa.ColumnElement[str] = sa.func.coalesce(
+    images.c.visibility, sa.case((images.c.project_id.is_(None), "public"), else_="private")
+)
+_PROTECTED: sa.ColumnElement[bool] = sa.case(
+    (images.c.protected.is_not(None), images.c.protected),
+    (images.c.project_id.is_(None), sa.true()),
+    else_=sa.false(),
+)
+_COLUMNS: tuple[sa.ColumnElement[Any], ...] = (
     images.c.id,
     images.c.name,
     images.c.status,
@@ -63,8 +111,16 @@ _COLUMNS: tuple[sa.Column[Any], ...] = (
     images.c.updated_at,
     images.c.project_id,
     images.c.home,
+    _VISIBILITY.label("visibility"),
+    _PROTECTED.label("protected"),
+    images.c.hidden,
+    images.c.tags,
+    images.c.container_format,
 )
-_FIELDS: Mapping[str, sa.Column[Any]] = {column.key: column for column in _COLUMNS}
+_FIELDS: Mapping[str, sa.ColumnElement[Any]] = {
+    **{column.key: column for column in images.c},
+    "protected": _PROTECTED,
+}
 
 OPERATORS: Mapping[str, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
     "eq": operator.eq,
@@ -92,10 +148,24 @@ _TIME_OPERATORS: Mapping[str, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
 #: deleted images are kept for the servers built from them, and never shown
 _SHOWN = images.c.status != "deleted"
 
+_M = image_members.c
+
+
+def _member(project: Any) -> sa.ColumnElement[bool]:
+    return sa.and_(_M.image_id == images.c.id, _M.member == project)
+
+
+def _seen(project: Any) -> sa.ColumnElement[bool]:
+    """What a project may see, by id at least."""
+    return sa.or_(
+        _VISIBILITY.in_(("public", "community")),
+        images.c.project_id == project,
+        (_VISIBILITY == "shared") & sa.exists().where(_member(project)),
+    )
+
+
 _GET = sa.select(*_COLUMNS).where(_SHOWN, images.c.id == sa.bindparam("id"))
-_GET_OWN = _GET.where(
-    images.c.project_id.is_(None) | (images.c.project_id == sa.bindparam("project"))
-)
+_GET_SEEN = _GET.where(_seen(sa.bindparam("project")))
 
 #: no image has a key that a JSON path can't name
 _PROPERTY = re.compile(r'[^"\\\x00]+')
@@ -106,7 +176,7 @@ def get(connection: sa.Connection, image_id: str, project: str | None) -> Image 
     if project is None:
         row = connection.execute(_GET, {"id": image_id}).first()
     else:
-        row = connection.execute(_GET_OWN, {"id": image_id, "project": project}).first()
+        row = connection.execute(_GET_SEEN, {"id": image_id, "project": project}).first()
     return None if row is None else _image(row)
 
 
@@ -117,11 +187,14 @@ def listing(
     order: Sequence[tuple[str, bool]] = (),
     page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
     project: str | None = None,
+    reach: Reach | None = None,
+    tags: Sequence[str] = (),
 ) -> list[Image]:
-    """Return images that satisfy all `conditions` and have these `properties`.
+    """Return images that satisfy all `conditions` and have these `properties` and `tags`.
 
-    Only those that the `project` sees, None: all. `order` is (field, descending); ties are broken
-    by the newest, then by ID. Raises MarkerNotFound.
+    Only those that the `project` sees, None: all; of these what is within `reach`, None: all.
+    `order` is (field, descending); ties are broken by the newest, then by ID.
+    Raises MarkerNotFound.
     """
     wanted = properties or {}
     if not all(_PROPERTY.fullmatch(name) for name in wanted):
@@ -129,13 +202,34 @@ def listing(
     statement = sa.select(*_COLUMNS).where(
         *(_holds(condition) for condition in conditions),
         *(images.c.properties[name].as_string() == value for name, value in wanted.items()),
+        *(images.c.tags.is_not(None) & holds(connection, images.c.tags, tag) for tag in tags),
+        *([] if reach is None else _within(reach, project)),
     )
     visible = [_SHOWN]
     if project is not None:
-        own = images.c.project_id == project
-        visible.append(images.c.project_id.is_(None) | own)
+        visible.append(_seen(project))
     rows = keyset.read(connection, statement, _order(order), page, images.c.id, visible=visible)
     return [_image(row) for row in rows]
+
+
+def members(connection: sa.Connection, image_id: str) -> list[Member]:
+    """Return the projects that an image is shared with, the first first."""
+    query = sa.select(image_members).where(_M.image_id == image_id)
+    rows = connection.execute(query.order_by(_M.created_at, _M.member))
+    return [Member(**row._mapping) for row in rows]
+
+
+def _within(reach: Reach, project: str | None) -> Iterator[sa.ColumnElement[bool]]:
+    yield images.c.hidden == reach.hidden
+    if reach.visibility is None:
+        yield sa.or_(_VISIBILITY != "community", images.c.project_id == reach.project)
+    elif reach.visibility != "all":
+        yield _VISIBILITY.in_((reach.visibility,))
+    if project is not None and reach.member_status != "all":
+        said = _member(project) & (_M.status == reach.member_status)
+        yield sa.or_(
+            _VISIBILITY != "shared", images.c.project_id == project, sa.exists().where(said)
+        )
 
 
 def _holds(condition: Condition) -> sa.ColumnElement[bool]:
@@ -151,4 +245,4 @@ def _order(order: Sequence[tuple[str, bool]]) -> list[keyset.Sort]:
 
 
 def _image(row: sa.Row[Any]) -> Image:
-    return Image(**row._mapping)
+    return Image(**{**row._mapping, "protected": bool(row.protected)})

@@ -94,6 +94,8 @@ OTHERS = frozenset(
     | {"diagnose_server", "diagnose", "change_password", "set_password"}
     | {"server_console_log", "console_log"}
     | {"detach_address", "converge_filter"}
+    | {"create_image", "edit_image", "tag_image", "activate_image"}
+    | {"create_image_member", "update_image_member", "delete_image_member"}
 )
 TABLES = (RECORDED, ACTED, IDLE, FAILURES, AUDITS, OTHERS)
 

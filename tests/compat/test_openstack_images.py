@@ -57,3 +57,53 @@ def test_backups_rotate(client: Client, connection: Any, server: str) -> None:
     for one in connection.image.images():
         if "nightly" in one.name:
             connection.image.delete_image(one)
+
+
+def test_an_image_of_a_project(client: Client, admin: Client, connection: Any) -> None:
+    # The shell sends data unless a terminal is its input.
+    new = connection.image.create_image(
+        "empty",
+        disk_format="qcow2",
+        container_format="bare",
+        min_ram=64,
+        is_protected=True,
+        tags=["nightly"],
+        **{"hw.odd:name": "1"},
+    )
+    made = client.ask("image", "show", new.id)
+    assert (made["status"], made["visibility"], made["protected"]) == ("queued", "shared", True)
+    assert (made["tags"], made["properties"]["hw.odd:name"]) == (["nightly"], "1")
+    assert client.names("image", "list", "--tag", "nightly", "--shared") == {"empty"}
+    client.do(
+        *("image", "set", "--name", "set", "--property", "os_distro=debian", "--unprotected"),
+        *("--tag", "other", "--hidden", made["id"]),
+    )
+    client.do("image", "unset", "--tag", "nightly", "--property", "hw.odd:name", made["id"])
+    shown = connection.image.get_image(made["id"])
+    assert (shown.name, shown.os_distro, shown.tags) == ("set", "debian", ["other"])
+    assert (shown.is_protected, shown.is_hidden) == (False, True)
+    project = connection.identity.find_project("admin", ignore_missing=False).id
+    client.do("image", "add", "project", made["id"], project)
+    assert [one["Member ID"] for one in client.ask("image", "member", "list", made["id"])] == [
+        project
+    ]
+    client.do("image", "remove", "project", made["id"], project)
+    refused = client.run(
+        *("server", "create", "--image", made["id"], "--flavor", "m1.small"),
+        *("--network", "vmbr0", "of-nothing"),
+    )
+    assert f"Image {made['id']} is not active." in refused.stderr
+    client.do("image", "delete", made["id"])
+    by_sdk = connection.image.create_image("sdk", disk_format="raw", visibility="private", a="b")
+    by_sdk = connection.image.update_image(by_sdk, name="sdk 2", a="c")
+    connection.image.add_tag(by_sdk, "t")
+    found = connection.image.find_image("sdk 2")
+    assert (found.status, found.properties["a"], found.tags) == ("queued", "c", ["t"])
+    connection.image.delete_image(found)
+    file = client.ask("image", "show", "cirros")["id"]
+    admin.do("image", "set", "--deactivate", file)
+    refused = client.run(
+        *("server", "create", "--image", file, "--flavor", "m1.small", "--network", "vmbr0", "x"),
+    )
+    admin.do("image", "set", "--activate", file)
+    assert f"Image {file} is not active." in refused.stderr

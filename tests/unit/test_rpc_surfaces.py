@@ -21,6 +21,7 @@ from conductor.endpoints.consoles import ConsoleEndpoint
 from conductor.endpoints.events import EventEndpoint
 from conductor.endpoints.flavors import FlavorEndpoint
 from conductor.endpoints.guests import GuestEndpoint
+from conductor.endpoints.images import ImageEndpoint
 from conductor.endpoints.interfaces import InterfaceEndpoint
 from conductor.endpoints.keypairs import KeyPairEndpoint
 from conductor.endpoints.manage import ManageEndpoint
@@ -77,6 +78,7 @@ NOUNS = {
     rpc_api.PortRpc: PortEndpoint,
     rpc_api.NetworkRpc: NetworkEndpoint,
     rpc_api.SecurityGroupRpc: SecurityGroupEndpoint,
+    rpc_api.ImageRpc: ImageEndpoint,
     rpc_api.RefusalRpc: RefusalEndpoint,
 }
 

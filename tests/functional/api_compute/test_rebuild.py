@@ -31,6 +31,7 @@ def make_server(make: MakeApi) -> Any:
             an_image("large", min_disk_gib=21),
             an_image("hungry", min_ram_mib=4096),
             an_image("queued", status="queued"),
+            an_image("off", status="deactivated"),
         )
 
     return made
@@ -122,6 +123,10 @@ def test_who_may(api: ComputeApi) -> None:
         (
             {"imageRef": ids.named("image", "queued")},
             f"Image {ids.named('image', 'queued')} is not active.",
+        ),
+        (
+            {"imageRef": ids.named("image", "off")},
+            f"Image {ids.named('image', 'off')} is not active.",
         ),
         ({"imageRef": LARGE}, "Flavor's disk is smaller than the minimum size"),
         (

@@ -195,7 +195,7 @@ def test_slashes_are_joined(url: str) -> None:
 
 def test_what_is_not_there_is_not_found(url: str) -> None:
     gone = ids.named("image", "gone")
-    for path in (f"images/{gone}", "images/nothing", "metadefs/namespaces", "schemas/task"):
+    for path in (f"images/{gone}", "images/nothing", "metadefs/tags", "schemas/nothing"):
         answer = call(f"{url}/v2/{path}")
         assert answer.status_code == 404
         assert answer.json()["code"] == "404 Not Found"
@@ -248,11 +248,16 @@ def test_other_methods_are_not_allowed(url: str) -> None:
 
 def test_what_else_clients_ask_for(url: str) -> None:
     assert call(f"{url}/v2/schemas/image").json()["additionalProperties"] == {"type": "string"}
-    for name in ("images", "member", "members"):
+    for name in ("images", "member", "members", "task", "tasks"):
         assert call(f"{url}/v2/schemas/{name}").json()["name"] == name
     assert call(f"{url}/v2/info/import").json()["import-methods"]["value"] == []
     assert call(f"{url}/v2/info/stores").status_code == 404
     assert call(f"{url}/v2/images/{DEBIAN}/tasks").json() == {"tasks": []}
+    assert call(f"{url}/v2/tasks", token=auth.ADMIN).json()["tasks"] == []
+    assert call(f"{url}/v2/tasks").status_code == 403
+    assert "namespaces" in call(f"{url}/v2/schemas/metadefs/namespaces").json()["properties"]
+    for name in ("namespaces", "resource_types"):
+        assert call(f"{url}/v2/metadefs/{name}").json()[name] == []
 
 
 @pytest.mark.parametrize("token", [auth.token("u", "demo", "nothing"), auth.SYSTEM])

@@ -15,7 +15,7 @@ from alembic.migration import MigrationContext
 from common import clock
 from common.errors import Unavailable
 from db import engine, migrate, resources, schema
-from db.reads import networks, operations
+from db.reads import images, networks, operations
 from db.schema import metadata
 
 
@@ -225,6 +225,37 @@ def test_networks_of_the_release_before_are_the_clusters(url: str) -> None:
         connection.execute(schema.networks.insert(), [tagged])
         with pytest.raises(sa.exc.IntegrityError), connection.begin_nested():
             connection.execute(schema.networks.insert(), [tagged | {"id": "e"}])
+
+
+def test_images_of_the_release_before_are_seen_as_they_were(url: str) -> None:
+    """And those that it goes on finding while its last conductors run."""
+    migrate.upgrade(url, "0026_port_addresses")
+    with connected(url) as connection:
+        before = _without(schema.images, connection)
+        connection.execute(before.insert(), [_image("file", None), _image("own", "p")])
+    migrate.upgrade(url)
+    with connected(url) as connection:
+        connection.execute(before.insert(), [_image("new", None)])
+        for project, names in (("p", {"file", "new", "own"}), ("q", {"file", "new"})):
+            found = images.listing(connection, project=project, reach=images.Reach())
+            assert {one.name for one in found} == names
+        [own] = images.listing(connection, [images.Condition("protected", "eq", False)])
+        assert (own.name, own.visibility, own.tags) == ("own", "private", None)
+        [file] = images.listing(connection, [images.Condition("name", "eq", "file")])
+        assert (file.visibility, file.protected, file.hidden) == ("public", True, False)
+        assert file.container_format == "bare"
+
+
+def _image(name: str, project_id: str | None) -> dict[str, object]:
+    now = clock.utcnow()
+    values = {"id": name, "name": name, "status": "active", "size_bytes": 1, "disk_format": "raw"}
+    more = {"properties": {}, "locations": {}, "project_id": project_id}
+    return (
+        values
+        | more
+        | {"min_disk_gib": 0, "min_ram_mib": 0}
+        | dict.fromkeys(("created_at", "updated_at"), now)
+    )
 
 
 def _without(table: sa.Table, connection: sa.Connection) -> sa.Table:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from api.image import filters
 from common.errors import Invalid
-from db.reads.images import Condition
+from db.reads.images import Condition, Reach
 from db.reads.keyset import Page
 
 
@@ -52,14 +52,18 @@ def test_times_have_operators_and_zones() -> None:
 
 def test_sort_keys_count_once() -> None:
     query = filters.parse([("sort", "size, name:asc,size:asc,container_format")])
-    assert query.order == [("size_bytes", True), ("name", False)]
+    assert query.order == [
+        ("size_bytes", True),
+        ("name", False),
+        ("container_format", True),
+    ]
 
 
-def test_what_is_the_same_for_all_decides_without_the_database() -> None:
-    assert filters.parse([("visibility", "public"), ("protected", "true")]).possible
-    assert not filters.parse([("visibility", "shared")]).possible
-    assert not filters.parse([("os_hidden", "true")]).possible
-    assert not filters.parse([("tag", "a"), ("tag", "b")]).possible
+def test_how_far_a_list_goes() -> None:
+    assert filters.parse([]).reach("p") == Reach(None, "accepted", "p")
+    pairs = [("visibility", "shared"), ("member_status", "all"), ("tag", "a"), ("tag", "b")]
+    query = filters.parse([*pairs, ("os_hidden", "True")])
+    assert (query.reach(None), query.tags) == (Reach("shared", "all", hidden=True), ["a", "b"])
 
 
 @given(st.lists(st.tuples(st.text(), st.text())))

@@ -1,0 +1,55 @@
+"""Calls about images."""
+
+from __future__ import annotations
+
+from common.context import RequestContext
+from conductor.client.base import Base
+from conductor.messages import ImageEdit, NewImage
+from conductor.rpc_api import ImageRpc
+
+
+class ImageCalls(Base):
+    """See ``conductor.rpc_api.ImageRpc``. All raise ImageNotFound, and Forbidden by Glance."""
+
+    def create_image(self, ctxt: RequestContext, image: NewImage) -> str:
+        """Make an image that has no data yet; return its id.
+
+        Raises Conflict if the id is taken or may become that of an operator's file, TooLarge.
+        """
+        return self._rpc.call(ctxt, ImageRpc.create_image, image=image)
+
+    def edit_image(self, ctxt: RequestContext, image_id: str, edits: list[ImageEdit]) -> None:
+        """Change attributes and properties, all or none.
+
+        Raises Conflict for a property that isn't there, TooLarge, and Forbidden for what
+        operators' storages and configuration say, and for formats of an image that has data.
+        """
+        self._rpc.call(ctxt, ImageRpc.edit_image, image_id=image_id, edits=edits)
+
+    def delete_image(self, ctxt: RequestContext, image_id: str) -> None:
+        """Delete an image of a project. Raises Forbidden for a protected one."""
+        self._rpc.call(ctxt, ImageRpc.delete_image, image_id=image_id)
+
+    def tag_image(self, ctxt: RequestContext, image_id: str, tag: str, *, wanted: bool) -> None:
+        """Give an image a tag, or take it away. Raises NotFound (the tag), TooLarge."""
+        self._rpc.call(ctxt, ImageRpc.tag_image, image_id=image_id, tag=tag, wanted=wanted)
+
+    def activate_image(self, ctxt: RequestContext, image_id: str, *, wanted: bool) -> None:
+        """Let servers be made of an image, or no more. Raises Forbidden in other states."""
+        self._rpc.call(ctxt, ImageRpc.activate_image, image_id=image_id, wanted=wanted)
+
+    def create_image_member(self, ctxt: RequestContext, image_id: str, member: str) -> None:
+        """Share an image with a project. Raises Conflict if it is so already, TooLarge."""
+        self._rpc.call(ctxt, ImageRpc.create_image_member, image_id=image_id, member=member)
+
+    def update_image_member(
+        self, ctxt: RequestContext, image_id: str, member: str, status: str
+    ) -> None:
+        """Store what a project said to an image shared with it. Raises NotFound."""
+        self._rpc.call(
+            ctxt, ImageRpc.update_image_member, image_id=image_id, member=member, status=status
+        )
+
+    def delete_image_member(self, ctxt: RequestContext, image_id: str, member: str) -> None:
+        """Share an image with a project no more. Raises NotFound."""
+        self._rpc.call(ctxt, ImageRpc.delete_image_member, image_id=image_id, member=member)

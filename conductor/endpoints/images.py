@@ -1,0 +1,66 @@
+"""The RPC endpoint of images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from common.context import RequestContext
+from conductor.cloud import Cloud
+from conductor.flows.accept import scope
+from conductor.images import remove_image
+from conductor.messages import ImageEdit, NewImage
+from conductor.store import image_members, user_images
+from conductor.store.transactions import Transaction
+
+
+class ImageEndpoint:
+    """See ``conductor.rpc_api.ImageRpc``."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def create_image(self, ctxt: RequestContext, image: NewImage) -> str:
+        """See ``ConductorClient.create_image``."""
+        return self._cloud.store.run(lambda c: user_images.create(c, image))
+
+    def edit_image(self, ctxt: RequestContext, image_id: str, edits: list[ImageEdit]) -> None:
+        """See ``ConductorClient.edit_image``."""
+        self._with(ctxt, image_id, lambda c, row: user_images.edit(c, row, edits))
+
+    def delete_image(self, ctxt: RequestContext, image_id: str) -> None:
+        """See ``ConductorClient.delete_image``."""
+        remove_image.delete(self._cloud, ctxt, image_id)
+
+    def tag_image(self, ctxt: RequestContext, image_id: str, tag: str, wanted: bool) -> None:
+        """See ``ConductorClient.tag_image``."""
+        self._with(ctxt, image_id, lambda c, row: user_images.tag(c, row, tag, wanted=wanted))
+
+    def activate_image(self, ctxt: RequestContext, image_id: str, wanted: bool) -> None:
+        """See ``ConductorClient.activate_image``."""
+        self._with(ctxt, image_id, lambda c, row: user_images.activate(c, row, wanted=wanted))
+
+    def create_image_member(self, ctxt: RequestContext, image_id: str, member: str) -> None:
+        """See ``ConductorClient.create_image_member``."""
+        self._with(ctxt, image_id, lambda c, row: image_members.create(c, row, member))
+
+    def update_image_member(
+        self, ctxt: RequestContext, image_id: str, member: str, status: str
+    ) -> None:
+        """See ``ConductorClient.update_image_member``."""
+
+        def work(connection: Transaction) -> None:
+            row = user_images.locked(connection, image_id, None)
+            image_members.change(connection, row, member, status, scope(ctxt))
+
+        self._cloud.store.run(work)
+
+    def delete_image_member(self, ctxt: RequestContext, image_id: str, member: str) -> None:
+        """See ``ConductorClient.delete_image_member``."""
+        self._with(ctxt, image_id, lambda c, row: image_members.delete(c, row, member))
+
+    def _with(
+        self, ctxt: RequestContext, image_id: str, work: Callable[[Transaction, Any], None]
+    ) -> None:
+        """Do the work on an image of who asks, whose row is locked. Raises ImageNotFound."""
+        self._cloud.store.run(lambda c: work(c, user_images.locked(c, image_id, scope(ctxt))))

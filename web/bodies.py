@@ -50,6 +50,27 @@ def read(req: falcon.Request, limit: int = MAX_BODY) -> bytes:
     return raw
 
 
+def pieces(req: falcon.Request, size: int) -> Iterator[bytes]:
+    """Yield the request's body in pieces of this size, the last one may be shorter.
+
+    Raises Invalid when it can't be read to its end.
+    """
+    stream = req.env["wsgi.input"] if in_chunks(req) else req.bounded_stream
+    left = None if in_chunks(req) else req.content_length or 0
+    while left is None or left > 0:
+        try:
+            data: bytes = stream.read(size if left is None else min(size, left))
+        except Exception as error:
+            # As in `read`.
+            raise Invalid(f"{MALFORMED}: it can't be read.") from error
+        if not data:
+            break
+        left = None if left is None else left - len(data)
+        yield data
+    if left:
+        raise Invalid(f"{MALFORMED}: it is shorter than it says.")
+
+
 def json_body(req: falcon.Request, limit: int = MAX_BODY) -> Any:
     """Return the request's JSON value.
 

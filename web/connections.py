@@ -24,6 +24,7 @@ def refusal(status: str, text: str) -> bytes:
 LATE = refusal("408 Request Timeout", "The request took too long to arrive.")
 TOO_LARGE = refusal("431 Request Header Fields Too Large", "The headers are too large.")
 TOO_MANY = refusal("503 Service Unavailable", "Too many requests of this address at a time.")
+TOO_MANY_STREAMS = refusal("503 Service Unavailable", "Too many uploads at a time.")
 
 
 class Outgoing:

@@ -78,12 +78,15 @@ class Reply:
 
 
 def send_reply(resp: falcon.Response, result: Any, status: int) -> None:
-    """Answer with a JSON body, or with a Reply."""
+    """Answer with a JSON body, or with a Reply; one of bytes is sent as it is."""
     reply = result if isinstance(result, Reply) else Reply(result)
     resp.status = falcon.code_to_http_status(reply.status or status)
     for name, value in reply.headers.items():
         resp.set_header(name, value)
-    if reply.body is not None:
+    if isinstance(reply.body, bytes):
+        resp.content_type = "application/octet-stream"
+        resp.data = reply.body
+    elif reply.body is not None:
         resp.content_type = "application/json"
         resp.data = orjson.dumps(reply.body)
 

@@ -5,8 +5,11 @@ byte is received, and is free when the answer is made. So a client that is silen
 descriptor and a few bytes, never a thread, until its time-out. Connections of one address are
 limited: one more closes the address's longest idle one.
 
-Answers are made in memory before they are sent; streaming needs another worker. TLS ends in the
-proxy in front.
+A request with data of any length has a thread of another pool as soon as its head is there, which
+reads its body (``web.streaming``). One more than that pool has threads is refused.
+
+Answers are made in memory before they are sent; streaming them needs another worker. TLS ends in
+the proxy in front.
 
 The file is long because the loop and its handling of one connection are one idea.
 """
@@ -21,15 +24,24 @@ import selectors
 import socket
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 from gunicorn import http
 from gunicorn.errors import ConfigError
 from gunicorn.workers.gthread import ThreadWorker
 
-from web.connections import LATE, TOO_LARGE, TOO_MANY, Connection, Connections, Outgoing
+from web.connections import (
+    LATE,
+    TOO_LARGE,
+    TOO_MANY,
+    TOO_MANY_STREAMS,
+    Connection,
+    Connections,
+    Outgoing,
+)
 from web.incoming import HeadTooLarge, Request
+from web.streaming import Body
 
 REQUEST_SECONDS = 30.0
 """Time from a new connection, or the first byte of a request, until the request is complete."""
@@ -42,6 +54,12 @@ CLOSING_SECONDS = 2.0
 
 LINGER_SECONDS = 0.3
 """How long an idle connection stays open when the worker stops, for a request in transit."""
+
+STREAM_SECONDS = 60.0
+"""Time for a client to send 64 KiB more of a body of any length."""
+
+STREAMS = 16
+"""Bodies of any length that one worker reads at a time."""
 
 PEER_SHARE = 0.5
 """The share of a worker's connections that one address may hold."""
@@ -57,12 +75,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     request_seconds = REQUEST_SECONDS
     answer_seconds = ANSWER_SECONDS
+    stream_seconds = STREAM_SECONDS
+    streams = STREAMS
     peer_share = PEER_SHARE
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         most = self.worker_connections
         self._open = Connections(most, max(1, int(most * self.peer_share)))
+        self._streaming = 0
         self._end: float | None = None
         self._look_at = 0.0
 
@@ -79,6 +100,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         if soft != resource.RLIM_INFINITY and soft < wanted:
             most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        self._stream_pool = ThreadPoolExecutor(self.streams, "stream")
         super().init_process()
 
     # --- the loop
@@ -95,6 +117,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self._close_late()
         self._close_all(self._open.all())
         self.tpool.shutdown(wait=False)
+        self._stream_pool.shutdown(wait=False)
         self.poller.close()
         self.method_queue.close()
         for each in self.sockets:
@@ -250,13 +273,25 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                 self._last_words(connection, b"HTTP/1.1 100 Continue\r\n\r\n")
             self._watch(connection, selectors.EVENT_READ, self._readable)
             return
+        if request.body is not None and self._streaming >= self.streams:
+            self._last_words(connection, TOO_MANY_STREAMS)
+            self._close_gently(connection)
+            return
+        self._begin(connection, request)
+
+    def _begin(self, connection: Connection, request: Request) -> None:
+        """Have a thread answer it."""
+        pool: Executor = self.tpool
+        if request.body is not None:
+            pool = self._stream_pool
+            self._streaming += 1
         self._unwatch(connection)
         connection.is_busy = True
         connection.keeps = not request.last
         connection.requests += 1
-        future = self.tpool.submit(self._answer, connection, request)
+        future = pool.submit(self._answer, connection, request)
         future.add_done_callback(
-            lambda done: self.method_queue.defer(self._answered, connection, done)
+            lambda done: self.method_queue.defer(self._answered, connection, request, done)
         )
 
     def _answer(self, connection: Connection, request: Request) -> bool:
@@ -267,6 +302,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             parser = http.get_parser(self.cfg, [request.data], connection.client)
             parser.req_count = connection.requests - 1
             parsed = next(parser)
+            if request.body is not None:
+                parsed.body = Body(connection.real, request.body, self.stream_seconds)
+                parsed.force_close()
             keeps = bool(self.handle_request(parsed, connection)) and connection.keeps
         except (http.errors.NoMoreData, StopIteration) as error:
             self.log.debug("A request is not whole: %s", error)
@@ -298,9 +336,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             left = memoryview(b"")
         connection.unsent = left
 
-    def _answered(self, connection: Connection, done: Future[bool]) -> None:
+    def _answered(self, connection: Connection, request: Request, done: Future[bool]) -> None:
         """Continue with a connection whose request is answered."""
         connection.is_busy = False
+        if request.body is not None:
+            self._streaming -= 1
+            connection.real.setblocking(False)
         answered = not done.cancelled() and done.exception() is None and done.result()
         connection.keeps = connection.keeps and answered
         connection.deadline = time.monotonic() + self.answer_seconds

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
 from typing import Any
 
 from common import config, log
 from web import serving
+from web.streaming import BodyLost
 
 THREADS = 2
 
@@ -20,11 +22,16 @@ class Worker(serving.Worker):
 
     request_seconds = 1.5
     answer_seconds = 1.5
+    stream_seconds = 1.5
+    streams = 3
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """Tell what was asked; `/large` is answered with more than a socket takes at once."""
-    body = environ["wsgi.input"].read(10**6)
+    """Tell what was asked; `/large` is answered with more than a socket takes at once.
+
+    Of what is sent to `/long` the length and the hash are told; `/refused` doesn't read.
+    """
+    body = _read(environ)
     LOG.error("%s is asked", environ["PATH_INFO"])
     asked = {
         "method": environ["REQUEST_METHOD"],
@@ -36,3 +43,19 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     headers = [("Content-Type", "application/json"), ("Content-Length", str(len(answer)))]
     start_response("200 OK", headers)
     return [answer]
+
+
+def _read(environ: dict[str, Any]) -> bytes:
+    if environ["PATH_INFO"] == "/refused":
+        return b""
+    if environ["PATH_INFO"] != "/long":
+        return bytes(environ["wsgi.input"].read(10**6))
+    length, sha256 = 0, hashlib.sha256()
+    try:
+        while data := environ["wsgi.input"].read(100_000):
+            length += len(data)
+            sha256.update(data)
+    except BodyLost as error:
+        LOG.error("lost after %d: %s", length, error)
+        return f"lost: {error}".encode()
+    return f"{length} {sha256.hexdigest()}".encode()

@@ -480,6 +480,8 @@ class InternalAction(enum.StrEnum):
     REAP = "reap"  #: what the audit found left of a server was removed
     REMOVE_TEMPLATE = "remove-template"  #: a cached template that nobody needs was removed
     CACHE_IMAGE = "cache-image"  #: an image was made ready on a host, ahead of any build
+    STORE_IMAGE = "store-image"  #: what a user uploaded was given to a cluster
+    REMOVE_IMAGE = "remove-image"  #: a deleted image's file was removed from a cluster
     DRAIN = "drain"  #: the servers of a host were moved to others
     REBALANCE = "rebalance"  #: servers were moved to fill the hosts more evenly
 

@@ -23,8 +23,10 @@ from common.messages.commands import (
     Move,
     Plug,
     Power,
+    RemoveImage,
     RetireTemplate,
     Shape,
+    StoreImage,
     StrictGroup,
     Swap,
 )
@@ -116,6 +118,18 @@ class ComputeClient:
         """Remove a cached template that no image needs."""
         self._workers.to(worker).cast(
             ctxt, WorkerRpc.retire_template, command=self._sent(worker, command)
+        )
+
+    def store_image(self, ctxt: RequestContext, worker: str, command: StoreImage) -> None:
+        """Give the cluster what a user uploaded. May be sent twice."""
+        self._workers.to(worker).cast(
+            ctxt, WorkerRpc.store_image, command=self._sent(worker, command)
+        )
+
+    def remove_image(self, ctxt: RequestContext, worker: str, command: RemoveImage) -> None:
+        """Remove the file of an uploaded image."""
+        self._workers.to(worker).cast(
+            ctxt, WorkerRpc.remove_image, command=self._sent(worker, command)
         )
 
     def inventory(

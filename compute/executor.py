@@ -20,12 +20,27 @@ from common.messages.commands import (
     Move,
     Plug,
     Power,
+    RemoveImage,
     RetireTemplate,
     Shape,
+    StoreImage,
     Swap,
 )
 from common.messages.reports import Category, Failure, Outcome, Report, Working
-from compute import build, cache, copy, destroy, mark, move, plug, power, retire, shape, swap
+from compute import (
+    build,
+    cache,
+    copy,
+    destroy,
+    mark,
+    move,
+    plug,
+    power,
+    retire,
+    shape,
+    store_image,
+    swap,
+)
 from compute.hypervisor.port import Abandoned, Hypervisor, Machine
 from compute.job import Job
 from compute.repeats import Repeats
@@ -119,6 +134,10 @@ class Executor:
             return mark.mark(job, hypervisor.owner_mark(job), command)
         if isinstance(command, Copy):
             return copy.copy(job, hypervisor.disk_copy(job, command), command)
+        if isinstance(command, StoreImage):
+            return store_image.store(job, hypervisor, command)
+        if isinstance(command, RemoveImage):
+            return store_image.remove(job, hypervisor, command)
         return self._with_vm(job, hypervisor, command)
 
     def _with_vm(self, job: Job, hypervisor: Hypervisor, command: Command) -> Outcome:

@@ -20,8 +20,10 @@ from common.messages.commands import (
     Move,
     Plug,
     Power,
+    RemoveImage,
     RetireTemplate,
     Shape,
+    StoreImage,
     StrictGroup,
     Swap,
 )
@@ -110,6 +112,14 @@ class Manager:
 
     def retire_template(self, ctxt: RequestContext, command: RetireTemplate) -> None:
         """Accept a RetireTemplate."""
+        self._accept(ctxt, command)
+
+    def store_image(self, ctxt: RequestContext, command: StoreImage) -> None:
+        """Accept a StoreImage."""
+        self._accept(ctxt, command)
+
+    def remove_image(self, ctxt: RequestContext, command: RemoveImage) -> None:
+        """Accept a RemoveImage."""
         self._accept(ctxt, command)
 
     def introduce(self, ctxt: RequestContext) -> None:

@@ -58,6 +58,19 @@ class SeenVolume:
 
 
 @dataclass(frozen=True)
+class SeenImageFile:
+    """A file that has the data of an uploaded image, by its name."""
+
+    volid: str
+    storage: str
+    node: str
+    """Where it is, or the node through which a shared storage was listed."""
+    image_id: str
+    shared: bool = False
+    size_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class SeenReplica:
     """A node on which a replication job keeps copies of a VM's disks."""
 
@@ -99,3 +112,5 @@ class ClusterInventory:
     """Whether ``affinity`` is complete."""
     replicas: tuple[SeenReplica, ...] | None = None
     """None: it is not known which copies belong to replication jobs."""
+    image_files: tuple[SeenImageFile, ...] | None = None
+    """None: they were not looked for, as by an agent of an older release."""

@@ -29,9 +29,15 @@ class Observer:
         self._hypervisor, self._facts, self._vm_changes = hypervisor, cache, vm_changes
         self._seconds, self._news = seconds, news
         self._stop = threading.Event()
+        self._one_look = threading.Lock()
         self._thread = threading.Thread(
             target=self._loop, name=f"compute-observe-{hypervisor.cluster}", daemon=True
         )
+
+    @property
+    def cluster(self) -> str:
+        """The name of its cluster."""
+        return self._hypervisor.cluster
 
     def start(self) -> None:
         """Begin; the first refresh is done at once."""
@@ -47,6 +53,17 @@ class Observer:
 
     def look(self) -> None:
         """Refresh once and publish what changed."""
+        with self._one_look:
+            self._look()
+
+    def look_safely(self) -> None:
+        """As ``look``; whatever fails is logged."""
+        try:
+            self.look()
+        except Exception:
+            LOG.exception("The refresh of %s failed unexpectedly.", self._hypervisor.cluster)
+
+    def _look(self) -> None:
         began, moved = clock.utcnow(), False
         try:
             seen = self._hypervisor.observe()
@@ -62,8 +79,5 @@ class Observer:
 
     def _loop(self) -> None:
         while not self._stop.is_set():
-            try:
-                self.look()
-            except Exception:
-                LOG.exception("The refresh of %s failed unexpectedly.", self._hypervisor.cluster)
+            self.look_safely()
             self._stop.wait(self._seconds)

@@ -16,8 +16,10 @@ from common.messages.commands import (
     Move,
     Plug,
     Power,
+    RemoveImage,
     RetireTemplate,
     Shape,
+    StoreImage,
     StrictGroup,
     Swap,
 )
@@ -45,6 +47,8 @@ class WorkerRpc(Protocol):
     def mark(self, ctxt: RequestContext, command: Mark) -> None: ...
     def cache_image(self, ctxt: RequestContext, command: CacheImage) -> None: ...
     def retire_template(self, ctxt: RequestContext, command: RetireTemplate) -> None: ...
+    def store_image(self, ctxt: RequestContext, command: StoreImage) -> None: ...
+    def remove_image(self, ctxt: RequestContext, command: RemoveImage) -> None: ...
 
     # Casts without an answer.
     def introduce(self, ctxt: RequestContext) -> None: ...

@@ -13,8 +13,9 @@ from common.aggregates import Ratios
 from common.errors import MicronovaError
 from common.events import ConductorEvents, WorkerEvents
 from common.log import logger
+from common.messages.commands import Command, StoreImage
 from common.messages.facts import HostFacts
-from common.messages.reports import Working
+from common.messages.reports import Outcome, Working
 from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC
 from compute.coalesce import Coalesced
 from compute.console_logs import ConsoleLogs
@@ -65,7 +66,7 @@ class ComputeService:
             options.threads,
             options.shutdown_seconds,
             self._may_undo,
-            self._logs.after,
+            self._after,
         )
         self._heartbeats = Heartbeats(
             transport,
@@ -156,6 +157,14 @@ class ComputeService:
         news = self._facts.update_ratios(ratios)
         if news:
             self._news(news)
+
+    def _after(self, command: Command, outcome: Outcome) -> None:
+        """Publish an image that a cluster has now before its outcome: servers are made of it."""
+        self._logs.after(command, outcome)
+        if isinstance(command, StoreImage) and outcome.ok:
+            for observer in self._observers:
+                if observer.cluster == command.placed.cluster:
+                    observer.look_safely()
 
     def _news(self, hosts: list[HostFacts]) -> None:
         if self._publisher is not None:

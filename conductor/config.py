@@ -50,6 +50,13 @@ OPTIONS = [
         "made is removed.",
     ),
     cfg.IntOpt(
+        "store_image_timeout_seconds",
+        default=86400,
+        min=10,
+        help="Seconds after which a cluster that did not get an uploaded image won't get it any "
+        "more, and after which the data are not kept for it.",
+    ),
+    cfg.IntOpt(
         "action_timeout_seconds",
         default=300,
         min=10,

@@ -139,6 +139,22 @@ class NewImage:
 
 
 @dataclass(frozen=True)
+class ImageData:
+    """Data that a user sent for an image, on the host of the API that took them."""
+
+    url: str
+    """Where agents fetch them, by ranges."""
+    token: str = field(repr=False)
+    """Proves that they may."""
+    size_bytes: int
+    virtual_size_bytes: int
+    """Of the disk that they hold."""
+    disk_format: str
+    md5: str
+    sha512: str
+
+
+@dataclass(frozen=True)
 class ImageEdit:
     """One step of a change to an image."""
 

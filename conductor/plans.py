@@ -233,6 +233,24 @@ class CacheImagePlan(Plan):
 
 
 @dataclass(frozen=True)
+class StoreImagePlan(Plan):
+    """The plan of giving a cluster an uploaded image; it has no VMID."""
+
+    volid: str = ""
+    url: str = ""
+    token: str = field(default="", repr=False)
+    size_bytes: int = 0
+    sha512: str = ""
+
+
+@dataclass(frozen=True)
+class RemoveImagePlan(Plan):
+    """The plan of the removal of an uploaded image's file; it has no VMID."""
+
+    volid: str = ""
+
+
+@dataclass(frozen=True)
 class ImagePlan(Plan):
     """The plan of an image of a server; its VMID is the template's."""
 
@@ -330,6 +348,8 @@ PLANS: Mapping[str, type[Plan]] = {
     "rescue": RescuePlan,
     InternalAction.REMOVE_TEMPLATE: RemoveTemplatePlan,
     InternalAction.CACHE_IMAGE: CacheImagePlan,
+    InternalAction.STORE_IMAGE: StoreImagePlan,
+    InternalAction.REMOVE_IMAGE: RemoveImagePlan,
     InternalAction.DRAIN: BulkPlan,
     InternalAction.REBALANCE: BulkPlan,
 }

@@ -83,6 +83,7 @@ def _preparation() -> Iterable[config.Register]:
 
 def _everything() -> Iterable[config.Register]:
     import api.config
+    import api.image.config
     import identity.keystone
     import placement.config
     import web.policy
@@ -95,6 +96,7 @@ def _everything() -> Iterable[config.Register]:
         proxies.register,
         web.policy.register,
         api.config.register,
+        api.image.config.register,
         placement.config.register,
         identity.keystone.register,
     )

@@ -6,10 +6,11 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from api import plain
-from api.image import members, resources
+from api.image import config, members, resources, uploads
 from api.image.errors import FAULTS
 from api.image.policies import RULES
 from api.image.store import Store
+from api.image.uploads import Uploads
 from api.image.versions import Versions, anonymous
 from conductor.client import ConductorClient
 from web.assembly import Application, Protect, assemble
@@ -27,28 +28,31 @@ def make_app(
 
     Without a `conductor` no image can be changed.
     """
+    config.register(conf)
     policy = Enforcer(conf, RULES)
+    paths = routes(Store(engine, policy, conductor), Uploads(conf, engine))
     api = Application(
         service_type="image",
-        resources=plain.resources(policy, routes(Store(engine, policy, conductor)).items()),
+        resources=plain.resources(policy, paths.items()),
         faults=FAULTS,
-        anonymous=anonymous,
+        anonymous=lambda path: anonymous(path) or uploads.is_spool(path),
         layers=[JoinSlashes],
     )
     return assemble(api, conf, protect)
 
 
-def routes(store: Store) -> dict[str, object]:
+def routes(store: Store, data: Uploads) -> dict[str, object]:
     """Path → what serves it."""
     item = "/v2/images/{image_id}"
-    other = resources.ImageDataAction(store)
+    other = uploads.ImageDataAction(store)
     versions = Versions()
     return {
         "/": versions,
         "/versions": versions,
         "/v2/images": resources.Images(store),
         item: resources.ImageItem(store),
-        f"{item}/file": resources.ImageData(store),
+        f"{item}/file": uploads.ImageFile(store, data),
+        f"{item}/spool": uploads.SpooledData(data),
         f"{item}/stage": other,
         f"{item}/import": other,
         f"{item}/actions/{{name}}": resources.Actions(store),

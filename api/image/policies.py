@@ -52,6 +52,7 @@ RULES = (
         ("POST", "/v2/images"),
         ("PATCH", _IMAGE),
     ),
+    rule("upload_image", _MEMBER, "Send the data of an image.", ("PUT", f"{_IMAGE}/file")),
     rule("delete_image", _MEMBER, "Delete an image of a project.", ("DELETE", _IMAGE)),
     rule(
         "deactivate",

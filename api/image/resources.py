@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 from urllib.parse import urlencode
 
 from api.image import documents, filters, views
-from api.image.errors import no_data
 from api.image.schemas import SCHEMAS
 from api.image.store import Store, target
 from api.plain import Call, operation
@@ -108,41 +107,6 @@ def _by_path(call: Call) -> bool:
         allowed = ", ".join(sorted(documents.PATCHES))
         raise UnsupportedMedia(f"Image PATCH expects Content-Type one of: {allowed}")
     return documents.PATCHES[kind]
-
-
-class ImageData:
-    """The data of an image, which stays in the clusters' storages."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    @operation()
-    def on_get(self, call: Call, image_id: str) -> Any:
-        """Refuse it: clusters don't give images back."""
-        found = self._store.find(call.ctxt, image_id)
-        if found.status == "queued":
-            return Reply(status=204)
-        raise Forbidden(f"The data of image {found.id} can't be downloaded here.")
-
-    @operation()
-    def on_put(self, call: Call, image_id: str) -> NoReturn:
-        """Refuse a change."""
-        no_data(self._store.find(call.ctxt, image_id).id)
-
-
-class ImageDataAction:
-    """Other ways to send the data of an image: stage, import."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    @operation()
-    def on_post(self, call: Call, image_id: str) -> NoReturn:
-        """Refuse a change."""
-        no_data(self._store.find(call.ctxt, image_id).id)
-
-    on_put = on_post
-    on_delete = on_post
 
 
 class Actions:

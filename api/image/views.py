@@ -44,7 +44,7 @@ def image(found: Image) -> dict[str, Any]:
         "disk_format": found.disk_format or None,
         "size": None if found.status == "queued" else found.size_bytes,
         "virtual_size": found.virtual_size_bytes,
-        "checksum": digest if len(digest) == _MD5_LENGTH else None,
+        "checksum": found.md5 or (digest if len(digest) == _MD5_LENGTH else None),
         "os_hash_algo": algorithm,
         "os_hash_value": digest if algorithm else None,
         "min_disk": found.min_disk_gib,

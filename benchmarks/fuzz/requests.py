@@ -89,8 +89,7 @@ class Maker:
         if method in ("POST", "PUT", "PATCH") or rng.random() < 0.03:
             body = self._body(rng, target)
             if rng.random() < 0.9:
-                patch = (target.api, target.method) == ("image", "PATCH")
-                headers.append(("Content-Type", _PATCH if patch else "application/json"))
+                headers.append(("Content-Type", _usual_type(target)))
             else:
                 headers.append(("Content-Type", rng.choice(_TYPES)))
         framed, body, broken = _framed(rng, body, headers)
@@ -223,3 +222,10 @@ def _framed(
         rng.choice((*bad, b"f" * 20 + b"\r\n" + body, b"0\r\nbad trailer\r\n\r\n")),
         True,
     )
+
+
+def _usual_type(target: Target) -> str:
+    """Return the content type that the operation takes."""
+    if target.api == "image" and target.method == "PATCH":
+        return _PATCH
+    return "application/octet-stream" if target.path.endswith("/file") else "application/json"

@@ -194,7 +194,7 @@ def _image() -> Iterator[Target]:
     names = ("limit", "marker", "sort", "sort_key", "sort_dir", "name", "id", "size_min", "tag")
     names += ("created_at", "visibility", "os_hidden", "member_status", "min_ram", "x", "status")
     nothing: Any = None
-    for path, resource in image.routes(nothing).items():
+    for path, resource in image.routes(nothing, nothing).items():
         for method in _methods(type(resource)):
             bodies = _IMAGE_BODIES.get((method, path.rpartition("/")[2]), ({"type": "object"},))
             yield Target("image", method, f"/image{path}", bodies, names)

@@ -214,6 +214,29 @@ class RetireTemplate(Command):
 
 
 @dataclass(frozen=True)
+class StoreImage(Command):
+    """Give the cluster what a user uploaded as an image, and see it listed with its size.
+
+    It is about no server: ``server_uuid`` is the image's, and there is no VM.
+    """
+
+    volid: str = ""
+    """The volume that it becomes."""
+    url: str = ""
+    """Where it is fetched, by ranges of at most 4 MiB."""
+    token: str = field(default="", repr=False)
+    size_bytes: int = 0
+    sha512: str = ""
+
+
+@dataclass(frozen=True)
+class RemoveImage(Command):
+    """Remove the file of an uploaded image, and see it gone; also about no server."""
+
+    volid: str = ""
+
+
+@dataclass(frozen=True)
 class Destroy(Command):
     """Remove the VM if it is provably ours: stop, purge, see config and volumes gone."""
 

@@ -6,13 +6,20 @@ Nothing survives the process; a repeated command converges as with any driver.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from oslo_config import cfg
 
-from common import clock, ids
-from common.messages.commands import Build, Copy, RetireTemplate, StrictGroup
+from common import clock, ids, image_files
+from common.messages.commands import (
+    Build,
+    Copy,
+    RemoveImage,
+    RetireTemplate,
+    StoreImage,
+    StrictGroup,
+)
 from common.messages.consoles import ConsoleTarget
 from common.messages.facts import (
     ClusterFacts,
@@ -30,10 +37,12 @@ from common.states import PowerState
 from common.streams import Stream
 from compute.hypervisor.nullcopy import NullCopy
 from compute.hypervisor.nullmachine import NullMachine, Vm
-from compute.hypervisor.port import HypervisorError, Observation, Removal, Work
-from compute.messages import ClusterInventory, SeenVm
+from compute.hypervisor.port import Detail, HypervisorError, Observation, Removal, Work
+from compute.messages import ClusterInventory, SeenImageFile, SeenVm
 
 STORAGE = "memory"
+#: where uploaded images are, which all hosts share
+IMAGES = "images"
 NO_CONSOLE = "VMs without a hypervisor have no consoles."
 
 
@@ -64,11 +73,22 @@ class NullHypervisor:
             used[vm.node] = (count + 1, memory + vm.memory_mib)
         now = clock.utcnow()
         hosts = []
+        images = self._images
+        known = tuple(image.id for image in images)
         for host in self._hosts:
             count, memory = used.get(host.node, (0, 0))
-            hosts.append(replace(host, observed_at=now, running_vms=count, memory_used_mib=memory))
+            hosts.append(
+                replace(
+                    host,
+                    observed_at=now,
+                    running_vms=count,
+                    memory_used_mib=memory,
+                    images=known,
+                    cached_images=known,
+                )
+            )
         return Observation(
-            ClusterFacts(self.cluster, "null", True, self._images, 100_000, 999_999_999),
+            ClusterFacts(self.cluster, "null", True, images, 100_000, 999_999_999),
             tuple(hosts),
             tuple(VmFacts(vmid, vm.node, vm.power, vm.server_uuid) for vmid, vm in vms),
             tuple(host.node for host in hosts),
@@ -79,7 +99,16 @@ class NullHypervisor:
         """Return every VM; there are no volumes."""
         with self.lock:
             vms = list(self.vms.items())
-        return ClusterInventory(self.cluster, tuple(_seen(vmid, vm) for vmid, vm in vms))
+            images = self._images
+        files = tuple(
+            SeenImageFile(
+                one.volid, one.storage, self._hosts[0].node, one.id, True, one.size_bytes
+            )
+            for one in images
+            if image_files.image_of(one.volid)
+        )
+        seen = tuple(_seen(vmid, vm) for vmid, vm in vms)
+        return ClusterInventory(self.cluster, seen, image_files=files)
 
     def group_writer(self, build: Build) -> None:
         """Do nothing: there are no groups here."""
@@ -99,6 +128,33 @@ class NullHypervisor:
         with self.lock:
             image_id = self.templates.pop(vmid, None)
         return Removal(True, (f"template {vmid}",) if image_id else ())
+
+    def store_image(
+        self, work: Work, command: StoreImage, pieces: Callable[[], Iterator[bytes]]
+    ) -> Detail:
+        """Read the data, and keep nothing but the name."""
+        size = sum(len(piece) for piece in pieces())
+        stored = ImageFacts(
+            command.server_uuid,
+            command.volid.rpartition("/")[2],
+            command.volid,
+            size,
+            command.volid.rpartition(".")[2],
+            IMAGES,
+            virtual_size_bytes=size,
+        )
+        with self.lock:
+            self._images = (*self._without(command.volid), stored)
+        return {"volume": command.volid, "bytes": size}
+
+    def remove_image(self, work: Work, command: RemoveImage) -> Removal:
+        """Forget the name."""
+        with self.lock:
+            self._images = self._without(command.volid)
+        return Removal(True, (f"volume {command.volid}",))
+
+    def _without(self, volid: str) -> tuple[ImageFacts, ...]:
+        return tuple(image for image in self._images if image.volid != volid)
 
     def disk_copy(self, work: Work, command: Copy) -> NullCopy:
         """Return the copy of a server's disk, of which only the name is kept."""
@@ -193,6 +249,9 @@ class NullHypervisor:
             storages=(
                 StorageFacts(
                     STORAGE, "memory", False, True, size.disk_gib, size.disk_gib, ("images",)
+                ),
+                StorageFacts(
+                    IMAGES, "memory", True, True, size.disk_gib, size.disk_gib, ("import", "iso")
                 ),
             ),
             bridges=tuple(size.bridges),

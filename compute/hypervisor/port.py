@@ -6,7 +6,7 @@ for one operation; each of its methods looks before it acts, so it may be called
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,8 +18,10 @@ from common.messages.commands import (
     Copy,
     Move,
     Plug,
+    RemoveImage,
     RetireTemplate,
     Size,
+    StoreImage,
     StrictGroup,
 )
 from common.messages.consoles import ConsoleTarget
@@ -299,6 +301,17 @@ class Hypervisor(Protocol):
 
     def retire_template(self, work: Work, command: RetireTemplate) -> Removal:
         """Remove an image's cached template, if it is ours and no clone depends on it."""
+
+    def store_image(
+        self, work: Work, command: StoreImage, pieces: Callable[[], Iterator[bytes]]
+    ) -> Detail:
+        """Ensure that the cluster has the image's file, and list it; ``pieces`` has its data.
+
+        Raises HypervisorError; what is there then may be half of it.
+        """
+
+    def remove_image(self, work: Work, command: RemoveImage) -> Removal:
+        """Remove the image's file, if it is provably ours. Raises HypervisorError."""
 
     def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
         """Look closely at one VM, wherever in the cluster it is; changes nothing.

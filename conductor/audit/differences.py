@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from conductor.audit.affinity import affinity
 from conductor.audit.facts import Facts, Finding
+from conductor.audit.image_files import image_files
 from conductor.audit.records import records
 from conductor.audit.vms import vms
 from conductor.audit.volumes import volumes
@@ -15,5 +16,11 @@ from conductor.audit.volumes import volumes
 
 def differences(facts: Facts) -> list[Finding]:
     """Return all differences, each once, in a stable order."""
-    found = [*vms(facts), *volumes(facts), *records(facts), *affinity(facts)]
+    found = [
+        *vms(facts),
+        *volumes(facts),
+        *image_files(facts),
+        *records(facts),
+        *affinity(facts),
+    ]
     return sorted({one.key: one for one in found}.values(), key=lambda one: one.key)

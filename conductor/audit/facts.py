@@ -125,6 +125,16 @@ class TemplateFacts:
 
 
 @dataclass(frozen=True)
+class UploadFacts:
+    """An image whose data a user sent."""
+
+    id: str
+    status: str
+    locations: Mapping[str, str]
+    """Cluster → volume."""
+
+
+@dataclass(frozen=True)
 class HostFact:
     """A host and its provider."""
 
@@ -169,6 +179,12 @@ class Facts:
     """Server groups of strict policies, by UUID."""
     hosts: Mapping[str, HostFact] = field(default_factory=dict)
     inventories: Mapping[str, ClusterInventory] = field(default_factory=dict)
+    uploads: Mapping[str, UploadFacts] = field(default_factory=dict)
+    """By their ids."""
+    busy_images: frozenset[str] = frozenset()
+    """Images with an open operation before or after the look."""
+    uploaded: frozenset[str] = frozenset()
+    """Of the images whose files were found, those that the ledger has an upload of."""
     holders: Mapping[str, HolderFacts] = field(default_factory=dict)
     """Open migrations to another host, by UUID, and ended ones that something names."""
     allocations: Mapping[str, Mapping[str, Mapping[str, int]]] | None = None

@@ -29,6 +29,7 @@ from conductor.audit.facts import (
     Reservation,
     ServerFacts,
     TemplateFacts,
+    UploadFacts,
 )
 from conductor.audit.kinds import BY_MARKS
 from conductor.cloud import Cloud
@@ -207,6 +208,7 @@ def _record(connection: Transaction) -> Facts:
             for one in audit_record.rows(connection, "vmids", Reservation)
         },
         templates=tuple(audit_record.rows(connection, "templates", TemplateFacts)),
+        busy_images=audit_record.busy_images(connection),
         ports=tuple(audit_record.rows(connection, "ports", PortFacts)),
         group_places=tuple(audit_record.rows(connection, "server_group_places", GroupPlace)),
         groups=server_groups.strict(connection),
@@ -261,6 +263,9 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
         servers={**facts.servers, **others},
         holders={**facts.holders, **_holders(migrated, {**facts.servers, **others})},
         busy=facts.busy | busy | came,
+        uploads={one.id: one for one in audit_record.uploads(connection, UploadFacts)},
+        busy_images=facts.busy_images | audit_record.busy_images(connection),
+        uploaded=audit_record.uploaded(connection, _files(facts)),
         bands=vmids.bands(connection),
         journal=journal,
         refused=refused,
@@ -268,6 +273,12 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
         deleted_on_request=_deleted_on_request(connection, others),
         released=_released(connection, others),
     )
+
+
+def _files(facts: Facts) -> list[str]:
+    """Return the images whose files were found."""
+    found = facts.inventories.values()
+    return sorted({file.image_id for one in found for file in one.image_files or ()})
 
 
 def _recorded(facts: Facts) -> set[Place]:

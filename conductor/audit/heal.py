@@ -14,7 +14,7 @@ from common.errors import GenerationConflict, ServerNotFound
 from common.log import logger
 from common.messages.commands import StrictGroup
 from common.messages.reports import Category, Failure
-from common.states import InternalAction, VmState
+from common.states import InternalAction, ResourceType, VmState
 from conductor.audit import proof
 from conductor.audit.kinds import Verb
 from conductor.audit.proof import RefusedError
@@ -22,7 +22,7 @@ from conductor.audit.records import PRESENT
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.engine.runner import Runner
-from conductor.images import remove_template
+from conductor.images import remove_file, remove_template
 from conductor.plans import Place, ReapPlan
 from conductor.store import (
     audit_record,
@@ -31,6 +31,7 @@ from conductor.store import (
     server_groups,
     servers,
     transitions,
+    uploads,
     vmids,
 )
 from conductor.store import operations as ledger
@@ -67,6 +68,7 @@ class Healer:
             Verb.AFFINITY: self._affinity,
             Verb.FREE_VMID: self._free_vmid,
             Verb.RESERVE_VMID: self._reserve_vmid,
+            Verb.REMOVE_FILE: self._remove_file,
             Verb.FAIL: self._fail,
         }
 
@@ -152,6 +154,26 @@ class Healer:
         if operation is None:
             raise RefusedError("It is being removed already.")
         return operation
+
+    def _remove_file(self, finding: Kept) -> Answer:
+        """Begin to remove the file of an uploaded image that the record doesn't have."""
+        operation = self._cloud.store.run(lambda c: self._begin_remove_file(c, finding))
+        self._cloud.wake()
+        return Answer(f"Operation {operation.id} removes it.", operation.id)
+
+    def _begin_remove_file(self, connection: Transaction, finding: Kept) -> Operation:
+        image_id, volid = str(finding.evidence["image"]), str(finding.evidence["volid"])
+        cluster = str(finding.cluster)
+        row = uploads.locked(connection, image_id)
+        if row is not None and row.locations.get(cluster) == volid:
+            raise RefusedError("It is the image's by now.")
+        if ledger.open_of(connection, image_id, ResourceType.IMAGE):
+            raise RefusedError("An operation works on the image.")
+        if not audit_record.uploaded(connection, [image_id]):
+            raise RefusedError("The ledger has no upload of it.")
+        host, node = proof.host(connection, cluster, finding.node)
+        where = Place(host, None, cluster, node)
+        return remove_file.begin(connection, self._cloud, image_id, where, volid)
 
     def _affinity(self, finding: Kept) -> Answer:
         """Write the group to the cluster as the record has it; remove it if it is deleted."""

@@ -24,6 +24,7 @@ class Verb(enum.StrEnum):
     AFFINITY = "affinity"  #: write a group to the hypervisor as the record has it
     FREE_VMID = "free_vmid"
     RESERVE_VMID = "reserve_vmid"
+    REMOVE_FILE = "remove_file"  #: a RemoveImage command: only a file named after the image
     FAIL = "fail"  #: set a server in a transient state without an operation to ERROR
 
 
@@ -201,6 +202,24 @@ KINDS: Mapping[str, Kind] = {
             "micronova orphan reap",
             "It bears the name of a server whose VM is on another node. If no VM uses it, as root "
             "on {node}: pvesm free {volid}",
+        ),
+        # Images
+        Kind(
+            "image_file_without_image",
+            Severity.LEAK,
+            Verb.REMOVE_FILE,
+            "its name says whose data it is, the ledger has their upload, the record has no such "
+            "image there, and no operation works on it",
+            None,
+            "If no other cloud uses the storage, as root on {node}: pvesm free {volid}",
+        ),
+        Kind(
+            "image_without_file",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "the cluster doesn't list the file of an image that the record has there",
+            "Upload the data again as a new image, and delete this one; servers made of it are "
+            "not affected.",
         ),
         # Allocations
         Kind(

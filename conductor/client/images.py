@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from conductor.client.base import Base
-from conductor.messages import ImageEdit, NewImage
+from conductor.messages import ImageData, ImageEdit, NewImage
 from conductor.rpc_api import ImageRpc
 
 
@@ -29,6 +29,13 @@ class ImageCalls(Base):
     def delete_image(self, ctxt: RequestContext, image_id: str) -> None:
         """Delete an image of a project. Raises Forbidden for a protected one."""
         self._rpc.call(ctxt, ImageRpc.delete_image, image_id=image_id)
+
+    def save_image(self, ctxt: RequestContext, image_id: str, data: ImageData) -> None:
+        """Have clusters fetch the data of a queued image, which is 'saving' from now on.
+
+        Raises Conflict for an image in another state, Unavailable if no cluster has room.
+        """
+        self._rpc.call(ctxt, ImageRpc.save_image, image_id=image_id, data=data)
 
     def tag_image(self, ctxt: RequestContext, image_id: str, tag: str, *, wanted: bool) -> None:
         """Give an image a tag, or take it away. Raises NotFound (the tag), TooLarge."""

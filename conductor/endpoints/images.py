@@ -8,8 +8,8 @@ from typing import Any
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
-from conductor.images import remove_image
-from conductor.messages import ImageEdit, NewImage
+from conductor.images import remove_image, store_image
+from conductor.messages import ImageData, ImageEdit, NewImage
 from conductor.store import image_members, user_images
 from conductor.store.transactions import Transaction
 
@@ -31,6 +31,13 @@ class ImageEndpoint:
     def delete_image(self, ctxt: RequestContext, image_id: str) -> None:
         """See ``ConductorClient.delete_image``."""
         remove_image.delete(self._cloud, ctxt, image_id)
+
+    def save_image(self, ctxt: RequestContext, image_id: str, data: ImageData) -> None:
+        """See ``ConductorClient.save_image``."""
+        self._with(
+            ctxt, image_id, lambda c, row: store_image.begin(c, self._cloud, ctxt, row, data)
+        )
+        self._cloud.wake()
 
     def tag_image(self, ctxt: RequestContext, image_id: str, tag: str, wanted: bool) -> None:
         """See ``ConductorClient.tag_image``."""

@@ -27,6 +27,7 @@ _TIMEOUTS = {
     "revertResize": "move_timeout_seconds",
     "unshelve": "move_timeout_seconds",
     InternalAction.CACHE_IMAGE: "build_timeout_seconds",
+    InternalAction.STORE_IMAGE: "store_image_timeout_seconds",
     "createImage": "copy_timeout_seconds",
     "createBackup": "copy_timeout_seconds",
     InternalAction.DRAIN: "bulk_migration_timeout_seconds",

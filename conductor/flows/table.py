@@ -33,7 +33,9 @@ from conductor.flows.power.power import COMMANDS, PowerFlow
 from conductor.flows.remove.delete import Delete
 from conductor.flows.remove.reap import Reap
 from conductor.images.cache_image import Cache
+from conductor.images.remove_file import RemoveFileFlow
 from conductor.images.remove_template import RemoveTemplate
+from conductor.images.store_image import StoreImageFlow
 from conductor.sync.relocation import Follow
 
 
@@ -69,6 +71,8 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
         InternalAction.MARK: Remark(cloud).table(),
         InternalAction.REMOVE_TEMPLATE: RemoveTemplate(cloud).table(),
         InternalAction.CACHE_IMAGE: Cache(cloud).table(),
+        InternalAction.STORE_IMAGE: StoreImageFlow(cloud).table(),
+        InternalAction.REMOVE_IMAGE: RemoveFileFlow(cloud).table(),
         **{action: BulkFlow(cloud).table() for action in bulk_migrations.ACTIONS},
     }
 

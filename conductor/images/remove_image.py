@@ -1,4 +1,4 @@
-"""Deletes images of projects, and has the templates removed that hold them."""
+"""Deletes images of projects, and has the templates and files removed that hold them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from common.context import RequestContext
 from common.log import logger
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
-from conductor.images import remove_template
+from conductor.images import remove_file, remove_template
 from conductor.plans import Place
 from conductor.store import server_images, templates, user_images
 from conductor.store.templates import RETIRING
@@ -19,8 +19,9 @@ def delete(cloud: Cloud, ctxt: RequestContext, image_id: str) -> None:
     """See ``ConductorClient.delete_image``."""
 
     def work(connection: Transaction) -> None:
-        status = user_images.delete(connection, image_id, scope(ctxt))
-        if status in {server_images.ACTIVE, server_images.DEACTIVATED}:
+        row = user_images.delete(connection, image_id, scope(ctxt))
+        remove_file.begin_all(connection, cloud, row)
+        if row.status in {server_images.ACTIVE, server_images.DEACTIVATED}:
             retire(connection, cloud, image_id)
         # Else an operation is at work on it, and finds it gone.
 

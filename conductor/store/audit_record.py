@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import sqlalchemy as sa
 
-from common.states import OPEN_STATES, OperationState
+from common.states import OPEN_STATES, InternalAction, OperationState, ResourceType
 from conductor.store.vmids import RESERVED
 from db import schema
 
@@ -41,6 +41,37 @@ def open_operations(connection: sa.Connection, kind: type[R]) -> list[R]:
     table = schema.operations
     query = sa.select(*_columns(table, kind)).where(table.c.state.in_(OPEN_STATES))
     return [kind(*row) for row in connection.execute(query)]
+
+
+def uploads(connection: sa.Connection, kind: type[R]) -> list[R]:
+    """Return every image whose data a user sent."""
+    table = schema.images
+    query = sa.select(*_columns(table, kind)).where(
+        table.c.project_id.is_not(None), table.c.md5.is_not(None)
+    )
+    return [kind(*row) for row in connection.execute(query)]
+
+
+def busy_images(connection: sa.Connection) -> frozenset[str]:
+    """Return the images with an open operation."""
+    table = schema.operations
+    query = sa.select(table.c.resource_id).where(
+        table.c.resource_type == ResourceType.IMAGE, table.c.state.in_(OPEN_STATES)
+    )
+    return frozenset(connection.execute(query).scalars())
+
+
+def uploaded(connection: sa.Connection, image_ids: Sequence[str]) -> frozenset[str]:
+    """Return those of these images that the ledger has an upload of."""
+    table, found = schema.operations, set()
+    for part in _parts(image_ids):
+        query = sa.select(table.c.resource_id).where(
+            table.c.resource_type == ResourceType.IMAGE,
+            table.c.resource_id.in_(part),
+            table.c.action == InternalAction.STORE_IMAGE,
+        )
+        found |= set(connection.execute(query).scalars())
+    return frozenset(found)
 
 
 def living_servers(connection: sa.Connection, kind: type[Row]) -> list[dict[str, Any]]:

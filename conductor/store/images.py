@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock
+from common import clock, image_files
 from common.messages.facts import ClusterFacts, ImageFacts
 from conductor.store import image_members
 from db.schema import images
@@ -23,7 +23,10 @@ def take(connection: sa.Connection, cluster: ClusterFacts) -> None:
         .with_for_update()
     )
     known = {row.id: row for row in connection.execute(query)}
-    told = {image.id: image for image in cluster.images}
+    # Files of uploads have rows of their own, written before the files.
+    told = {
+        image.id: image for image in cluster.images if image_files.image_of(image.volid) is None
+    }
     for image in told.values():
         row = known.get(image.id)
         if row is None:

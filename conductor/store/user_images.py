@@ -13,10 +13,12 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, Forbidden, ImageNotFound, NotFound
+from common.states import ResourceType
 from conductor.messages import ImageEdit, NewImage
 from conductor.store import image_edits, image_members
 from conductor.store.server_images import ACTIVE, DEACTIVATED, QUEUED
-from db.schema import images, servers, templates
+from db import resources
+from db.schema import images, operations, servers, templates
 
 _C = images.c
 
@@ -92,8 +94,8 @@ def activate(connection: sa.Connection, row: Any, *, wanted: bool) -> None:
         _write(connection, row.id, status=status)
 
 
-def delete(connection: sa.Connection, image_id: str, project_id: str | None) -> str:
-    """Delete an image that has an owner; return the status that it had.
+def delete(connection: sa.Connection, image_id: str, project_id: str | None) -> Any:
+    """Delete an image that has an owner; return its row.
 
     Raises ImageNotFound, Forbidden for a protected one and for operators'.
     """
@@ -102,7 +104,7 @@ def delete(connection: sa.Connection, image_id: str, project_id: str | None) -> 
         raise Forbidden(f"Image {image_id} is protected and cannot be deleted.")
     image_members.forget(connection, image_id)
     connection.execute(images.delete().where(_C.id == image_id))
-    return str(row.status)
+    return row
 
 
 def _require_free(connection: sa.Connection, image_id: str) -> None:
@@ -116,6 +118,8 @@ def _require_free(connection: sa.Connection, image_id: str) -> None:
         sa.select(_C.id).where(_C.id == image_id),
         sa.select(templates.c.image_id).where(templates.c.image_id == image_id),
         sa.select(servers.c.image_id).where(servers.c.image_id == image_id, alive),
+        # Its file may be there still, under the name that the new one's would have.
+        sa.select(operations.c.id).where(resources.about(ResourceType.IMAGE, image_id)),
     )
     if any(connection.execute(query.limit(1)).first() is not None for query in taken):
         raise Conflict(f"Image ID {image_id} already exists!")

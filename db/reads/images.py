@@ -5,16 +5,17 @@ from __future__ import annotations
 import datetime
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
 from common import clock
+from common.states import InternalAction, OperationState, ResourceType
 from db.reads import keyset
 from db.reads.patterns import holds
-from db.schema import image_members, images
+from db.schema import image_members, images, operations
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Image:
     virtual_size_bytes: int | None
     disk_format: str
     checksum: str | None
+    md5: str | None
     min_disk_gib: int
     min_ram_mib: int
     properties: Mapping[str, str]
@@ -43,6 +45,8 @@ class Image:
     protected: bool = False
     hidden: bool = False
     tags: Sequence[str] | None = None
+    server_uuid: str | None = None
+    """The server of whose disk it is a copy."""
     container_format: str = "bare"
     """Empty: not said yet, as ``name`` and ``disk_format``."""
 
@@ -104,6 +108,7 @@ _COLUMNS: tuple[sa.ColumnElement[Any], ...] = (
     images.c.virtual_size_bytes,
     images.c.disk_format,
     images.c.checksum,
+    images.c.md5,
     images.c.min_disk_gib,
     images.c.min_ram_mib,
     images.c.properties,
@@ -111,6 +116,7 @@ _COLUMNS: tuple[sa.ColumnElement[Any], ...] = (
     images.c.updated_at,
     images.c.project_id,
     images.c.home,
+    images.c.server_uuid,
     _VISIBILITY.label("visibility"),
     _PROTECTED.label("protected"),
     images.c.hidden,
@@ -217,6 +223,18 @@ def members(connection: sa.Connection, image_id: str) -> list[Member]:
     query = sa.select(image_members).where(_M.image_id == image_id)
     rows = connection.execute(query.order_by(_M.created_at, _M.member))
     return [Member(**row._mapping) for row in rows]
+
+
+def being_stored(connection: sa.Connection, image_ids: Collection[str]) -> frozenset[str]:
+    """Return those of these images whose data a cluster still waits for."""
+    o = operations.c
+    query = sa.select(o.resource_id).where(
+        o.resource_type == ResourceType.IMAGE,
+        o.resource_id.in_(list(image_ids)),
+        o.action == InternalAction.STORE_IMAGE,
+        o.state.not_in((OperationState.DONE, OperationState.FAILED)),
+    )
+    return frozenset(connection.execute(query).scalars())
 
 
 def _within(reach: Reach, project: str | None) -> Iterator[sa.ColumnElement[bool]]:

@@ -121,6 +121,7 @@ def sections(
         },
         "placement": {**credentials, "endpoint_override": f"{base_url}/placement"},
         "conductor": {"name": "embedded"},
+        "images": {"fetch_url": f"{base_url}/image", "spool_dir": f"{state}/spool"},
         "console": {
             "novnc_url": f"{console_url}/vnc_auto.html",
             "serial_url": f"{console_url.replace('http', 'ws', 1)}/",

@@ -84,11 +84,14 @@ class Cloud:
     def create(
         self, name: str, image: str = IMAGE, count: int = 1, host: str | None = None, **more: str
     ) -> None:
-        """Ask for servers; whether it was heard is another matter."""
+        """Ask for servers; whether it was heard is another matter.
+
+        ``image`` is a file's name, or the id of what was uploaded.
+        """
         request = CreateServers(
             name,
             FLAVOR,
-            ids.named("image", image),
+            image if ids.is_uuid(image) else ids.named("image", image),
             min_count=count,
             max_count=count,
             networks=(RequestedNetwork(ids.named("network", "vmbr0")),),

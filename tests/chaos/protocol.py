@@ -20,6 +20,7 @@ from conductor.endpoints.consoles import ConsoleEndpoint
 from conductor.endpoints.events import EventEndpoint
 from conductor.endpoints.flavors import FlavorEndpoint
 from conductor.endpoints.guests import GuestEndpoint
+from conductor.endpoints.images import ImageEndpoint
 from conductor.endpoints.interfaces import InterfaceEndpoint
 from conductor.endpoints.keypairs import KeyPairEndpoint
 from conductor.endpoints.manage import ManageEndpoint
@@ -38,6 +39,7 @@ ENDPOINTS = (
         QuotaEndpoint,
         ServiceEndpoint,
         AuditEndpoint,
+        ImageEndpoint,
         ManageEndpoint,
         RefusalEndpoint,
     ),
@@ -94,8 +96,9 @@ OTHERS = frozenset(
     | {"diagnose_server", "diagnose", "change_password", "set_password"}
     | {"server_console_log", "console_log"}
     | {"detach_address", "converge_filter"}
-    | {"create_image", "edit_image", "tag_image", "activate_image"}
+    | {"create_image", "edit_image", "tag_image", "activate_image", "save_image"}
     | {"create_image_member", "update_image_member", "delete_image_member"}
+    | {"store_image", "remove_image"}
 )
 TABLES = (RECORDED, ACTED, IDLE, FAILURES, AUDITS, OTHERS)
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import struct
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -107,3 +111,50 @@ def test_an_image_of_a_project(client: Client, admin: Client, connection: Any) -
     )
     admin.do("image", "set", "--activate", file)
     assert f"Image {file} is not active." in refused.stderr
+
+
+def _qcow2(path: Path, gib: int) -> str:
+    """Write the start of a qcow2 image of that size, and some MiB of data."""
+    header = struct.pack(">4sIQIIQ", b"QFI\xfb", 3, 0, 0, 16, gib << 30)
+    path.write_bytes(header.ljust(112, b"\0") + os.urandom(5_000_000))
+    return str(path)
+
+
+def test_servers_are_made_of_an_uploaded_image(
+    site: Site, client: Client, connection: Any, tmp_path: Path
+) -> None:
+    file = _qcow2(tmp_path / "own.qcow2", 2)
+    made = client.ask(
+        *("image", "create", "--file", file, "--disk-format", "qcow2"),
+        *("--container-format", "bare", "--property", "os_distro=own", "own"),
+    )
+    shown = connection.image.get_image(made["id"])
+    data = Path(file).read_bytes()
+    assert (shown.status, shown.size, shown.min_disk) == ("active", len(data), 2)
+    assert shown.checksum == hashlib.md5(data).hexdigest()
+    assert (shown.hash_algo, shown.hash_value) == ("sha512", hashlib.sha512(data).hexdigest())
+    server = client.ask(
+        *("server", "create", "--image", "own", "--flavor", "m1.small"),
+        *("--network", "vmbr0", "--wait", "of-an-upload"),
+    )
+    assert server["status"] == "ACTIVE"
+    client.do("server", "delete", "--wait", server["id"])
+    client.do("image", "delete", "own")
+    with Path(file).open("rb") as data_file:
+        by_sdk = connection.image.create_image("by-sdk", data=data_file, disk_format="qcow2")
+    assert connection.image.get_image(by_sdk).status == "active"
+    connection.image.delete_image(by_sdk)
+    if site.simulated:
+        eventually(lambda: not _files(site))
+
+
+def _files(site: Site) -> list[str]:
+    """Return the files of uploads on the cluster's storages."""
+    nodes = site.proxmox().nodes
+    found = [
+        one["volid"]
+        for node in nodes.get()
+        for storage in nodes(node["node"]).storage.get(enabled=1)
+        for one in nodes(node["node"]).storage(storage["storage"]).content.get()
+    ]
+    return [volid for volid in found if "/mn-" in volid]

@@ -179,7 +179,7 @@ def _checked(
         raise ImageNotFound("Can not find requested image")
     if image.status != "active":
         raise Invalid(f"Image {image_id} is not active.")
-    if image.project_id is not None and image.home is None:
+    if image.server_uuid is not None and image.home is None:
         raise Invalid(f"Image {image_id} has no data: it only lists a shelved server.")
     if asked.get("key_name") and existing.keypair is None:
         raise KeyPairNotFound("Invalid key_name provided.")

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from oslo_config import cfg
 
-from common.messages.commands import Build, Copy, RetireTemplate, StrictGroup
+from common.messages.commands import (
+    Build,
+    Copy,
+    RemoveImage,
+    RetireTemplate,
+    StoreImage,
+    StrictGroup,
+)
 from common.messages.consoles import ConsoleTarget
 from common.messages.facts import HaService, Inspection
 from common.messages.filters import Filter, Filtered
@@ -27,6 +34,7 @@ from compute.hypervisor.proxmox.observe import facts
 from compute.hypervisor.proxmox.observe.refresh import Refresher
 from compute.hypervisor.proxmox.observe.snapshot import Snapshot
 from compute.hypervisor.proxmox.settings import ClusterSettings
+from compute.hypervisor.proxmox.storage import image_files
 from compute.hypervisor.proxmox.vm import filtering, guest_agent, steering
 from compute.hypervisor.proxmox.vm.disk_copy import ProxmoxDiskCopy
 from compute.hypervisor.proxmox.vm.machine import ProxmoxMachine
@@ -116,6 +124,16 @@ class ProxmoxHypervisor:
         return self._templates.retire(
             work, where.node, where.vmid, command.image_id, command.cloud
         )
+
+    def store_image(
+        self, work: Work, command: StoreImage, pieces: Callable[[], Iterator[bytes]]
+    ) -> Detail:
+        """See ``port.Hypervisor``."""
+        return image_files.store(self.shared, work, command, pieces)
+
+    def remove_image(self, work: Work, command: RemoveImage) -> Removal:
+        """See ``port.Hypervisor``."""
+        return image_files.remove(self.shared, work, command)
 
     def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
         """See ``port.Hypervisor``."""

@@ -32,9 +32,11 @@ from common.messages.commands import (
     Plug,
     Power,
     PowerAction,
+    RemoveImage,
     RetireTemplate,
     Shape,
     Size,
+    StoreImage,
     Swap,
     Template,
 )
@@ -146,6 +148,8 @@ class Worker:
             Plug: self.client.plug,
             Copy: self.client.copy,
             RetireTemplate: self.client.retire_template,
+            StoreImage: self.client.store_image,
+            RemoveImage: self.client.remove_image,
         }
         send[type(command)](internal(), self.service.worker, command)  # type: ignore[operator]
 

@@ -181,6 +181,7 @@ class Compute:
             self.answering(command)
 
     build = destroy = power = mark = retire_template = cache_image = _keep
+    store_image = remove_image = _keep
     shape = grow = move = plug = swap = end_swap = copy = _keep
 
     def converge_filter(
@@ -487,6 +488,8 @@ class World:
         self.compute = Compute()
         self.options = options
         self.conductors: list[Conductor] = []
+        self.storages = [StorageFacts("nfs1", "nfs", True, True, 1000, 900, ("import", "iso"))]
+        """What each host has besides the storage of its disks."""
         self.leaves: set[str] = set()
         """Kinds of differences in the books that the test makes, and leaves."""
         self.conductor = self.add_conductor("c1")
@@ -527,7 +530,10 @@ class World:
                 bridges=self.bridges,
                 images=(IMAGE,),
                 capabilities={"linked_clone": True},
-                storages=(StorageFacts("local", "dir", bool(lost), True, 1000, 900),),
+                storages=(
+                    StorageFacts("local", "dir", bool(lost), True, 1000, 900),
+                    *self.storages,
+                ),
             )
             for name in self.hosts
         )

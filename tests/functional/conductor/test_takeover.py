@@ -30,13 +30,16 @@ from common.messages.commands import (
     Plug,
     Power,
     PowerAction,
+    RemoveImage,
     RetireTemplate,
     Shape,
+    StoreImage,
     Swap,
 )
 from common.messages.facts import HaService, Inspection
 from common.messages.reports import Category, Copied, Failure, Outcome
 from common.states import OPEN_STATES, InternalAction, ResourceType
+from conductor.endpoints.images import ImageEndpoint
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Table
 from conductor.flows import build_command
@@ -54,6 +57,8 @@ from conductor.messages import (
     Attachment,
     CreateServers,
     FlavorSnapshot,
+    ImageData,
+    NewImage,
     NewServerImage,
     RebuildServer,
     RequestedNetwork,
@@ -242,7 +247,7 @@ class Cloud:
             return Outcome(False, gone=self.cleans_up, failure=BROKEN)
         if isinstance(command, Move):
             return self._moved(command)
-        gone = isinstance(command, Destroy | RetireTemplate) or (
+        gone = isinstance(command, Destroy | RetireTemplate | RemoveImage) or (
             isinstance(command, Mark) and not command.on
         )
         copied = None
@@ -280,6 +285,16 @@ class Cloud:
         vmids = [one.reason for one in self.world.rows(schema.vmids)]
         return {
             "operation": (now.state, now.attempt),
+            "others": sorted(
+                (one.action, one.state)
+                for one in self.world.rows(schema.operations)
+                if one.resource_id == operation.resource_id
+            ),
+            "image": [
+                (one.status, one.locations.keys())
+                for one in self.world.rows(schema.images)
+                if one.id == operation.resource_id
+            ],
             "templates": [one.image_id for one in self.world.rows(schema.templates)],
             "vmids": vmids,
         }
@@ -643,6 +658,41 @@ def _cache_image(cloud: Cloud) -> Operation:
     return operation
 
 
+def _store_image(cloud: Cloud) -> Operation:
+    """What a user uploaded goes to the cluster's one shared storage."""
+    conductor, ctxt = cloud.world.conductor, cloud.world.ctxt
+    endpoint = ImageEndpoint(conductor.cloud)
+    new = NewImage("p", disk_format="qcow2", container_format="bare")
+    image_id = endpoint.create_image(ctxt, new)
+    data = ImageData("http://api/spool", "secret", 5, 1 << 30, "qcow2", "0" * 32, "0" * 128)
+    endpoint.save_image(ctxt, image_id, data)
+    return _operation_on(cloud, image_id, InternalAction.STORE_IMAGE)
+
+
+def _operation_on(cloud: Cloud, image_id: str, action: InternalAction) -> Operation:
+    rows = cloud.world.rows(schema.operations)
+    mine = [one.id for one in rows if (one.resource_id, one.action) == (image_id, action)]
+    with cloud.world.conductor.store.read() as connection:
+        found = ledger.get(connection, mine[-1])
+    assert found is not None
+    return found
+
+
+def _overtaken_store(cloud: Cloud) -> Operation:
+    operation = _store_image(cloud)
+    conductor = cloud.world.conductor.cloud
+    remove_image.delete(conductor, cloud.world.ctxt, operation.resource_id)
+    return operation
+
+
+def _remove_image(cloud: Cloud) -> Operation:
+    operation = _store_image(cloud)
+    cloud.work_off(cloud.heir, operation)
+    conductor = cloud.world.conductor.cloud
+    remove_image.delete(conductor, cloud.world.ctxt, operation.resource_id)
+    return _operation_on(cloud, operation.resource_id, InternalAction.REMOVE_IMAGE)
+
+
 def _drain(cloud: Cloud) -> Operation:
     """Of a server that is stopped: it is moved, and its migration is confirmed."""
     conductor = cloud.world.conductor
@@ -739,6 +789,12 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     (InternalAction.MARK, "well"): _mark,
     (InternalAction.REMOVE_TEMPLATE, "well"): _remove_template,
     (InternalAction.CACHE_IMAGE, "well"): _cache_image,
+    (InternalAction.STORE_IMAGE, "well"): _store_image,
+    (InternalAction.STORE_IMAGE, "in vain"): lambda cloud: _refused(
+        cloud, StoreImage, _store_image
+    ),
+    (InternalAction.STORE_IMAGE, "overtaken by a delete"): _overtaken_store,
+    (InternalAction.REMOVE_IMAGE, "well"): _remove_image,
     (InternalAction.DRAIN, "well"): _drain,
     (InternalAction.REBALANCE, "well"): _rebalance,
 }
@@ -807,6 +863,11 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
     elif how.startswith("badly") and action in {"createImage", "createBackup"}:
         assert (alike["images"], alike["copies"]) == ([], 0)
         assert alike["server"][:2] == ("active", None)
+    elif action == InternalAction.STORE_IMAGE:
+        made = {"well": [("active", {"sim1"})], "in vain": [("killed", set())]}
+        assert alike["image"] == made.get(how, [])
+        removed = [state for one, state in alike["others"] if one == InternalAction.REMOVE_IMAGE]
+        assert removed == ([] if how == "well" else ["done"])
     elif action in bulk_migrations.ACTIONS:
         assert alike["operation"][0] == "done"
         assert {one["server"][3] for one in alike["servers"]} == {"pve2"}

@@ -22,6 +22,7 @@ from common.failures import Verdict
 from common.messages.reports import Category
 from compute.hypervisor.proxmox.api import handshake
 from compute.hypervisor.proxmox.api.errors import ApiError, api_error
+from compute.hypervisor.proxmox.api.multipart import Multipart
 from compute.hypervisor.proxmox.settings import ClusterSettings
 
 #: connections kept to one endpoint
@@ -41,6 +42,8 @@ _STATUS = "cluster/status"
 #: calls that another node would carry out by ssh
 _OWN_NODE = frozenset({"upload", "vncproxy", "termproxy"})
 #: what proxmoxer makes of an answer without a body
+_FORM = "micronova form"
+"""The value of a request that is its whole body."""
 _NO_BODY = {"errors": b""}
 
 
@@ -88,7 +91,7 @@ class _Endpoint:
             if isinstance(value, io.IOBase):
                 value.seek(0)
         try:
-            answer = getattr(self._api(path), method)(**values)
+            answer = self._answer(method, path, values)
         except core.ResourceException as error:
             self._failures = 0
             errors = error.errors if error.errors != _NO_BODY else None
@@ -115,6 +118,30 @@ class _Endpoint:
         if isinstance(answer, dict) and isinstance(answer.get("errors"), bytes):
             raise _LostError(f"{self.name}: the answer is no JSON")
         return answer
+
+    def _answer(self, method: str, path: str, values: Mapping[str, Any]) -> Any:
+        form = values.get(_FORM)
+        resource = self._api(path)
+        if not isinstance(form, Multipart):
+            return getattr(resource, method)(**values)
+        # proxmoxer would have all of it in memory.
+        session = self._session
+        response = requests.Session.request(
+            session,
+            "POST",
+            resource._store["base_url"],
+            data=form,
+            headers={"Content-Type": form.content_type},
+            auth=session.auth,
+            timeout=session.auth.timeout,  # type: ignore[union-attr]
+            verify=session.auth.verify_ssl,  # type: ignore[union-attr]
+        )
+        if response.status_code >= 400:
+            errors = resource._store["serializer"].loads_errors(response)
+            raise core.ResourceException(
+                response.status_code, "", response.reason or "", errors=errors
+            )
+        return resource._store["serializer"].loads(response)
 
     def close(self) -> None:
         """Close the connections."""
@@ -212,6 +239,10 @@ class Client:
         stream.name = name  # the multipart's file name
         path = f"nodes/{node}/storage/{storage}/upload"
         return str(self.post(path, content=content, filename=stream))
+
+    def upload_pieces(self, node: str, form: Multipart, storage: str) -> str:
+        """Upload a file that is not in memory; see ``upload``."""
+        return str(self.post(f"nodes/{node}/storage/{storage}/upload", **{_FORM: form}))
 
     def close(self) -> None:
         """Close all connections."""

@@ -29,6 +29,7 @@ READERS = 6
 #: VMs without our tag that are read in each inventory; the others wait for a later one
 UNTAGGED = 100
 
+_CONTENTS = {"images", "iso", "import"}
 _TAGS = re.compile(r"[;, ]+")
 
 
@@ -73,6 +74,7 @@ class InventoryReader:
             tuple(sorted({node for node in self._unseen.values() if node})),
             *affinity,
             replicas=copied,
+            image_files=tuple(sorted(storages.files, key=lambda one: (one.volid, one.node))),
         )
 
     def _affinity(self) -> tuple[tuple[SeenAffinity, ...], bool, bool]:
@@ -139,7 +141,7 @@ class InventoryReader:
         places: dict[tuple[str, str], tuple[str, str, bool]] = {}
         for one in resources:
             content = set(str(one.get("content", "")).split(","))
-            if one.get("type") != "storage" or not content & {"images", "iso"}:
+            if one.get("type") != "storage" or not content & _CONTENTS:
                 continue
             node, name, shared = str(one["node"]), str(one["storage"]), bool(one.get("shared"))
             if one.get("status") == "available" and node in online:

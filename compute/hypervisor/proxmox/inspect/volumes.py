@@ -6,14 +6,15 @@ import concurrent.futures
 import datetime
 import random
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from common import image_files
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.storage.volumes import Volume, made_on
-from compute.messages import SeenVolume
+from compute.messages import SeenImageFile, SeenVolume
 
 #: VMIDs without a VM for whose disks the making task is searched, in each inventory
 STRAYS = 50
@@ -26,6 +27,8 @@ class VolumeReader:
 
     def __init__(self, shared: Shared, unseen: dict[str, str]) -> None:
         self._shared, self._unseen = shared, unseen
+        self.files: list[SeenImageFile] = []
+        """Files of uploaded images on what was read."""
 
     def read(self, node: str, storage: str, shared: bool) -> list[SeenVolume]:
         """Return the disks of the band, and config drives of ours, on one storage."""
@@ -34,6 +37,7 @@ class VolumeReader:
         except ApiError as error:
             self._unseen[f"Storage {storage} on {node}: {error.message}"] = node
             return []
+        self.files += _image_files(listed, node, storage, shared)
         found = (self._volume(one, node, storage, shared) for one in listed)
         return [volume for volume in found if volume is not None]
 
@@ -96,3 +100,16 @@ class VolumeReader:
             except ApiError as error:
                 self._unseen[f"The tasks of {node} can't be read: {error.message}"] = node
         return volume
+
+
+def _image_files(
+    listed: Iterable[Mapping[str, Any]], node: str, storage: str, shared: bool
+) -> list[SeenImageFile]:
+    found = []
+    for one in listed:
+        volid = str(one.get("volid", ""))
+        image_id = image_files.image_of(volid)
+        if image_id is not None and one.get("content") in ("import", "iso"):
+            size = int(one.get("size") or 0)
+            found.append(SeenImageFile(volid, storage, node, image_id, shared, size))
+    return found

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from common import ids
+from common import ids, image_files
 from common.messages.facts import ImageFacts
 from compute.hypervisor.proxmox.vmconfig.hardware import CONFIG_DRIVE_NAME
 
@@ -36,10 +36,11 @@ def facts(storage: str, listed: Iterable[Mapping[str, Any]]) -> tuple[ImageFacts
         if _CONFIG_DRIVE.search(volid):
             continue
         name = image_name(volid)
+        uploaded = image_files.image_of(volid)
         created = one.get("ctime")
         found.append(
             ImageFacts(
-                id=ids.named("image", name),
+                id=uploaded or ids.named("image", name),
                 name=name,
                 volid=volid,
                 size_bytes=int(one.get("size") or 0),

@@ -1,0 +1,43 @@
+"""Options of uploads."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+GROUP = "images"
+
+OPTIONS = [
+    cfg.StrOpt(
+        "fetch_url",
+        default="",
+        help="URL of the image API of this very host up to, not including, /v2, under which "
+        "agents reach it without a proxy or load balancer that may choose another host, e.g. "
+        "http://10.0.0.5:8774/image. Agents fetch uploaded data there and pass them to the "
+        "clusters. Empty: nothing can be uploaded.",
+    ),
+    cfg.StrOpt(
+        "spool_dir",
+        default="/var/lib/micronova/spool",
+        help="Directory of this host where uploaded data are kept until every cluster has them. "
+        "All processes of the image API on the host share it, and no other host.",
+    ),
+    cfg.IntOpt(
+        "max_upload_gib",
+        default=100,
+        min=1,
+        help="The most that one upload may have, GiB; more is refused (413). A spool without "
+        "room refuses less.",
+    ),
+    cfg.IntOpt(
+        "upload_wait_seconds",
+        default=45,
+        min=0,
+        help="Seconds that the answer to an upload waits for the first cluster to have the "
+        "image. Until then the image is 'saving' and no servers can be made of it.",
+    ),
+]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Declare these options as `[images]` on `conf`; idempotent."""
+    conf.register_opts(OPTIONS, group=GROUP)

@@ -1,0 +1,226 @@
+"""Uploaded data on this host, from the first byte until every cluster has them.
+
+``<image>.part`` is being written by the process that has it locked: one that nobody has locked is
+of a dead upload, and goes. ``<image>.<hash of a token>`` is complete: agents, who have the token,
+fetch it. It goes when no operation needs it any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import secrets
+import threading
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from common.errors import Conflict, NotFound, TooLarge, Unavailable
+from common.log import logger
+
+LOG = logger(__name__)
+
+#: seconds between two looks for files that are not needed any more
+TIDY_SECONDS = 30.0
+
+_PART = ".part"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+Needed = Callable[[Collection[str]], Collection[str]]
+"""Of these images, those whose data a cluster still waits for."""
+
+
+class Upload:
+    """An upload in progress: the file, its length and its hashes."""
+
+    def __init__(self, file: BinaryIO, most_bytes: int) -> None:
+        self.file, self._most_bytes = file, most_bytes
+        self.size_bytes = 0
+        self._md5 = hashlib.md5(usedforsecurity=False)
+        self._sha512 = hashlib.sha512()
+        self.token = secrets.token_urlsafe(32)
+        self.is_needed = False
+        """Whether the data stay when the upload has ended."""
+
+    @property
+    def md5(self) -> str:
+        """The MD5 of what was written, hexadecimal."""
+        return self._md5.hexdigest()
+
+    @property
+    def sha512(self) -> str:
+        """The SHA-512 of what was written, hexadecimal."""
+        return self._sha512.hexdigest()
+
+    def write(self, data: bytes) -> None:
+        """Append. Raises TooLarge over the limit, and where the disk is full."""
+        self.size_bytes += len(data)
+        if self.size_bytes > self._most_bytes:
+            raise TooLarge("The incoming image is too large.")
+        left = memoryview(data)
+        try:
+            while left:
+                left = left[self.file.write(left) :]
+        except OSError as error:
+            if error.errno in _FULL:
+                raise TooLarge("Image storage media is full.") from error
+            raise
+        self._md5.update(data)
+        self._sha512.update(data)
+
+
+class Spool:
+    """The directory; shared by all processes of the API on this host."""
+
+    def __init__(self, folder: str, most_bytes: int, needed: Needed) -> None:
+        self._folder, self._needed = Path(folder), needed
+        self.most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._tidying = False
+        self._looked = False
+
+    @contextlib.contextmanager
+    def upload(self, image_id: str) -> Iterator[Upload]:
+        """Write data, which go with the end unless they are needed. Raises Conflict for a second
+        upload of the image, Unavailable where the directory can't be used.
+
+        It stays locked to the end, so that nobody takes it for a dead one.
+        """
+        self._make()
+        part = self._folder / f"{image_id}{_PART}"
+        with _locked(part) as file:
+            if file is None:
+                raise Conflict(
+                    "Image status transition from saving to saving is not allowed: "
+                    "another upload is under way."
+                )
+            file.truncate()
+            upload = Upload(file, self.most_bytes)
+            paths = (part, self._complete(image_id, upload.token))
+            try:
+                yield upload
+            finally:
+                if not upload.is_needed:
+                    _unlink(*paths)
+                self.watch()
+
+    def complete(self, image_id: str, upload: Upload) -> None:
+        """Let agents fetch an upload.
+
+        Nothing waits for the disk: whoever fetches compares the hash.
+        """
+        part = self._folder / f"{image_id}{_PART}"
+        part.rename(self._complete(image_id, upload.token))
+
+    def read(self, image_id: str, token: str, first: int, last: int) -> tuple[bytes, int]:
+        """Return bytes of complete data, and the length of all. Raises NotFound.
+
+        ``first`` and ``last`` count from 0, both inclusive; there may be less than asked for.
+        """
+        try:
+            with self._complete(image_id, token).open("rb", buffering=0) as file:
+                size = os.fstat(file.fileno()).st_size
+                file.seek(first)
+                return file.read(max(0, min(last, size - 1) - first + 1)), size
+        except OSError as error:
+            raise NotFound(f"There are no data of image {image_id} here.") from error
+
+    def _make(self) -> None:
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            LOG.error("There is no directory for uploads (spool_dir): %s", error)
+            raise Unavailable("Images can't be uploaded now.") from error
+
+    # --- removal
+
+    def watch(self) -> None:
+        """Remove what isn't needed now, and go on until nothing is left; returns at once."""
+        with self._lock:
+            self._looked = True
+            if self._tidying or not self._files():
+                return
+            self._tidying = True
+        threading.Thread(target=self._watch, name="image-spool", daemon=True).start()
+
+    def watch_once(self) -> None:
+        """As ``watch``, at the first call in a process: what a dead one left goes."""
+        if not self._looked:
+            self.watch()
+
+    def tidy(self) -> int:
+        """Remove what nobody writes and no operation needs; return how many files are left."""
+        files = self._files()
+        complete = [path for path in files if path.suffix != _PART]
+        needed = self._needed({_image_of(path) for path in complete}) if complete else ()
+        for path in files:
+            if path.suffix == _PART or _image_of(path) not in needed:
+                _remove_unlocked(path)
+        return len(self._files())
+
+    def _watch(self) -> None:
+        pause = threading.Event()
+        while True:
+            try:
+                left = self.tidy()
+            except Exception:
+                LOG.exception("The spool of uploads could not be tidied.")
+                left = 1
+            with self._lock:
+                if not left and not self._files():
+                    self._tidying = False
+                    return
+            pause.wait(TIDY_SECONDS)
+
+    def _files(self) -> list[Path]:
+        try:
+            return [path for path in self._folder.iterdir() if path.name.count(".") == 1]
+        except FileNotFoundError:
+            return []
+
+    def _complete(self, image_id: str, token: str) -> Path:
+        return self._folder / f"{image_id}.{hashlib.sha256(token.encode()).hexdigest()}"
+
+
+def _image_of(path: Path) -> str:
+    return path.name.partition(".")[0]
+
+
+@contextlib.contextmanager
+def _locked(path: Path, flags: int = os.O_CREAT) -> Iterator[BinaryIO | None]:
+    """Open a file that nobody else has locked, and lock it; None: somebody has."""
+    while True:
+        number = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o600)
+        with os.fdopen(number, "r+b", buffering=0) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield None
+                return
+            if _is_still(path, file):
+                yield file
+                return
+            # It was removed between opening and locking.
+
+
+def _is_still(path: Path, file: object) -> bool:
+    try:
+        there = path.stat()
+    except FileNotFoundError:
+        return False
+    mine = os.fstat(file.fileno())  # type: ignore[attr-defined]
+    return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
+
+
+def _remove_unlocked(path: Path) -> None:
+    with contextlib.suppress(FileNotFoundError), _locked(path, 0) as file:
+        if file is not None:
+            path.unlink(missing_ok=True)
+
+
+def _unlink(*paths: Path) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)

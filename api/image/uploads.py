@@ -1,0 +1,191 @@
+"""The data of an image: users send them once, agents fetch them, and clusters keep them."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Collection
+from typing import Any, NoReturn
+
+import falcon
+import sqlalchemy as sa
+from oslo_config import cfg
+
+from api.image import formats
+from api.image.errors import no_data
+from api.image.spool import Spool, Upload
+from api.image.store import Store
+from api.plain import Call, operation
+from common.context import RequestContext
+from common.errors import Conflict, Forbidden, Gone, ImageNotFound, Invalid, NotFound, TooLarge
+from common.log import logger
+from conductor.messages import ImageData
+from db.reading import reading
+from db.reads import images
+from db.reads.images import Image
+from web import bodies
+from web.errors import UnsupportedMedia
+from web.guard import Reply
+
+LOG = logger(__name__)
+
+#: the most that one answer to an agent has, bytes: answers are made in memory
+PIECE_BYTES = 1 << 22
+#: names what proves that an agent may fetch the data
+TOKEN_HEADER = "X-Spool-Token"  # noqa: S105 - a name
+
+_READ_BYTES = 1 << 20
+_DATA_TYPE = "application/octet-stream"
+_RANGE = re.compile(r"bytes=(\d{1,18})-(\d{1,18})", re.ASCII)
+#: seconds between two looks at an image that is being saved: the first, and the longest
+_LOOK_SECONDS, _LOOK_MOST_SECONDS = 0.1, 1.0
+_SPOOL = re.compile(r"/v2/images/[^/]+/spool/?")
+
+
+class Uploads:
+    """Where uploads of this host go; see ``[images]``."""
+
+    def __init__(self, conf: cfg.ConfigOpts, engine: sa.Engine) -> None:
+        options = conf.images
+        self.fetch_url = options.fetch_url.rstrip("/")
+        self.wait_seconds = float(options.upload_wait_seconds)
+        self.engine = engine
+        self.spool = Spool(options.spool_dir, options.max_upload_gib << 30, self._needed)
+
+    def _needed(self, image_ids: Collection[str]) -> Collection[str]:
+        with reading(self.engine) as connection:
+            return images.being_stored(connection, image_ids)
+
+
+class ImageFile:
+    """The data of an image."""
+
+    def __init__(self, store: Store, uploads: Uploads) -> None:
+        self._store, self._uploads = store, uploads
+
+    @operation()
+    def on_get(self, call: Call, image_id: str) -> Any:
+        """Refuse it: clusters don't give images back."""
+        found = self._store.find(call.ctxt, image_id)
+        if found.status == "queued":
+            return Reply(status=204)
+        raise Forbidden(f"The data of image {found.id} can't be downloaded here.")
+
+    @operation(status=204)
+    def on_put(self, call: Call, image_id: str) -> None:
+        """Send the data of a queued image; the clusters have them soon after."""
+        store, ctxt, uploads = self._store, call.ctxt, self._uploads
+        found = store.find(ctxt, image_id)
+        if not uploads.fetch_url:
+            no_data(found.id)
+        uploads.spool.watch_once()
+        request = _of(call)
+        store.changeable(ctxt, found.id, "upload_image")
+        _require_queued(found)
+        if (request.content_length or 0) > uploads.spool.most_bytes:
+            raise TooLarge("The incoming image is too large.")
+        with uploads.spool.upload(found.id) as upload:
+            for data in bodies.pieces(request, _READ_BYTES):
+                upload.write(data)
+            self._save(ctxt, found, upload)
+        self._wait(ctxt, found.id)
+
+    def _save(self, ctxt: RequestContext, found: Image, upload: Upload) -> None:
+        """Hand the data over to the conductor, which has agents fetch them."""
+        size = formats.virtual_size(upload.file, upload.size_bytes, found.disk_format)
+        self._uploads.spool.complete(found.id, upload)
+        data = ImageData(
+            url=f"{self._uploads.fetch_url}/v2/images/{found.id}/spool",
+            token=upload.token,
+            size_bytes=upload.size_bytes,
+            virtual_size_bytes=size,
+            disk_format=found.disk_format,
+            md5=upload.md5,
+            sha512=upload.sha512,
+        )
+        try:
+            self._store.conductor(ctxt, found.id).save_image(ctxt, found.id, data)
+        except ImageNotFound as error:
+            raise Gone(
+                f"Image {found.id} could not be found after upload. The image may have been "
+                "deleted during the upload."
+            ) from error
+        upload.is_needed = True
+        LOG.info("Image %s is uploaded, %d bytes.", found.id, upload.size_bytes)
+
+    def _wait(self, ctxt: RequestContext, image_id: str) -> None:
+        """Return once a cluster has the image, or later than that seems worth waiting for.
+
+        Clients take a finished upload for an image that can be used.
+        """
+        end = time.monotonic() + self._uploads.wait_seconds
+        pause = _LOOK_SECONDS
+        while time.monotonic() < end:
+            try:
+                if self._store.find(ctxt, image_id).status != "saving":
+                    return
+            except ImageNotFound:
+                return
+            time.sleep(pause)
+            pause = min(_LOOK_MOST_SECONDS, pause * 1.5)
+
+
+class SpooledData:
+    """Uploaded data that clusters wait for: for agents alone, who have the token."""
+
+    def __init__(self, uploads: Uploads) -> None:
+        self._uploads = uploads
+
+    @operation(status=206)
+    def on_get(self, call: Call, image_id: str) -> Any:
+        """Send a part of the data."""
+        request = _of(call, None)
+        asked = _RANGE.fullmatch(request.get_header("Range") or "")
+        token = request.get_header(TOKEN_HEADER)
+        if not token or asked is None or "/" in image_id or "." in image_id:
+            raise NotFound
+        first = int(asked[1])
+        last = min(int(asked[2]), first + PIECE_BYTES - 1)
+        data, size = self._uploads.spool.read(image_id, token, first, last)
+        headers = {"Content-Range": f"bytes {first}-{first + len(data) - 1}/{size}"}
+        return Reply(data, headers=headers)
+
+
+def is_spool(path: str) -> bool:
+    """Return whether a path is of ``SpooledData``, which checks a token of its own."""
+    return _SPOOL.fullmatch(path) is not None
+
+
+class ImageDataAction:
+    """Other ways to send the data of an image: stage, import."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @operation()
+    def on_post(self, call: Call, image_id: str) -> NoReturn:
+        """Refuse a change."""
+        no_data(self._store.find(call.ctxt, image_id).id)
+
+    on_put = on_post
+    on_delete = on_post
+
+
+def _of(call: Call, kind: str | None = _DATA_TYPE) -> falcon.Request:
+    """Return the request. Raises UnsupportedMedia if its body is of another type."""
+    request = call.request
+    if request is None:
+        raise Invalid("There is no body.")
+    given = (request.content_type or "").partition(";")[0].strip().lower()
+    if kind is not None and given != kind:
+        raise UnsupportedMedia(f"The data of an image are {kind}, not {given or 'of no type'}.")
+    return request
+
+
+def _require_queued(found: Image) -> None:
+    """Raise what Glance raises for an image that can take no data now."""
+    if found.status != "queued":
+        raise Conflict(f"Image status transition from {found.status} to saving is not allowed")
+    missing = [name for name in ("disk_format", "container_format") if not getattr(found, name)]
+    if missing:
+        raise Invalid(f"Properties {', '.join(missing)} must be set prior to saving data.")

@@ -1,0 +1,68 @@
+"""Fetches what a user uploaded from the API's host that has it, piece by piece."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+import requests
+
+from common.messages.commands import StoreImage
+from common.messages.reports import Category
+from compute.hypervisor.port import HypervisorError
+
+#: as much as one answer has at the most
+PIECE_BYTES = 1 << 22
+TOKEN_HEADER = "X-Spool-Token"  # noqa: S105 - a name
+
+_TIMEOUT_SECONDS = (10.0, 60.0)
+#: pauses before a piece is asked for again whose answer was lost
+_AGAIN_SECONDS = (0.2, 1.0, 3.0)
+
+
+class ImageSource:
+    """The data of one upload. May be read several times."""
+
+    def __init__(self, command: StoreImage, check: Callable[[], None]) -> None:
+        """``check`` is called before each piece; what it raises ends the transfer."""
+        self._command, self._check = command, check
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield all of it in order. Raises HypervisorError if it isn't there, or not whole."""
+        at, size = 0, self._command.size_bytes
+        with contextlib.closing(requests.Session()) as session:
+            # Proxies and .netrc of the environment are not meant for the cloud's own services.
+            session.trust_env = False
+            while at < size:
+                self._check()
+                data = self._piece(session, at, min(at + PIECE_BYTES, size) - 1)
+                at += len(data)
+                yield data
+
+    def _piece(self, session: requests.Session, first: int, last: int) -> bytes:
+        headers = {"Range": f"bytes={first}-{last}", TOKEN_HEADER: self._command.token}
+        why = ""
+        for pause in (0.0, *_AGAIN_SECONDS):
+            time.sleep(pause)
+            try:
+                answer = session.get(
+                    self._command.url,
+                    headers=headers,
+                    timeout=_TIMEOUT_SECONDS,
+                    allow_redirects=False,
+                )
+            except requests.RequestException as error:
+                why = type(error).__name__
+                continue
+            if answer.status_code == 206 and 0 < len(answer.content) <= last - first + 1:
+                return answer.content
+            if answer.status_code == 404:
+                raise HypervisorError(
+                    Category.IMAGE_NOT_FOUND,
+                    "The uploaded data are not there any more: the image can't be completed.",
+                )
+            why = f"status {answer.status_code}"
+        raise HypervisorError(
+            Category.NETWORK, f"The uploaded data can't be fetched from {self._command.url}: {why}"
+        )

@@ -1,0 +1,34 @@
+"""Give a cluster what a user uploaded as an image, or take it away again."""
+
+from __future__ import annotations
+
+from common.messages.commands import RemoveImage, StoreImage
+from common.messages.reports import Category, Outcome
+from common.states import PowerState
+from compute.hypervisor.port import Detail, Hypervisor, HypervisorError
+from compute.image_source import ImageSource
+from compute.job import Job
+from compute.steps import Step, carry_out
+
+
+def store(job: Job, hypervisor: Hypervisor, command: StoreImage) -> Outcome:
+    """See it listed with its size. A failure leaves what there is for the next attempt."""
+    source = ImageSource(command, job.check_time)
+    step = Step("compute_store_image", lambda: hypervisor.store_image(job, command, source.pieces))
+    failure = carry_out(job, (step,))
+    return Outcome(failure is None, PowerState.NOSTATE, failure=failure)
+
+
+def remove(job: Job, hypervisor: Hypervisor, command: RemoveImage) -> Outcome:
+    """See it gone. An absent one counts as removed."""
+
+    def have() -> Detail:
+        removal = hypervisor.remove_image(job, command)
+        if not removal.gone:
+            raise HypervisorError(
+                Category.STORAGE_CONFLICT, f"{command.volid} is still there.", left=removal.left
+            )
+        return {"cleaned": list(removal.cleaned)}
+
+    failure = carry_out(job, (Step("compute_remove_image", have),))
+    return Outcome(failure is None, PowerState.NOSTATE, failure=failure, gone=failure is None)

@@ -1,0 +1,86 @@
+"""Images whose data users sent: what is known of them, and which clusters have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock
+from common.errors import Conflict
+from common.states import OPEN_STATES, InternalAction, ResourceType
+from conductor.messages import ImageData
+from conductor.store.server_images import ACTIVE, QUEUED, SAVING
+from db import resources
+from db.schema import images, operations
+
+KILLED = "killed"
+
+_C = images.c
+_GIB = 2**30
+
+
+def begin(connection: sa.Connection, row: Any, data: ImageData) -> None:
+    """Write that an image that is locked has these data, which no cluster has yet.
+
+    Raises Conflict if it isn't queued any more, or was changed since they were checked.
+    """
+    if row.status != QUEUED:
+        raise Conflict(f"Image status transition from {row.status} to saving is not allowed")
+    if row.disk_format != data.disk_format:
+        raise Conflict(f"The disk_format of image {row.id} was changed during the upload.")
+    _write(
+        connection,
+        row.id,
+        status=SAVING,
+        size_bytes=data.size_bytes,
+        virtual_size_bytes=data.virtual_size_bytes,
+        min_disk_gib=max(row.min_disk_gib, -(-data.virtual_size_bytes // _GIB)),
+        checksum=data.sha512,
+        md5=data.md5,
+    )
+
+
+def exists(connection: sa.Connection, image_id: str) -> bool:
+    """Return whether there is such an image."""
+    return connection.execute(sa.select(_C.id).where(_C.id == image_id)).first() is not None
+
+
+def locked(connection: sa.Connection, image_id: str) -> Any | None:
+    """Return an image's row, locked; None: it was deleted."""
+    query = sa.select(images).where(_C.id == image_id).with_for_update()
+    return connection.execute(query).first()
+
+
+def stored(connection: sa.Connection, row: Any, cluster: str, volid: str) -> None:
+    """Write that a cluster has an image that is locked: from the first one on it can be used."""
+    status = ACTIVE if row.status in (SAVING, KILLED) else row.status
+    _write(connection, row.id, locations={**row.locations, cluster: volid}, status=status)
+
+
+def gave_up(connection: sa.Connection, row: Any, operation_id: int) -> None:
+    """Write that one place won't have an image that is locked.
+
+    It is killed if none has it, and none may get it any more.
+    """
+    others = sa.select(operations.c.id).where(
+        resources.about(ResourceType.IMAGE, row.id),
+        operations.c.action == InternalAction.STORE_IMAGE,
+        operations.c.state.in_(OPEN_STATES),
+        operations.c.id != operation_id,
+    )
+    if row.status == SAVING and connection.execute(others.limit(1)).first() is None:
+        _write(connection, row.id, status=KILLED)
+
+
+def volumes(row: Any) -> Sequence[tuple[str, str]]:
+    """Return (cluster, volume) of the files with an image's data; none of a server's image."""
+    if row.project_id is None or row.home is not None or row.server_uuid is not None:
+        return []
+    return sorted(row.locations.items())
+
+
+def _write(connection: sa.Connection, image_id: str, **values: Any) -> None:
+    changed = images.update().where(_C.id == image_id)
+    connection.execute(changed.values(updated_at=clock.utcnow(), **values))

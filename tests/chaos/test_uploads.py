@@ -1,0 +1,165 @@
+"""Uploads in a whole cloud: whatever dies on the way, the image gets there, or nothing is left."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import sqlalchemy as sa
+
+from api.image.app import make_app
+from common.messages.reports import Category
+from conductor.images.templates import TemplateKeeper
+from db import engine, schema
+from tests.chaos.world import World, world
+from tests.fixtures import auth
+from tests.fixtures.listings import mounted, served
+
+DATA = os.urandom(5 * 2**20)
+UPLOAD = {"method": "POST", "path": "/upload$", "times": 1}
+
+
+class Site:
+    """A cloud with the Image API beside it."""
+
+    def __init__(self, cloud: World, url: str) -> None:
+        self.cloud, self._url = cloud, f"{url}/image/v2/images"
+
+    def send(self, name: str) -> str:
+        """Make an image and send its data; returns its id at once."""
+        body = {"name": name, "disk_format": "raw", "container_format": "bare"}
+        image_id = str(self._ask("POST", self._url, json=body).json()["id"])
+        headers = {"Content-Type": "application/octet-stream"}
+        self._ask("PUT", f"{self._url}/{image_id}/file", data=DATA, headers=headers)
+        return image_id
+
+    def delete(self, image_id: str) -> None:
+        self._ask("DELETE", f"{self._url}/{image_id}")
+
+    def _ask(self, method: str, url: str, **more: Any) -> requests.Response:
+        more["headers"] = {"X-Auth-Token": auth.MEMBER, **more.get("headers", {})}
+        answer = requests.request(method, url, timeout=30, **more)
+        assert answer.ok, answer.text
+        return answer
+
+    def becomes(self, image_id: str, status: str) -> None:
+        columns = schema.images.c
+        query = sa.select(columns.status).where(columns.id == image_id)
+        self.cloud.until(lambda: self.cloud.rows(query)[0].status == status)
+
+    def files(self) -> dict[str, int]:
+        """Sizes of what is on the cluster's storages of uploads."""
+        volumes = self.cloud.simulator.state()["sim1"]["volumes"]
+        return {one["volid"]: one["size"] for one in volumes if "/mn-" in one["volid"]}
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with world(tmp_path, {"conductor": {"template_grace_seconds": "0"}}) as cloud:
+        apps: list[Any] = []
+
+        def door(environ: Any, start: Any) -> Any:
+            """The API, which is made once its address is known."""
+            return apps[0](environ, start)
+
+        with served(door) as root:
+            for name, value in {
+                "fetch_url": f"{root}/image",
+                "spool_dir": str(tmp_path / "spool"),
+                "upload_wait_seconds": 0,
+            }.items():
+                cloud.conf.set_override(name, value, "images")
+            reader = engine.reader(cloud.database_url)
+            app = make_app(cloud.conf, reader, auth.header_auth, cloud.client)
+            apps.append(mounted(app, "/image"))
+            yield Site(cloud, root)
+            reader.dispose()
+
+
+def _restart(kind: str) -> Callable[[World], None]:
+    def act(cloud: World) -> None:
+        cloud.until(lambda: _working(cloud))
+        cloud.restart(kind)
+        cloud.calm()
+
+    return act
+
+
+def _working(cloud: World) -> bool:
+    """Whether an agent has the upload."""
+    owners = [row.lease_owner for row in cloud.open_operations()]
+    return any(owner and owner.startswith("compute:") for owner in owners)
+
+
+@pytest.mark.parametrize(
+    ("fault", "then"),
+    [
+        ({"action": "hang"}, _restart("compute")),
+        ({"action": "hang"}, _restart("conductor")),
+        ({"action": "lose-answer"}, None),
+        ({"action": "drop"}, None),
+        ({"action": "task-kill"}, None),
+        ({"action": "task-fail", "text": "command 'cp' failed: exit code 1"}, None),
+    ],
+    ids=["agent", "conductor", "answer", "connection", "task", "copy"],
+)
+def test_an_image_gets_there_whatever_fails(
+    site: Site, fault: dict[str, str], then: Callable[[World], None] | None
+) -> None:
+    cloud = site.cloud
+    cloud.simulator.fault(**{**UPLOAD, **fault})
+    image_id = site.send("own")
+    if then is not None:
+        then(cloud)
+    site.becomes(image_id, "active")
+    assert list(site.files().values()) == [len(DATA)]
+    cloud.until(lambda: not cloud.open_operations())
+    site.delete(image_id)
+    cloud.until(lambda: not site.files())
+    cloud.until(lambda: not cloud.open_operations())
+
+
+def test_servers_outlive_the_image_and_nothing_outlives_them(site: Site) -> None:
+    cloud = site.cloud
+    image_id = site.send("own")
+    site.becomes(image_id, "active")
+    made = cloud.built("web", image_id)
+    assert made.vm_state == "active"
+    site.delete(image_id)
+    cloud.until(lambda: not site.files())
+    assert cloud.server(made.uuid).vm_state == "active"
+    cloud.delete(made.uuid)
+    cloud.until(lambda: cloud.gone(made.uuid))
+    cloud.until(lambda: _look(cloud) or not _templates(cloud, image_id))
+
+
+def _templates(cloud: World, image_id: str) -> list[Any]:
+    return cloud.rows(sa.select(schema.templates).where(schema.templates.c.image_id == image_id))
+
+
+def _look(cloud: World) -> None:
+    """As every conductor does now and then."""
+    service: Any = cloud._services["conductor"]
+    for task in service.runner.periodic.tasks:
+        keeper = getattr(task.work, "__self__", None)
+        if isinstance(keeper, TemplateKeeper):
+            keeper.tidy()
+
+
+def test_a_cluster_that_refuses_for_good_is_given_up_and_left_clean(site: Site) -> None:
+    cloud = site.cloud
+    text = "Permission check failed (/storage/shared, Datastore.AllocateTemplate)"
+    cloud.simulator.fault(
+        action="fail", method="POST", path="/upload$", times=0, status=403, text=text
+    )
+    image_id = site.send("own")
+    site.becomes(image_id, "killed")
+    cloud.until(lambda: not cloud.open_operations())
+    assert site.files() == {}
+    faults = cloud.rows(sa.select(schema.faults))
+    assert {row.category for row in faults} == {Category.AUTHORIZATION}
+    site.delete(image_id)

@@ -1,0 +1,81 @@
+"""The spool of uploads: what a dead process left goes, what clusters wait for stays."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+from api.image.spool import Spool
+from common.errors import Conflict, NotFound, TooLarge
+from tests.functional.waiting import eventually
+
+
+def spool(folder: Path, needed: Collection[str] = (), most_bytes: int = 100) -> Spool:
+    return Spool(str(folder / "spool"), most_bytes, lambda asked: set(asked) & set(needed))
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name.partition(".")[0] for path in (folder / "spool").iterdir())
+
+
+def _upload_forever(folder: Path, written: int) -> None:
+    with spool(folder).upload("dead") as upload:
+        upload.write(b"half")
+        os.write(written, b"x")
+        signal.pause()
+
+
+def test_what_a_dead_process_left_goes(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    process = multiprocessing.get_context("fork").Process(
+        target=_upload_forever, args=(tmp_path, write)
+    )
+    process.start()
+    assert os.read(read, 1) == b"x"
+    heir = spool(tmp_path)
+    assert heir.tidy() == 1
+    with pytest.raises(Conflict), heir.upload("dead"):
+        pass
+    process.kill()
+    process.join()
+    heir.watch_once()
+    eventually(lambda: names(tmp_path) == [], 10, 0.02)
+    os.close(read)
+    os.close(write)
+
+
+def test_complete_data_stay_as_long_as_a_cluster_waits(tmp_path: Path) -> None:
+    mine = spool(tmp_path, needed={"a"})
+    tokens = {}
+    for image_id in ("a", "b"):
+        with mine.upload(image_id) as upload:
+            upload.write(b"0123456789")
+            mine.complete(image_id, upload)
+            upload.is_needed = True
+            tokens[image_id] = upload.token
+            # The conductor doesn't know of it yet.
+            assert mine.tidy() == len(tokens)
+    assert mine.read("a", tokens["a"], 3, 5) == (b"345", 10)
+    assert mine.read("a", tokens["a"], 8, 500) == (b"89", 10)
+    assert mine.tidy() == 1
+    for image_id, token in (("b", tokens["b"]), ("a", tokens["b"]), ("a", "")):
+        with pytest.raises(NotFound):
+            mine.read(image_id, token, 0, 1)
+
+
+def test_an_upload_has_a_limit_and_a_second_try(tmp_path: Path) -> None:
+    mine = spool(tmp_path)
+    with mine.upload("a") as upload:
+        upload.write(bytes(60))
+        with pytest.raises(TooLarge):
+            upload.write(bytes(60))
+    assert names(tmp_path) == []
+    with mine.upload("a") as upload:
+        upload.write(b"x")
+        assert upload.size_bytes == 1
+    assert names(tmp_path) == []

@@ -12,6 +12,7 @@ from common.messages.reports import Outcome
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Table, Task, Work
 from conductor.engine.undoing import Undoing
+from conductor.store import operations as ledger
 from conductor.store import servers
 from conductor.store.operations import Operation
 from conductor.store.transactions import Store, Transaction
@@ -85,9 +86,12 @@ class StageRunner:
     def overtaken(self, operation: Operation) -> None:
         """Unwind, if another operation has the server now.
 
-        Otherwise another conductor continues this very one: our lease had run out.
+        Otherwise another conductor continues this very one: our lease had run out. What is
+        recorded counts: a stage may have been committed since the operation was read.
         """
-        task = self._load(operation)
+        with self._store.read() as connection:
+            recorded = ledger.get(connection, operation.id)
+        task = self._load(recorded or operation)
         table = self.table.of(task)
         if _taken(table, task) or (not table.owns and not task.unwinding):
             _lose(table, task)

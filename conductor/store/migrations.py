@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common import clock, ids
+from common.errors import StaleTransition
 from common.messages.reports import Report
 from common.migrations import MigrationStatus, MigrationType
 from conductor.store.operations import Operation
@@ -16,8 +17,6 @@ from conductor.store.servers import Server
 from db.schema import flavors, migrations
 
 _C = migrations.c
-# Built once; the columns that it sets are parameters.
-_UPDATE = migrations.update().where(_C.id == sa.bindparam("of"))
 _NUMBER = sa.select(flavors.c.id).where(flavors.c.flavorid == sa.bindparam("flavorid"))
 #: a server has at most one of these
 OPEN = frozenset(
@@ -40,6 +39,8 @@ SETTLED = frozenset(
     {MigrationStatus.FINISHED, MigrationStatus.CONFIRMING, MigrationStatus.REVERTING}
 )
 
+# Built once; the columns that it sets are parameters.
+_UPDATE = migrations.update().where(_C.id == sa.bindparam("of"), _C.status.in_(sorted(OPEN)))
 _OPEN_OF = sa.and_(_C.server_uuid == sa.bindparam("server"), _C.status.in_(sorted(OPEN)))
 _FIND_OPEN = sa.select(_C.uuid, _C.source_host, _C.dest_host).where(_OPEN_OF)
 _CLAIM = sa.select(_C.claim).where(_OPEN_OF).order_by(_C.id.desc()).limit(1)
@@ -154,9 +155,13 @@ def set_status(
     operation: Operation,
     **values: Any,
 ) -> None:
-    """Store how far it is, and which operation works on it; ``values`` are further columns."""
+    """Store how far it is, and which operation works on it; ``values`` are further columns.
+
+    Raises StaleTransition if it is ended: what has overtaken its operation has ended it.
+    """
     now = {"status": status, "operation_id": operation.id, "updated_at": clock.utcnow()}
-    connection.execute(_UPDATE, {"of": number, **now, **values})
+    if connection.execute(_UPDATE, {"of": number, **now, **values}).rowcount != 1:
+        raise StaleTransition(f"Migration {number} is ended.")
 
 
 @dataclass(frozen=True)

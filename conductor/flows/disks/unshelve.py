@@ -100,7 +100,9 @@ class UnshelveFlow(Parking):
         why = self._own.refused(task)
         if why is None:
             self._cloud.store.run(
-                lambda c: leases.advance(c, operation, operation.plan, "start", self._cloud.name)
+                lambda c: leases.advance(
+                    c, operation, operation.plan, "start", self._cloud.name, holding=True
+                )
             )
             return task.at("start")
         with self._cloud.store.read() as connection:
@@ -133,7 +135,8 @@ class UnshelveFlow(Parking):
             old=dict(server.flavor),
             new=dict(server.flavor),
         )
-        leases.advance(connection, operation, plan, CLAIM_ELSEWHERE, self._cloud.name)
+        owner = self._cloud.name
+        leases.advance(connection, operation, plan, CLAIM_ELSEWHERE, owner, holding=True)
         ledger.save(connection, operation.id, message=why)
         now = dataclasses.replace(operation, plan=plan, stage=CLAIM_ELSEWHERE, message=why)
         return dataclasses.replace(task, operation=now)

@@ -66,6 +66,7 @@ from conductor.messages import (
 from conductor.plans import BulkPlan, FollowPlan, Place, Plan, ReapPlan
 from conductor.store import leases, networks, registry, servers, templates, vmids
 from conductor.store import operations as ledger
+from conductor.store.migrations import OPEN as OPEN_MIGRATIONS
 from conductor.store.operations import NewOperation, Operation
 from db import schema
 from db.resources import SERVER_UUID
@@ -915,6 +916,44 @@ def test_one_that_was_slow_changes_nothing(cloud: Cloud, action: str, how: str) 
         cloud.mortal.live()
     _clear(cloud, operation)
     _nothing_left(cloud)
+
+
+def _overtakable() -> Iterator[Any]:
+    """What a user's server does, and a delete may come between."""
+    others = {"delete", "adopt", "release", "soft-delete", *bulk_migrations.ACTIONS}
+    for action, how in STORIES:
+        if isinstance(action, InternalAction) or action in others or "overtaken" in how:
+            continue
+        yield pytest.param(action, how, id=f"{action}-{how}")
+
+
+@pytest.mark.parametrize(("action", "how"), list(_overtakable()))
+def test_a_delete_at_any_moment_leaves_nothing(cloud: Cloud, action: str, how: str) -> None:
+    """It is accepted right before any commit of what it overtakes."""
+    operation = STORIES[action, how](cloud)
+    begun = cloud.remember()
+    cloud.mortal.live()
+    cloud.work_off(cloud.world.conductor, operation)
+    uuid = operation.server_uuid
+    for at in range(1, cloud.mortal.commits + 1):
+        begun()
+        deletes: list[Operation] = []
+
+        def overtake(made: list[Operation] = deletes) -> None:
+            made.append(cloud.act(cloud.world.row(uuid), "delete"))
+
+        cloud.mortal.slow(at, overtake)
+        cloud.work_off(cloud.world.conductor, operation)
+        cloud.work_off(cloud.heir)
+        assert len(deletes) == 1
+        ended = cloud.ending(operation)
+        assert ended["server"][0] == "deleted", at
+        assert {state for _, state in ended["operations"]} <= {"done", "failed"}, at
+        assert not {*ended["resizes"]} & OPEN_MIGRATIONS, at
+        left = {name: ended[name] for name in ("ports", "vmids", "claim", "others")}
+        assert left == {"ports": 0, "vmids": [], "claim": None, "others": 0}, at
+        _clear(cloud, operation)
+        _nothing_left(cloud)
 
 
 def _nothing_left(cloud: Cloud) -> None:

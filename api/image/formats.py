@@ -20,6 +20,8 @@ _VMDK_MAGIC = b"KDMV"
 _VMDK_TEXT = b"# Disk DescriptorFile"
 _ISO_MAGIC, _ISO_AT = b"CD001", 32_769
 _SECTOR = 512
+#: more is no place in a file, and no size of a disk
+_MOST_BYTES = 2**63 - 1
 
 _DATA_FILE = 1 << 2
 #: incompatible features that are known: dirty, corrupt, data file, compression, extended L2
@@ -39,10 +41,15 @@ def virtual_size(file: BinaryIO, size_bytes: int, disk_format: str) -> int:
         raise UnsupportedMedia(
             f"Image content does not match disk_format: it is {found}, not {disk_format}."
         )
-    return _SIZES[disk_format](file) if disk_format in _SIZES else size_bytes
+    size = _SIZES[disk_format](file) if disk_format in _SIZES else size_bytes
+    if size > _MOST_BYTES:
+        raise Invalid(f"The disk of the image is said to have {size} bytes.")
+    return size
 
 
 def _at(file: BinaryIO, position: int, length: int) -> bytes:
+    if position > _MOST_BYTES:
+        return b""
     file.seek(position)
     return file.read(length)
 

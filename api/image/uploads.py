@@ -39,6 +39,8 @@ _DATA_TYPE = "application/octet-stream"
 _RANGE = re.compile(r"bytes=(\d{1,18})-(\d{1,18})", re.ASCII)
 #: seconds between two looks at an image that is being saved: the first, and the longest
 _LOOK_SECONDS, _LOOK_MOST_SECONDS = 0.1, 1.0
+#: an image with uploaded data; it becomes the name of a file
+_ID = re.compile(r"[0-9a-fA-F-]{36}")
 _SPOOL = re.compile(r"/v2/images/[^/]+/spool/?")
 
 
@@ -142,7 +144,7 @@ class SpooledData:
         request = _of(call, None)
         asked = _RANGE.fullmatch(request.get_header("Range") or "")
         token = request.get_header(TOKEN_HEADER)
-        if not token or asked is None or "/" in image_id or "." in image_id:
+        if not token or asked is None or _ID.fullmatch(image_id) is None:
             raise NotFound
         first = int(asked[1])
         last = min(int(asked[2]), first + PIECE_BYTES - 1)

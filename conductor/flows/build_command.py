@@ -79,7 +79,7 @@ def image(
         name=row.name,
         volid=row.locations[facts.cluster],
         size_bytes=row.size_bytes,
-        min_disk_gib=row.min_disk_gib,
+        min_disk_gib=max(row.min_disk_gib, -(-(row.virtual_size_bytes or 0) // 2**30)),
         checksum=row.checksum,
         properties=row.properties,
         template_only=at is not None,

@@ -18,7 +18,6 @@ from db.schema import images, operations
 KILLED = "killed"
 
 _C = images.c
-_GIB = 2**30
 
 
 def begin(connection: sa.Connection, row: Any, data: ImageData) -> None:
@@ -36,7 +35,6 @@ def begin(connection: sa.Connection, row: Any, data: ImageData) -> None:
         status=SAVING,
         size_bytes=data.size_bytes,
         virtual_size_bytes=data.virtual_size_bytes,
-        min_disk_gib=max(row.min_disk_gib, -(-data.virtual_size_bytes // _GIB)),
         checksum=data.sha512,
         md5=data.md5,
     )

@@ -98,11 +98,11 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 
 def test_an_upload_goes_to_the_cluster_and_away_with_its_image(site: Site) -> None:
-    image_id = site.new(min_disk=1)
+    image_id = site.new()
     answer = site.send(image_id)
     assert (answer.status_code, answer.content) == (204, b"")
     shown = site.image(image_id)
-    assert (shown["status"], shown["size"], shown["min_disk"]) == ("saving", len(DATA), 1)
+    assert (shown["status"], shown["size"], shown["min_disk"]) == ("saving", len(DATA), 0)
     assert shown["checksum"] == hashlib.md5(DATA).hexdigest()
     assert shown["os_hash_algo"] == "sha512"
     assert shown["os_hash_value"] == hashlib.sha512(DATA).hexdigest()
@@ -143,11 +143,17 @@ def _fetched(site: Site, command: StoreImage) -> bytes:
         {"X-Spool-Token": command.token, "Range": "bytes=x"},
     ):
         assert requests.get(f"{site.url}{path}", headers=wrong, timeout=10).status_code == 404
+    known = {"X-Spool-Token": command.token, "Range": "bytes=0-1"}
+    for image_id in ("%00", "..%2f", "x" * 300, "%ff", "%F0%9F%98%80"):
+        answer = requests.get(f"{site.url}/images/{image_id}/spool", headers=known, timeout=10)
+        assert answer.status_code in {400, 404}, (image_id, answer.text)
     return found
 
 
-def _qcow2(version: int = 3, backing: int = 0, features: int = 0) -> bytes:
-    head = struct.pack(">4sIQIIQ", b"QFI\xfb", version, backing, 0, 16, 3 << 30)
+def _qcow2(
+    version: int = 3, backing: int = 0, features: int = 0, size_bytes: int = 3 << 30
+) -> bytes:
+    head = struct.pack(">4sIQIIQ", b"QFI\xfb", version, backing, 0, 16, size_bytes)
     return head.ljust(72, b"\0") + struct.pack(">Q", features) + bytes(100)
 
 
@@ -164,7 +170,9 @@ def _qcow2(version: int = 3, backing: int = 0, features: int = 0) -> bytes:
         ("qcow2", _qcow2(features=1 << 40), 400, "not known"),
         ("qcow2", _qcow2(version=9), 400, "version 9"),
         ("vmdk", b"# Disk DescriptorFile\n" + bytes(600), 400, "other files"),
+        ("qcow2", _qcow2(size_bytes=(1 << 64) - 1), 400, "18446744073709551615 bytes"),
         ("vmdk", b"KDMV" + bytes(600), 400, "must be one of the types"),
+        ("vmdk", b"KDMV" + b"\xff" * 24 + bytes(600), 400, "must be one of the types"),
     ],
 )
 def test_what_is_not_what_it_says_is_refused(

@@ -130,6 +130,9 @@ class _Parent:
             report = self._session.config.hook.pytest_report_from_serializable(
                 config=self._session.config, data=told
             )
+            if isinstance(report.longrepr, list):
+                # Why a test was skipped: pytest's summary takes it as a tuple only.
+                report.longrepr = tuple(report.longrepr)
             if report.when == "teardown" and report.nodeid in child.waiting:
                 child.waiting.remove(report.nodeid)
             self._session.config.hook.pytest_runtest_logreport(report=report)

@@ -37,6 +37,10 @@ import pytest
 def test_many(number, tmp_path):
     (tmp_path / "file").write_text("x" * number)
 
+@pytest.mark.skip(reason="not here")
+def test_is_skipped():
+    pass
+
 def test_fails():
     print("what it said")
     assert 1 == 2
@@ -62,7 +66,8 @@ def run(folder: Path, *words: str) -> str:
 
 def test_all_is_run_and_each_failure_told(tmp_path: Path) -> None:
     said = run(tmp_path, "--forks=2")
-    assert re.search(r"\b3 failed, 21 passed\b", said), said
+    assert re.search(r"\b3 failed, 21 passed, 1 skipped\b", said), said
+    assert re.search(r"SKIPPED \[1\] .*test_goes_on.py:\d+: not here", said), said
     assert "what it said" in said
     assert "test_ends_the_process: process 0 ended with 3" in said
     assert "test_after: was not begun" in said

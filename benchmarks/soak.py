@@ -174,8 +174,9 @@ def outcome(cloud: Stage, soak: Soak, seconds: float, servers: int) -> dict[str,
     problem = audit = ""
     try:
         cloud.helped(lambda: not _under_way(cloud))
-        before = cloud.differences()
+        # A drive on a node that did not answer is the audit's to remove; it says so.
         audit = cloud.audit_problem()
+        before = cloud.differences()
         delete_images(cloud)
         problem = cloud.clear_away()
         audit = audit or cloud.audit_problem()

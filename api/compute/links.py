@@ -10,6 +10,7 @@ import falcon
 
 VERSION = "v2.1"
 LEGACY_VERSION = "v2"
+_MOUNT = "/compute"
 #: keys of `environ`: the version in the path where it isn't VERSION, and the project in the path
 VERSION_ASKED = "micronova.version_asked"
 PROJECT = "micronova.project_of_path"
@@ -43,6 +44,11 @@ class Links:
         """Return the unversioned link to a related resource."""
         href = f"{self.root}/{collection}/{quote(identifier, safe='')}"
         return [{"rel": "bookmark", "href": href}]
+
+    def image(self, image_id: str) -> str:
+        """Return an image's URL in the image API, which stands beside this one."""
+        beside = self.versions.rpartition("/")[0] if self.versions.endswith(_MOUNT) else ""
+        return f"{beside or self.versions}/image/images/{image_id}"
 
     def after(
         self, path: str, query: Mapping[str, list[str]], marker: str

@@ -24,6 +24,7 @@ _FLAVOR = "/flavors/{flavor_id}"
 _GROUP = "/os-server-groups/{group_id}"
 _QUOTA_CLASS = "/os-quota-class-sets/{class_name}"
 _USAGE = "/os-simple-tenant-usage"
+_SECURITY, _FLOATING = "/os-security-groups", "/os-floating-ips"
 _AGGREGATE = "/os-aggregates/{aggregate_id}"
 
 # (rule, who may, what, method, path)
@@ -211,6 +212,40 @@ _ROWS = (
         "Detach an interface.",
         "DELETE",
         f"{_SERVER}/os-interface/{{port_id}}",
+    ),
+    ("os-networks:list", PROJECT_READER, "List networks, up to 2.35.", "GET", "/os-networks"),
+    ("os-networks:show", PROJECT_READER, "Show one.", "GET", "/os-networks/{id}"),
+    (
+        "os-tenant-networks:list",
+        PROJECT_READER,
+        "List networks, up to 2.35.",
+        "GET",
+        "/os-tenant-networks",
+    ),
+    ("os-tenant-networks:show", PROJECT_READER, "Show one.", "GET", "/os-tenant-networks/{id}"),
+    ("os-floating-ips:list", PROJECT_READER, "List none, up to 2.35.", "GET", _FLOATING),
+    ("os-floating-ips:show", PROJECT_READER, "Show one.", "GET", f"{_FLOATING}/{{id}}"),
+    ("os-floating-ips:create", PROJECT_MEMBER, "Take one (refused).", "POST", _FLOATING),
+    ("os-floating-ips:delete", PROJECT_MEMBER, "Give one back.", "DELETE", f"{_FLOATING}/{{id}}"),
+    ("os-floating-ip-pools", ANYONE, "List none, up to 2.35.", "GET", "/os-floating-ip-pools"),
+    ("os-security-groups:get", PROJECT_READER, "List groups, up to 2.35.", "GET", _SECURITY),
+    ("os-security-groups:show", PROJECT_READER, "Show one.", "GET", f"{_SECURITY}/{{id}}"),
+    ("os-security-groups:create", PROJECT_MEMBER, "Make one.", "POST", _SECURITY),
+    ("os-security-groups:update", PROJECT_MEMBER, "Change one.", "PUT", f"{_SECURITY}/{{id}}"),
+    ("os-security-groups:delete", PROJECT_MEMBER, "Delete one.", "DELETE", f"{_SECURITY}/{{id}}"),
+    (
+        "os-security-groups:rule:create",
+        PROJECT_MEMBER,
+        "Let something in, up to 2.35.",
+        "POST",
+        "/os-security-group-rules",
+    ),
+    (
+        "os-security-groups:rule:delete",
+        PROJECT_MEMBER,
+        "Let it in no more.",
+        "DELETE",
+        "/os-security-group-rules/{id}",
     ),
     (
         "os-security-groups:list",

@@ -26,13 +26,16 @@ from api.compute.resources.flavor_extra_specs import FlavorExtraSpecs
 from api.compute.resources.flavors import Flavors
 from api.compute.resources.hosts import Hosts
 from api.compute.resources.hypervisors import Hypervisors
+from api.compute.resources.images import ImageMetadata, Images
 from api.compute.resources.instance_actions import InstanceActions
 from api.compute.resources.keypairs import KeyPairs
 from api.compute.resources.manage import Adoptions
 from api.compute.resources.metrics import Metrics
 from api.compute.resources.migrations import Migrations, ServerMigrations
+from api.compute.resources.networks import FloatingIps, Networks, TenantNetworks
 from api.compute.resources.quotas import Limits, QuotaClassSets, QuotaSets
-from api.compute.resources.removed import REMOVED, REMOVED_ACTIONS, UNSERVED, Removed
+from api.compute.resources.removed import REMOVED, REMOVED_ACTIONS, Removed
+from api.compute.resources.security_groups import SecurityGroupRules, SecurityGroups
 from api.compute.resources.server_actions import ServerActions
 from api.compute.resources.server_extras import ServerDiagnostics, ServerPassword, ServerTopology
 from api.compute.resources.server_groups import ServerGroups
@@ -69,9 +72,8 @@ class Row:
 
 
 def _removed(path: str) -> Row:
-    """Return the row of a path that answers 410, or 404 where Nova's list isn't served."""
-    methods = dict.fromkeys(REMOVED.get(path, ()), "gone")
-    return Row(path, Removed, methods | ({"GET": "absent"} if path in UNSERVED else {}))
+    """Return the row of a path that answers 410."""
+    return Row(path, Removed, dict.fromkeys(REMOVED[path], "gone"))
 
 
 ROUTES = (
@@ -282,7 +284,36 @@ ROUTES = (
     Row("/audit/findings", Findings, {"GET": "index"}),
     Row("/audit/findings/{finding_id}", Findings, {"GET": "show"}),
     Row("/audit/findings/{finding_id}/action", Findings, {"POST": ()}, {"heal": "heal"}),
-    *(_removed(path) for path in sorted({*REMOVED, *UNSERVED})),
+    # What others' APIs have, as clients of old ask for it
+    Row("/images", Images, {"GET": "index"}),
+    Row("/images/detail", Images, {"GET": "detail"}),
+    Row("/images/{image}", Images, {"GET": "show", "DELETE": "delete"}),
+    Row(
+        "/images/{image}/metadata",
+        ImageMetadata,
+        {"GET": "index", "POST": "create", "PUT": "update_all"},
+    ),
+    Row(
+        "/images/{image}/metadata/{key}",
+        ImageMetadata,
+        {"GET": "show", "PUT": "update", "DELETE": "delete"},
+    ),
+    Row("/os-networks", Networks, {"GET": "index", "POST": "gone"}),
+    Row("/os-networks/{key}", Networks, {"GET": "show", "DELETE": "gone"}),
+    Row("/os-tenant-networks", TenantNetworks, {"GET": "index", "POST": "gone"}),
+    Row("/os-tenant-networks/{key}", TenantNetworks, {"GET": "show", "DELETE": "gone"}),
+    Row("/os-security-groups", SecurityGroups, {"GET": "index", "POST": "create"}),
+    Row(
+        "/os-security-groups/{group}",
+        SecurityGroups,
+        {"GET": "show", "PUT": "update", "DELETE": "delete"},
+    ),
+    Row("/os-security-group-rules", SecurityGroupRules, {"POST": "create"}),
+    Row("/os-security-group-rules/{rule}", SecurityGroupRules, {"DELETE": "delete"}),
+    Row("/os-floating-ips", FloatingIps, {"GET": "index", "POST": "create"}),
+    Row("/os-floating-ips/{key}", FloatingIps, {"GET": "show", "DELETE": "delete"}),
+    Row("/os-floating-ip-pools", FloatingIps, {"GET": "pools"}),
+    *(_removed(path) for path in sorted(REMOVED)),
     *(
         Row(path, Removed, {"POST": ()}, dict.fromkeys(actions, "gone"))
         for path, actions in REMOVED_ACTIONS.items()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from common.errors import Gone, NotFound
+from common.errors import Gone
 
 #: path → the HTTP methods that are gone
 REMOVED: Mapping[str, tuple[str, ...]] = {
@@ -31,13 +31,9 @@ REMOVED: Mapping[str, tuple[str, ...]] = {
     "/os-floating-ips-bulk/{key}": ("GET", "PUT"),
     "/os-fping": ("GET",),
     "/os-fping/{key}": ("GET",),
-    "/os-networks": ("POST",),
     "/os-networks/add": ("POST",),
-    "/os-networks/{key}": ("DELETE",),
     "/os-security-group-default-rules": ("GET", "POST"),
     "/os-security-group-default-rules/{key}": ("GET", "DELETE"),
-    "/os-tenant-networks": ("POST",),
-    "/os-tenant-networks/{key}": ("DELETE",),
     "/servers/{server_id}/consoles": ("GET", "POST"),
     "/servers/{server_id}/consoles/{console}": ("GET", "DELETE"),
     "/servers/{server_id}/os-virtual-interfaces": ("GET",),
@@ -50,8 +46,6 @@ REMOVED_ACTIONS: Mapping[str, tuple[str, ...]] = {
         "associate_host",
     ),
 }
-#: paths of which Nova only lists at versions before 2.36, which is not served here
-UNSERVED = ("/os-networks", "/os-networks/{key}", "/os-tenant-networks")
 
 
 class Removed:
@@ -61,8 +55,3 @@ class Removed:
     def gone(self, call: Call, **named: str) -> None:
         """Answer that it is gone."""
         raise Gone
-
-    @operation(None)
-    def absent(self, call: Call, **named: str) -> None:
-        """Answer that there is no such list."""
-        raise NotFound("There is no such list here; the network API has it.")

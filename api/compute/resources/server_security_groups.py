@@ -12,14 +12,10 @@ from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.schemas import security_groups as schemas
+from api.compute.views import security_groups as views
 from common.errors import Conflict, NotFound
 from db.reads import security_groups
-from db.reads.security_groups import SecurityGroup, SecurityGroupRule
-
-#: what a rule without ports shows
-_ALL_PORTS = {"tcp": (1, 65535), "udp": (1, 65535)}
-_NO_PORTS = (-1, -1)
-_ANYWHERE = {"IPv4": "0.0.0.0/0", "IPv6": "::/0"}
+from db.reads.security_groups import SecurityGroup
 
 
 class ServerSecurityGroups:
@@ -29,9 +25,7 @@ class ServerSecurityGroups:
     def index(self, call: Call) -> Any:
         """List a server's security groups with what they let in."""
         found = call.read(security_groups.of_server, call.server.uuid)
-        others = {rule.remote_group_id for group in found for rule in group.rules} - {None}
-        remote = call.read(security_groups.names, [str(one) for one in others]) if others else {}
-        return {"security_groups": [_view(group, remote) for group in found]}
+        return {"security_groups": views.groups(found, call.read)}
 
 
 class SecurityGroupActions:
@@ -63,30 +57,3 @@ def group_of(call: Call, project_id: str, name: str) -> SecurityGroup:
     if not found:
         raise NotFound(f"Security group {name} is not found for project {project_id}")
     return found[0]
-
-
-def _view(group: SecurityGroup, remote: Any) -> dict[str, Any]:
-    return {
-        "id": group.id,
-        "name": group.name,
-        "description": group.description,
-        "tenant_id": group.project_id,
-        "rules": [_rule(rule, remote) for rule in group.rules if rule.direction == "ingress"],
-    }
-
-
-def _rule(rule: SecurityGroupRule, remote: Any) -> dict[str, Any]:
-    first, last = rule.port_range_min, rule.port_range_max
-    if rule.protocol and first is None and last is None:
-        first, last = _ALL_PORTS.get(rule.protocol, _NO_PORTS)
-    group = remote.get(rule.remote_group_id)
-    cidr = rule.remote_ip_prefix or _ANYWHERE.get(rule.ethertype)
-    return {
-        "id": rule.id,
-        "parent_group_id": rule.security_group_id,
-        "ip_protocol": rule.protocol,
-        "from_port": first,
-        "to_port": last,
-        "group": {"name": group.name, "tenant_id": group.project_id} if group else {},
-        "ip_range": {} if group else {"cidr": cidr},
-    }

@@ -1,0 +1,243 @@
+"""What old clients ask the compute API of others' things: images, networks, security groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from common import ids
+from db import schema
+from tests.fixtures import auth
+from tests.fixtures.compute import ComputeApi
+from tests.fixtures.listings import Row, a_network, an_image
+from tests.functional.api_compute.conftest import MakeApi
+from tests.functional.api_compute.test_server_security_groups import (
+    FOREIGN,
+    OTHER,
+    RULES,
+    WEB,
+    a_rule,
+)
+
+pytestmark = pytest.mark.database
+
+MINE, THEIRS, PUBLIC = (ids.named("image", name) for name in ("mine", "theirs", "debian"))
+SHARED, SECRET = ids.named("network", "vmbr0"), ids.named("network", "secret")
+
+
+def a_private_image(name: str, project: str, **more: Any) -> Row:
+    return an_image(name, project_id=project, visibility="private", locations={}, **more)
+
+
+@pytest.fixture
+def api(make: MakeApi) -> ComputeApi:
+    return make(
+        an_image("debian", properties={"os_distro": "debian"}),
+        a_private_image("mine", "demo", status="queued", properties={"instance_uuid": SHARED}),
+        a_private_image("theirs", "other"),
+        a_network("vmbr0"),
+        a_network("secret", project_id="other", discovered=False),
+        *(WEB, OTHER, FOREIGN, *RULES, a_rule(FOREIGN, 9, project_id="other")),
+    )
+
+
+def ask(api: ComputeApi, method: str, path: str, body: Any = None, **more: Any) -> Any:
+    answer = api.request(method, path, body, **{"version": "2.35", **more})
+    return answer.status_code, answer.json if answer.content else None
+
+
+def names(api: ComputeApi, query: str = "", **more: Any) -> list[str]:
+    status, body = ask(api, "GET", f"/images{query}", **more)
+    assert status == 200, body
+    return [one["name"] for one in body["images"]]
+
+
+def test_images_are_those_that_the_project_sees(api: ComputeApi) -> None:
+    assert set(names(api)) == {"mine", "debian", "debian-12"}
+    assert set(names(api, token=auth.ADMIN)) == {"mine", "debian", "debian-12", "theirs"}
+    assert names(api, "?status=SAVING") == []
+    assert set(names(api, "?status=ACTIVE")) == {"debian", "debian-12"}
+    assert names(api, "?name=mine") == ["mine"]
+    assert names(api, "?property-os_distro=debian") == ["debian"]
+    assert names(api, f"?server=http://here/servers/{SHARED}") == ["mine"]
+    assert names(api, "?minDisk=7") == []
+    path, shown = "/images/detail?limit=2", {}
+    while path:
+        status, body = ask(api, "GET", path)
+        assert status == 200
+        shown |= {one["id"]: (one["status"], one["progress"]) for one in body["images"]}
+        links = body.get("images_links", [])
+        path = links[0]["href"].partition("/v2.1")[2] if links else ""
+    assert (len(shown), shown[PUBLIC], shown[MINE]) == (3, ("ACTIVE", 100), ("SAVING", 25))
+    for query in ("limit=x", f"marker={THEIRS}", "changes-since=2026-01-01T00:00:00Z"):
+        assert ask(api, "GET", f"/images?{query}")[0] == 400
+
+
+def test_an_image_is_shown_and_deleted_by_who_owns_it(api: ComputeApi) -> None:
+    shown = ask(api, "GET", f"/images/{MINE}")[1]["image"]
+    assert shown["server"]["id"] == SHARED
+    assert [one["rel"] for one in shown["links"]] == ["self", "bookmark", "alternate"]
+    assert ask(api, "GET", f"/images/{THEIRS}")[0] == 404
+    assert ask(api, "DELETE", f"/images/{THEIRS}")[0] == 404
+    status, body = ask(api, "DELETE", f"/images/{PUBLIC}")
+    assert (status, body["forbidden"]["message"]) == (
+        403,
+        "You are not allowed to delete the image.",
+    )
+    assert ask(api, "DELETE", f"/images/{MINE}", version="2.36")[0] == 404
+    assert ask(api, "DELETE", f"/images/{MINE}")[0] == 204
+    assert ask(api, "GET", f"/images/{MINE}")[0] == 404
+
+
+def test_properties_are_metadata(api: ComputeApi) -> None:
+    path = f"/images/{MINE}/metadata"
+    status, body = ask(api, "POST", path, {"metadata": {"a": "1", "b": "2"}}, version="2.38")
+    assert (status, body["metadata"]) == (200, {"instance_uuid": SHARED, "a": "1", "b": "2"})
+    assert ask(api, "PUT", f"{path}/a", {"meta": {"a": "3"}}) == (200, {"meta": {"a": "3"}})
+    assert ask(api, "PUT", f"{path}/a", {"meta": {"b": "3"}})[0] == 400
+    assert ask(api, "DELETE", f"{path}/b")[0] == 204
+    assert ask(api, "DELETE", f"{path}/b")[0] == 404
+    assert ask(api, "GET", f"{path}/a") == (200, {"meta": {"a": "3"}})
+    assert ask(api, "GET", f"{path}/b")[0] == 404
+    assert ask(api, "PUT", path, {"metadata": {"c": "4"}}) == (200, {"metadata": {"c": "4"}})
+    assert ask(api, "GET", path) == (200, {"metadata": {"c": "4"}})
+    many = {f"key{number}": "x" for number in range(129)}
+    assert ask(api, "PUT", path, {"metadata": many})[0] == 403
+    assert ask(api, "PUT", path, {"metadata": {"c": 4}})[0] == 400
+    assert ask(api, "PUT", f"/images/{PUBLIC}/metadata", {"metadata": {}})[0] == 403
+    assert ask(api, "GET", f"/images/{THEIRS}/metadata")[0] == 404
+    assert ask(api, "GET", path, version="2.39")[0] == 404
+
+
+def test_networks_have_an_id_and_a_label(api: ComputeApi) -> None:
+    (shown,) = ask(api, "GET", "/os-networks")[1]["networks"]
+    assert (shown["id"], shown["label"], shown["cidr"]) == (SHARED, "vmbr0", None)
+    assert "mtu" not in shown
+    everything = ask(api, "GET", "/os-networks", token=auth.ADMIN)[1]["networks"]
+    assert {one["id"] for one in everything} == {SHARED, SECRET}
+    assert everything[0]["mtu"] is None
+    brief = {"id": SHARED, "label": "vmbr0", "cidr": "None"}
+    assert ask(api, "GET", "/os-tenant-networks") == (200, {"networks": [brief]})
+    assert ask(api, "GET", f"/os-tenant-networks/{SHARED}") == (200, {"network": brief})
+    for path in ("/os-networks", "/os-tenant-networks"):
+        assert ask(api, "GET", f"{path}/{SECRET}")[0] == 404
+        assert ask(api, "GET", path, version="2.36")[0] == 404
+        assert ask(api, "POST", path, {})[0] == 410
+        assert ask(api, "DELETE", f"{path}/{SHARED}")[0] == 410
+
+
+def test_there_are_no_floating_addresses(api: ComputeApi) -> None:
+    assert ask(api, "GET", "/os-floating-ips") == (200, {"floating_ips": []})
+    assert ask(api, "GET", "/os-floating-ip-pools") == (200, {"floating_ip_pools": []})
+    assert ask(api, "POST", "/os-floating-ips", {"pool": "public"})[0] == 404
+    assert ask(api, "GET", f"/os-floating-ips/{SHARED}")[0] == 404
+    assert ask(api, "DELETE", "/os-floating-ips/x")[0] == 400
+
+
+GROUPS, A_RULE = "/os-security-groups", "/os-security-group-rules"
+
+
+def test_security_groups_of_the_project(api: ComputeApi) -> None:
+    found = ask(api, "GET", GROUPS)[1]["security_groups"]
+    assert [one["name"] for one in found] == ["db", "default", "web"]
+    assert [
+        one["name"] for one in ask(api, "GET", f"{GROUPS}?limit=1&offset=1")[1]["security_groups"]
+    ] == ["default"]
+    web = found[-1]
+    assert sorted(
+        (one["ip_protocol"], one["from_port"]) for one in web["rules"] if one["ip_range"]
+    )
+    everybodys = ask(api, "GET", f"{GROUPS}?all_tenants=1", token=auth.ADMIN)[1]
+    assert FOREIGN[1]["id"] in {one["id"] for one in everybodys["security_groups"]}
+    theirs = f"{GROUPS}/{FOREIGN[1]['id']}"
+    assert ask(api, "GET", theirs)[0] == 404
+    body = {"security_group": {"name": "new", "description": "it"}}
+    assert ask(api, "PUT", theirs, body)[0] == 404
+    assert ask(api, "DELETE", theirs)[0] == 404
+    assert ask(api, "GET", f"{GROUPS}/web")[0] == 400
+    assert ask(api, "GET", GROUPS, version="2.36")[0] == 404
+
+
+def test_a_group_is_made_changed_and_deleted(api: ComputeApi) -> None:
+    body = {"security_group": {"name": "new", "description": "it"}}
+    status, made = ask(api, "POST", GROUPS, body)
+    assert (status, made["security_group"]["rules"]) == (200, [])
+    path = f"{GROUPS}/{made['security_group']['id']}"
+    body["security_group"]["name"] = "newer"
+    assert ask(api, "PUT", path, body)[1]["security_group"]["name"] == "newer"
+    assert ask(api, "DELETE", path)[0] == 202
+    assert ask(api, "GET", path)[0] == 404
+    for wrong in ({}, {"security_group": {"name": "x"}}, {"security_group": {"name": 1}}):
+        assert ask(api, "POST", GROUPS, wrong)[0] == 400
+    assert ask(api, "POST", GROUPS, body, token=auth.READER)[0] == 403
+    ask(api, "GET", GROUPS)
+    default = next(
+        one for one in ask(api, "GET", GROUPS)[1]["security_groups"] if one["name"] == "default"
+    )
+    assert ask(api, "DELETE", f"{GROUPS}/{default['id']}")[0] == 400
+
+
+def a_new_rule(**values: Any) -> dict[str, Any]:
+    base = {"parent_group_id": WEB[1]["id"], "ip_protocol": "tcp", "from_port": 22, "to_port": 22}
+    return {"security_group_rule": {**base, **values}}
+
+
+def test_a_rule_is_made_and_deleted(api: ComputeApi) -> None:
+    status, made = ask(api, "POST", A_RULE, a_new_rule(cidr="192.0.2.0/24"))
+    shown = made["security_group_rule"]
+    assert (status, shown["ip_range"], shown["group"]) == (200, {"cidr": "192.0.2.0/24"}, {})
+    assert (shown["ip_protocol"], shown["from_port"], shown["to_port"]) == ("tcp", 22, 22)
+    assert ask(api, "POST", A_RULE, a_new_rule(cidr="192.0.2.0/24"))[0] == 400
+    assert ask(api, "DELETE", f"{A_RULE}/{shown['id']}")[0] == 202
+    assert ask(api, "DELETE", f"{A_RULE}/{shown['id']}")[0] == 404
+    assert ask(api, "DELETE", f"{A_RULE}/{ids.named('rule', '9')}")[0] == 404
+    ping = a_new_rule(ip_protocol="ICMP", from_port=-1, to_port=-1)
+    shown = ask(api, "POST", A_RULE, ping)[1]["security_group_rule"]
+    assert (shown["from_port"], shown["ip_range"]) == (-1, {"cidr": "0.0.0.0/0"})
+    of_group = a_new_rule(group_id=OTHER[1]["id"], from_port=None, to_port=None)
+    shown = ask(api, "POST", A_RULE, of_group)[1]["security_group_rule"]
+    assert shown["group"] == {"name": "db", "tenant_id": "demo"}
+    six = a_new_rule(cidr="2001:db8::/32")
+    assert ask(api, "POST", A_RULE, six)[0] == 200
+    kinds = sa.select(schema.security_group_rules.c.ethertype)
+    with api.reader.connect() as connection:
+        assert "IPv6" in connection.execute(kinds).scalars().all()
+
+
+@pytest.mark.parametrize(
+    ("values", "status"),
+    [
+        ({"from_port": None}, 400),
+        ({"ip_protocol": None}, 400),
+        ({"ip_protocol": "gre"}, 400),
+        ({"from_port": "x"}, 400),
+        ({"from_port": 0}, 400),
+        ({"from_port": 23}, 400),
+        ({"to_port": 65536}, 400),
+        ({"to_port": [1]}, 400),
+        ({"to_port": 10**30}, 400),
+        ({"ip_protocol": "icmp", "from_port": 256}, 400),
+        ({"ip_protocol": "icmp", "from_port": -1, "to_port": 1}, 400),
+        ({"cidr": "192.0.2.300/24"}, 400),
+        ({"cidr": "192.0.2.0"}, 400),
+        ({"cidr": "192.0.2.1/0"}, 400),
+        ({"cidr": {"a": 1}}, 400),
+        ({"cidr": "fe80::1%eth0/64"}, 400),
+        ({"parent_group_id": "x"}, 400),
+        ({"parent_group_id": SHARED}, 404),
+        ({"parent_group_id": FOREIGN[1]["id"]}, 404),
+        ({"group_id": FOREIGN[1]["id"]}, 404),
+        ({"group_id": 5}, 400),
+    ],
+    ids=str,
+)
+def test_what_is_no_rule_changes_nothing(
+    api: ComputeApi, values: dict[str, Any], status: int
+) -> None:
+    with api.reader.connect() as connection:
+        before = connection.execute(sa.select(schema.security_group_rules)).all()
+    assert ask(api, "POST", A_RULE, a_new_rule(**values))[0] == status
+    with api.reader.connect() as connection:
+        assert connection.execute(sa.select(schema.security_group_rules)).all() == before

@@ -82,3 +82,52 @@ def test_a_network_is_shared_with_a_project(client: Client, admin: Client, name:
         assert made["id"] not in {one["ID"] for one in listed}
     finally:
         client.do("network", "delete", network)
+
+
+def test_security_groups(client: Client, site: Site, name: str) -> None:
+    made = client.ask("security", "group", "create", "--description", "of us", name)
+    other = f"{name}-other"
+    client.do("security", "group", "create", other)
+    try:
+        assert {one["direction"] for one in made["rules"]} == {"egress"}
+        ssh = client.ask(
+            *("security", "group", "rule", "create", "--protocol", "tcp", "--dst-port", "22"),
+            *("--remote-ip", "192.0.2.0/24", name),
+        )
+        assert (ssh["port_range_min"], ssh["port_range_max"]) == (22, 22)
+        client.do(
+            *("security", "group", "rule", "create", "--protocol", "icmp", "--icmp-type", "8"),
+            *("--remote-group", other, name),
+        )
+        client.do("security", "group", "rule", "create", "--ethertype", "IPv6", name)
+        twice = client.run(
+            *("security", "group", "rule", "create", "--protocol", "tcp", "--dst-port", "22"),
+            *("--remote-ip", "192.0.2.0/24", name),
+        )
+        assert "already exists" in twice.stderr
+        rules = client.ask("security", "group", "rule", "list", name)
+        assert len(rules) == 5
+        assert ssh["id"] in {one["ID"] for one in rules}
+        client.do("security", "group", "rule", "delete", ssh["id"])
+        client.do("security", "group", "set", "--description", "of all", name)
+        assert client.ask("security", "group", "show", name)["description"] == "of all"
+        assert {name, other, "default"} <= client.names("security", "group", "list")
+        client.do(
+            *("server", "create", "--image", "cirros", "--flavor", site.flavor),
+            *("--security-group", name, "--wait", name),
+        )
+        assert _groups(client, name) == {name}
+        client.do("server", "add", "security", "group", name, other)
+        assert _groups(client, name) == {name, other}
+        assert "in use" in client.run("security", "group", "delete", other).stderr
+        client.do("server", "remove", "security", "group", name, other)
+        client.do("security", "group", "delete", other)
+    finally:
+        client.run("server", "delete", "--wait", name)
+        client.run("security", "group", "delete", other)
+        client.do("security", "group", "delete", name)
+
+
+def _groups(client: Client, server: str) -> set[str]:
+    shown = client.ask("server", "show", server)["security_groups"]
+    return {one["name"] for one in shown}

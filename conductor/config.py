@@ -57,6 +57,13 @@ OPTIONS = [
         "more, and after which the data are not kept for it.",
     ),
     cfg.IntOpt(
+        "staged_image_seconds",
+        default=86400,
+        min=10,
+        help="Seconds after which data that were staged for an image, and not imported, are "
+        "dropped.",
+    ),
+    cfg.IntOpt(
         "action_timeout_seconds",
         default=300,
         min=10,

@@ -155,6 +155,23 @@ class ImageData:
 
 
 @dataclass(frozen=True)
+class ImportTask:
+    """An import of an image: data that were staged, or that are downloaded."""
+
+    id: str
+    method: str
+    """As in the API."""
+    user_id: str
+    request_id: str
+    uri: str | None = None
+    """Where the data are downloaded from."""
+    message: str = ""
+    """Why it failed; empty: it did not."""
+    staged: ImageData | None = None
+    """What was staged, until the import begins."""
+
+
+@dataclass(frozen=True)
 class ImageEdit:
     """One step of a change to an image."""
 

@@ -40,6 +40,7 @@ from conductor.engine.periodic import Periodic
 from conductor.engine.runner import TIDY_SECONDS, Flow, Runner
 from conductor.flows import table as all_flows
 from conductor.flows.create.create import Create
+from conductor.images.stale_imports import SECONDS, StaleImports
 from conductor.messages import NewFlavor
 from conductor.rpc_api import Endpoints
 from conductor.store import catalog, leases, networks
@@ -94,6 +95,8 @@ class ConductorService:
             reclaim = Periodic("reclaim", RECLAIM_SECONDS, Reclaim(cloud, self.runner).look)
             self.runner.periodic.add(reclaim)
         self.runner.periodic.add(Periodic(filters.NAME, filters.SECONDS, Filters(cloud).look))
+        stale = StaleImports(cloud)
+        self.runner.periodic.add(Periodic("end_imports", SECONDS, stale.look, alone=True))
         self._notifier = Notifier(cloud)
         healer = Healer(cloud, self.runner)
         self.auditor = Auditor(cloud, Gatherer(cloud), healer)

@@ -6,8 +6,10 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from api import plain
-from api.image import config, members, resources, uploads
+from api.image import config, imports, members, resources, uploads
+from api.image.downloads import Downloads
 from api.image.errors import FAULTS
+from api.image.methods import Methods
 from api.image.policies import RULES
 from api.image.store import Store
 from api.image.uploads import Uploads
@@ -30,7 +32,10 @@ def make_app(
     """
     config.register(conf)
     policy = Enforcer(conf, RULES)
-    paths = routes(Store(engine, policy, conductor), Uploads(conf, engine))
+    data = Uploads(conf, engine)
+    downloads = Downloads(conf, data)
+    methods = Methods(data, downloads)
+    paths = routes(Store(engine, policy, conductor), data, downloads, methods)
     api = Application(
         service_type="image",
         resources=plain.resources(policy, paths.items()),
@@ -41,30 +46,31 @@ def make_app(
     return assemble(api, conf, protect)
 
 
-def routes(store: Store, data: Uploads) -> dict[str, object]:
+def routes(
+    store: Store, data: Uploads, downloads: Downloads, methods: Methods
+) -> dict[str, object]:
     """Path → what serves it."""
     item = "/v2/images/{image_id}"
-    other = uploads.ImageDataAction(store)
     versions = Versions()
     return {
         "/": versions,
         "/versions": versions,
-        "/v2/images": resources.Images(store),
+        "/v2/images": resources.Images(store, methods),
         item: resources.ImageItem(store),
         f"{item}/file": uploads.ImageFile(store, data),
         f"{item}/spool": uploads.SpooledData(data),
-        f"{item}/stage": other,
-        f"{item}/import": other,
+        f"{item}/stage": uploads.StagedData(store, data),
+        f"{item}/import": imports.Import(store, methods, downloads),
         f"{item}/actions/{{name}}": resources.Actions(store),
         f"{item}/tags/{{name}}": resources.Tags(store),
         f"{item}/members": members.Members(store),
         f"{item}/members/{{name}}": members.MemberItem(store),
-        f"{item}/tasks": resources.Tasks(store),
+        f"{item}/tasks": imports.Tasks(store),
         "/v2/tasks": resources.AllTasks(store),
         "/v2/metadefs/namespaces": resources.Definitions("namespaces"),
         "/v2/metadefs/resource_types": resources.Definitions("resource_types"),
         "/v2/schemas/{name}": resources.Schemas(),
         "/v2/schemas/metadefs/{name}": resources.Schemas("metadefs/"),
-        "/v2/info/import": resources.ImportInfo(),
+        "/v2/info/import": imports.ImportInfo(methods),
         "/v2/info/stores": resources.StoreInfo(),
     }

@@ -28,6 +28,26 @@ OPTIONS = [
         help="The most that one upload may have, GiB; more is refused (413). A spool without "
         "room refuses less.",
     ),
+    cfg.ListOpt(
+        "download_from",
+        default=[],
+        help="Where users may have images downloaded from (web-download): schemes and host "
+        "names, which may be patterns, and ports where they are not 80 and 443, e.g. "
+        "https://cloud.debian.org, https://*.example.org:8443. Redirects must lead to one of "
+        "them too. Empty: nowhere.",
+    ),
+    cfg.ListOpt(
+        "download_networks",
+        default=[],
+        help="Networks whose addresses such hosts may have though they are not addresses of the "
+        "Internet, e.g. 10.20.0.0/16.",
+    ),
+    cfg.IntOpt(
+        "download_seconds",
+        default=3600,
+        min=1,
+        help="Seconds after which a download is given up.",
+    ),
     cfg.IntOpt(
         "upload_wait_seconds",
         default=45,

@@ -33,8 +33,9 @@ RULES = (
     rule(
         "modify_image",
         _MEMBER,
-        "Change an image, its properties and its tags.",
+        "Change an image, its properties and its tags; import its data.",
         ("PATCH", _IMAGE),
+        ("POST", f"{_IMAGE}/import"),
         ("PUT", f"{_IMAGE}/tags/{{tag}}"),
         ("DELETE", f"{_IMAGE}/tags/{{tag}}"),
     ),
@@ -52,7 +53,13 @@ RULES = (
         ("POST", "/v2/images"),
         ("PATCH", _IMAGE),
     ),
-    rule("upload_image", _MEMBER, "Send the data of an image.", ("PUT", f"{_IMAGE}/file")),
+    rule(
+        "upload_image",
+        _MEMBER,
+        "Send the data of an image.",
+        ("PUT", f"{_IMAGE}/file"),
+        ("PUT", f"{_IMAGE}/stage"),
+    ),
     rule("delete_image", _MEMBER, "Delete an image of a project.", ("DELETE", _IMAGE)),
     rule(
         "deactivate",

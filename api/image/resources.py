@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 from urllib.parse import urlencode
 
 from api.image import documents, filters, views
+from api.image.methods import Methods
 from api.image.schemas import SCHEMAS
 from api.image.store import Store, target
 from api.plain import Call, operation
@@ -17,15 +18,12 @@ from db.reads.images import Image
 from web.errors import UnsupportedMedia
 from web.guard import Reply
 
-#: how data can be sent by ``import``
-IMPORT_METHODS: Sequence[str] = ()
-
 
 class Images:
     """The collection."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, methods: Methods) -> None:
+        self._store, self._methods = store, methods
 
     @operation()
     def on_get(self, call: Call) -> Any:
@@ -52,8 +50,8 @@ class Images:
         store.check_visibility(ctxt, new.visibility, new.project_id)
         found = store.find(ctxt, conductor.create_image(ctxt, new))
         headers = {"Location": f"{call.root}/v2/images/{found.id}"}
-        if IMPORT_METHODS:
-            headers["OpenStack-image-import-methods"] = ",".join(IMPORT_METHODS)
+        if self._methods.names:
+            headers["OpenStack-image-import-methods"] = ",".join(self._methods.names)
         return Reply(views.image(found), headers=headers)
 
 
@@ -153,19 +151,6 @@ class Tags:
         )
 
 
-class Tasks:
-    """Import tasks of an image: none."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    @operation()
-    def on_get(self, call: Call, image_id: str) -> Any:
-        """An empty list."""
-        self._store.find(call.ctxt, image_id)
-        return {"tasks": []}
-
-
 class AllTasks:
     """Tasks of the whole service: none; Glance lets only administrators see them."""
 
@@ -207,20 +192,6 @@ class Schemas:
         if f"{self._prefix}{name}" not in SCHEMAS:
             raise NotFound
         return SCHEMAS[f"{self._prefix}{name}"]
-
-
-class ImportInfo:
-    """Import methods: none."""
-
-    @operation()
-    def on_get(self, call: Call) -> Any:
-        """An empty list of methods."""
-        methods = {
-            "description": "Import methods available.",
-            "type": "array",
-            "value": list(IMPORT_METHODS),
-        }
-        return {"import-methods": methods}
 
 
 class StoreInfo:

@@ -80,6 +80,7 @@ class Spool:
         self.most_bytes = most_bytes
         self._lock = threading.Lock()
         self._tidying = False
+        self._again = threading.Event()
         self._looked = False
 
     @contextlib.contextmanager
@@ -139,6 +140,7 @@ class Spool:
 
     def watch(self) -> None:
         """Remove what isn't needed now, and go on until nothing is left; returns at once."""
+        self._again.set()
         with self._lock:
             self._looked = True
             if self._tidying or not self._files():
@@ -162,8 +164,8 @@ class Spool:
         return len(self._files())
 
     def _watch(self) -> None:
-        pause = threading.Event()
         while True:
+            self._again.clear()
             try:
                 left = self.tidy()
             except Exception:
@@ -173,7 +175,7 @@ class Spool:
                 if not left and not self._files():
                     self._tidying = False
                     return
-            pause.wait(TIDY_SECONDS)
+            self._again.wait(TIDY_SECONDS)
 
     def _files(self) -> list[Path]:
         try:

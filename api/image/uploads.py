@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection
-from typing import Any, NoReturn
+from collections.abc import Callable, Collection
+from typing import Any
 
 import falcon
 import sqlalchemy as sa
@@ -45,7 +45,7 @@ _SPOOL = re.compile(r"/v2/images/[^/]+/spool/?")
 
 
 class Uploads:
-    """Where uploads of this host go; see ``[images]``."""
+    """Where the data of images go on this host; see ``[images]``."""
 
     def __init__(self, conf: cfg.ConfigOpts, engine: sa.Engine) -> None:
         options = conf.images
@@ -53,6 +53,32 @@ class Uploads:
         self.wait_seconds = float(options.upload_wait_seconds)
         self.engine = engine
         self.spool = Spool(options.spool_dir, options.max_upload_gib << 30, self._needed)
+
+    def deliver(self, found: Image, upload: Upload, take: Callable[[ImageData], None]) -> None:
+        """Check data that are whole, and have them taken: from then on they are kept.
+
+        Raises what ``formats.virtual_size`` does, and Gone for an image that was deleted.
+        """
+        size = formats.virtual_size(upload.file, upload.size_bytes, found.disk_format)
+        self.spool.complete(found.id, upload)
+        data = ImageData(
+            url=f"{self.fetch_url}/v2/images/{found.id}/spool",
+            token=upload.token,
+            size_bytes=upload.size_bytes,
+            virtual_size_bytes=size,
+            disk_format=found.disk_format,
+            md5=upload.md5,
+            sha512=upload.sha512,
+        )
+        try:
+            take(data)
+        except ImageNotFound as error:
+            raise Gone(
+                f"Image {found.id} could not be found after upload. The image may have been "
+                "deleted during the upload."
+            ) from error
+        upload.is_needed = True
+        LOG.info("The data of image %s are here, %d bytes.", found.id, upload.size_bytes)
 
     def _needed(self, image_ids: Collection[str]) -> Collection[str]:
         with reading(self.engine) as connection:
@@ -76,44 +102,8 @@ class ImageFile:
     @operation(status=204)
     def on_put(self, call: Call, image_id: str) -> None:
         """Send the data of a queued image; the clusters have them soon after."""
-        store, ctxt, uploads = self._store, call.ctxt, self._uploads
-        found = store.find(ctxt, image_id)
-        if not uploads.fetch_url:
-            no_data(found.id)
-        uploads.spool.watch_once()
-        request = _of(call)
-        store.changeable(ctxt, found.id, "upload_image")
-        _require_queued(found)
-        if (request.content_length or 0) > uploads.spool.most_bytes:
-            raise TooLarge("The incoming image is too large.")
-        with uploads.spool.upload(found.id) as upload:
-            for data in bodies.pieces(request, _READ_BYTES):
-                upload.write(data)
-            self._save(ctxt, found, upload)
-        self._wait(ctxt, found.id)
-
-    def _save(self, ctxt: RequestContext, found: Image, upload: Upload) -> None:
-        """Hand the data over to the conductor, which has agents fetch them."""
-        size = formats.virtual_size(upload.file, upload.size_bytes, found.disk_format)
-        self._uploads.spool.complete(found.id, upload)
-        data = ImageData(
-            url=f"{self._uploads.fetch_url}/v2/images/{found.id}/spool",
-            token=upload.token,
-            size_bytes=upload.size_bytes,
-            virtual_size_bytes=size,
-            disk_format=found.disk_format,
-            md5=upload.md5,
-            sha512=upload.sha512,
-        )
-        try:
-            self._store.conductor(ctxt, found.id).save_image(ctxt, found.id, data)
-        except ImageNotFound as error:
-            raise Gone(
-                f"Image {found.id} could not be found after upload. The image may have been "
-                "deleted during the upload."
-            ) from error
-        upload.is_needed = True
-        LOG.info("Image %s is uploaded, %d bytes.", found.id, upload.size_bytes)
+        found = receive(self._store, self._uploads, call, image_id, "saving")
+        self._wait(call.ctxt, found.id)
 
     def _wait(self, ctxt: RequestContext, image_id: str) -> None:
         """Return once a cluster has the image, or later than that seems worth waiting for.
@@ -158,19 +148,37 @@ def is_spool(path: str) -> bool:
     return _SPOOL.fullmatch(path) is not None
 
 
-class ImageDataAction:
-    """Other ways to send the data of an image: stage, import."""
+class StagedData:
+    """Data that wait to be imported."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, uploads: Uploads) -> None:
+        self._store, self._uploads = store, uploads
 
-    @operation()
-    def on_post(self, call: Call, image_id: str) -> NoReturn:
-        """Refuse a change."""
-        no_data(self._store.find(call.ctxt, image_id).id)
+    @operation(status=204)
+    def on_put(self, call: Call, image_id: str) -> None:
+        """Send the data of a queued image, which no cluster gets before they are imported."""
+        receive(self._store, self._uploads, call, image_id, "uploading")
 
-    on_put = on_post
-    on_delete = on_post
+
+def receive(store: Store, uploads: Uploads, call: Call, image_id: str, status: str) -> Image:
+    """Take the body of a request as the data of an image, which gets this status; return it."""
+    ctxt = call.ctxt
+    found = store.find(ctxt, image_id)
+    if not uploads.fetch_url:
+        no_data(found.id)
+    uploads.spool.watch_once()
+    request = _of(call)
+    store.changeable(ctxt, found.id, "upload_image")
+    require_queued(found, status)
+    if (request.content_length or 0) > uploads.spool.most_bytes:
+        raise TooLarge("The incoming image is too large.")
+    conductor = store.conductor(ctxt, found.id)
+    take = conductor.save_image if status == "saving" else conductor.stage_image
+    with uploads.spool.upload(found.id) as upload:
+        for data in bodies.pieces(request, _READ_BYTES):
+            upload.write(data)
+        uploads.deliver(found, upload, lambda data: take(ctxt, found.id, data))
+    return found
 
 
 def _of(call: Call, kind: str | None = _DATA_TYPE) -> falcon.Request:
@@ -184,10 +192,10 @@ def _of(call: Call, kind: str | None = _DATA_TYPE) -> falcon.Request:
     return request
 
 
-def _require_queued(found: Image) -> None:
-    """Raise what Glance raises for an image that can take no data now."""
+def require_queued(found: Image, status: str) -> None:
+    """Raise what Glance raises for an image that can't get data, and this status, now."""
     if found.status != "queued":
-        raise Conflict(f"Image status transition from {found.status} to saving is not allowed")
+        raise Conflict(f"Image status transition from {found.status} to {status} is not allowed")
     missing = [name for name in ("disk_format", "container_format") if not getattr(found, name)]
     if missing:
         raise Invalid(f"Properties {', '.join(missing)} must be set prior to saving data.")

@@ -11,6 +11,7 @@ from db.reads.images import Image, Member
 #: length of a hexadecimal digest → its algorithm; MD5 is Glance's `checksum`
 _ALGORITHMS: Mapping[int, str] = {64: "sha256", 96: "sha384", 128: "sha512"}
 _MD5_LENGTH = 32
+_WITHOUT_DATA = frozenset({"queued", "uploading"})
 
 
 def member(found: Member) -> dict[str, Any]:
@@ -42,7 +43,7 @@ def image(found: Image) -> dict[str, Any]:
         "status": found.status,
         "container_format": found.container_format or None,
         "disk_format": found.disk_format or None,
-        "size": None if found.status == "queued" else found.size_bytes,
+        "size": None if found.status in _WITHOUT_DATA else found.size_bytes,
         "virtual_size": found.virtual_size_bytes,
         "checksum": found.md5 or (digest if len(digest) == _MD5_LENGTH else None),
         "os_hash_algo": algorithm,

@@ -228,4 +228,8 @@ def _usual_type(target: Target) -> str:
     """Return the content type that the operation takes."""
     if target.api == "image" and target.method == "PATCH":
         return _PATCH
-    return "application/octet-stream" if target.path.endswith("/file") else "application/json"
+    return (
+        "application/octet-stream"
+        if target.path.endswith(("/file", "/stage"))
+        else "application/json"
+    )

@@ -182,9 +182,24 @@ _STEP = {
     },
     "required": ["op", "path", "value"],
 }
+_IMPORT = {
+    "type": "object",
+    "properties": {
+        "method": {
+            "type": "object",
+            "properties": {
+                "name": {"enum": ["glance-direct", "web-download", "x", None, []]},
+                "uri": {"enum": ["http://127.0.0.1/", "file:///etc/passwd", "x", 3]},
+            },
+            "required": ["name"],
+        }
+    },
+    "required": ["method"],
+}
 _IMAGE_BODIES: Mapping[tuple[str, str], tuple[Any, ...]] = {
     ("POST", "images"): (_NEW_IMAGE,),
     ("PATCH", "{image_id}"): ({"type": "array", "items": _STEP},),
+    ("POST", "import"): (_IMPORT,),
     ("POST", "members"): ({"type": "object", "properties": {"member": _TEXT}},),
     ("PUT", "{name}"): ({"type": "object", "properties": {"status": _TEXT}},),
 }
@@ -194,7 +209,7 @@ def _image() -> Iterator[Target]:
     names = ("limit", "marker", "sort", "sort_key", "sort_dir", "name", "id", "size_min", "tag")
     names += ("created_at", "visibility", "os_hidden", "member_status", "min_ram", "x", "status")
     nothing: Any = None
-    for path, resource in image.routes(nothing, nothing).items():
+    for path, resource in image.routes(nothing, nothing, nothing, nothing).items():
         for method in _methods(type(resource)):
             bodies = _IMAGE_BODIES.get((method, path.rpartition("/")[2]), ({"type": "object"},))
             yield Target("image", method, f"/image{path}", bodies, names)

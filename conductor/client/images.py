@@ -33,9 +33,44 @@ class ImageCalls(Base):
     def save_image(self, ctxt: RequestContext, image_id: str, data: ImageData) -> None:
         """Have clusters fetch the data of a queued image, which is 'saving' from now on.
 
-        Raises Conflict for an image in another state, Unavailable if no cluster has room.
+        One that is downloaded stays 'importing'. Raises Conflict for an image in another state,
+        Unavailable if no cluster has room.
         """
         self._rpc.call(ctxt, ImageRpc.save_image, image_id=image_id, data=data)
+
+    def stage_image(self, ctxt: RequestContext, image_id: str, data: ImageData) -> None:
+        """Store that the API has the data of a queued image, which is 'uploading' from now on.
+
+        Raises Conflict for an image in another state.
+        """
+        self._rpc.call(ctxt, ImageRpc.stage_image, image_id=image_id, data=data)
+
+    def import_staged_image(self, ctxt: RequestContext, image_id: str) -> None:
+        """Have clusters fetch what was staged; the image is 'importing' from now on.
+
+        Raises Conflict for an image in another state, Unavailable if no cluster has room.
+        """
+        self._rpc.call(ctxt, ImageRpc.import_staged_image, image_id=image_id)
+
+    def begin_image_download(self, ctxt: RequestContext, image_id: str, uri: str) -> str:
+        """Store that the API downloads the data of a queued image; return the task's id.
+
+        The image is 'importing', and 'queued' again if nothing is heard for a while. Raises
+        Conflict for an image in another state.
+        """
+        return self._rpc.call(ctxt, ImageRpc.begin_image_download, image_id=image_id, uri=uri)
+
+    def keep_image_download(self, ctxt: RequestContext, image_id: str, task_id: str) -> None:
+        """Tell that a download goes on. Raises Conflict if it was given up."""
+        self._rpc.call(ctxt, ImageRpc.keep_image_download, image_id=image_id, task_id=task_id)
+
+    def fail_image_download(
+        self, ctxt: RequestContext, image_id: str, task_id: str, why: str
+    ) -> None:
+        """Tell that a download has failed: the image is 'queued' again. Raises Conflict."""
+        self._rpc.call(
+            ctxt, ImageRpc.fail_image_download, image_id=image_id, task_id=task_id, why=why
+        )
 
     def tag_image(self, ctxt: RequestContext, image_id: str, tag: str, *, wanted: bool) -> None:
         """Give an image a tag, or take it away. Raises NotFound (the tag), TooLarge."""

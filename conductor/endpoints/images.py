@@ -10,7 +10,7 @@ from conductor.cloud import Cloud
 from conductor.flows.accept import scope
 from conductor.images import remove_image, store_image
 from conductor.messages import ImageData, ImageEdit, NewImage
-from conductor.store import image_members, user_images
+from conductor.store import image_members, imports, user_images
 from conductor.store.transactions import Transaction
 
 
@@ -38,6 +38,40 @@ class ImageEndpoint:
             ctxt, image_id, lambda c, row: store_image.begin(c, self._cloud, ctxt, row, data)
         )
         self._cloud.wake()
+
+    def stage_image(self, ctxt: RequestContext, image_id: str, data: ImageData) -> None:
+        """See ``ConductorClient.stage_image``."""
+        self._with(ctxt, image_id, lambda c, row: imports.stage(c, ctxt, row, data))
+
+    def import_staged_image(self, ctxt: RequestContext, image_id: str) -> None:
+        """See ``ConductorClient.import_staged_image``."""
+
+        def work(connection: Transaction, row: Any) -> None:
+            data = imports.begin_staged(connection, ctxt, row)
+            now = user_images.locked(connection, image_id, scope(ctxt))
+            store_image.begin(connection, self._cloud, ctxt, now, data)
+
+        self._with(ctxt, image_id, work)
+        self._cloud.wake()
+
+    def begin_image_download(self, ctxt: RequestContext, image_id: str, uri: str) -> str:
+        """See ``ConductorClient.begin_image_download``."""
+
+        def work(connection: Transaction) -> str:
+            row = user_images.locked(connection, image_id, scope(ctxt))
+            return imports.begin_download(connection, ctxt, row, uri)
+
+        return self._cloud.store.run(work)
+
+    def keep_image_download(self, ctxt: RequestContext, image_id: str, task_id: str) -> None:
+        """See ``ConductorClient.keep_image_download``."""
+        self._with(ctxt, image_id, lambda c, row: imports.keep(c, row, task_id))
+
+    def fail_image_download(
+        self, ctxt: RequestContext, image_id: str, task_id: str, why: str
+    ) -> None:
+        """See ``ConductorClient.fail_image_download``."""
+        self._with(ctxt, image_id, lambda c, row: imports.fail(c, row, task_id, why))
 
     def tag_image(self, ctxt: RequestContext, image_id: str, tag: str, wanted: bool) -> None:
         """See ``ConductorClient.tag_image``."""

@@ -11,6 +11,7 @@ from common import clock
 from common.errors import Conflict
 from common.states import OPEN_STATES, InternalAction, ResourceType
 from conductor.messages import ImageData
+from conductor.store.imports import IMPORTING
 from conductor.store.server_images import ACTIVE, QUEUED, SAVING
 from db import resources
 from db.schema import images, operations
@@ -23,16 +24,16 @@ _C = images.c
 def begin(connection: sa.Connection, row: Any, data: ImageData) -> None:
     """Write that an image that is locked has these data, which no cluster has yet.
 
-    Raises Conflict if it isn't queued any more, or was changed since they were checked.
+    Raises Conflict if it doesn't wait for data any more, or was changed since they were checked.
     """
-    if row.status != QUEUED:
+    if row.status not in (QUEUED, IMPORTING) or row.checksum is not None:
         raise Conflict(f"Image status transition from {row.status} to saving is not allowed")
     if row.disk_format != data.disk_format:
         raise Conflict(f"The disk_format of image {row.id} was changed during the upload.")
     _write(
         connection,
         row.id,
-        status=SAVING,
+        status=SAVING if row.status == QUEUED else IMPORTING,
         size_bytes=data.size_bytes,
         virtual_size_bytes=data.virtual_size_bytes,
         checksum=data.sha512,
@@ -53,7 +54,7 @@ def locked(connection: sa.Connection, image_id: str) -> Any | None:
 
 def stored(connection: sa.Connection, row: Any, cluster: str, volid: str) -> None:
     """Write that a cluster has an image that is locked: from the first one on it can be used."""
-    status = ACTIVE if row.status in (SAVING, KILLED) else row.status
+    status = ACTIVE if row.status in (SAVING, IMPORTING, KILLED) else row.status
     _write(connection, row.id, locations={**row.locations, cluster: volid}, status=status)
 
 
@@ -68,7 +69,7 @@ def gave_up(connection: sa.Connection, row: Any, operation_id: int) -> None:
         operations.c.state.in_(OPEN_STATES),
         operations.c.id != operation_id,
     )
-    if row.status == SAVING and connection.execute(others.limit(1)).first() is None:
+    if row.status in (SAVING, IMPORTING) and connection.execute(others.limit(1)).first() is None:
         _write(connection, row.id, status=KILLED)
 
 

@@ -49,6 +49,8 @@ class Image:
     """The server of whose disk it is a copy."""
     container_format: str = "bare"
     """Empty: not said yet, as ``name`` and ``disk_format``."""
+    import_task: Mapping[str, Any] | None = None
+    """``conductor.messages.ImportTask``; None: there was no import."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ _COLUMNS: tuple[sa.ColumnElement[Any], ...] = (
     images.c.hidden,
     images.c.tags,
     images.c.container_format,
+    images.c.import_task,
 )
 _FIELDS: Mapping[str, sa.ColumnElement[Any]] = {
     **{column.key: column for column in images.c},
@@ -226,7 +229,7 @@ def members(connection: sa.Connection, image_id: str) -> list[Member]:
 
 
 def being_stored(connection: sa.Connection, image_ids: Collection[str]) -> frozenset[str]:
-    """Return those of these images whose data a cluster still waits for."""
+    """Return those of these images whose data a cluster, or an import, still waits for."""
     o = operations.c
     query = sa.select(o.resource_id).where(
         o.resource_type == ResourceType.IMAGE,
@@ -234,7 +237,10 @@ def being_stored(connection: sa.Connection, image_ids: Collection[str]) -> froze
         o.action == InternalAction.STORE_IMAGE,
         o.state.not_in((OperationState.DONE, OperationState.FAILED)),
     )
-    return frozenset(connection.execute(query).scalars())
+    staged = sa.select(images.c.id).where(
+        images.c.id.in_(list(image_ids)), images.c.status == "uploading"
+    )
+    return frozenset(connection.execute(query.union(staged)).scalars())
 
 
 def _within(reach: Reach, project: str | None) -> Iterator[sa.ColumnElement[bool]]:

@@ -97,6 +97,8 @@ OTHERS = frozenset(
     | {"server_console_log", "console_log"}
     | {"detach_address", "converge_filter"}
     | {"create_image", "edit_image", "tag_image", "activate_image", "save_image"}
+    | {"stage_image", "import_staged_image", "begin_image_download", "keep_image_download"}
+    | {"fail_image_download"}
     | {"create_image_member", "update_image_member", "delete_image_member"}
     | {"store_image", "remove_image"}
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import os
@@ -75,9 +76,10 @@ class Site:
         return eventually(last, 10, 0.02)
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    world = World(tmp_path)
+@contextlib.contextmanager
+def a_site(folder: Path, **options: Any) -> Iterator[Site]:
+    """One with these options besides."""
+    world = World(folder)
     world.conductor.runner.start()
     reader = engine.reader(world.url)
     conductor: Any = ImageEndpoint(world.conductor.cloud)
@@ -85,16 +87,23 @@ def site(tmp_path: Path) -> Iterator[Site]:
     image_config.register(conf)
     for name, value in {
         "fetch_url": "http://api:1/image",
-        "spool_dir": str(tmp_path / "spool"),
+        "spool_dir": str(folder / "spool"),
         "max_upload_gib": 1,
         "upload_wait_seconds": 0,
+        **options,
     }.items():
         conf.set_override(name, value, "images")
     app = make_app(conf, reader, auth.header_auth, conductor)
     with served(mounted(app, "/image")) as root:
-        yield Site(world, f"{root}/image/v2", tmp_path / "spool")
+        yield Site(world, f"{root}/image/v2", folder / "spool")
     world.close()
     reader.dispose()
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with a_site(tmp_path) as made:
+        yield made
 
 
 def test_an_upload_goes_to_the_cluster_and_away_with_its_image(site: Site) -> None:

@@ -1,0 +1,226 @@
+"""Downloads of images: from where a user says and the operator allows, into the spool.
+
+From there on it is an upload. A download is told of while it goes on: if this process ends, the
+conductor hears no more of it and lets the image wait for data again.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import ipaddress
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import urllib3
+from oslo_config import cfg
+
+from api.image import addresses
+from api.image.addresses import Source
+from api.image.uploads import Uploads
+from common.context import RequestContext
+from common.errors import ConfigurationError, Invalid, MicronovaError, Unavailable
+from common.log import logger
+from conductor.client import ConductorClient
+from db.reads.images import Image
+
+LOG = logger(__name__)
+
+#: downloads of one process at a time, and those that wait
+_AT_ONCE, _MOST = 2, 16
+_REDIRECTS = 5
+_MOVED = frozenset({301, 302, 303, 307, 308})
+_TIMEOUT = urllib3.Timeout(connect=10.0, read=60.0)
+_READ_BYTES = 1 << 20
+#: the conductor is told so often
+_KEEP_SECONDS = 20.0
+
+
+class Downloads:
+    """Downloads of this process; see ``[images]``."""
+
+    def __init__(self, conf: cfg.ConfigOpts, uploads: Uploads) -> None:
+        options = conf.images
+        try:
+            self.allowed = [addresses.parse_pattern(one) for one in options.download_from]
+            self._networks = [ipaddress.ip_network(one) for one in options.download_networks]
+        except ValueError as error:
+            raise ConfigurationError(f"[images] {error}") from error
+        self._seconds = float(options.download_seconds)
+        self._uploads = uploads
+        self._lock = threading.Lock()
+        self._pool: concurrent.futures.ThreadPoolExecutor | None = None
+        self._under_way = 0
+
+    def begin(
+        self, ctxt: RequestContext, conductor: ConductorClient, found: Image, uri: str
+    ) -> None:
+        """Begin to download an image's data. Raises Invalid, Conflict, Unavailable."""
+        first = addresses.source(uri, self.allowed)
+        with self._lock:
+            if self._under_way >= _MOST:
+                raise Unavailable("Too many images are being downloaded; try again later.")
+            self._under_way += 1
+        try:
+            task_id = conductor.begin_image_download(ctxt, found.id, uri)
+        except BaseException:
+            self._ended()
+            raise
+        self._uploads.spool.watch_once()
+        download = _Download(self, self._uploads, ctxt, conductor, found, task_id)
+        self._executor().submit(self._run, download, first)
+
+    def _executor(self) -> concurrent.futures.ThreadPoolExecutor:
+        with self._lock:
+            if self._pool is None:
+                # Made here: a process that was forked has no threads of its parent.
+                self._pool = concurrent.futures.ThreadPoolExecutor(_AT_ONCE, "image-download")
+            return self._pool
+
+    def _run(self, download: _Download, first: Source) -> None:
+        try:
+            download.carry_out(first)
+        finally:
+            self._ended()
+
+    def _ended(self) -> None:
+        with self._lock:
+            self._under_way -= 1
+
+    # --- requests
+
+    @contextlib.contextmanager
+    def opened(self, first: Source, end: float) -> Iterator[Any]:
+        """Open the response at the end of all redirects. Raises Invalid, OSError."""
+        asked = first
+        for _ in range(_REDIRECTS + 1):
+            with self._request(asked) as response:
+                if response.status not in _MOVED:
+                    if response.status != 200:
+                        raise Invalid(f"{asked.origin.host} answered {response.status}.")
+                    yield response
+                    return
+                location = response.headers.get("Location", "")
+            asked = addresses.source(_absolute(asked, location), self.allowed)
+            if time.monotonic() > end:
+                break
+        raise Invalid("There are too many redirects.")
+
+    @contextlib.contextmanager
+    def _request(self, asked: Source) -> Iterator[Any]:
+        origin = asked.origin
+        for address in addresses.resolve(origin, self._networks):
+            pool = _pool(asked, address)
+            try:
+                response = pool.request(
+                    "GET",
+                    asked.target,
+                    headers={"Host": _host(asked), "Accept-Encoding": "identity"},
+                    redirect=False,
+                    retries=False,
+                    preload_content=False,
+                    decode_content=False,
+                    assert_same_host=False,
+                )
+            except urllib3.exceptions.HTTPError as error:
+                why = f"{origin.host} can't be reached: {type(error).__name__}."
+                continue
+            try:
+                yield response
+            finally:
+                response.close()
+                pool.close()
+            return
+        raise Invalid(why)
+
+
+def _pool(asked: Source, address: str) -> urllib3.HTTPConnectionPool:
+    origin = asked.origin
+    if origin.scheme == "http":
+        return urllib3.HTTPConnectionPool(address, origin.port, timeout=_TIMEOUT)
+    return urllib3.HTTPSConnectionPool(
+        address,
+        origin.port,
+        timeout=_TIMEOUT,
+        ssl_context=ssl.create_default_context(),
+        server_hostname=origin.host,
+        assert_hostname=origin.host,
+    )
+
+
+def _host(asked: Source) -> str:
+    host = f"[{asked.origin.host}]" if ":" in asked.origin.host else asked.origin.host
+    return f"{host}:{asked.origin.port}"
+
+
+def _absolute(asked: Source, location: str) -> str:
+    if location.startswith("/") and not location.startswith("//"):
+        return f"{asked.origin.scheme}://{_host(asked)}{location}"
+    return location
+
+
+class _Download:
+    """One download."""
+
+    def __init__(
+        self,
+        downloads: Downloads,
+        uploads: Uploads,
+        ctxt: RequestContext,
+        conductor: ConductorClient,
+        found: Image,
+        task_id: str,
+    ) -> None:
+        self._downloads, self._uploads = downloads, uploads
+        self._ctxt, self._conductor = ctxt, conductor
+        self._found, self._task_id = found, task_id
+        self._told = time.monotonic()
+
+    def carry_out(self, first: Source) -> None:
+        """Download, check and hand over; a failure is told."""
+        try:
+            self._carry_out(first)
+        except (MicronovaError, OSError, urllib3.exceptions.HTTPError) as error:
+            why = error.message if isinstance(error, MicronovaError) else type(error).__name__
+            self._failed(f"The download failed: {why}")
+        except Exception:
+            LOG.exception("The download for image %s failed.", self._found.id)
+            self._failed("The download failed.")
+
+    def _carry_out(self, first: Source) -> None:
+        found, uploads = self._found, self._uploads
+        end = time.monotonic() + self._downloads._seconds
+        with (
+            uploads.spool.upload(found.id) as upload,
+            self._downloads.opened(first, end) as response,
+        ):
+            for data in response.stream(_READ_BYTES):
+                upload.write(data)
+                self._tell()
+                if time.monotonic() > end:
+                    raise Invalid("it took too long.")
+            length = response.headers.get("Content-Length", "")
+            if length.isascii() and length.isdigit() and int(length) != upload.size_bytes:
+                raise Invalid("the connection was closed too early.")
+            uploads.deliver(
+                found,
+                upload,
+                lambda data: self._conductor.save_image(self._ctxt, found.id, data),
+            )
+
+    def _tell(self) -> None:
+        """Tell the conductor, now and then, that it goes on. Raises Conflict, ImageNotFound."""
+        if time.monotonic() - self._told > _KEEP_SECONDS:
+            self._told = time.monotonic()
+            self._conductor.keep_image_download(self._ctxt, self._found.id, self._task_id)
+
+    def _failed(self, why: str) -> None:
+        LOG.warning("Image %s: %s", self._found.id, why)
+        try:
+            self._conductor.fail_image_download(self._ctxt, self._found.id, self._task_id, why)
+        except MicronovaError as error:
+            # It was deleted, or given up; or the conductor finds out by itself.
+            LOG.info("Image %s: %s", self._found.id, error.message)

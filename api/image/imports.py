@@ -1,0 +1,110 @@
+"""Imports: data that were staged, or that are downloaded from where a user says; and their tasks.
+
+Answers are Glance's (glance/api/v2/images.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from api.image.downloads import Downloads
+from api.image.errors import no_data
+from api.image.methods import DIRECT, DOWNLOAD, Methods
+from api.image.store import Store
+from api.plain import Call, operation
+from common.clock import iso
+from common.errors import Conflict
+from db.reads.images import Image
+
+#: status of an image → that of its task
+_STATUSES: Mapping[str, str] = {"uploading": "pending", "importing": "processing"}
+_NEEDED = ("container_format", "disk_format")
+
+
+class Import:
+    """``/import``."""
+
+    def __init__(self, store: Store, methods: Methods, downloads: Downloads) -> None:
+        self._store, self._methods, self._downloads = store, methods, downloads
+
+    @operation(status=202)
+    def on_post(self, call: Call, image_id: str) -> None:
+        """Begin an import; the image and its task tell how it goes."""
+        store, ctxt = self._store, call.ctxt
+        found = store.find(ctxt, image_id)
+        if not self._methods.names:
+            no_data(found.id)
+        name, uri = self._methods.named(call.body())
+        store.changeable(ctxt, found.id, "modify_image")
+        _require_ready(found, name)
+        if name == DIRECT:
+            store.conductor(ctxt, found.id).import_staged_image(ctxt, found.id)
+        else:
+            self._downloads.begin(ctxt, store.conductor(ctxt, found.id), found, uri)
+
+
+class ImportInfo:
+    """``/v2/info/import``."""
+
+    def __init__(self, methods: Methods) -> None:
+        self._methods = methods
+
+    @operation()
+    def on_get(self, call: Call) -> Any:
+        """List the methods."""
+        methods = {
+            "description": "Import methods available.",
+            "type": "array",
+            "value": list(self._methods.names),
+        }
+        return {"import-methods": methods}
+
+
+class Tasks:
+    """Imports of an image: the last one."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @operation()
+    def on_get(self, call: Call, image_id: str) -> Any:
+        """Show how the last import went; an empty list if there was none."""
+        found = self._store.find(call.ctxt, image_id)
+        return {"tasks": [] if found.import_task is None else [_task(found, found.import_task)]}
+
+
+def _require_ready(found: Image, method: str) -> None:
+    """Raise Conflict unless the image can be imported in this way now."""
+    if found.status == "active":
+        raise Conflict("Image with status active cannot be target for import")
+    if method == DOWNLOAD and found.status != "queued":
+        raise Conflict("Image needs to be in 'queued' state to use 'web-download' method")
+    if method == DIRECT and found.status != "uploading":
+        raise Conflict("Image needs to be staged before 'glance-direct' method can be used")
+    for name in _NEEDED:
+        if not getattr(found, name):
+            raise Conflict(f"'{name}' needs to be set before import")
+
+
+def _task(found: Image, task: Mapping[str, Any]) -> dict[str, Any]:
+    message = task.get("message") or ""
+    status = _STATUSES.get(found.status, "success")
+    if message or found.status == "killed":
+        status = "failure"
+    method = {"name": task["method"]} | ({"uri": task["uri"]} if task.get("uri") else {})
+    return {
+        "id": task["id"],
+        "type": "api_image_import",
+        "status": status,
+        "message": message,
+        "owner": found.project_id,
+        "image_id": found.id,
+        "user_id": task["user_id"],
+        "request_id": task["request_id"],
+        "input": {"image_id": found.id, "import_req": {"method": method}},
+        "result": None,
+        "created_at": iso(found.updated_at),
+        "updated_at": iso(found.updated_at),
+        "expires_at": None,
+    }

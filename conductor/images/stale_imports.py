@@ -1,0 +1,28 @@
+"""Ends imports of images that nobody goes on with."""
+
+from __future__ import annotations
+
+from common import clock
+from common.log import logger
+from conductor.cloud import Cloud
+from conductor.store import imports
+
+LOG = logger(__name__)
+
+#: a download is told of more often than this
+SILENT_SECONDS = 120.0
+SECONDS = 30.0
+
+
+class StaleImports:
+    """Looks for data that were staged and left, and for downloads whose process has ended."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def look(self) -> None:
+        """Have such images wait for data again."""
+        staged = clock.after(-float(self._cloud.conf.conductor.staged_image_seconds))
+        heard = clock.after(-SILENT_SECONDS)
+        for image_id in self._cloud.store.run(lambda c: imports.expire(c, staged, heard)):
+            LOG.warning("Image %s is queued again: nobody went on with its import.", image_id)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from api import plain
-from api.network import discovery, ports, quotas, resources, tags, topology
+from api.network import absent, discovery, ports, quotas, resources, tags, topology
 from api.network.errors import FAULTS
 from api.network.networks import NetworkCollection, NetworkItem
 from api.network.paths import WithoutSuffix
@@ -23,13 +23,6 @@ from conductor.client import ConductorClient
 from web.assembly import Application, Protect, assemble
 from web.policy import Enforcer
 from web.wsgi import JoinSlashes, Wsgi
-
-#: path → name of a collection that is always empty here
-_EMPTY = {
-    "floatingips": "floatingips",
-    "routers": "routers",
-    "service-providers": "service_providers",
-}
 
 
 def make_app(
@@ -83,8 +76,7 @@ def routes(
     if conductor is not None:
         rbac = resources.Store(resources.SHARE, engine, policy)
         found |= _writing(stores, rbac, policy, conductor)
-    found |= {f"/v2.0/{path}": resources.Nothing(name) for path, name in _EMPTY.items()}
-    return found
+    return found | absent.routes()
 
 
 def _writing(

@@ -278,20 +278,3 @@ class Item:
         """Refuse a change; 404 where the record isn't visible."""
         self._store.find(call.ctxt, record_id)
         read_only(f"delete_{self._store.kind.singular}")
-
-
-class Nothing:
-    """A collection that clients read and that is always empty."""
-
-    def __init__(self, plural: str) -> None:
-        self._plural = plural
-
-    @operation()
-    def on_get(self, call: Call) -> Any:
-        """List nothing."""
-        return {self._plural: []}
-
-    @operation()
-    def on_post(self, call: Call) -> NoReturn:
-        """Refuse a change."""
-        read_only(f"create_{self._plural[:-1]}")

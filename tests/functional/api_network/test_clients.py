@@ -63,6 +63,18 @@ def test_what_the_cloud_layer_looks_into(cloud: openstack.connection.Connection)
     assert cloud.list_floating_ips() == []
     assert cloud.list_security_groups() == []
     assert cloud.list_routers() == []
+    network = cloud.network
+    for several in (network.agents, network.availability_zones, network.service_providers):
+        assert list(several()) == []
+    for several in (network.subnet_pools, network.address_scopes, network.address_groups):
+        assert list(several()) == []
+    for several in (network.trunks, network.segments, network.qos_policies):
+        assert list(several()) == []
+    assert network.find_router("x") is None
+    assert network.find_ip("x") is None
+    assert network.find_subnet_pool("x") is None
+    with pytest.raises(exceptions.NotFoundException, match="this cloud has no routers"):
+        network.create_router(name="x")
     internal = {network.name for network in cloud.get_internal_networks()}
     assert internal == {"vmbr0", "vmbr1", "vmbr2"}
     assert cloud.get_external_networks() == []

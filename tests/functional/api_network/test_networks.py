@@ -8,6 +8,7 @@ import pytest
 import requests
 import sqlalchemy as sa
 
+from api.network import absent
 from api.network.app import make_app
 from common import ids
 from tests.fixtures import auth
@@ -327,7 +328,7 @@ def test_what_is_not_there_is_not_found(url: str) -> None:
         answer = call(f"{url}/v2.0/{noun.lower()}s/x")
         assert fault(answer) == (404, f"{noun}NotFound", f"{noun} x could not be found.")
     sentence = "The resource could not be found."
-    assert fault(call(f"{url}/v2.0/agents")) == (404, "HTTPNotFound", sentence)
+    assert fault(call(f"{url}/v2.0/ndp_proxies")) == (404, "HTTPNotFound", sentence)
     assert fault(call(f"{url}/v2.0/extensions/agent"))[0] == 404
 
 
@@ -346,14 +347,18 @@ def test_changes_are_forbidden_even_to_administrators(url: str, noun: str) -> No
 
 
 def test_what_a_cloud_of_bridges_has_none_of(url: str) -> None:
-    for name in (
-        "floatingips",
-        "routers",
-        "service-providers",
-    ):
-        body = call(f"{url}/v2.0/{name}").json()
-        assert body == {name.replace("-", "_"): []}
-        assert call(f"{url}/v2.0/{name}", "POST").status_code == 403
+    aliases = {each["alias"] for each in call(f"{url}/v2.0/extensions").json()["extensions"]}
+    assert not {"router", "agent", "subnet_allocation", "trunk", "qos", "segment"} & aliases
+    for path, noun in absent.NOUNS.items():
+        plural = path.rpartition("/")[2].replace("-", "_")
+        assert call(f"{url}/v2.0/{path}").json() == {plural: []}
+        assert call(f"{url}/v2.0/{path}?name=x&fields=id&limit=1").json() == {plural: []}
+        made = fault(call(f"{url}/v2.0/{path}", "POST", auth.ADMIN))
+        assert made[:2] == (404, "HTTPNotFound")
+        assert f"no {plural.replace('_', ' ')}" in made[2]
+        for method in ("GET", "PUT", "DELETE"):
+            answer = fault(call(f"{url}/v2.0/{path}/x", method, auth.ADMIN))
+            assert answer == (404, noun.error, f"{noun.singular} x could not be found.")
 
 
 def test_extensions(url: str) -> None:

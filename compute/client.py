@@ -32,7 +32,7 @@ from common.messages.commands import (
 )
 from common.messages.consoles import ConsoleTarget, OpenConsole
 from common.messages.facts import HaService, Inspection
-from common.messages.filters import Filter, Filtered
+from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.topics import COMPUTE_TOPIC
 from common.typed_rpc import TypedClient
@@ -305,6 +305,17 @@ class ComputeClient:
         """
         return self._workers.to(target.worker, INSPECT_SECONDS).call(
             ctxt, WorkerRpc.converge_filter, target=target, wanted=wanted
+        )
+
+    def check_filter(
+        self, ctxt: RequestContext, target: GuestTarget, wanted: Filter
+    ) -> FilterCheck:
+        """Return how what passes a VM's interfaces differs from what is wanted.
+
+        Raises Unavailable as ``converge_filter`` does.
+        """
+        return self._workers.to(target.worker, INSPECT_SECONDS).call(
+            ctxt, WorkerRpc.check_filter, target=target, wanted=wanted
         )
 
     def set_password(self, ctxt: RequestContext, order: SetPassword) -> PasswordProblem | None:

@@ -29,7 +29,7 @@ from common.messages.commands import (
 )
 from common.messages.consoles import ConsoleTarget, OpenConsole
 from common.messages.facts import HaService, Inspection
-from common.messages.filters import Filter, Filtered
+from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Failure
 from compute.console_logs import ConsoleLogs
@@ -207,6 +207,16 @@ class Manager:
             return self._carried(target.cluster).converge_filter(target, wanted)
         except HypervisorError as error:
             raise Unavailable(f"VM {target.vmid} can't be filtered: {error.message}") from error
+
+    def check_filter(
+        self, ctxt: RequestContext, target: GuestTarget, wanted: Filter
+    ) -> FilterCheck:
+        """Return how what passes a VM's interfaces differs from what is wanted."""
+        try:
+            return self._carried(target.cluster).check_filter(target, wanted)
+        except HypervisorError as error:
+            text = f"The firewall of VM {target.vmid} can't be read: {error.message}"
+            raise Unavailable(text) from error
 
     def set_password(self, ctxt: RequestContext, order: SetPassword) -> PasswordProblem | None:
         """Set a user's password in the guest."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 
+from common.messages.facts import NicFacts
+
 
 @dataclass(frozen=True)
 class SeenVm:
@@ -37,6 +39,8 @@ class SeenVm:
     """All its marks agree: the ownership fence would pass."""
     smbios_uuid: str | None = None
     """Its SMBIOS UUID in lower case, if its configuration has one."""
+    nics: tuple[NicFacts, ...] | None = None
+    """Its interfaces; None: not read, or by an agent of an older release."""
 
 
 @dataclass(frozen=True)

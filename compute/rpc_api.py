@@ -25,7 +25,7 @@ from common.messages.commands import (
 )
 from common.messages.consoles import ConsoleTarget, OpenConsole
 from common.messages.facts import HaService, Inspection
-from common.messages.filters import Filter, Filtered
+from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from compute.messages import ClusterInventory
 
@@ -83,6 +83,9 @@ class WorkerRpc(Protocol):
     def converge_filter(
         self, ctxt: RequestContext, target: GuestTarget, wanted: Filter
     ) -> Filtered: ...
+    def check_filter(
+        self, ctxt: RequestContext, target: GuestTarget, wanted: Filter
+    ) -> FilterCheck: ...
     def set_password(self, ctxt: RequestContext, order: SetPassword) -> PasswordProblem | None: ...
     def inventory(
         self, ctxt: RequestContext, cluster: str, known: list[int], read: list[int]

@@ -52,3 +52,13 @@ class Filtered:
     """Rules that the hypervisor can't express: they let nothing through."""
     foreign: tuple[str, ...] = ()
     """What others have put there, a sentence each: it stays."""
+
+
+@dataclass(frozen=True)
+class FilterCheck:
+    """What an agent found that is not as wanted; nothing was changed."""
+
+    differs: tuple[str, ...] = ()
+    """A few words each."""
+    foreign: tuple[str, ...] = ()
+    """What others have put there."""

@@ -30,7 +30,7 @@ from common.messages.facts import (
     StorageFacts,
     VmFacts,
 )
-from common.messages.filters import Filter, Filtered
+from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Category
 from common.states import PowerState
@@ -207,6 +207,11 @@ class NullHypervisor:
         """Store it."""
         self._owned(target).filter = filter_
         return Filtered(1)
+
+    def check_filter(self, target: GuestTarget, filter_: Filter) -> FilterCheck:
+        """Return that all is as it was written: nobody else writes."""
+        self._owned(target)
+        return FilterCheck()
 
     def set_password(self, order: SetPassword) -> PasswordProblem:
         """Refuse: there is no guest."""

@@ -26,7 +26,7 @@ from common.messages.commands import (
 )
 from common.messages.consoles import ConsoleTarget
 from common.messages.facts import ClusterFacts, HaService, HostFacts, Inspection, VmFacts
-from common.messages.filters import Filter, Filtered
+from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Category, Copied
 from common.states import PowerState
@@ -359,6 +359,12 @@ class Hypervisor(Protocol):
 
     def converge_filter(self, target: GuestTarget, filter_: Filter) -> Filtered:
         """Make what passes a VM's interfaces what is wanted; never opens in between.
+
+        Raises HypervisorError, also where the VM isn't the server's.
+        """
+
+    def check_filter(self, target: GuestTarget, filter_: Filter) -> FilterCheck:
+        """Return what ``converge_filter`` would change; change nothing.
 
         Raises HypervisorError, also where the VM isn't the server's.
         """

@@ -21,7 +21,7 @@ from conductor.audit.differences import differences
 from conductor.audit.facts import Facts, Finding
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
-from conductor.audit.kinds import BY_MARKS, KINDS, LEFT_BEHIND, Verb
+from conductor.audit.kinds import BY_CONFIG, BY_FIREWALL, KINDS, LEFT_BEHIND, Verb
 from conductor.audit.volumes import settled
 from conductor.cloud import Cloud
 from conductor.engine.periodic import Periodic, Periodics, only_one
@@ -223,7 +223,8 @@ def _new_finding(finding: Finding) -> NewFinding:
         "subject": finding.subject,
         "volid": finding.evidence.get("volid"),
         "storage": finding.evidence.get("storage"),
-        "marks": finding.evidence.get("marks"),
+        **{name: finding.evidence.get(name) for name in ("marks", "mac", "bridge")},
+        "vlan": finding.evidence.get("vlan") or "none",
     }
     return NewFinding(
         kind=finding.kind,
@@ -246,6 +247,9 @@ def _looked_at(facts: Facts, finding: Kept) -> bool:
         return True
     if finding.server_uuid in facts.busy:
         return False
+    if finding.kind in BY_FIREWALL and facts.firewalls is not None:
+        judged = facts.firewalls.keys() - facts.firewalls_due
+        return finding.server_uuid in judged or _is_gone(facts, finding)
     if finding.kind in _ALLOCATIONS:
         return facts.allocations is not None
     if finding.cluster is None or _is_left(facts, finding.cluster):
@@ -253,6 +257,12 @@ def _looked_at(facts: Facts, finding: Kept) -> bool:
     inventory = facts.inventories.get(finding.cluster)
     seen = inventory is not None and finding.node not in inventory.unseen_nodes
     return seen and inventory is not None and _would_show(inventory, finding)
+
+
+def _is_gone(facts: Facts, finding: Kept) -> bool:
+    """Return whether the server has its VM there no more."""
+    server = facts.servers.get(finding.server_uuid or "")
+    return server is None or server.place != (finding.cluster, finding.vmid)
 
 
 def _is_left(facts: Facts, cluster: str) -> bool:
@@ -265,7 +275,7 @@ def _is_left(facts: Facts, cluster: str) -> bool:
 
 def _would_show(inventory: ClusterInventory, finding: Kept) -> bool:
     vm = next((one for one in inventory.vms if one.vmid == finding.vmid), None)
-    if finding.kind in BY_MARKS and vm is not None:
+    if finding.kind in BY_CONFIG and vm is not None:
         return vm.read
     if finding.kind in LEFT_BEHIND and vm is not None:
         return settled(inventory, vm)

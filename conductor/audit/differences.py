@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from conductor.audit.affinity import affinity
 from conductor.audit.facts import Facts, Finding
+from conductor.audit.firewalls import firewalls
 from conductor.audit.image_files import image_files
+from conductor.audit.nics import nics
 from conductor.audit.records import records
 from conductor.audit.vms import vms
 from conductor.audit.volumes import volumes
@@ -22,5 +24,7 @@ def differences(facts: Facts) -> list[Finding]:
         *image_files(facts),
         *records(facts),
         *affinity(facts),
+        *nics(facts),
+        *firewalls(facts),
     ]
     return sorted({one.key: one for one in found}.values(), key=lambda one: one.key)

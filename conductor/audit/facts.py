@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.messages.commands import StrictGroup
+from common.messages.filters import FilterCheck
 from compute.messages import ClusterInventory
 from conductor.sync import allocations as resources
 
@@ -92,6 +93,20 @@ class PortFacts:
     server_uuid: str
     ip: str | None
     ip6: str | None = None
+    mac: str = ""
+    network_id: str = ""
+    port_security: bool | None = None
+    """Whether it is filtered."""
+
+
+@dataclass(frozen=True)
+class NetworkFacts:
+    """What a network is on the wire."""
+
+    id: str
+    name: str
+    bridge: str
+    vlan: int | None
 
 
 @dataclass(frozen=True)
@@ -174,6 +189,15 @@ class Facts:
     reservations: Mapping[Place, Reservation] = field(default_factory=dict)
     templates: tuple[TemplateFacts, ...] = ()
     ports: tuple[PortFacts, ...] = ()
+    networks: Mapping[str, NetworkFacts] = field(default_factory=dict)
+    """By their ids."""
+    mac_prefix: str = ""
+    """How the MAC addresses begin that this cloud gives."""
+    firewalls: Mapping[str, FilterCheck] | None = None
+    """How the firewalls of servers' VMs differ, of those that were looked at; None: ports are
+    not filtered here."""
+    firewalls_due: frozenset[str] = frozenset()
+    """Servers whose firewalls were still to be written before or after the look."""
     group_places: tuple[GroupPlace, ...] = ()
     groups: Mapping[str, StrictGroup] = field(default_factory=dict)
     """Server groups of strict policies, by UUID."""

@@ -16,6 +16,8 @@ from typing import Any
 from common import clock, context
 from common.errors import MicronovaError, NotFound, Unavailable
 from common.log import logger
+from common.messages.filters import Filter, FilterCheck
+from common.messages.guests import GuestTarget
 from common.states import InternalAction
 from compute.messages import ClusterInventory
 from conductor.audit.facts import (
@@ -23,6 +25,7 @@ from conductor.audit.facts import (
     GroupPlace,
     HolderFacts,
     HostFact,
+    NetworkFacts,
     OpenOperation,
     Place,
     PortFacts,
@@ -31,9 +34,18 @@ from conductor.audit.facts import (
     TemplateFacts,
     UploadFacts,
 )
-from conductor.audit.kinds import BY_MARKS
+from conductor.audit.kinds import BY_CONFIG, BY_FIREWALL
+from conductor.audit.nics import read_vms
 from conductor.cloud import Cloud
-from conductor.store import audit_record, findings, migrations, server_groups, vmids
+from conductor.store import (
+    audit_record,
+    filter_outbox,
+    filters,
+    findings,
+    migrations,
+    server_groups,
+    vmids,
+)
 from conductor.store.transactions import Transaction
 from conductor.sync.allocations import of_flavor
 
@@ -41,6 +53,8 @@ LOG = logger(__name__)
 
 #: clusters, and providers, that are asked at the same time
 READERS = 8
+#: servers whose wanted firewalls are read in one go
+AT_ONCE = 100
 #: actions that keep the VM and delete the record
 _LET_GO = ("release", InternalAction.FORGET)
 
@@ -62,9 +76,13 @@ class Gatherer:
         """
         unseen: list[str] = []
         with self._cloud.store.read() as connection:
-            before = dataclasses.replace(_record(connection), cloud=self._cloud.id)
+            before = dataclasses.replace(
+                _record(connection),
+                cloud=self._cloud.id,
+                mac_prefix=self._cloud.conf.networks.mac_prefix,
+            )
             if read is None:
-                doubted = findings.doubted(connection, BY_MARKS)
+                doubted = findings.doubted(connection, BY_CONFIG | BY_FIREWALL)
                 read = due(before.reservations.values(), doubted, self._reads)
             before = dataclasses.replace(before, read=read)
             workers = self._workers(connection, unseen)
@@ -74,6 +92,7 @@ class Gatherer:
         allocations = self._allocations(before.hosts.values(), unseen)
         inventories = self._inventories(workers, before, unseen)
         seen = dataclasses.replace(before, allocations=allocations, inventories=inventories)
+        seen = dataclasses.replace(seen, firewalls=self._firewalls(workers, seen, unseen))
         with self._cloud.store.read() as connection:
             return dataclasses.replace(_after(connection, seen), unseen=tuple(unseen))
 
@@ -114,6 +133,38 @@ class Gatherer:
                 unseen += [f"Cluster {cluster}: {text}" for text in answer.unseen]
             else:
                 unseen.append(f"Cluster {cluster} can't be looked at: {answer.message}")
+        return found
+
+    def _firewalls(
+        self, workers: Mapping[str, str], facts: Facts, unseen: list[str]
+    ) -> dict[str, FilterCheck] | None:
+        """Return how the firewalls of the VMs that were read differ; a few requests each."""
+        if not self._cloud.conf.networks.firewall:
+            return None
+        filtered = {port.server_uuid for port in facts.ports if port.port_security is not None}
+        targets = {
+            server.uuid: GuestTarget(
+                server.uuid, workers[str(server.cluster)], str(server.cluster), vm.node, vm.vmid
+            )
+            for server, vm in read_vms(facts)
+            if server.uuid in filtered and vm.nics is not None and server.cluster in workers
+        }
+        uuids, wanted = sorted(targets), dict[str, Filter]()
+        for start in range(0, len(uuids), AT_ONCE):
+            with self._cloud.store.read() as connection:
+                wanted |= filters.wanted_of(connection, uuids[start : start + AT_ONCE])
+
+        def ask(uuid: str) -> FilterCheck:
+            return self._cloud.compute.check_filter(
+                context.internal(), targets[uuid], wanted[uuid]
+            )
+
+        found: dict[str, FilterCheck] = {}
+        for uuid, answer in _each(uuids, ask):
+            if isinstance(answer, FilterCheck):
+                found[uuid] = answer
+            else:
+                unseen.append(f"Cluster {targets[uuid].cluster}: {answer.message}")
         return found
 
     # --- placement
@@ -210,6 +261,8 @@ def _record(connection: Transaction) -> Facts:
         templates=tuple(audit_record.rows(connection, "templates", TemplateFacts)),
         busy_images=audit_record.busy_images(connection),
         ports=tuple(audit_record.rows(connection, "ports", PortFacts)),
+        networks={one.id: one for one in audit_record.rows(connection, "networks", NetworkFacts)},
+        firewalls_due=filter_outbox.changing(connection),
         group_places=tuple(audit_record.rows(connection, "server_group_places", GroupPlace)),
         groups=server_groups.strict(connection),
         holders=_holders(migrations.open_holders(connection), servers),
@@ -263,6 +316,7 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
         servers={**facts.servers, **others},
         holders={**facts.holders, **_holders(migrated, {**facts.servers, **others})},
         busy=facts.busy | busy | came,
+        firewalls_due=facts.firewalls_due | filter_outbox.changing(connection),
         uploads={one.id: one for one in audit_record.uploads(connection, UploadFacts)},
         busy_images=facts.busy_images | audit_record.busy_images(connection),
         uploaded=audit_record.uploaded(connection, _files(facts)),

@@ -26,6 +26,7 @@ from conductor.images import remove_file, remove_template
 from conductor.plans import Place, ReapPlan
 from conductor.store import (
     audit_record,
+    filter_outbox,
     migrations,
     networks,
     server_groups,
@@ -40,6 +41,7 @@ from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 from conductor.sync import allocations
+from conductor.sync.filters import Filters
 
 LOG = logger(__name__)
 
@@ -57,7 +59,7 @@ class Healer:
     """Has one method per verb."""
 
     def __init__(self, cloud: Cloud, runner: Runner) -> None:
-        self._cloud, self._runner = cloud, runner
+        self._cloud, self._runner, self._filters = cloud, runner, Filters(cloud)
         self._ways: Mapping[str, Callable[[Kept], Answer]] = {
             Verb.DESTROY: self._destroy,
             Verb.RELEASE: self._release,
@@ -69,6 +71,7 @@ class Healer:
             Verb.FREE_VMID: self._free_vmid,
             Verb.RESERVE_VMID: self._reserve_vmid,
             Verb.REMOVE_FILE: self._remove_file,
+            Verb.FILTER: self._filter,
             Verb.FAIL: self._fail,
         }
 
@@ -197,6 +200,19 @@ class Healer:
             members,
         )
         return Answer(f"Cluster {cluster} knows of {len(members)} servers of the group.")
+
+    def _filter(self, finding: Kept) -> Answer:
+        """Have the firewall of the server's VM written as its groups say."""
+
+        def work(connection: Transaction) -> None:
+            server = proof.idle(connection, finding)
+            if not proof.has_vm(server):
+                raise RefusedError("The server has no VM any more.")
+            filter_outbox.add(connection, [server.uuid])
+
+        self._cloud.store.run(work)
+        self._filters.look()
+        return Answer("It is written as the security groups say.")
 
     # --- placement
 

@@ -25,6 +25,7 @@ class Verb(enum.StrEnum):
     FREE_VMID = "free_vmid"
     RESERVE_VMID = "reserve_vmid"
     REMOVE_FILE = "remove_file"  #: a RemoveImage command: only a file named after the image
+    FILTER = "filter"  #: write a VM's firewall as the security groups say
     FAIL = "fail"  #: set a server in a transient state without an operation to ERROR
 
 
@@ -46,7 +47,7 @@ class Kind:
     proof: str
     """What must agree before it is healed."""
     remedy: str | None = None
-    """For the operator; may name {vmid}, {node}, {cluster}, {server}, {subject} and {volid}."""
+    """For the operator; may name {vmid}, {node}, {cluster}, {server}, {subject} and evidence."""
     doubt: str | None = None
     """The remedy if it is not proven; None: the same."""
 
@@ -221,6 +222,45 @@ KINDS: Mapping[str, Kind] = {
             "Upload the data again as a new image, and delete this one; servers made of it are "
             "not affected.",
         ),
+        # Interfaces and firewalls
+        Kind(
+            "port_without_nic",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "the VM is the server's, and its configuration has no interface of the port's MAC",
+            "openstack server remove port {server} {subject}, then add it again",
+        ),
+        Kind(
+            "nic_without_port",
+            Severity.LEAK,
+            Verb.REPORT,
+            "none: its MAC begins as this cloud's do, but a person may have chosen it",
+            "If it is not needed, take interface {mac} off VM {vmid} on {node} in Proxmox VE",
+        ),
+        Kind(
+            "nic_elsewhere",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "the VM is the server's, and its interface has the port's MAC",
+            "In Proxmox VE, put interface {mac} of VM {vmid} on {node} onto bridge {bridge}, VLAN "
+            "tag {vlan}; or: openstack server remove port {server} {subject}, then add it again",
+        ),
+        Kind(
+            "firewall_differs",
+            Severity.DAMAGE,
+            Verb.FILTER,
+            "the record says what the groups of its ports let pass",
+            "If it comes again, somebody else writes the firewall of VM {vmid}: what is to pass "
+            "belongs into its security groups.",
+        ),
+        Kind(
+            "firewall_foreign",
+            Severity.NOTICE,
+            Verb.REPORT,
+            "none: it has no comment of ours",
+            "What is to pass belongs into security groups; take the rest out of the firewall of "
+            "VM {vmid} in Proxmox VE.",
+        ),
         # Allocations
         Kind(
             "allocation_without_server",
@@ -331,5 +371,9 @@ BY_MARKS = frozenset(
     | {"vm_of_deleted_server", "vm_not_recorded", "vm_without_server", "vm_half_made"}
     | {"vm_foreign", "band_shared", "template_without_record"}
 )
+#: kinds that only a VM's own configuration shows, of VMs that are known to be ours
+BY_CONFIG = BY_MARKS | {"port_without_nic", "nic_without_port", "nic_elsewhere"}
+#: kinds that only a look at a VM's firewall shows
+BY_FIREWALL = frozenset({"firewall_differs", "firewall_foreign"})
 #: kinds of what is on a node where its VM isn't
 LEFT_BEHIND = frozenset({"volume_left_behind", "config_drive_left_behind"})

@@ -71,6 +71,11 @@ def members_changed(connection: sa.Connection, group_ids: Collection[str]) -> No
         add(connection, found.scalars().all())
 
 
+def changing(connection: sa.Connection) -> frozenset[str]:
+    """Return the servers whose firewalls are still to be written."""
+    return frozenset(connection.execute(sa.select(_F.server_uuid)).scalars())
+
+
 @dataclass(frozen=True)
 class Pending:
     """A server whose VM's firewall is to be made what is wanted."""

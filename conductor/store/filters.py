@@ -14,9 +14,9 @@ from db.schema import port_security_groups, ports, security_group_rules
 
 _P, _B, _R = ports.c, port_security_groups.c, security_group_rules.c
 _PORTS = (
-    sa.select(_P.id, _P.mac, _P.ip, _P.ip6, _P.address_pairs, _P.port_security)
-    .where(_P.server_uuid == sa.bindparam("server"))
-    .order_by(_P.position)
+    sa.select(_P.id, _P.server_uuid, _P.mac, _P.ip, _P.ip6, _P.address_pairs, _P.port_security)
+    .where(_P.server_uuid.in_(sa.bindparam("servers", expanding=True)))
+    .order_by(_P.server_uuid, _P.position)
 )
 _RULES = (
     sa.select(_B.port_id, security_group_rules)
@@ -33,21 +33,32 @@ _MEMBERS = (
 
 def wanted(connection: sa.Connection, server_uuid: str) -> Filter:
     """Return what is to pass a server's interfaces. Three statements."""
-    rows = connection.execute(_PORTS, {"server": server_uuid}).all()
+    return wanted_of(connection, [server_uuid])[server_uuid]
+
+
+def wanted_of(connection: sa.Connection, server_uuids: Collection[str]) -> Mapping[str, Filter]:
+    """Return what is to pass the interfaces of each of some servers. Three statements."""
+    rows = connection.execute(_PORTS, {"servers": sorted(server_uuids)}).all()
     rules = _rules(connection, [row.id for row in rows if row.port_security])
-    made = tuple(
-        PortFilter(
-            row.mac,
-            row.port_security,
-            _addresses(row),
-            tuple(rules[row.id]),
-        )
-        for row in rows
-    )
-    remote = {
-        one.rule.remote_group_id for port in made for one in port.rules if one.rule.remote_group_id
+    ports: dict[str, list[PortFilter]] = {uuid: [] for uuid in server_uuids}
+    for row in rows:
+        made = PortFilter(row.mac, row.port_security, _addresses(row), tuple(rules[row.id]))
+        ports[row.server_uuid].append(made)
+    remote = {uuid: _remote_groups(made) for uuid, made in ports.items()}
+    members = _members(connection, {group for groups in remote.values() for group in groups})
+    return {
+        uuid: Filter(tuple(made), {group: members[group] for group in remote[uuid]})
+        for uuid, made in ports.items()
     }
-    return Filter(made, _members(connection, remote))
+
+
+def _remote_groups(ports: Collection[PortFilter]) -> set[str]:
+    return {
+        one.rule.remote_group_id
+        for port in ports
+        for one in port.rules
+        if one.rule.remote_group_id
+    }
 
 
 def _rules(connection: sa.Connection, port_ids: Collection[str]) -> Mapping[str, list[FilterRule]]:

@@ -95,7 +95,7 @@ OTHERS = frozenset(
     | {"authorize_console", "use_console_token", "console_problem", "open_console"}
     | {"diagnose_server", "diagnose", "change_password", "set_password"}
     | {"server_console_log", "console_log"}
-    | {"detach_address", "converge_filter"}
+    | {"detach_address", "converge_filter", "check_filter"}
     | {"create_image", "edit_image", "tag_image", "activate_image", "save_image"}
     | {"stage_image", "import_staged_image", "begin_image_download", "keep_image_download"}
     | {"fail_image_download"}

@@ -17,7 +17,7 @@ from common.messages.commands import (
 )
 from common.messages.consoles import ConsoleTarget
 from common.messages.facts import HaService, Inspection
-from common.messages.filters import Filter, Filtered
+from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.streams import Stream
 from compute.hypervisor.port import Detail, Observation, Removal, Work
@@ -172,6 +172,12 @@ class ProxmoxHypervisor:
         return filtering.converge(
             self.shared.client, path, lambda: proven.config(self.shared, *vm), filter_
         )
+
+    def check_filter(self, target: GuestTarget, filter_: Filter) -> FilterCheck:
+        """See ``port.Hypervisor``. Four calls, and one a set."""
+        config = proven.config(self.shared, target.node, target.vmid, target.server_uuid)
+        path = f"nodes/{target.node}/qemu/{target.vmid}"
+        return filtering.check(self.shared.client, path, config, filter_)
 
     def set_password(self, order: SetPassword) -> PasswordProblem | None:
         """See ``port.Hypervisor``. Three calls."""

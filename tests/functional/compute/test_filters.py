@@ -12,7 +12,7 @@ from common import ids
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.commands import Build, Nic
-from common.messages.filters import Filter, FilterRule, PortFilter
+from common.messages.filters import Filter, FilterCheck, FilterRule, PortFilter
 from common.messages.guests import GuestTarget
 from common.security_rules import Rule
 from tests.functional.compute.conftest import Worker, a_build, a_copy, a_plug, as_root
@@ -254,3 +254,49 @@ def test_an_interface_that_is_plugged_in_is_filtered_from_the_first_moment(
     assert list(firewall.sets()) == ["ipfilter-net1"]
     assert worker.run(a_plug(build, nic, on=False, filter=wanted)).ok
     assert (firewall.rules(), firewall.sets()) == ([], {})
+
+
+def test_a_look_tells_what_differs_and_changes_nothing(
+    simulator: RunningSimulator, worker: Worker, build: Build, firewall: Firewall
+) -> None:
+    where, carrier = build.placed, worker.conductor.heartbeats[-1].worker
+    target = GuestTarget(build.server_uuid, carrier, where.cluster, where.node, where.vmid)
+
+    def look(wanted: Filter | None) -> FilterCheck:
+        simulator.control("DELETE", "calls")
+        done = worker.client.check_filter(RequestContext(), target, wanted or Filter())
+        calls = [
+            one for one in simulator.control("GET", "calls") if f"/{where.vmid}/" in one["path"]
+        ]
+        assert {one["method"] for one in calls} == {"GET"}
+        # Configuration, options, rules, sets; and one for each set.
+        assert len(calls) <= 4 + 2
+        return done
+
+    assert look(build.filter) == FilterCheck()
+    firewall.firewall.rules.post(type="in", action="ACCEPT", enable=1, comment="mine")
+    firewall.firewall.rules(1).delete()
+    firewall.firewall.ipset("ipfilter-net0").post(cidr="10.0.0.6")
+    firewall.firewall.options.put(policy_in="ACCEPT")
+    as_root(simulator).nodes("pve1").qemu(where.vmid).config.put(
+        net0=firewall.net().replace(",firewall=1", "")
+    )
+    seen = look(build.filter)
+    assert seen.foreign == ("rule in ACCEPT",)
+    assert seen.differs == (
+        "net0 is not filtered",
+        "option policy_in is not DROP",
+        "rule out ACCEPT net0 0.0.0.0/0 is missing",
+        "IP set ipfilter-net0 is not as it should be",
+    )
+    converge(worker, build, build.filter or Filter())
+    assert look(build.filter).differs == ()
+    less = look(a_filter(ALL_OUT, SSH))
+    assert less.differs == (
+        "rule in ACCEPT net0 ipv6-icmp ::/0 is too much",
+        "rule in ACCEPT net0 +sg-0f0e0d0c0b0a4000-v6 is too much",
+        "IP set sg-0f0e0d0c0b0a4000-v6 is too much",
+    )
+    other = replace(target, server_uuid=ids.new_uuid())
+    with pytest.raises(Unavailable):
+        worker.client.check_filter(RequestContext(), other, Filter())

@@ -60,6 +60,9 @@ def test_what_the_record_explains_is_not_read(
     assert cluster.calls("GET", "/config") == []
     stranger = vms(take_inventory(worker, template_vmid()))[vmid]
     assert (stranger.server_uuid, stranger.proven) == (build.server_uuid, True)
+    assert seen.nics is None
+    [nic], [wanted] = stranger.nics or (), build.nics
+    assert (nic.mac, nic.bridge, nic.vlan) == (wanted.mac, wanted.bridge, wanted.vlan)
     [drive] = [one for one in inventory.volumes if one.server_uuid]
     assert (drive.vmid, drive.server_uuid, drive.shared) == (vmid, build.server_uuid, False)
     disks = {one.vmid for one in inventory.volumes if not one.server_uuid}

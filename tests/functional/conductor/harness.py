@@ -30,7 +30,7 @@ from common.messages.facts import (
     Inspection,
     StorageFacts,
 )
-from common.messages.filters import Filter, Filtered
+from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import GuestTarget
 from common.messages.reports import Failure, Outcome, Report
 from common.messages.scheduling import Alternate, Decision, RequestSpec
@@ -144,6 +144,10 @@ class Compute:
         """What clusters were told of server groups."""
         self.filtered: list[tuple[str, Filter]] = []
         """What was to pass the interfaces of servers, each time it was written."""
+        self.firewalls: dict[str, FilterCheck] = {}
+        """How the firewalls of servers' VMs differ."""
+        self.checked: list[tuple[str, Filter]] = []
+        """Whose firewalls were looked at, and what they were compared with."""
         self.writing: Callable[[], None] | None = None
         """Called while it is written."""
         self.refuses = ""
@@ -193,7 +197,18 @@ class Compute:
         if self.writing is not None:
             self.writing()
         self.filtered.append((target.server_uuid, filter_))
+        seen = self.firewalls.get(target.server_uuid, FilterCheck())
+        self.firewalls[target.server_uuid] = FilterCheck((), seen.foreign)
         return Filtered(1)
+
+    def check_filter(
+        self, ctxt: RequestContext, target: GuestTarget, filter_: Filter
+    ) -> FilterCheck:
+        """What the test says of the VM's firewall, until it is written."""
+        if self.deaf:
+            raise Unavailable(f"Worker {target.worker} does not answer.")
+        self.checked.append((target.server_uuid, filter_))
+        return self.firewalls.get(target.server_uuid, FilterCheck())
 
     def converge_affinity(
         self,

@@ -10,7 +10,10 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.messages.commands import Build
+from common.messages.facts import NicFacts
+from common.messages.filters import FilterCheck
 from common.security_rules import Rule
+from compute.messages import ClusterInventory, SeenVm
 from conductor.audit.differences import differences
 from conductor.audit.gather import Gatherer
 from conductor.endpoints.ports import PortEndpoint
@@ -193,3 +196,67 @@ def test_a_build_carries_what_is_to_pass(world: World) -> None:
     assert port.addresses == (command.nics[0].ip,)
     assert len(port.rules) == 4
     assert list(command.filter.groups.values()) == [port.addresses]
+
+
+def test_an_audit_has_firewalls_written_that_others_changed(
+    world: World, groups: SecurityGroupEndpoint
+) -> None:
+    crowd = make_group(world, groups)
+    naming = make_group(world, groups, Rule("ingress", "IPv4", remote_group_id=crowd))
+    members = servers_in(world, crowd, range(1, 4))
+    (watching,) = servers_in(world, naming, range(4, 5))
+    servers_in(world, crowd, range(5, 6), filtered=False)
+    reserve(world)
+    world.compute.seen["sim1"] = ClusterInventory("sim1", tuple(map(as_read, world.rows(SERVERS))))
+    changed = ("rule in ACCEPT is missing",)
+    world.compute.firewalls = {
+        members[0]: FilterCheck(changed, ("rule in DROP",)),
+        watching: FilterCheck(changed),
+    }
+    asked: list[str] = []
+    reader = world.conductor.store._reader
+    sa.event.listen(reader, "before_cursor_execute", lambda *told: asked.append(told[2]))
+    world.conductor.auditor.audit()
+    # Two looks, of all that are filtered, and one at what was healed.
+    assert len(world.compute.checked) == 3 * 4
+    assert sorted(one for one, _ in world.compute.filtered) == sorted([members[0], watching])
+    wanted = dict(world.compute.checked)[watching]
+    assert len(wanted.groups[crowd]) == 2 * 4
+    kinds = {row.kind: row for row in world.rows(schema.findings) if "firewall" in row.kind}
+    assert kinds["firewall_differs"].healed_at is not None
+    assert kinds["firewall_foreign"].healed_at is None
+    assert len([one for one in asked if "JOIN security_group_rules" in one]) == 3 + 2
+    # What is about to be written is no difference, and where nothing is filtered nobody looks.
+    world.compute.deaf = True
+    new = NewRule(crowd, Rule("ingress", "IPv4", "tcp"))
+    groups.create_security_group_rules(world.ctxt, "p", [new])
+    assert set(members) <= Gatherer(world.conductor.cloud).look().firewalls_due
+    world.conductor.cloud.conf.set_override("firewall", False, group="networks")
+    assert Gatherer(world.conductor.cloud).look().firewalls is None
+    world.compute.deaf = False
+    world.leaves = books(world)
+
+
+SERVERS = schema.servers
+
+
+def as_read(row: sa.Row[tuple[object, ...]]) -> SeenVm:
+    """The VM of a server, whose configuration was read."""
+    number = row.vmid - 100_000
+    nics = (NicFacts(f"fa:16:3e:00:01:{number:02x}", "vmbr0"),)
+    marks = {"read": True, "server_uuid": row.uuid, "proven": True, "nics": nics}
+    return SeenVm(row.vmid, row.node, vcpus=1, memory_mib=512, **marks)
+
+
+def reserve(world: World) -> None:
+    """The VMIDs of all servers: only reserved ones are read."""
+    now = clock.utcnow()
+    rows = [
+        {
+            **{"cluster": row.cluster, "vmid": row.vmid, "server_uuid": row.uuid},
+            **{"state": "reserved", "since": now},
+        }
+        for row in world.rows(SERVERS)
+    ]
+    world.conductor.store.run(lambda c: c.execute(schema.vmids.insert(), rows))
+    world.leaves = books(world)

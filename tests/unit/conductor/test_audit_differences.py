@@ -23,7 +23,7 @@ from conductor.audit.facts import (
     TemplateFacts,
 )
 from conductor.audit.gather import due
-from conductor.audit.kinds import BY_MARKS, KINDS, LEFT_BEHIND, Verb
+from conductor.audit.kinds import BY_CONFIG, BY_FIREWALL, KINDS, LEFT_BEHIND, Verb
 from conductor.audit.records import OVERDUE
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
@@ -769,12 +769,12 @@ def test_an_operation_that_an_operator_has_wait_is_none_of_them() -> None:
 
 def test_every_remedy_can_be_filled_in() -> None:
     words = dict.fromkeys(("vmid", "node", "cluster", "server", "subject", "volid"), "x")
-    words |= dict.fromkeys(("storage", "marks"), "x")
+    words |= dict.fromkeys(("storage", "marks", "mac", "bridge", "vlan"), "x")
     for kind in KINDS.values():
         for remedy in (kind.remedy, kind.doubt):
             assert remedy is None or remedy.format(**words)
         assert kind.proof
-    assert set(KINDS) >= BY_MARKS
+    assert set(KINDS) >= BY_CONFIG | BY_FIREWALL | LEFT_BEHIND
 
 
 def test_no_remedy_promises_what_is_not_proven() -> None:

@@ -86,7 +86,7 @@ def inspected(
         memory_mib=hardware.memory_mib(config),
         disk_gib=_disk_gib(config),
         smbios_uuid=marks.smbios_uuid(config),
-        nics=tuple(_nics(config)),
+        nics=tuple(nics(config)),
     )
 
 
@@ -99,7 +99,8 @@ def _disk_gib(config: Config) -> int:
     return -(-total // (1 << 30))
 
 
-def _nics(config: Config) -> Iterator[NicFacts]:
+def nics(config: Config) -> Iterator[NicFacts]:
+    """Yield the interfaces that a configuration names, by number."""
     found = [(int(match[1]), key) for key in config if (match := _NIC.fullmatch(key))]
     for number, key in sorted(found):
         values = dict(part.partition("=")[::2] for part in str(config[key]).split(","))

@@ -19,6 +19,7 @@ from compute.hypervisor.proxmox.api.upid import Upid
 from compute.hypervisor.proxmox.cluster import holders
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.ha.rules import has_rules
+from compute.hypervisor.proxmox.inspect.inspection import nics
 from compute.hypervisor.proxmox.inspect.volumes import VolumeReader
 from compute.hypervisor.proxmox.vmconfig import marks
 from compute.hypervisor.proxmox.vmconfig.hardware import TAG
@@ -178,6 +179,7 @@ class InventoryReader:
             self._unseen[f"VM {vmid} on {node} can't be read: {error.message}"] = node
             return SeenVm(**facts)
         facts |= {"read": True, "lock": config.get("lock"), **whose(config)}
+        facts["nics"] = tuple(nics(config))
         ours = self._shared.settings.in_band(vmid) or vmid in self._known
         if not ours and not (facts["server_uuid"] or facts["image_id"]):
             # Only our tag: anybody may set it.

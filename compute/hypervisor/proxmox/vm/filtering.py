@@ -8,11 +8,11 @@ before a rule names it, and an interface is filtered last. Where somebody writes
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from common.messages.filters import Filter, Filtered
+from common.messages.filters import Filter, FilterCheck, Filtered
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.vmconfig import filters
@@ -40,6 +40,47 @@ def converge(client: Client, path: str, proven: Callable[[], Config], wanted: Fi
             problem = error
     assert problem is not None
     raise problem
+
+
+def check(client: Client, path: str, config: Config, wanted: Filter) -> FilterCheck:
+    """Return what ``converge`` would change; changes nothing. Raises HypervisorError."""
+    slots = _slots(config)
+    want = filters.wanted(wanted, slots)
+    differs = list(_flags_off(config, slots, wanted))
+    if wanted.any_on:
+        changes = filters.options(client.get(f"{path}/firewall/options"))
+        differs += [f"option {name} is not {text}" for name, text in sorted(changes.items())]
+    listed = client.get(f"{path}/firewall/rules")
+    surplus = filters.surplus(listed, want.rules)
+    differs += [f"rule {_words(listed[pos])} is too much" for pos in sorted(surplus)]
+    differs += [f"rule {_words(one)} is missing" for one in filters.missing(listed, want.rules)]
+    sets = {str(one["name"]): one for one in client.get(f"{path}/firewall/ipset")}
+    mine = {name for name, one in sets.items() if filters.is_ours(one)}
+    differs += [f"IP set {name} is too much" for name in sorted(mine - (want.sets or {}).keys())]
+    for name, addresses in sorted((want.sets or {}).items()):
+        entries = client.get(f"{path}/firewall/ipset/{name}") if name in mine else ()
+        if name not in sets or (
+            name in mine and {str(one["cidr"]) for one in entries} != addresses
+        ):
+            differs.append(f"IP set {name} is not as it should be")
+    foreign = [f"IP set {name}" for name in sorted(sets.keys() - mine)]
+    foreign += [f"rule {_words(one)}" for one in listed if not filters.is_ours(one)]
+    return FilterCheck(tuple(differs), tuple(foreign))
+
+
+def _flags_off(config: Config, slots: Mapping[str, str], wanted: Filter) -> Iterator[str]:
+    """Yield the interfaces that are filtered and should not be, and the other way round."""
+    for port in wanted.ports:
+        slot = slots.get(port.mac)
+        if slot is None or port.on is None:
+            continue
+        if filters.has_flag(str(config[slot])) is not port.on:
+            yield f"{slot} is {'not filtered' if port.on else 'filtered'}"
+
+
+def _words(rule: Mapping[str, Any]) -> str:
+    names = ("type", "action", "iface", "proto", "dport", "source", "dest")
+    return " ".join(str(rule[name]) for name in names if rule.get(name))
 
 
 class _Filtering:

@@ -18,7 +18,7 @@ _REQUEST = re.compile(r"req-[0-9a-f-]{36}", re.IGNORECASE)
 
 
 class Explain(Command):
-    """Show what happened to a request or a server, and why.
+    """Show what happened to a request, a server, a port or an image, and why.
 
     For each operation: how the states changed, which steps ran where and how long, how the
     scheduler decided and why it refused hosts, and for each fault the Proxmox task, its log,
@@ -26,7 +26,11 @@ class Explain(Command):
     """
 
     arguments = (
-        argument("what", metavar="<request id|server>", help="Request ID, or server (name or ID)"),
+        argument(
+            "what",
+            metavar="<request id|server|port|image>",
+            help="Request ID, server (name or ID), or the ID of a port or an image",
+        ),
         argument(
             "-f",
             "--format",

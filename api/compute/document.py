@@ -97,10 +97,13 @@ What isn't supported is refused with 400 and a message, never ignored.
 ## Explanations
 
 `GET /explanations/{subject}` is micronova's own. The subject is a request ID, a global request ID
-or a server's UUID; deleted servers are still explained, and so are requests that were refused
+or the UUID of a server, a port or an image; deleted servers and images are still explained, and so
+are requests that were refused
 (with `state` `refused`, no `server`, and why in `message`). The answer is
 `{"explanation": {"subject": …, "operations": […]}}`; of a server that exists, for operators, also
-`move`: its `way` to another host (`live`, `cold`, null) and the `obstacle`. Each operation has
+`move`: its `way` to another host (`live`, `cold`, null) and the `obstacle`. Of a port there is
+also `port`: its status, addresses, groups and server, whose operations follow; of an image
+`image`: its status, owner, and the server that it is a copy of. Each operation has
 
 | field | what |
 |---|---|

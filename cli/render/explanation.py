@@ -29,6 +29,7 @@ _STATES = {
 _RESULTS = {"Success": "green", "Error": "bold red"}
 #: room for the time column, so that what belongs to an entry stands under it
 _INDENT = " " * 14
+_IN_HEAD = {"name", "status"}
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,9 @@ def explanation_lines(
     :param servers: what is known of servers beyond it, by UUID: name, status, host.
     """
     operations = explanation.get("operations") or ()
+    lines = list(subject_lines(explanation))
     if not operations:
-        return [((f"{explanation.get('subject') or ''}: nothing was done", "dim"),)]
-    lines: list[Line] = []
+        return [*lines, ((f"{explanation.get('subject') or ''}: nothing was done", "dim"),)]
     shown = None
     obstacle = (explanation.get("move") or {}).get("obstacle")
     for operation in operations:
@@ -71,6 +72,19 @@ def explanation_lines(
             lines.append(())
         lines.extend(operation_lines(operation))
     return lines
+
+
+def subject_lines(explanation: Facts) -> Iterator[Line]:
+    """Yield a line that says what a port or an image is now; none for other subjects."""
+    for kind in ("port", "image"):
+        facts = explanation.get(kind)
+        if not facts:
+            continue
+        rest = {name: value for name, value in facts.items() if name not in _IN_HEAD}
+        shown = "  ".join(f"{name}={value}" for name, value in facts_of(rest))
+        name = one_line(facts.get("name") or facts.get("id") or "")
+        status = one_line(facts.get("status") or "")
+        yield ((f"{kind} ", "dim"), (name, "bold"), (f"  {status}", "yellow"), (f"  {shown}", ""))
 
 
 def operation_lines(operation: Facts) -> list[Line]:

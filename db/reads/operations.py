@@ -218,9 +218,14 @@ def _of(
 
 
 def stories(
-    connection: sa.Connection, subject: str, project_id: str | None = None, *, limit: int
+    connection: sa.Connection,
+    subject: str,
+    project_id: str | None = None,
+    *,
+    limit: int,
+    kind: str = ResourceType.SERVER,
 ) -> list[Story]:
-    """Return the operations of a request ID, a global request ID or a server's UUID.
+    """Return the operations of a request ID, a global request ID or a resource of this kind.
 
     The oldest comes first; of more than `limit` only the newest. `project_id`: only that
     project's. Six queries at most, however many operations there are.
@@ -228,7 +233,7 @@ def stories(
     named = (
         (_T.request_id == subject) | (_T.global_request_id == subject)
         if subject.startswith("req-")
-        else resources.about(ResourceType.SERVER, subject)
+        else resources.about(kind, subject)
     )
     query = _select().where(named).order_by(_T.id.desc()).limit(limit)
     if project_id is not None:

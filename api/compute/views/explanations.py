@@ -11,8 +11,39 @@ from common.failures import RULES
 from common.messages.reports import Category
 from common.messages.scheduling import Refused
 from common.states import SHOWN_ACTION, OperationState
+from db.reads.images import Image
+from db.reads.networks import Port
 from db.reads.operations import Decision, Event, Operation, OperationFault, Story, Transition
 from db.reads.refusals import ASKED_BY, Refusal
+
+
+def port(port: Port, *, operator: bool) -> dict[str, Any]:
+    """Return what a port is now; operators also read where its server is."""
+    view: dict[str, Any] = {
+        "id": port.id,
+        "name": port.name,
+        "status": port.status,
+        "mac_address": port.mac,
+        "addresses": [one["ip_address"] for one in port.fixed_ips],
+        "network_id": port.network_id,
+        "server": port.server_uuid or None,
+        "filtered": bool(port.port_security),
+        "security_groups": list(port.security_groups),
+    }
+    return view | {"host": port.host, "bridge": port.bridge} if operator else view
+
+
+def image(image: Image) -> dict[str, Any]:
+    """Return what an image is now."""
+    return {
+        "id": image.id,
+        "name": image.name,
+        "status": image.status,
+        "visibility": image.visibility,
+        "project_id": image.project_id,
+        "size_bytes": image.size_bytes,
+        "server": image.server_uuid,
+    }
 
 
 def story(story: Story, *, operator: bool) -> dict[str, Any]:

@@ -10,10 +10,11 @@ import pytest
 from cli.render.explanation import explanation_lines
 from cli.render.page import page
 from cli.render.text import plain_text
+from common import ids
 from db import schema
 from tests.fixtures import auth
 from tests.fixtures.compute import ComputeApi, a_full_server, a_host, uuid_of
-from tests.fixtures.listings import NOW, Row
+from tests.fixtures.listings import NOW, Row, a_network, a_port, an_image
 from tests.functional.api_compute.conftest import MakeApi
 
 pytestmark = pytest.mark.database
@@ -412,3 +413,43 @@ def test_other_projects_read_nothing(api: ComputeApi) -> None:
     for subject in (CREATE, GLOBAL, uuid_of(1), "req-nope", "%00"):
         answer = api.get(f"/explanations/{subject}", token=auth.OTHER)
         assert answer.status_code == 404, subject
+
+
+def test_ports_and_images_are_explained(make: MakeApi) -> None:
+    port, spare, image = ids.named("port", "7"), ids.named("port", "8"), ids.named("image", "mine")
+    gone = uuid_of(77)
+    about = {"server_uuid": "", "resource_type": "image", "action": "store_image"}
+    api = make(
+        *ROWS,
+        a_network("vmbr0"),
+        a_port(7, server_uuid=uuid_of(1), port_security=True),
+        a_port(8, server_uuid=""),
+        an_image("mine", project_id="demo", visibility="private"),
+        an_operation(3, f"req-{uuid_of(93)}", resource_id=image, **about),
+        an_operation(4, f"req-{uuid_of(94)}", resource_id=gone, **about),
+    )
+
+    def explain(subject: str, token: str = auth.MEMBER) -> dict[str, Any]:
+        found: dict[str, Any] = api.get(f"/explanations/{subject}", token=token).json[
+            "explanation"
+        ]
+        return found
+
+    mine = explain(port)
+    assert mine["port"]["server"] == uuid_of(1)
+    assert (mine["port"]["filtered"], mine["port"]["addresses"]) == (True, ["10.20.0.7"])
+    assert "pve1" not in str(mine)
+    assert mine["operations"] == explain(uuid_of(1))["operations"]
+    assert explain(port, auth.ADMIN)["port"]["bridge"] == "vmbr0"
+    assert (explain(spare)["port"]["server"], explain(spare)["operations"]) == (None, [])
+    assert [one["action"] for one in explain(image)["operations"]] == ["store_image"]
+    assert explain(image)["image"]["status"] == "active"
+    assert "image" not in explain(gone)
+    assert [one["resource"]["id"] for one in explain(gone)["operations"]] == [gone]
+    for subject in (port, image, gone):
+        assert api.get(f"/explanations/{subject}", token=auth.OTHER).status_code == 404
+    texts = {one: plain_text(explanation_lines(explain(one))) for one in (port, spare)}
+    assert texts[port].startswith("port ")
+    assert "addresses=10.20.0.7" in texts[port]
+    assert "nothing was done" in texts[spare]
+    assert "<html" in page(explain(spare))

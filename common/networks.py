@@ -16,6 +16,16 @@ AUTO = cfg.StrOpt(
     "Only conductors need it.",
 )
 
+VNETS = cfg.ListOpt(
+    "tenant_vnets",
+    default=[],
+    help="VNIs that the networks of projects get in VXLAN zones of Proxmox VE's SDN: "
+    "CLUSTER:ZONE:FIRST-LAST, e.g. *:tenants:10000-19999; *: every cluster that has the zone. "
+    "The operator makes the zone; micronova makes a vnet for each network and applies it. "
+    "Nothing else may use the VNIs. Networks get a VNI where tenant_vlans has no tag left, or an "
+    "administrator asks for the type vxlan. None: no vnets are made.",
+)
+
 FIREWALL = cfg.BoolOpt(
     "firewall",
     default=False,
@@ -44,7 +54,7 @@ N = TypeVar("N", bound=Network)
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Declare the options in `[networks]`; idempotent."""
-    conf.register_opts([AUTO, FIREWALL], group="networks")
+    conf.register_opts([AUTO, VNETS, FIREWALL], group="networks")
 
 
 def chosen(known: Sequence[N], auto: str | None) -> N | None:

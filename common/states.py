@@ -85,6 +85,7 @@ class ResourceType(enum.StrEnum):
     SERVER = "server"  #: its id is the server's UUID
     TEMPLATE = "template"  #: a cached template; its id is CLUSTER/VMID
     IMAGE = "image"  #: made ready on a host; its id is the image's
+    NETWORK = "network"  #: one that clusters have a vnet for; its id is the network's
     HOST = "host"  #: a compute host; its id is its name
     CLOUD = "cloud"  #: all hosts; its id is the cloud's
 
@@ -482,6 +483,8 @@ class InternalAction(enum.StrEnum):
     CACHE_IMAGE = "cache-image"  #: an image was made ready on a host, ahead of any build
     STORE_IMAGE = "store-image"  #: what a user uploaded was given to a cluster
     REMOVE_IMAGE = "remove-image"  #: a deleted image's file was removed from a cluster
+    MAKE_VNET = "make-vnet"  #: a cluster got the SDN vnet of a network
+    REMOVE_VNET = "remove-vnet"  #: a deleted network's vnet was removed from a cluster
     DRAIN = "drain"  #: the servers of a host were moved to others
     REBALANCE = "rebalance"  #: servers were moved to fill the hosts more evenly
 

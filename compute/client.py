@@ -19,11 +19,13 @@ from common.messages.commands import (
     Destroy,
     EndSwap,
     Grow,
+    MakeVnet,
     Mark,
     Move,
     Plug,
     Power,
     RemoveImage,
+    RemoveVnet,
     RetireTemplate,
     Shape,
     StoreImage,
@@ -130,6 +132,18 @@ class ComputeClient:
         """Remove the file of an uploaded image."""
         self._workers.to(worker).cast(
             ctxt, WorkerRpc.remove_image, command=self._sent(worker, command)
+        )
+
+    def make_vnet(self, ctxt: RequestContext, worker: str, command: MakeVnet) -> None:
+        """Give the cluster the vnet of a network. May be sent twice."""
+        self._workers.to(worker).cast(
+            ctxt, WorkerRpc.make_vnet, command=self._sent(worker, command)
+        )
+
+    def remove_vnet(self, ctxt: RequestContext, worker: str, command: RemoveVnet) -> None:
+        """Remove the vnet of a deleted network. May be sent twice."""
+        self._workers.to(worker).cast(
+            ctxt, WorkerRpc.remove_vnet, command=self._sent(worker, command)
         )
 
     def inventory(

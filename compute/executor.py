@@ -16,11 +16,13 @@ from common.messages.commands import (
     Destroy,
     EndSwap,
     Grow,
+    MakeVnet,
     Mark,
     Move,
     Plug,
     Power,
     RemoveImage,
+    RemoveVnet,
     RetireTemplate,
     Shape,
     StoreImage,
@@ -40,6 +42,7 @@ from compute import (
     shape,
     store_image,
     swap,
+    vnets,
 )
 from compute.hypervisor.port import Abandoned, Hypervisor, Machine
 from compute.job import Job
@@ -134,10 +137,10 @@ class Executor:
             return mark.mark(job, hypervisor.owner_mark(job), command)
         if isinstance(command, Copy):
             return copy.copy(job, hypervisor.disk_copy(job, command), command)
-        if isinstance(command, StoreImage):
-            return store_image.store(job, hypervisor, command)
-        if isinstance(command, RemoveImage):
-            return store_image.remove(job, hypervisor, command)
+        if isinstance(command, (StoreImage, RemoveImage)):
+            return _with_image(job, hypervisor, command)
+        if isinstance(command, (MakeVnet, RemoveVnet)):
+            return _with_vnet(job, hypervisor, command)
         return self._with_vm(job, hypervisor, command)
 
     def _with_vm(self, job: Job, hypervisor: Hypervisor, command: Command) -> Outcome:
@@ -168,6 +171,18 @@ class Executor:
         if isinstance(command, Grow):
             return shape.grow(job, machine, command)
         raise TypeError(type(command).__name__)
+
+
+def _with_image(job: Job, hypervisor: Hypervisor, command: StoreImage | RemoveImage) -> Outcome:
+    if isinstance(command, StoreImage):
+        return store_image.store(job, hypervisor, command)
+    return store_image.remove(job, hypervisor, command)
+
+
+def _with_vnet(job: Job, hypervisor: Hypervisor, command: MakeVnet | RemoveVnet) -> Outcome:
+    if isinstance(command, MakeVnet):
+        return vnets.make(job, hypervisor, command)
+    return vnets.remove(job, hypervisor, command)
 
 
 def _log(command: Command, outcome: Outcome) -> None:

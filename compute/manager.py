@@ -16,11 +16,13 @@ from common.messages.commands import (
     Destroy,
     EndSwap,
     Grow,
+    MakeVnet,
     Mark,
     Move,
     Plug,
     Power,
     RemoveImage,
+    RemoveVnet,
     RetireTemplate,
     Shape,
     StoreImage,
@@ -120,6 +122,14 @@ class Manager:
 
     def remove_image(self, ctxt: RequestContext, command: RemoveImage) -> None:
         """Accept a RemoveImage."""
+        self._accept(ctxt, command)
+
+    def make_vnet(self, ctxt: RequestContext, command: MakeVnet) -> None:
+        """Accept a MakeVnet."""
+        self._accept(ctxt, command)
+
+    def remove_vnet(self, ctxt: RequestContext, command: RemoveVnet) -> None:
+        """Accept a RemoveVnet."""
         self._accept(ctxt, command)
 
     def introduce(self, ctxt: RequestContext) -> None:

@@ -97,6 +97,15 @@ class SeenAffinity:
 
 
 @dataclass(frozen=True)
+class SeenVnet:
+    """An SDN vnet that says that it is a network's."""
+
+    vnet: str
+    zone: str
+    network_id: str
+
+
+@dataclass(frozen=True)
 class ClusterInventory:
     """Everything in a cluster that may be ours, read in bulk."""
 
@@ -118,3 +127,5 @@ class ClusterInventory:
     """None: it is not known which copies belong to replication jobs."""
     image_files: tuple[SeenImageFile, ...] | None = None
     """None: they were not looked for, as by an agent of an older release."""
+    vnets: tuple[SeenVnet, ...] | None = None
+    """None: they could not be read, or were not looked for."""

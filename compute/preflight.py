@@ -5,13 +5,13 @@ What is missing is reported in one line with the exact command that adds it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from oslo_config import cfg
 
-from common import networks
+from common import networks, vnets
 from common.errors import ConfigurationError
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
@@ -63,7 +63,8 @@ def check(conf: cfg.ConfigOpts) -> list[Checked]:
     """Return all clusters. Raises ConfigurationError, one line, for the first problem."""
     passed = []
     for cluster in settings.clusters(conf):
-        checked, found = examine(cluster, filtered=are_filtered(conf))
+        zones = vnet_zones(conf, cluster.name)
+        checked, found = examine(cluster, filtered=are_filtered(conf), zones=zones)
         if found:
             raise ConfigurationError(str(found[0]))
         passed.append(checked)
@@ -77,7 +78,7 @@ def findings(conf: cfg.ConfigOpts) -> list[Finding]:
     return [
         one
         for cluster in settings.clusters(conf)
-        for one in examine(cluster, filtered=filtered)[1]
+        for one in examine(cluster, filtered=filtered, zones=vnet_zones(conf, cluster.name))[1]
     ]
 
 
@@ -87,8 +88,20 @@ def are_filtered(conf: cfg.ConfigOpts) -> bool:
     return bool(conf.networks.firewall)
 
 
-def examine(cluster: ClusterSettings, *, filtered: bool = False) -> tuple[Checked, list[Finding]]:
-    """Return one cluster and its problems. ``filtered``: ports are to be filtered there."""
+def vnet_zones(conf: cfg.ConfigOpts, cluster: str) -> tuple[str, ...]:
+    """Return the SDN zones in which a cluster's networks get vnets."""
+    networks.register(conf)
+    ranges = vnets.parse_all(conf.networks.tenant_vnets)
+    return tuple(sorted({one.zone for one in ranges if one.holds(cluster)}))
+
+
+def examine(
+    cluster: ClusterSettings, *, filtered: bool = False, zones: Sequence[str] = ()
+) -> tuple[Checked, list[Finding]]:
+    """Return one cluster and its problems.
+
+    ``filtered``: ports are to be filtered there; ``zones``: in these networks get vnets.
+    """
     client = Client(cluster)
     refresher = Refresher(client, 0, 0)
     try:
@@ -99,7 +112,7 @@ def examine(cluster: ClusterSettings, *, filtered: bool = False) -> tuple[Checke
             return _nothing(cluster), [_lacks(cluster, lacking)]
         snapshot = refresher.refresh()
         lacking = missing_privileges(client, storages_of(_ours(cluster, snapshot)))
-        refused = _refused(cluster, snapshot.version, client.get("access/permissions"))
+        refused = _refused(cluster, snapshot.version, client.get("access/permissions"), zones)
         unfiltered = _unfiltered(cluster, client) if filtered else None
         overlap = next_ids(cluster, client.get("cluster/options"), snapshot.vms)
     except HypervisorError as error:
@@ -159,10 +172,14 @@ def _lacks(cluster: ClusterSettings, missing: list[privileges.Need]) -> Finding:
 
 
 def _refused(
-    cluster: ClusterSettings, version: str, granted: Mapping[str, Mapping[str, int]]
+    cluster: ClusterSettings,
+    version: str,
+    granted: Mapping[str, Mapping[str, int]],
+    zones: Sequence[str],
 ) -> Iterator[Finding]:
     """Yield what the token lacks that it may lack."""
     optional = privileges.optional(version, affinity_rules=cluster.write_affinity_rules)
+    optional += privileges.vnets(zones)
     lacking = privileges.lacking(granted, optional)
     for why in dict.fromkeys(need.why for need in lacking):
         missing = [need for need in lacking if need.why == why]

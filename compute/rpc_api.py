@@ -12,11 +12,13 @@ from common.messages.commands import (
     Destroy,
     EndSwap,
     Grow,
+    MakeVnet,
     Mark,
     Move,
     Plug,
     Power,
     RemoveImage,
+    RemoveVnet,
     RetireTemplate,
     Shape,
     StoreImage,
@@ -49,6 +51,8 @@ class WorkerRpc(Protocol):
     def retire_template(self, ctxt: RequestContext, command: RetireTemplate) -> None: ...
     def store_image(self, ctxt: RequestContext, command: StoreImage) -> None: ...
     def remove_image(self, ctxt: RequestContext, command: RemoveImage) -> None: ...
+    def make_vnet(self, ctxt: RequestContext, command: MakeVnet) -> None: ...
+    def remove_vnet(self, ctxt: RequestContext, command: RemoveVnet) -> None: ...
 
     # Casts without an answer.
     def introduce(self, ctxt: RequestContext) -> None: ...

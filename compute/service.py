@@ -13,7 +13,7 @@ from common.aggregates import Ratios
 from common.errors import MicronovaError
 from common.events import ConductorEvents, WorkerEvents
 from common.log import logger
-from common.messages.commands import Command, StoreImage
+from common.messages.commands import Command, MakeVnet, StoreImage
 from common.messages.facts import HostFacts
 from common.messages.reports import Outcome, Working
 from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC
@@ -159,9 +159,10 @@ class ComputeService:
             self._news(news)
 
     def _after(self, command: Command, outcome: Outcome) -> None:
-        """Publish an image that a cluster has now before its outcome: servers are made of it."""
+        """Publish an image or a network that a cluster has now before its outcome: servers are
+        made of it."""
         self._logs.after(command, outcome)
-        if isinstance(command, StoreImage) and outcome.ok:
+        if isinstance(command, (StoreImage, MakeVnet)) and outcome.ok:
             for observer in self._observers:
                 if observer.cluster == command.placed.cluster:
                     observer.look_safely()

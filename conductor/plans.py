@@ -251,6 +251,15 @@ class RemoveImagePlan(Plan):
 
 
 @dataclass(frozen=True)
+class VnetPlan(Plan):
+    """The plan of making or removing the vnet of a network; it has no VMID."""
+
+    vnet: str = ""
+    zone: str = ""
+    vni: int = 0
+
+
+@dataclass(frozen=True)
 class ImagePlan(Plan):
     """The plan of an image of a server; its VMID is the template's."""
 
@@ -350,6 +359,8 @@ PLANS: Mapping[str, type[Plan]] = {
     InternalAction.CACHE_IMAGE: CacheImagePlan,
     InternalAction.STORE_IMAGE: StoreImagePlan,
     InternalAction.REMOVE_IMAGE: RemoveImagePlan,
+    InternalAction.MAKE_VNET: VnetPlan,
+    InternalAction.REMOVE_VNET: VnetPlan,
     InternalAction.DRAIN: BulkPlan,
     InternalAction.REBALANCE: BulkPlan,
 }

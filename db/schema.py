@@ -29,6 +29,7 @@ _NAME = sa.String(255)
 # What a column has in the rows that were there before it.
 _EMPTY: Any = {"nullable": False, "default": "", "server_default": sa.text("''")}
 _BARE: Any = {"nullable": False, "default": "bare", "server_default": sa.text("'bare'")}
+_ACTIVE: Any = {"nullable": False, "default": "ACTIVE", "server_default": sa.text("'ACTIVE'")}
 _FALSE: Any = {"nullable": False, "default": False, "server_default": sa.false()}
 _TRUE: Any = {"nullable": False, "default": True, "server_default": sa.true()}
 
@@ -476,7 +477,27 @@ networks = sa.Table(
     sa.Column(
         "segment", sa.Integer, nullable=False, default=_segment, server_default=sa.text("0")
     ),
+    # of a network on SDN vnets: their zone and VNI; ``bridge`` is their name
+    sa.Column("zone", sa.String(16)),
+    sa.Column("vni", sa.Integer),
+    sa.Column("status", sa.String(16), **_ACTIVE),
     sa.Index("ux_networks_bridge_segment", "bridge", "segment", unique=True),
+    sa.Index("ux_networks_zone_vni", "zone", "vni", unique=True),
+)
+
+# what a cluster has for a network, until it was seen gone; its network may be deleted
+vnets = sa.Table(
+    "vnets",
+    metadata,
+    sa.Column("cluster", _NAME, primary_key=True),
+    sa.Column("network_id", _UUID, primary_key=True),
+    sa.Column("vnet", sa.String(8), nullable=False),
+    sa.Column("zone", sa.String(16), nullable=False),
+    sa.Column("vni", sa.Integer, nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),  # conductor.store.vnets
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Index("ux_vnets_cluster_vnet", "cluster", "vnet", unique=True),
+    sa.Index("ux_vnets_cluster_zone_vni", "cluster", "zone", "vni", unique=True),
 )
 
 network_shares = sa.Table(

@@ -18,7 +18,9 @@ def examine(conf: cfg.ConfigOpts) -> tuple[list[str], bool]:
     lines, well = [], True
     filtered = preflight.are_filtered(conf)
     for cluster in settings.clusters(conf):
-        checked, problems = preflight.examine(cluster, filtered=filtered)
+        checked, problems = preflight.examine(
+            cluster, filtered=filtered, zones=preflight.vnet_zones(conf, cluster.name)
+        )
         if checked.version:
             nodes = ", ".join(checked.nodes) or "none"
             lines.append(f"Cluster {cluster.name}: Proxmox VE {checked.version}, nodes: {nodes}.")

@@ -237,6 +237,26 @@ class RemoveImage(Command):
 
 
 @dataclass(frozen=True)
+class MakeVnet(Command):
+    """Give the cluster the SDN vnet of a network, applied on its nodes.
+
+    It is about no server: ``server_uuid`` is the network's, and there is no VM.
+    """
+
+    vnet: str = ""
+    zone: str = ""
+    vni: int = 0
+
+
+@dataclass(frozen=True)
+class RemoveVnet(Command):
+    """Remove the SDN vnet of a network, and see it gone; also about no server."""
+
+    vnet: str = ""
+    zone: str = ""
+
+
+@dataclass(frozen=True)
 class Destroy(Command):
     """Remove the VM if it is provably ours: stop, purge, see config and volumes gone."""
 

@@ -106,6 +106,8 @@ class HostFacts:
     """VLAN tags of bridges that don't take all: ``2-99,200``; empty: none."""
     unready_bridges: Mapping[str, str] = field(default_factory=dict)
     """Vnets that are missing, and why."""
+    zones: tuple[str, ...] = ()
+    """SDN zones of the node; that of plain bridges is not among them."""
     ha_rules: tuple[HaRule, ...] = ()
     """All bridges of its cluster."""
     images: tuple[str, ...] = ()

@@ -107,6 +107,8 @@ class Outcome:
     """After a Move: the node that has the VM, by a look at both; empty: that is not known."""
     copied: Copied | None = None
     """What a Copy made."""
+    mtu: int | None = None
+    """After a MakeVnet: that of the zone."""
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,13 @@ from dataclasses import replace
 
 from oslo_config import cfg
 
-from common import clock, ids, image_files
+from common import clock, ids, image_files, vnets
 from common.messages.commands import (
     Build,
     Copy,
+    MakeVnet,
     RemoveImage,
+    RemoveVnet,
     RetireTemplate,
     StoreImage,
     StrictGroup,
@@ -37,7 +39,7 @@ from common.states import PowerState
 from common.streams import Stream
 from compute.hypervisor.nullcopy import NullCopy
 from compute.hypervisor.nullmachine import NullMachine, Vm
-from compute.hypervisor.port import Detail, HypervisorError, Observation, Removal, Work
+from compute.hypervisor.port import Detail, HypervisorError, MadeVnet, Observation, Removal, Work
 from compute.messages import ClusterInventory, SeenImageFile, SeenVm
 
 STORAGE = "memory"
@@ -152,6 +154,14 @@ class NullHypervisor:
         with self.lock:
             self._images = self._without(command.volid)
         return Removal(True, (f"volume {command.volid}",))
+
+    def make_vnet(self, work: Work, command: MakeVnet) -> MadeVnet:
+        """Nothing is to be made."""
+        return MadeVnet(vnets.MTU)
+
+    def remove_vnet(self, work: Work, command: RemoveVnet) -> Removal:
+        """Nothing was made."""
+        return Removal(True, (f"vnet {command.vnet}",))
 
     def _without(self, volid: str) -> tuple[ImageFacts, ...]:
         return tuple(image for image in self._images if image.volid != volid)

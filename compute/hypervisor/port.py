@@ -16,9 +16,11 @@ from common.messages.commands import (
     Build,
     Command,
     Copy,
+    MakeVnet,
     Move,
     Plug,
     RemoveImage,
+    RemoveVnet,
     RetireTemplate,
     Size,
     StoreImage,
@@ -93,6 +95,16 @@ class Work(Protocol):
 
     def pause(self, seconds: float) -> None:
         """Wait, but not past the deadline or the end of the process; then ``check_time``."""
+
+
+@dataclass(frozen=True)
+class MadeVnet:
+    """A vnet that a cluster has."""
+
+    mtu: int
+    """The zone's."""
+    found: bool = False
+    """Whether it was there already."""
 
 
 class Machine(Protocol):
@@ -312,6 +324,12 @@ class Hypervisor(Protocol):
 
     def remove_image(self, work: Work, command: RemoveImage) -> Removal:
         """Remove the image's file, if it is provably ours. Raises HypervisorError."""
+
+    def make_vnet(self, work: Work, command: MakeVnet) -> MadeVnet:
+        """Ensure that the cluster has the network's vnet, applied. Raises HypervisorError."""
+
+    def remove_vnet(self, work: Work, command: RemoveVnet) -> Removal:
+        """Remove the network's vnet, if it is provably its. Raises HypervisorError."""
 
     def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
         """Look closely at one VM, wherever in the cluster it is; changes nothing.

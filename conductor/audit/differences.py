@@ -13,6 +13,7 @@ from conductor.audit.image_files import image_files
 from conductor.audit.nics import nics
 from conductor.audit.records import records
 from conductor.audit.vms import vms
+from conductor.audit.vnets import vnets
 from conductor.audit.volumes import volumes
 
 
@@ -22,6 +23,7 @@ def differences(facts: Facts) -> list[Finding]:
         *vms(facts),
         *volumes(facts),
         *image_files(facts),
+        *vnets(facts),
         *records(facts),
         *affinity(facts),
         *nics(facts),

@@ -10,6 +10,7 @@ from typing import Any
 from common.messages.commands import StrictGroup
 from common.messages.filters import FilterCheck
 from compute.messages import ClusterInventory
+from conductor.store.vnets import Vnet
 from conductor.sync import allocations as resources
 
 #: (cluster, VMID)
@@ -209,6 +210,12 @@ class Facts:
     """Images with an open operation before or after the look."""
     uploaded: frozenset[str] = frozenset()
     """Of the images whose files were found, those that the ledger has an upload of."""
+    vnets: Mapping[tuple[str, str], Vnet] = field(default_factory=dict)
+    """What clusters have, or are to have, for networks, by cluster and network."""
+    busy_networks: frozenset[str] = frozenset()
+    """Networks with an open operation before or after the look."""
+    networked: frozenset[str] = frozenset()
+    """Of the networks whose vnets were found, those that the ledger has the making of."""
     holders: Mapping[str, HolderFacts] = field(default_factory=dict)
     """Open migrations to another host, by UUID, and ended ones that something names."""
     allocations: Mapping[str, Mapping[str, Mapping[str, int]]] | None = None

@@ -18,7 +18,7 @@ from common.errors import MicronovaError, NotFound, Unavailable
 from common.log import logger
 from common.messages.filters import Filter, FilterCheck
 from common.messages.guests import GuestTarget
-from common.states import InternalAction
+from common.states import InternalAction, ResourceType
 from compute.messages import ClusterInventory
 from conductor.audit.facts import (
     Facts,
@@ -45,6 +45,7 @@ from conductor.store import (
     migrations,
     server_groups,
     vmids,
+    vnets,
 )
 from conductor.store.transactions import Transaction
 from conductor.sync.allocations import of_flavor
@@ -259,7 +260,8 @@ def _record(connection: Transaction) -> Facts:
             for one in audit_record.rows(connection, "vmids", Reservation)
         },
         templates=tuple(audit_record.rows(connection, "templates", TemplateFacts)),
-        busy_images=audit_record.busy_images(connection),
+        busy_images=audit_record.busy(connection, ResourceType.IMAGE),
+        busy_networks=audit_record.busy(connection, ResourceType.NETWORK),
         ports=tuple(audit_record.rows(connection, "ports", PortFacts)),
         networks={one.id: one for one in audit_record.rows(connection, "networks", NetworkFacts)},
         firewalls_due=filter_outbox.changing(connection),
@@ -318,8 +320,15 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
         busy=facts.busy | busy | came,
         firewalls_due=facts.firewalls_due | filter_outbox.changing(connection),
         uploads={one.id: one for one in audit_record.uploads(connection, UploadFacts)},
-        busy_images=facts.busy_images | audit_record.busy_images(connection),
-        uploaded=audit_record.uploaded(connection, _files(facts)),
+        busy_images=facts.busy_images | audit_record.busy(connection, ResourceType.IMAGE),
+        uploaded=audit_record.begun(
+            connection, ResourceType.IMAGE, InternalAction.STORE_IMAGE, _files(facts)
+        ),
+        vnets={(one.cluster, one.network_id): one for one in vnets.every(connection)},
+        busy_networks=facts.busy_networks | audit_record.busy(connection, ResourceType.NETWORK),
+        networked=audit_record.begun(
+            connection, ResourceType.NETWORK, InternalAction.MAKE_VNET, _vnets(facts)
+        ),
         bands=vmids.bands(connection),
         journal=journal,
         refused=refused,
@@ -333,6 +342,12 @@ def _files(facts: Facts) -> list[str]:
     """Return the images whose files were found."""
     found = facts.inventories.values()
     return sorted({file.image_id for one in found for file in one.image_files or ()})
+
+
+def _vnets(facts: Facts) -> list[str]:
+    """Return the networks whose vnets were found."""
+    found = facts.inventories.values()
+    return sorted({vnet.network_id for one in found for vnet in one.vnets or ()})
 
 
 def _recorded(facts: Facts) -> set[Place]:

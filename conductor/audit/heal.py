@@ -23,23 +23,27 @@ from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.engine.runner import Runner
 from conductor.images import remove_file, remove_template
+from conductor.networks import make_vnet, remove_vnet
 from conductor.plans import Place, ReapPlan
 from conductor.store import (
     audit_record,
     filter_outbox,
     migrations,
     networks,
+    project_networks,
     server_groups,
     servers,
     transitions,
     uploads,
     vmids,
+    vnets,
 )
 from conductor.store import operations as ledger
 from conductor.store.findings import Kept
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
+from conductor.store.vnets import State, Vnet
 from conductor.sync import allocations
 from conductor.sync.filters import Filters
 
@@ -72,6 +76,8 @@ class Healer:
             Verb.RESERVE_VMID: self._reserve_vmid,
             Verb.REMOVE_FILE: self._remove_file,
             Verb.FILTER: self._filter,
+            Verb.MAKE_VNET: self._make_vnet,
+            Verb.REMOVE_VNET: self._remove_vnet,
             Verb.FAIL: self._fail,
         }
 
@@ -172,11 +178,47 @@ class Healer:
             raise RefusedError("It is the image's by now.")
         if ledger.open_of(connection, image_id, ResourceType.IMAGE):
             raise RefusedError("An operation works on the image.")
-        if not audit_record.uploaded(connection, [image_id]):
+        made = (ResourceType.IMAGE, InternalAction.STORE_IMAGE)
+        if not audit_record.begun(connection, *made, [image_id]):
             raise RefusedError("The ledger has no upload of it.")
         host, node = proof.host(connection, cluster, finding.node)
         where = Place(host, None, cluster, node)
         return remove_file.begin(connection, self._cloud, image_id, where, volid)
+
+    def _make_vnet(self, finding: Kept) -> Answer:
+        """Begin to make the vnet that a cluster has lost."""
+
+        def work(connection: Transaction) -> Operation:
+            network_id, vnet = _vnet(connection, finding)
+            was = State.ACTIVE
+            if vnet is None or not vnets.set_state(
+                connection, network_id, vnet.cluster, State.MAKING, was
+            ):
+                raise RefusedError("The record doesn't have it there any more.")
+            vnets.settle(connection, network_id)
+            return make_vnet.begin(connection, self._cloud, context.internal(), vnet)
+
+        operation = self._cloud.store.run(work)
+        self._cloud.wake()
+        return Answer(f"Operation {operation.id} makes it.", operation.id)
+
+    def _remove_vnet(self, finding: Kept) -> Answer:
+        """Begin to remove the vnet of a network that the record doesn't have."""
+
+        def work(connection: Transaction) -> Operation:
+            network_id, vnet = _vnet(connection, finding)
+            if vnet is not None and vnet.state is not State.REMOVING:
+                raise RefusedError("It is the network's by now.")
+            made = (ResourceType.NETWORK, InternalAction.MAKE_VNET)
+            if not audit_record.begun(connection, *made, [network_id]):
+                raise RefusedError("The ledger never had it made.")
+            name, zone = str(finding.evidence["vnet"]), str(finding.evidence["zone"])
+            found = Vnet(str(finding.cluster), network_id, name, zone, 0, State.REMOVING)
+            return remove_vnet.begin(connection, self._cloud, found)
+
+        operation = self._cloud.store.run(work)
+        self._cloud.wake()
+        return Answer(f"Operation {operation.id} removes it.", operation.id)
 
     def _affinity(self, finding: Kept) -> Answer:
         """Write the group to the cluster as the record has it; remove it if it is deleted."""
@@ -338,3 +380,12 @@ class Healer:
 
         self._cloud.store.run(work)
         return Answer("The server is in ERROR.")
+
+
+def _vnet(connection: Transaction, finding: Kept) -> tuple[str, Vnet | None]:
+    """Return the network of a finding, locked, and its vnet there. Raises RefusedError."""
+    network_id = str(finding.evidence["network"])
+    project_networks.is_there(connection, network_id)
+    if ledger.open_of(connection, network_id, ResourceType.NETWORK):
+        raise RefusedError("An operation works on the network.")
+    return network_id, vnets.get(connection, network_id, str(finding.cluster))

@@ -26,6 +26,8 @@ class Verb(enum.StrEnum):
     RESERVE_VMID = "reserve_vmid"
     REMOVE_FILE = "remove_file"  #: a RemoveImage command: only a file named after the image
     FILTER = "filter"  #: write a VM's firewall as the security groups say
+    MAKE_VNET = "make_vnet"  #: a MakeVnet command
+    REMOVE_VNET = "remove_vnet"  #: a RemoveVnet command: only one whose alias is the network
     FAIL = "fail"  #: set a server in a transient state without an operation to ERROR
 
 
@@ -213,6 +215,22 @@ KINDS: Mapping[str, Kind] = {
             "image there, and no operation works on it",
             None,
             "If no other cloud uses the storage, as root on {node}: pvesm free {volid}",
+        ),
+        Kind(
+            "vnet_without_network",
+            Severity.LEAK,
+            Verb.REMOVE_VNET,
+            "its name and its alias say whose it is, the ledger has its making, the record has no "
+            "such network there, and no operation works on it",
+            None,
+            "If no other cloud uses the zone: pvesh delete /cluster/sdn/vnets/<vnet>, then pvesh "
+            "set /cluster/sdn",
+        ),
+        Kind(
+            "network_without_vnet",
+            Severity.DAMAGE,
+            Verb.MAKE_VNET,
+            "the cluster doesn't list the vnet that the record has there",
         ),
         Kind(
             "image_without_file",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from common import vnets
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.flows.auto_network import AutoNetwork
 from conductor.messages import NewNetwork, NewShare, NewSubnet
+from conductor.networks import make_vnet, remove_vnet
 from conductor.store import auto_networks, network_shares, project_networks, project_subnets
 from conductor.store.transactions import Transaction
 
@@ -18,15 +20,20 @@ class NetworkEndpoint:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
         self._auto = AutoNetwork(cloud.conf)
+        self._vnis = vnets.parse_all(cloud.conf.networks.tenant_vnets)
 
     def create_networks(self, ctxt: RequestContext, networks: list[NewNetwork]) -> list[str]:
         """See ``ConductorClient.create_networks``."""
 
         def work(connection: Transaction) -> list[str]:
             self._take_quota(connection, "network", [one.project_id for one in networks])
-            return project_networks.create(connection, networks, self._auto.ranges)
+            made = project_networks.create(connection, networks, self._auto.ranges, self._vnis)
+            make_vnet.begin_all(connection, self._cloud, ctxt, made)
+            return made
 
-        return self._cloud.store.run(work)
+        made = self._cloud.store.run(work)
+        self._cloud.wake()
+        return made
 
     def update_network(self, ctxt: RequestContext, network_id: str, asked: dict[str, Any]) -> None:
         """See ``ConductorClient.update_network``."""
@@ -34,7 +41,13 @@ class NetworkEndpoint:
 
     def delete_network(self, ctxt: RequestContext, network_id: str) -> None:
         """See ``ConductorClient.delete_network``."""
-        self._cloud.store.run(lambda c: project_networks.delete(c, network_id))
+
+        def work(connection: Transaction) -> None:
+            project_networks.delete(connection, network_id)
+            remove_vnet.begin_all(connection, self._cloud, network_id)
+
+        self._cloud.store.run(work)
+        self._cloud.wake()
 
     def create_subnets(self, ctxt: RequestContext, subnets: list[NewSubnet]) -> list[str]:
         """See ``ConductorClient.create_subnets``."""

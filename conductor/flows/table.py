@@ -36,6 +36,8 @@ from conductor.images.cache_image import Cache
 from conductor.images.remove_file import RemoveFileFlow
 from conductor.images.remove_template import RemoveTemplate
 from conductor.images.store_image import StoreImageFlow
+from conductor.networks.make_vnet import MakeVnetFlow
+from conductor.networks.remove_vnet import RemoveVnetFlow
 from conductor.sync.relocation import Follow
 
 
@@ -73,6 +75,8 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
         InternalAction.CACHE_IMAGE: Cache(cloud).table(),
         InternalAction.STORE_IMAGE: StoreImageFlow(cloud).table(),
         InternalAction.REMOVE_IMAGE: RemoveFileFlow(cloud).table(),
+        InternalAction.MAKE_VNET: MakeVnetFlow(cloud).table(),
+        InternalAction.REMOVE_VNET: RemoveVnetFlow(cloud).table(),
         **{action: BulkFlow(cloud).table() for action in bulk_migrations.ACTIONS},
     }
 

@@ -52,23 +52,28 @@ def uploads(connection: sa.Connection, kind: type[R]) -> list[R]:
     return [kind(*row) for row in connection.execute(query)]
 
 
-def busy_images(connection: sa.Connection) -> frozenset[str]:
-    """Return the images with an open operation."""
+def busy(connection: sa.Connection, resource_type: ResourceType) -> frozenset[str]:
+    """Return the resources of a type with an open operation."""
     table = schema.operations
     query = sa.select(table.c.resource_id).where(
-        table.c.resource_type == ResourceType.IMAGE, table.c.state.in_(OPEN_STATES)
+        table.c.resource_type == resource_type, table.c.state.in_(OPEN_STATES)
     )
     return frozenset(connection.execute(query).scalars())
 
 
-def uploaded(connection: sa.Connection, image_ids: Sequence[str]) -> frozenset[str]:
-    """Return those of these images that the ledger has an upload of."""
+def begun(
+    connection: sa.Connection,
+    resource_type: ResourceType,
+    action: InternalAction,
+    resource_ids: Sequence[str],
+) -> frozenset[str]:
+    """Return those of these resources that the ledger has such an operation of."""
     table, found = schema.operations, set()
-    for part in _parts(image_ids):
+    for part in _parts(resource_ids):
         query = sa.select(table.c.resource_id).where(
-            table.c.resource_type == ResourceType.IMAGE,
+            table.c.resource_type == resource_type,
             table.c.resource_id.in_(part),
-            table.c.action == InternalAction.STORE_IMAGE,
+            table.c.action == action,
         )
         found |= set(connection.execute(query).scalars())
     return frozenset(found)

@@ -11,12 +11,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids
+from common import clock, ids, vnets
 from common import quotas as limits
 from common.errors import Conflict
+from common.vnets import VniRange
 from conductor.messages import NewNetwork
 from conductor.store import network_locks, network_shares, quotas, subnet_rules
-from conductor.store.segments import Segments, TagRange, invalid_input
+from conductor.store import vnets as vnet_rows
+from conductor.store.segments import Segment, Segments, TagRange, invalid_input
+from conductor.store.vnets import State, Status, Vnet
 from db.reads.network_access import EVERYBODY
 from db.schema import network_shares as shares
 from db.schema import networks, ports, subnets
@@ -48,25 +51,34 @@ def take_quota(connection: sa.Connection, kind: str, owners: Sequence[str], limi
 
 
 def create(
-    connection: sa.Connection, wanted: Sequence[NewNetwork], ranges: Sequence[TagRange]
+    connection: sa.Connection,
+    wanted: Sequence[NewNetwork],
+    ranges: Sequence[TagRange],
+    vnis: Sequence[VniRange] = (),
 ) -> list[str]:
-    """Write networks; return their ids.
+    """Write networks, with the vnets that are to be made for them; return their ids.
 
     Raises Invalid, Conflict (see ``Segments.choose``), Invalid also for an MTU above the bridge's.
     """
-    segments = Segments(connection, ranges)
+    segments = Segments(connection, ranges, vnis)
     made = []
     for new in wanted:
-        bridge, vlan = segments.choose(new.network_type, new.bridge, new.vlan)
-        most = _mtu_of(connection, bridge)
+        segment = segments.choose(new.network_type, new.bridge, new.vlan)
+        network_id = ids.new_uuid()
+        on_vnet = segment.vni is not None
+        most = vnets.MTU if on_vnet else _mtu_of(connection, segment.bridge)
         _require_small(new.mtu, most)
+        bridge = vnet_rows.free_name(connection, network_id) if on_vnet else segment.bridge
         row = {
-            "id": ids.new_uuid(),
+            "id": network_id,
             "project_id": new.project_id,
             "name": new.name,
             "description": new.description,
             "bridge": bridge,
-            "vlan": vlan,
+            "vlan": segment.vlan,
+            "zone": segment.zone,
+            "vni": segment.vni,
+            "status": Status.BUILD if on_vnet else Status.ACTIVE,
             "mtu": new.mtu or most,
             "external": new.external,
             "discovered": False,
@@ -74,10 +86,31 @@ def create(
             **_now(),
         }
         connection.execute(networks.insert(), [row])
+        vnet_rows.insert(connection, _vnets(network_id, bridge, segment))
         if new.shared:
             network_shares.insert(connection, row["id"], EVERYBODY, new.project_id)
-        made.append(str(row["id"]))
+        made.append(network_id)
     return made
+
+
+def _vnets(network_id: str, name: str, segment: Segment) -> list[Vnet]:
+    zone, vni = str(segment.zone), int(segment.vni or 0)
+    return [
+        Vnet(cluster, network_id, name, zone, vni, State.MAKING) for cluster in segment.clusters
+    ]
+
+
+def is_there(connection: sa.Connection, network_id: str) -> bool:
+    """Lock a network's row until the transaction ends; return whether there is one."""
+    mine = sa.select(_C.id).where(_C.id == network_id).with_for_update()
+    return connection.execute(mine).first() is not None
+
+
+def has_vnet(connection: sa.Connection, network_id: str, mtu: int | None) -> None:
+    """Give a network whose maker named none the MTU of its zone, now that it is known."""
+    mine = (_C.id == network_id) & (_C.mtu == vnets.MTU)
+    if mtu is not None:
+        connection.execute(networks.update().where(mine).values(mtu=mtu))
 
 
 def change(connection: sa.Connection, network_id: str, asked: Mapping[str, Any]) -> None:
@@ -101,7 +134,10 @@ def change(connection: sa.Connection, network_id: str, asked: Mapping[str, Any])
 
 
 def delete(connection: sa.Connection, network_id: str) -> None:
-    """Delete a network with its subnets and shares. Raises NetworkNotFound, Conflict."""
+    """Delete a network with its subnets and shares. Raises NetworkNotFound, Conflict.
+
+    Its vnets are the caller's to remove, in the same transaction.
+    """
     row = network_locks.locked(connection, network_id)
     if row.discovered:
         raise given_by_cluster(row)
@@ -146,7 +182,9 @@ def _require_small(mtu: int | None, most: int) -> None:
 
 
 def _check_mtu(connection: sa.Connection, row: Any, mtu: int) -> None:
-    if not row.discovered:
+    if row.vni is not None:
+        _require_small(mtu, max(int(row.mtu), vnets.MTU))
+    elif not row.discovered:
         _require_small(mtu, _mtu_of(connection, row.bridge))
     if mtu >= subnet_rules.LEAST_MTU_6:
         return

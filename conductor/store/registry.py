@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -82,9 +82,15 @@ def silent(connection: sa.Connection, binary: str, seconds: float) -> list[str]:
     )
 
 
-def take(connection: sa.Connection, heartbeat: Heartbeat) -> frozenset[str]:
+def take(
+    connection: sa.Connection,
+    heartbeat: Heartbeat,
+    is_project_s: Callable[[str], bool] = lambda _: False,
+) -> frozenset[str]:
     """Store all of a worker's heartbeat; return hosts that the record didn't have (any more).
 
+    ``is_project_s``: whether a bridge is a vnet that was made for a project, which becomes no
+    network of all of them.
     These are hosts that are only named, and new ones, whose providers may be gone.
     """
     for cluster in heartbeat.clusters:
@@ -104,7 +110,8 @@ def take(connection: sa.Connection, heartbeat: Heartbeat) -> frozenset[str]:
     _zones(connection, zones)
     back = {facts.host for facts in heartbeat.facts if _host(connection, facts)}
     for bridge in sorted({bridge for facts in heartbeat.facts for bridge in facts.bridges}):
-        networks.ensure_network(connection, bridge)
+        if not is_project_s(bridge):
+            networks.ensure_network(connection, bridge)
     return (new - zones.keys()) | back
 
 

@@ -1,4 +1,4 @@
-"""What a network is on the wire: a bridge, and the VLAN tag on it."""
+"""What a network is on the wire: a bridge, and the VLAN tag on it; or a VNI of an SDN zone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from common.errors import Conflict, Invalid
-from conductor.store import quotas
+from common.vnets import HIGHEST_VNI, VniRange
+from conductor.store import quotas, vnets
 from db.schema import networks
 
 _C = networks.c
@@ -24,6 +25,19 @@ class TagRange:
     bridge: str
     first: int
     last: int
+
+
+@dataclass(frozen=True)
+class Segment:
+    """What a network is on the wire."""
+
+    bridge: str = ""
+    """Empty: that of a vnet, which has no name yet."""
+    vlan: int | None = None
+    zone: str | None = None
+    vni: int | None = None
+    clusters: tuple[str, ...] = ()
+    """Those that are to have the vnet."""
 
 
 def parse(text: str) -> TagRange:
@@ -45,19 +59,67 @@ def parse(text: str) -> TagRange:
 class Segments:
     """The segments that are free, in one transaction; who chooses one waits for the others."""
 
-    def __init__(self, connection: sa.Connection, ranges: Sequence[TagRange]) -> None:
+    def __init__(
+        self,
+        connection: sa.Connection,
+        ranges: Sequence[TagRange],
+        vnis: Sequence[VniRange] = (),
+    ) -> None:
         quotas.lock(connection, _LOCK)
-        self._connection, self._ranges = connection, ranges
+        self._connection, self._ranges, self._vnis = connection, ranges, vnis
 
-    def choose(
-        self, kind: str | None, bridge: str | None, vlan: int | None
-    ) -> tuple[str, int | None]:
-        """Return (bridge, VLAN tag) of a new network, of what is asked.
+    def choose(self, kind: str | None, bridge: str | None, number: int | None) -> Segment:
+        """Return the segment of a new network, of what is asked; ``number``: its tag, or VNI.
 
         Raises Invalid, or Conflict where it is in use or nothing is left.
         """
-        if kind is None and bridge is None and vlan is None:
-            return self._free(self._ranges)
+        if kind is None and bridge is None and number is None:
+            return self._any()
+        if kind == "vxlan" and self._vnis:
+            return self._vxlan(bridge, number)
+        return Segment(*self._on_bridge(kind, bridge, number))
+
+    def _any(self) -> Segment:
+        """Return one that is free: with a VLAN tag, while there is one, else with a VNI."""
+        if not self._vnis:
+            return Segment(*self._free(self._ranges))
+        tagged = self._free_tag(self._ranges)
+        return self._free_vni() if tagged is None else Segment(*tagged)
+
+    def _vxlan(self, zone: str | None, vni: int | None) -> Segment:
+        if zone is not None:
+            raise invalid_input("provider:physical_network specified for vxlan network")
+        if vni is None:
+            return self._free_vni()
+        if not 1 <= vni <= HIGHEST_VNI:
+            raise invalid_input(f"segmentation_id out of range (1 through {HIGHEST_VNI})")
+        hosts = vnets.zone_hosts(self._connection)
+        # One outside of the ranges is the administrator's to choose, in the first zone.
+        for one in sorted(self._vnis, key=lambda one: not one.first <= vni <= one.last):
+            clusters = vnets.clusters_with(hosts, one)
+            if not clusters:
+                continue
+            if vni in vnets.used(self._connection, one.zone):
+                raise Conflict(
+                    f"Unable to create the network. The tunnel ID {vni} is in use.",
+                    type="TunnelIdInUse",
+                )
+            return Segment(zone=one.zone, vni=vni, clusters=tuple(clusters))
+        raise _none_left()
+
+    def _free_vni(self) -> Segment:
+        hosts = vnets.zone_hosts(self._connection)
+        for one in self._vnis:
+            clusters = vnets.clusters_with(hosts, one)
+            used = vnets.used(self._connection, one.zone) if clusters else set()
+            for vni in range(one.first, one.last + 1) if clusters else ():
+                if vni not in used:
+                    return Segment(zone=one.zone, vni=vni, clusters=tuple(clusters))
+        raise _none_left()
+
+    def _on_bridge(
+        self, kind: str | None, bridge: str | None, vlan: int | None
+    ) -> tuple[str, int | None]:
         if kind is None:
             raise invalid_input("network_type required")
         if kind == "flat":
@@ -102,15 +164,18 @@ class Segments:
                 "Tenant network creation is not enabled: [networks] tenant_vlans is empty.",
                 type="TenantNetworksDisabled",
             )
+        found = self._free_tag(ranges)
+        if found is None:
+            raise _none_left()
+        return found
+
+    def _free_tag(self, ranges: Sequence[TagRange]) -> tuple[str, int] | None:
         for one in ranges:
             used = self._used(one.bridge)
             for tag in range(one.first, one.last + 1):
                 if tag not in used:
                     return one.bridge, tag
-        raise Conflict(
-            "Unable to create the network. No project network is available for allocation.",
-            type="NoNetworkAvailable",
-        )
+        return None
 
     def _used(self, bridge: str) -> set[int]:
         """Return the tags in use on a bridge; 0 is that without one."""
@@ -124,6 +189,13 @@ class Segments:
             raise invalid_input(
                 f"physical_network '{bridge[:255]}' unknown for {kind} provider network"
             )
+
+
+def _none_left() -> Conflict:
+    return Conflict(
+        "Unable to create the network. No project network is available for allocation.",
+        type="NoNetworkAvailable",
+    )
 
 
 def invalid_input(text: str) -> Invalid:

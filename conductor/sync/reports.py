@@ -6,7 +6,7 @@ import collections
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from common import context
+from common import context, vnets
 from common.log import logger
 from common.messages.facts import Heartbeat
 from common.messages.reports import Report, Working
@@ -36,6 +36,10 @@ LOG = logger(__name__)
 Known: TypeAlias = Mapping[int, tuple[Operation, Server | None]]
 
 
+def _never(_: str) -> bool:
+    return False
+
+
 class Reports:
     """Processes the reports and heartbeats of all agents."""
 
@@ -44,6 +48,8 @@ class Reports:
         self._runner = runner
         self._outcomes = Outcomes(cloud.store, runner, endings)
         self._descriptions = image_properties.parse(cloud.conf.images.properties)
+        # A vnet is listed before its network's row is read, and after that is deleted.
+        self._is_project_s = vnets.is_ours if cloud.conf.networks.tenant_vnets else _never
         self._templates = TemplateKeeper(cloud)
         runner.periodic.add(Periodic("tidy_templates", TIDY_SECONDS, self._templates.tidy))
         runner.periodic.add(Periodic("ask_workers_again", TIDY_SECONDS, self.ask_again))
@@ -84,7 +90,7 @@ class Reports:
         self._cloud.compute.heard(heartbeat.worker, heartbeat.sent_at)
 
         def work(connection: Transaction) -> tuple[bool, frozenset[str]]:
-            unknown = registry.take(connection, heartbeat)
+            unknown = registry.take(connection, heartbeat, self._is_project_s)
             if heartbeat.published:
                 # Nobody needs to ask for these; but their providers may go just now.
                 told = unknown & {facts.host for facts in heartbeat.facts}

@@ -38,7 +38,7 @@ class Network:
     bridge: str
     vlan: int | None
     network_type: str
-    """``vlan`` or ``flat``."""
+    """``vlan``, ``flat`` or ``vxlan``."""
     mtu: int
     created_at: datetime.datetime
     updated_at: datetime.datetime
@@ -50,6 +50,11 @@ class Network:
     external: bool = False
     discovered: bool = True
     """Whether it is the network of a bridge, read from a cluster."""
+    physical_network: str | None = None
+    """Its bridge; a network on vnets has none."""
+    segmentation_id: int | None = None
+    """Its VLAN tag, or VNI."""
+    status: str = "ACTIVE"
     availability_zone_hints: Sequence[str] | None = None
     tags: Sequence[str] | None = None
     subnet_ids: tuple[str, ...] = ()
@@ -166,7 +171,12 @@ _NETWORK: Mapping[str, sa.ColumnElement[Any]] = {
     "name": networks.c.name,
     "bridge": networks.c.bridge,
     "vlan": networks.c.vlan,
-    "network_type": sa.case((networks.c.vlan.is_(None), "flat"), else_="vlan"),
+    "network_type": sa.case(
+        (networks.c.vni.is_not(None), "vxlan"), (networks.c.vlan.is_(None), "flat"), else_="vlan"
+    ),
+    "physical_network": sa.case((networks.c.vni.is_(None), networks.c.bridge)),
+    "segmentation_id": sa.func.coalesce(networks.c.vlan, networks.c.vni),
+    "status": networks.c.status,
     "mtu": networks.c.mtu,
     "created_at": networks.c.created_at,
     "updated_at": networks.c.updated_at,
@@ -241,8 +251,8 @@ _PORT_SOURCE = ports.outerjoin(servers, servers.c.uuid == ports.c.server_uuid).o
 
 #: the value of a null in an order
 _NULLS: Mapping[str, Any] = {
-    **dict.fromkeys(("vlan", "port_range_min", "port_range_max"), 0),
-    **dict.fromkeys(("gateway_ip", "subnet_id", "ip", "host"), ""),
+    **dict.fromkeys(("vlan", "segmentation_id", "port_range_min", "port_range_max"), 0),
+    **dict.fromkeys(("physical_network", "gateway_ip", "subnet_id", "ip", "host"), ""),
     **dict.fromkeys(("ipv6_ra_mode", "ipv6_address_mode"), ""),
     **dict.fromkeys(("protocol", "remote_group_id", "remote_ip_prefix", "normalized_cidr"), ""),
 }

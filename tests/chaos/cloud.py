@@ -82,7 +82,13 @@ class Cloud:
         return RequestContext(user_id="user", project_id="project", roles=["member"])
 
     def create(
-        self, name: str, image: str = IMAGE, count: int = 1, host: str | None = None, **more: str
+        self,
+        name: str,
+        image: str = IMAGE,
+        count: int = 1,
+        host: str | None = None,
+        network: str = ids.named("network", "vmbr0"),
+        **more: str,
     ) -> None:
         """Ask for servers; whether it was heard is another matter.
 
@@ -94,7 +100,7 @@ class Cloud:
             image if ids.is_uuid(image) else ids.named("image", image),
             min_count=count,
             max_count=count,
-            networks=(RequestedNetwork(ids.named("network", "vmbr0")),),
+            networks=(RequestedNetwork(network),),
             force_host=host,
             **more,  # type: ignore[arg-type]
         )

@@ -100,7 +100,7 @@ OTHERS = frozenset(
     | {"stage_image", "import_staged_image", "begin_image_download", "keep_image_download"}
     | {"fail_image_download"}
     | {"create_image_member", "update_image_member", "delete_image_member"}
-    | {"store_image", "remove_image"}
+    | {"store_image", "remove_image", "make_vnet", "remove_vnet"}
 )
 TABLES = (RECORDED, ACTED, IDLE, FAILURES, AUDITS, OTHERS)
 

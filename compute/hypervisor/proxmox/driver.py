@@ -10,7 +10,9 @@ from oslo_config import cfg
 from common.messages.commands import (
     Build,
     Copy,
+    MakeVnet,
     RemoveImage,
+    RemoveVnet,
     RetireTemplate,
     StoreImage,
     StrictGroup,
@@ -20,7 +22,7 @@ from common.messages.facts import HaService, Inspection
 from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.streams import Stream
-from compute.hypervisor.port import Detail, Observation, Removal, Work
+from compute.hypervisor.port import Detail, MadeVnet, Observation, Removal, Work
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.cluster import proven
 from compute.hypervisor.proxmox.cluster.shared import Shared
@@ -33,6 +35,7 @@ from compute.hypervisor.proxmox.inspect.inventory import InventoryReader
 from compute.hypervisor.proxmox.observe import facts
 from compute.hypervisor.proxmox.observe.refresh import Refresher
 from compute.hypervisor.proxmox.observe.snapshot import Snapshot
+from compute.hypervisor.proxmox.sdn import vnets as sdn_vnets
 from compute.hypervisor.proxmox.settings import ClusterSettings
 from compute.hypervisor.proxmox.storage import image_files
 from compute.hypervisor.proxmox.vm import filtering, guest_agent, steering
@@ -62,6 +65,7 @@ class ProxmoxHypervisor:
         self._one_look = threading.Lock()
         self.shared.refresh = self._refresh
         self.shared.relist = self._relist
+        self.shared.relist_networks = self._relist_networks
 
     @property
     def cluster(self) -> str:
@@ -81,6 +85,11 @@ class ProxmoxHypervisor:
     def _relist(self, node: str, storage: str) -> None:
         with self._one_look:
             self._refresher.expire_images(node, storage)
+            self.shared.snapshot = self._refresher.refresh()
+
+    def _relist_networks(self) -> None:
+        with self._one_look:
+            self._refresher.expire_networks()
             self.shared.snapshot = self._refresher.refresh()
 
     def inventory(self, known: Collection[int], read: Collection[int] = ()) -> ClusterInventory:
@@ -134,6 +143,14 @@ class ProxmoxHypervisor:
     def remove_image(self, work: Work, command: RemoveImage) -> Removal:
         """See ``port.Hypervisor``."""
         return image_files.remove(self.shared, work, command)
+
+    def make_vnet(self, work: Work, command: MakeVnet) -> MadeVnet:
+        """See ``port.Hypervisor``. Ten calls, two of them writes."""
+        return sdn_vnets.make(self.shared, work, command)
+
+    def remove_vnet(self, work: Work, command: RemoveVnet) -> Removal:
+        """See ``port.Hypervisor``."""
+        return sdn_vnets.remove(self.shared, work, command)
 
     def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
         """See ``port.Hypervisor``."""

@@ -26,7 +26,7 @@ from conductor.flows.create.offers import Offers
 from conductor.flows.create.selects import Selects, Undecided
 from conductor.flows.create.unwind import Unwinding
 from conductor.plans import CreateParams, CreatePlan, Place
-from conductor.store import batches, registry, server_groups, servers, vmids
+from conductor.store import batches, registry, server_groups, servers, vmids, vnets
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
@@ -321,6 +321,8 @@ class Placing:
             why = operation.message or "they did not answer"
             self._unwinding.await_hosts(operation, why)
             return
+        if self._awaits_network(operation):
+            return
         failed = len(operation.planned(CreatePlan).failed_hosts)
         if failed:
             # The last attempt's own fault is the cause; it is stored beside this one.
@@ -337,6 +339,17 @@ class Placing:
                 remedy=replace_vmid.WIDER,
             )
         self._unwinding.fail(operation, server, failure, gone=True)
+
+    def _awaits_network(self, operation: Operation) -> bool:
+        """Have the build wait for a network that no cluster has yet; return whether it does."""
+        asked = operation.asked(CreateParams).networks
+        with self._cloud.store.read() as connection:
+            unready = vnets.unready(connection, (one.bridge for one in asked))
+        if not unready or not self._unwinding.may_wait(operation):
+            return False
+        why = f"network {unready[0]} is not ready in any cluster yet"
+        self._unwinding.await_hosts(operation, why)
+        return True
 
 
 def _stay(_: Transaction, walk: Walk, facts: HostFacts) -> None:

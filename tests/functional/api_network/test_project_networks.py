@@ -611,3 +611,55 @@ def test_shares_that_nobody_can_make(url: str, world: World) -> None:
     assert world.rows(schema.network_shares) == before
     details = call(f"{url}/quotas/demo/details").json()["quota"]
     assert details["rbac_policy"]["used"] == 1
+
+
+def test_networks_on_vnets(world: World) -> None:
+    conf = world.conductor.cloud.conf
+    conf.set_override("tenant_vlans", [], group="networks")
+    conf.set_override("tenant_vnets", ["*:tenants:5000-5001"], group="networks")
+    reader = engine.reader(world.url)
+    conductor: Any = Both(world)
+    app = make_app(a_conf(), reader, auth.header_auth, conductor)
+    with served(mounted(app, "/network")) as root:
+        url = f"{root}/network/v2.0"
+        mine = make(url, "network", name="mine")
+        assert (mine["status"], mine["mtu"]) == ("BUILD", 1450)
+        assert not any(name.startswith("provider:") for name in mine)
+        path = f"{url}/networks/{mine['id']}"
+        shown = call(path, token=auth.ADMIN).json()["network"]
+        provider = {name: shown[name] for name in shown if name.startswith("provider:")}
+        assert provider == {
+            "provider:network_type": "vxlan",
+            "provider:physical_network": None,
+            "provider:segmentation_id": 5000,
+        }
+        for query in (
+            "status=BUILD",
+            "provider:network_type=vxlan",
+            "provider:segmentation_id=5000",
+        ):
+            found = call(f"{url}/networks?{query}", token=auth.ADMIN).json()["networks"]
+            assert [one["id"] for one in found] == [mine["id"]], query
+        order = "sort_key=provider:physical_network&sort_dir=asc"
+        listed = call(f"{url}/networks?{order}", token=auth.ADMIN)
+        assert listed.json()["networks"][0]["id"] == mine["id"]
+        asked = {"provider:network_type": "vxlan", "provider:segmentation_id": 5000}
+        refused = call(f"{url}/networks", "POST", {"network": asked})
+        assert refused.status_code == 403
+        refused = call(f"{url}/networks", "POST", {"network": asked}, auth.ADMIN)
+        assert refused.status_code == 409
+        assert refused.json()["NeutronError"]["type"] == "TunnelIdInUse"
+        asked["provider:physical_network"] = "vmbr0"
+        refused = call(f"{url}/networks", "POST", {"network": asked}, auth.ADMIN)
+        assert (refused.status_code, refused.json()["NeutronError"]["type"]) == (
+            400,
+            "InvalidInput",
+        )
+        for method, token, status in (
+            ("GET", auth.OTHER, 404),
+            ("DELETE", auth.OTHER, 404),
+            ("DELETE", auth.MEMBER, 204),
+            ("GET", auth.ADMIN, 404),
+        ):
+            assert call(path, method, token=token).status_code == status
+    reader.dispose()

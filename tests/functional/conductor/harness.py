@@ -185,7 +185,7 @@ class Compute:
             self.answering(command)
 
     build = destroy = power = mark = retire_template = cache_image = _keep
-    store_image = remove_image = _keep
+    store_image = remove_image = make_vnet = remove_vnet = _keep
     shape = grow = move = plug = swap = end_swap = copy = _keep
 
     def converge_filter(
@@ -543,6 +543,7 @@ class World:
                 vm_storage="local",
                 online=name != lost,
                 bridges=self.bridges,
+                zones=("tenants",),
                 images=(IMAGE,),
                 capabilities={"linked_clone": True},
                 storages=(

@@ -25,12 +25,14 @@ from common.messages.commands import (
     Command,
     Copy,
     Destroy,
+    MakeVnet,
     Mark,
     Move,
     Plug,
     Power,
     PowerAction,
     RemoveImage,
+    RemoveVnet,
     RetireTemplate,
     Shape,
     StoreImage,
@@ -40,6 +42,7 @@ from common.messages.facts import HaService, Inspection
 from common.messages.reports import Category, Copied, Failure, Outcome
 from common.states import OPEN_STATES, InternalAction, ResourceType
 from conductor.endpoints.images import ImageEndpoint
+from conductor.endpoints.networks import NetworkEndpoint
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Table
 from conductor.flows import build_command
@@ -59,6 +62,7 @@ from conductor.messages import (
     FlavorSnapshot,
     ImageData,
     NewImage,
+    NewNetwork,
     NewServerImage,
     RebuildServer,
     RequestedNetwork,
@@ -76,6 +80,7 @@ ADMIN = RequestContext(user_id="boss", project_id="admin", roles=["admin"], is_a
 _OPEN = sa.select(1).where(schema.operations.c.state.in_(OPEN_STATES)).limit(1)
 BROKEN = Failure(Category.AUTHORIZATION, "Permission check failed", host="pve1")
 #: in a node that has no quorum; waiting does not help
+OTHERS = Failure(Category.PROTECTED, "VNI 5000 of zone tenants is vnet blue's.")
 NO_DRIVE = Failure(Category.AUTHORIZATION, "Permission denied.")
 
 
@@ -245,10 +250,11 @@ class Cloud:
         if type(command) in self.refused and _makes(command, self.goal):
             if self.cleans_up:
                 self.vms.discard(uuid)
-            return Outcome(False, gone=self.cleans_up, failure=BROKEN)
+            failure = OTHERS if isinstance(command, MakeVnet) else BROKEN
+            return Outcome(False, gone=self.cleans_up, failure=failure)
         if isinstance(command, Move):
             return self._moved(command)
-        gone = isinstance(command, Destroy | RetireTemplate | RemoveImage) or (
+        gone = isinstance(command, Destroy | RetireTemplate | RemoveImage | RemoveVnet) or (
             isinstance(command, Mark) and not command.on
         )
         copied = None
@@ -296,6 +302,8 @@ class Cloud:
                 for one in self.world.rows(schema.images)
                 if one.id == operation.resource_id
             ],
+            "networks": [(one.status, one.vni) for one in self.world.rows(schema.networks)],
+            "vnets": [(one.state, one.vni) for one in self.world.rows(schema.vnets)],
             "templates": [one.image_id for one in self.world.rows(schema.templates)],
             "vmids": vmids,
         }
@@ -694,6 +702,30 @@ def _remove_image(cloud: Cloud) -> Operation:
     return _operation_on(cloud, operation.resource_id, InternalAction.REMOVE_IMAGE)
 
 
+def _make_vnet(cloud: Cloud) -> Operation:
+    """The cluster gets the vnet of a network."""
+    conductor = cloud.world.conductor.cloud
+    conductor.conf.set_override("tenant_vnets", ["*:tenants:5000-5009"], "networks")
+    endpoint = NetworkEndpoint(conductor)
+    [network_id] = endpoint.create_networks(cloud.world.ctxt, [NewNetwork("p")])
+    return _operation_on(cloud, network_id, InternalAction.MAKE_VNET)
+
+
+def _overtaken_vnet(cloud: Cloud) -> Operation:
+    operation = _make_vnet(cloud)
+    endpoint = NetworkEndpoint(cloud.world.conductor.cloud)
+    endpoint.delete_network(cloud.world.ctxt, operation.resource_id)
+    return operation
+
+
+def _remove_vnet(cloud: Cloud) -> Operation:
+    operation = _make_vnet(cloud)
+    cloud.work_off(cloud.heir, operation)
+    endpoint = NetworkEndpoint(cloud.world.conductor.cloud)
+    endpoint.delete_network(cloud.world.ctxt, operation.resource_id)
+    return _operation_on(cloud, operation.resource_id, InternalAction.REMOVE_VNET)
+
+
 def _drain(cloud: Cloud) -> Operation:
     """Of a server that is stopped: it is moved, and its migration is confirmed."""
     conductor = cloud.world.conductor
@@ -796,6 +828,10 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ),
     (InternalAction.STORE_IMAGE, "overtaken by a delete"): _overtaken_store,
     (InternalAction.REMOVE_IMAGE, "well"): _remove_image,
+    (InternalAction.MAKE_VNET, "well"): _make_vnet,
+    (InternalAction.MAKE_VNET, "in vain"): lambda cloud: _refused(cloud, MakeVnet, _make_vnet),
+    (InternalAction.MAKE_VNET, "overtaken by a delete"): _overtaken_vnet,
+    (InternalAction.REMOVE_VNET, "well"): _remove_vnet,
     (InternalAction.DRAIN, "well"): _drain,
     (InternalAction.REBALANCE, "well"): _rebalance,
 }
@@ -869,6 +905,13 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
         assert alike["image"] == made.get(how, [])
         removed = [state for one, state in alike["others"] if one == InternalAction.REMOVE_IMAGE]
         assert removed == ([] if how == "well" else ["done"])
+    elif action == InternalAction.MAKE_VNET:
+        made = {"well": ([("ACTIVE", 5000)], [("active", 5000)])}
+        made["in vain"] = ([("ERROR", 5000)], [("error", 5000)])
+        mine = [one for one in alike["networks"] if one[1]]
+        assert (mine, alike["vnets"]) == made.get(how, ([], []))
+    elif action == InternalAction.REMOVE_VNET:
+        assert alike["vnets"] == []
     elif action in bulk_migrations.ACTIONS:
         assert alike["operation"][0] == "done"
         assert {one["server"][3] for one in alike["servers"]} == {"pve2"}

@@ -63,6 +63,7 @@ TABLE: Sequence[Pattern] = (
         Category.LOCK,
         SOURCE,
     ),
+    _row(r"invalid lock token provided", Category.LOCK),
     _row(r"VM \d+ is running - destroy failed", Category.LOCK),
     _row(r"base volume '.*' is still in use by linked clone", Category.LOCK),
     # Half done, perhaps.

@@ -14,6 +14,9 @@ AUDIT_ROLE = "MicronovaAudit"
 #: privileges on the root for one purpose each: a role of its own, which nothing inherits
 _ROOT_ROLES = {"Sys.Console": "MicronovaHA", "Sys.Modify": "MicronovaSteer"}
 
+#: for vnets alone; what is under its path inherits it
+_SDN_ROLE = "MicronovaSDN"
+
 _VM = (
     "VM.Allocate",
     "VM.Audit",
@@ -77,6 +80,16 @@ def optional(version: str, *, affinity_rules: bool = False) -> list[Need]:
     if affinity_rules:
         found.append(Need("/", ("Sys.Console",), "affinity rules of high availability"))
     return found
+
+
+def vnets(zones: Iterable[str]) -> list[Need]:
+    """Return what the networks of projects need in these SDN zones.
+
+    The configuration is applied as a whole, so all that waits in it must be visible.
+    """
+    why = "networks on SDN vnets"
+    found = [Need(f"/sdn/zones/{zone}", _ZONE, why) for zone in zones]
+    return [Need("/sdn", ("SDN.Allocate", "SDN.Audit"), why), *found] if found else []
 
 
 def _is_modern(version: str) -> bool:
@@ -147,7 +160,7 @@ def grant_lines(missing: Iterable[Need], token: Token) -> list[str]:
     """Return the commands that grant it, to run as root on a node of the cluster."""
     listed = list(missing)
     lines = []
-    for role in (ROLE, AUDIT_ROLE, *_ROOT_ROLES.values()):
+    for role in (ROLE, AUDIT_ROLE, _SDN_ROLE, *_ROOT_ROLES.values()):
         ours = [need for need in listed if _role(need) == role]
         names = ",".join(sorted({name for need in ours for name in need.privileges}))
         if names:
@@ -166,6 +179,8 @@ def grant_lines(missing: Iterable[Need], token: Token) -> list[str]:
 
 def _role(need: Need) -> str:
     default = AUDIT_ROLE if need.privileges == _AUDIT else ROLE
+    if need.path == "/sdn":
+        default = _SDN_ROLE
     return _ROOT_ROLES.get(need.privileges[0], default)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -51,6 +52,11 @@ class Shared:
         """Refreshes the snapshot; for who comes before there is one."""
         self.relist: Callable[[str, str], None] = lambda node, storage: None
         """Refreshes the snapshot, and lists the images of a node's storage, due or not."""
+
+        self.relist_networks: Callable[[], None] = lambda: None
+        """Refreshes the snapshot, and lists the networks of all nodes, due or not."""
+        self.applying = threading.Lock()
+        """Held while the SDN configuration is applied."""
 
     @property
     def snapshot(self) -> Snapshot:

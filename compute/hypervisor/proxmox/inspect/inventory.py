@@ -75,6 +75,7 @@ class InventoryReader:
             tuple(sorted({node for node in self._unseen.values() if node})),
             *affinity,
             replicas=copied,
+            vnets=self._shared.snapshot.project_vnets,
             image_files=tuple(sorted(storages.files, key=lambda one: (one.volid, one.node))),
         )
 

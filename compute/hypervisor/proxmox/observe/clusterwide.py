@@ -7,10 +7,11 @@ cluster. A refusal of what isn't needed to build and run is logged and gives not
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from common import ids, vnets
 from common.log import logger
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api import privileges
@@ -19,6 +20,7 @@ from compute.hypervisor.proxmox.ha import rules
 from compute.hypervisor.proxmox.ha.rules import NodeAffinity
 from compute.hypervisor.proxmox.observe import devices
 from compute.hypervisor.proxmox.observe.snapshot import Node
+from compute.messages import SeenVnet
 
 LOG = logger(__name__)
 
@@ -35,6 +37,8 @@ class ClusterwideFacts:
     rules: tuple[NodeAffinity, ...] = ()
     vnets: Mapping[str, str] = field(default_factory=dict)
     """Vnet → zone, of those that were applied."""
+    project_vnets: tuple[SeenVnet, ...] | None = None
+    """Those of them that say that they are networks'; None: they can't be read."""
 
 
 class Clusterwide:
@@ -48,7 +52,7 @@ class Clusterwide:
         self._missing: tuple[str, ...] = ()
         self._devices: dict[str, dict[str, int]] = {}
         self._rules: tuple[NodeAffinity, ...] = ()
-        self._vnets: dict[str, str] = {}
+        self._vnets: tuple[Mapping[str, Any], ...] | None = None
         self._logged: dict[str, str] = {}
 
     def look(self, nodes: Iterable[Node]) -> ClusterwideFacts:
@@ -63,11 +67,20 @@ class Clusterwide:
             self._read_rights(nodes)
         if self._plans_due <= now:
             self._rules = self._optional("The rules of high availability", self._read_rules, ())
-            self._vnets = self._optional("The SDN vnets", self._read_vnets, {})
+            self._vnets = self._optional("The SDN vnets", self._read_vnets, None)
             self._plans_due = now + self._content_seconds
         return ClusterwideFacts(
-            self._version, self._missing, self._devices, self._rules, self._vnets
+            self._version,
+            self._missing,
+            self._devices,
+            self._rules,
+            {str(one["vnet"]): str(one["zone"]) for one in self._vnets or ()},
+            None if self._vnets is None else tuple(_of_networks(self._vnets)),
         )
+
+    def expire_vnets(self) -> None:
+        """Have them read with the next look."""
+        self._plans_due = 0.0
 
     def _read_rights(self, nodes: Iterable[Node]) -> None:
         self._client.forbidden = False
@@ -86,9 +99,9 @@ class Clusterwide:
         groups = self._client.get("cluster/ha/groups")
         return rules.of_groups(groups, self._client.get("cluster/ha/resources") if groups else ())
 
-    def _read_vnets(self) -> dict[str, str]:
+    def _read_vnets(self) -> tuple[Mapping[str, Any], ...] | None:
         listed = self._client.get("cluster/sdn/vnets", running=1)
-        return {str(one["vnet"]): str(one["zone"]) for one in listed if one.get("zone")}
+        return tuple(one for one in listed if one.get("zone"))
 
     def _optional(self, what: str, read: Callable[[], T], nothing: T) -> T:
         """Return what is read, or ``nothing``; a refusal is logged once, not each time."""
@@ -101,6 +114,13 @@ class Clusterwide:
             return nothing
         self._logged.pop(what, None)
         return found
+
+
+def _of_networks(listed: Iterable[Mapping[str, Any]]) -> Iterator[SeenVnet]:
+    for one in listed:
+        name, alias = str(one["vnet"]), str(one.get("alias"))
+        if vnets.is_ours(name) and ids.is_uuid(alias):
+            yield SeenVnet(name, str(one["zone"]), alias)
 
 
 def missing_privileges(

@@ -124,6 +124,7 @@ def _host(
         bridges=detail.bridges,
         bridge_vlans=detail.bridge_vlans,
         unready_bridges=node.unready,
+        zones=node.zones,
         ha_rules=tuple(rule.at(node.name) for rule in snapshot.rules),
         images=tuple(sorted({image.id for image in node.images})),
         cached_images=tuple(sorted(cached)),

@@ -82,12 +82,18 @@ class Refresher:
             missing=clusterwide.missing,
             silent=self._still_silent(nodes),
             rules=clusterwide.rules,
+            project_vnets=clusterwide.project_vnets,
         )
 
     def expire_images(self, node: str, storage: str) -> None:
         """Have a storage's images listed with the next refresh."""
         for key in (("", storage), (node, storage)):
             self._images.pop(key, None)
+
+    def expire_networks(self) -> None:
+        """Have the nodes' networks, and the cluster's vnets, listed with the next refresh."""
+        self._details = {name: (0.0, one) for name, (_, one) in self._details.items()}
+        self._clusterwide.expire_vnets()
 
     def _still_silent(self, nodes: Mapping[str, Node]) -> frozenset[str]:
         """Return the nodes that did not answer when they were last asked, and still don't.
@@ -216,7 +222,8 @@ class Refresher:
         listed = node.detail.bridges
         unready = zones_of.unready(vnets, listed, zones, mine) if listed else {}
         usable = tuple(name for name in listed if name not in unready)
-        return replace(node, detail=replace(node.detail, bridges=usable), unready=unready)
+        detail = replace(node.detail, bridges=usable)
+        return replace(node, detail=detail, unready=unready, zones=zones_of.named(zones))
 
     def _read_due_zones(self, nodes: Iterable[Node], zones: Zones) -> None:
         """Read which vnets are in error, of zones in error."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from common.messages.facts import ImageFacts
 from compute.hypervisor.proxmox.ha.rules import NodeAffinity
+from compute.messages import SeenVnet
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class Node:
     images: tuple[ImageFacts, ...] = ()
     unready: Mapping[str, str] = field(default_factory=dict)
     """Vnets of the cluster that are missing here, and why."""
+    zones: tuple[str, ...] = ()
+    """Its SDN zones; that of plain bridges is not among them."""
     pinned: Mapping[int, str] = field(default_factory=dict)
     """VMIDs that can't be migrated off it, and why; see ``pins``."""
 
@@ -99,6 +102,8 @@ class Snapshot:
     """Nodes that could not be reached through another one when they were asked last."""
     missing: tuple[str, ...] = ()
     """Privileges that the token lacks, each as path and privilege."""
+    project_vnets: tuple[SeenVnet, ...] | None = None
+    """Vnets that say that they are networks'; None: they can't be read."""
 
     def storage(self, node: str, name: str) -> Storage | None:
         """Return a storage of a node, or None."""

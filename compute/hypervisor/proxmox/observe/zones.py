@@ -12,6 +12,8 @@ from typing import Any
 #: the status of a working zone; plain bridges are in a zone that is ``ok``
 _FINE = frozenset({"available", "ok"})
 ERROR = "error"
+#: the zone of bridges that are not SDN's
+_PLAIN = "localnetwork"
 
 
 def statuses(resources: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, str]]:
@@ -22,6 +24,11 @@ def statuses(resources: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, str]
         if zone:
             found.setdefault(str(one["node"]), {})[str(zone)] = str(one.get("status") or "")
     return found
+
+
+def named(zones: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of SDN zones, by name."""
+    return tuple(sorted(zone for zone in zones if zone != _PLAIN))
 
 
 def _network(one: Mapping[str, Any]) -> Any:

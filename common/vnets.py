@@ -1,0 +1,81 @@
+"""Networks on SDN vnets: the ranges of VNIs that projects get, and the names of our vnets."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from common.errors import Invalid
+
+#: VNIs have 24 bits
+HIGHEST_VNI = 2**24 - 1
+#: what PVE::Network::SDN::Zones::VxlanPlugin gives a vnet of a zone without one
+MTU = 1450
+ANY_CLUSTER = "*"
+_BEGINNING = "mn"
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_LENGTH = 6
+_OURS = re.compile(rf"{_BEGINNING}[0-9a-z]{{{_LENGTH}}}")
+_ZONE = re.compile(r"[A-Za-z][A-Za-z0-9]{1,7}")
+
+
+@dataclass(frozen=True)
+class VniRange:
+    """VNIs of a zone that projects' networks get."""
+
+    cluster: str
+    """``*``: every cluster that has the zone."""
+    zone: str
+    first: int
+    last: int
+
+    def holds(self, cluster: str) -> bool:
+        """Return whether it is of this cluster."""
+        return self.cluster in (ANY_CLUSTER, cluster)
+
+
+def parse(text: str) -> VniRange:
+    """Parse ``CLUSTER:ZONE:FIRST-LAST``. Raises Invalid."""
+    where, _, numbers = text.strip().rpartition(":")
+    cluster, _, zone = where.rpartition(":")
+    first, dash, last = numbers.partition("-")
+    try:
+        found = VniRange(cluster, zone, int(first), int(last if dash else first))
+    except ValueError as error:
+        raise Invalid(f"[networks] tenant_vnets: {text}: {error}") from error
+    if (
+        not cluster
+        or not _ZONE.fullmatch(zone)
+        or not 1 <= found.first <= found.last <= HIGHEST_VNI
+    ):
+        raise Invalid(
+            f"[networks] tenant_vnets: {text}: a cluster or *, a zone and VNIs from 1 to "
+            f"{HIGHEST_VNI} are needed, the lower one first"
+        )
+    return found
+
+
+def parse_all(texts: Iterable[str]) -> tuple[VniRange, ...]:
+    """Parse all of ``[networks] tenant_vnets``. Raises Invalid."""
+    return tuple(map(parse, texts))
+
+
+def name(network_id: str, turn: int = 0) -> str:
+    """Return the name of a network's vnet: at most 8 characters, as Proxmox VE has it.
+
+    ``turn``: another one, where that is taken.
+    """
+    text = f"{network_id}/{turn}" if turn else network_id
+    number = int.from_bytes(hashlib.sha256(text.encode()).digest())
+    digits = []
+    for _ in range(_LENGTH):
+        number, digit = divmod(number, len(_DIGITS))
+        digits.append(_DIGITS[digit])
+    return _BEGINNING + "".join(digits)
+
+
+def is_ours(bridge: str) -> bool:
+    """Return whether a vnet has a name as ours have. That alone proves nothing."""
+    return _OURS.fullmatch(bridge) is not None

@@ -1,0 +1,1 @@
+"""Software-defined networks: the vnets of projects' networks."""

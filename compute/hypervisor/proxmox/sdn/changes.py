@@ -1,0 +1,39 @@
+"""What waits to be applied in the SDN configuration of a cluster, and whose it is. Pure.
+
+`PUT /cluster/sdn` applies everybody's changes at once, so nothing is applied while there are
+others'. Lists with `pending=1` give what was changed a `state`, and the new values in `pending`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from common import ids, vnets
+
+NEW, DELETED = "new", "deleted"
+Entry = Mapping[str, Any]
+
+
+def value(entry: Entry, name: str) -> Any:
+    """Return an option as it is, or, of what is new, as it is to be."""
+    found = entry.get(name)
+    return found if found is not None else (entry.get("pending") or {}).get(name)
+
+
+def is_network(entry: Entry, network_id: str) -> bool:
+    """Return whether a vnet says that it is this network's."""
+    return bool(value(entry, "alias") == network_id)
+
+
+def are_ours(entry: Entry) -> bool:
+    """Return whether a vnet is one that an agent makes or removes for a network."""
+    named = vnets.is_ours(str(entry.get("vnet"))) and ids.is_uuid(str(value(entry, "alias")))
+    return named and entry.get("state") in (NEW, DELETED)
+
+
+def of_others(kind: str, listed: Iterable[Entry]) -> Iterator[str]:
+    """Yield the changes that others have made and not applied: kind, name and state."""
+    for entry in listed:
+        if entry.get("state") and not (kind == "vnet" and are_ours(entry)):
+            yield f"{kind} {entry.get(kind)} ({entry['state']})"

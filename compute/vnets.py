@@ -1,0 +1,40 @@
+"""Give a cluster the SDN vnet of a network, or take it away again."""
+
+from __future__ import annotations
+
+from common.messages.commands import MakeVnet, RemoveVnet
+from common.messages.reports import Category, Outcome
+from common.states import PowerState
+from compute.hypervisor.port import Detail, Hypervisor, HypervisorError
+from compute.job import Job
+from compute.steps import Step, carry_out
+
+
+def make(job: Job, hypervisor: Hypervisor, command: MakeVnet) -> Outcome:
+    """See it applied. A failure leaves what there is for the next attempt."""
+    mtu: list[int] = []
+
+    def have() -> Detail:
+        made = hypervisor.make_vnet(job, command)
+        mtu.append(made.mtu)
+        return {"vnet": command.vnet, "zone": command.zone, "vni": command.vni, **vars(made)}
+
+    failure = carry_out(job, (Step("compute_make_vnet", have),))
+    return Outcome(
+        failure is None, PowerState.NOSTATE, failure=failure, mtu=mtu[0] if mtu else None
+    )
+
+
+def remove(job: Job, hypervisor: Hypervisor, command: RemoveVnet) -> Outcome:
+    """See it gone. An absent one counts as removed."""
+
+    def have() -> Detail:
+        removal = hypervisor.remove_vnet(job, command)
+        if not removal.gone:
+            raise HypervisorError(
+                Category.UNKNOWN_OUTCOME, f"Vnet {command.vnet} is still there.", left=removal.left
+            )
+        return {"cleaned": list(removal.cleaned)}
+
+    failure = carry_out(job, (Step("compute_remove_vnet", have),))
+    return Outcome(failure is None, PowerState.NOSTATE, failure=failure, gone=failure is None)

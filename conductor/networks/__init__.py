@@ -1,0 +1,1 @@
+"""What clusters are to have for networks of projects: their SDN vnets."""

@@ -1,0 +1,177 @@
+"""Networks on SDN vnets by the record: races on SQLite and PostgreSQL, refusals, the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.context import RequestContext
+from common.errors import Conflict, Invalid
+from common.messages.commands import Command, MakeVnet, RemoveVnet
+from common.messages.reports import Category, Failure
+from compute.messages import ClusterInventory, SeenVnet
+from conductor.endpoints.networks import NetworkEndpoint
+from conductor.messages import NewNetwork
+from db import schema
+from tests.functional.conductor.harness import World
+from tests.functional.conductor.test_security_groups import at_once
+from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
+from tests.functional.waiting import eventually
+
+OURS = RequestContext(user_id="u", project_id="p", roles=["member"])
+RANGE = "sim1:tenants:5000-5004"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
+    url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else None
+    made = World(tmp_path, url=url, audit_heals=True)
+    made.conductor.cloud.conf.set_override("tenant_vnets", [RANGE], "networks")
+    made.conductor.runner.start()
+    yield made
+    made.close()
+    for pool in (made.conductor.store._writer, made.conductor.store._reader):
+        pool.dispose()
+
+
+@pytest.fixture
+def networks(world: World) -> NetworkEndpoint:
+    return NetworkEndpoint(world.conductor.cloud)
+
+
+def create(networks: NetworkEndpoint, **asked: Any) -> str:
+    [made] = networks.create_networks(OURS, [NewNetwork("p", **asked)])
+    return made
+
+
+def row(world: World, network_id: str) -> Any:
+    return next((one for one in world.rows(schema.networks) if one.id == network_id), None)
+
+
+def vnets(world: World) -> list[tuple[str, str]]:
+    return [(one.network_id, one.state) for one in world.rows(schema.vnets)]
+
+
+def last(world: World, kind: type[Any], network_id: str) -> Any:
+    """The last command about a network."""
+
+    def found() -> Any:
+        mine = [one for _, one in world.compute.sent if one.server_uuid == network_id]
+        return mine[-1] if mine and type(mine[-1]) is kind else None
+
+    eventually(found)
+    return found()
+
+
+def test_everybody_gets_another_vni(world: World, networks: NetworkEndpoint) -> None:
+    ends = at_once(*[lambda: create(networks)] * 8)
+    made = [one for one in ends if isinstance(one, str)]
+    refused = [one for one in ends if isinstance(one, Conflict)]
+    assert (len(made), len(refused)) == (5, 3), ends
+    rows = [row(world, one) for one in made]
+    assert sorted(one.vni for one in rows) == [5000, 5001, 5002, 5003, 5004]
+    assert {one.status for one in rows} == {"BUILD"}
+    commands = [last(world, MakeVnet, one) for one in made]
+    assert sorted(one.vnet for one in commands) == sorted(one.bridge for one in rows)
+    assert {(one.zone, one.placed.cluster) for one in commands} == {("tenants", "sim1")}
+    removed = rows[1]
+    # Two words of agents, and a delete beside them.
+    world.answer(commands[0], ok=True, mtu=8950)
+    eventually(lambda: row(world, made[0]).status == "ACTIVE")
+    assert row(world, made[0]).mtu == 8950
+    at_once(
+        lambda: world.answer(commands[1], ok=True, mtu=1450),
+        lambda: networks.delete_network(OURS, made[1]),
+    )
+    removal = last(world, RemoveVnet, made[1])
+    # Its VNI is in use until it was seen gone.
+    with pytest.raises(Conflict, match="No project network"):
+        create(networks)
+    world.answer(removal, ok=True, gone=True)
+    eventually(lambda: len(vnets(world)) == 4)
+    assert row(world, create(networks)).vni == removed.vni
+
+
+def test_what_administrators_ask_for(world: World, networks: NetworkEndpoint) -> None:
+    for asked, type_ in (
+        ({"network_type": "vxlan", "bridge": "vmbr0"}, "InvalidInput"),
+        ({"network_type": "vxlan", "vlan": 2**24}, "InvalidInput"),
+        ({"network_type": "vxlan", "vlan": 0}, "InvalidInput"),
+        ({"network_type": "gre"}, "InvalidInput"),
+        ({"mtu": 1451}, "InvalidInput"),
+    ):
+        with pytest.raises(Invalid) as refused:
+            create(networks, **asked)  # type: ignore[arg-type]
+        assert refused.value.details["type"] == type_
+    mine = create(networks, network_type="vxlan", vlan=77, mtu=1400)
+    assert (row(world, mine).vni, row(world, mine).mtu) == (77, 1400)
+    with pytest.raises(Conflict, match="tunnel ID 77 is in use") as taken:
+        create(networks, network_type="vxlan", vlan=77)
+    assert taken.value.details["type"] == "TunnelIdInUse"
+    # The zone's MTU is no news for who has said one.
+    world.answer(last(world, MakeVnet, mine), ok=True, mtu=8950)
+    eventually(lambda: row(world, mine).status == "ACTIVE")
+    assert row(world, mine).mtu == 1400
+
+
+def test_without_the_option_nothing_is_made(world: World) -> None:
+    conf = world.conductor.cloud.conf
+    conf.clear_override("tenant_vnets", "networks")
+    plain = NetworkEndpoint(world.conductor.cloud)
+    with pytest.raises(Conflict, match="not enabled"):
+        create(plain)
+    with pytest.raises(Invalid, match="'vxlan' not supported"):
+        create(plain, network_type="vxlan")
+    conf.set_override("tenant_vlans", ["vmbr0:7-8"], "networks")
+    made = create(NetworkEndpoint(world.conductor.cloud))
+    assert (row(world, made).vlan, row(world, made).status) == (7, "ACTIVE")
+    assert world.rows(schema.operations) == []
+    assert vnets(world) == []
+
+
+def test_one_that_cannot_be_made_is_in_error_and_goes(
+    world: World, networks: NetworkEndpoint
+) -> None:
+    network = create(networks)
+    taken = Failure(Category.PROTECTED, "VNI 5000 of zone tenants is vnet blue's.", host="pve1")
+    world.answer(last(world, MakeVnet, network), ok=False, failure=taken)
+    eventually(lambda: row(world, network).status == "ERROR")
+    networks.delete_network(OURS, network)
+    world.answer(last(world, RemoveVnet, network), ok=True, gone=True)
+    eventually(lambda: vnets(world) == [])
+
+
+def test_the_audit_makes_what_is_missing_and_removes_what_is_left(
+    world: World, networks: NetworkEndpoint
+) -> None:
+    here, gone = create(networks), create(networks)
+    for one in (here, gone):
+        world.answer(last(world, MakeVnet, one), ok=True, mtu=1450)
+        eventually(lambda one=one: row(world, one).status == "ACTIVE")  # type: ignore[misc]
+    left = row(world, gone).bridge
+    networks.delete_network(OURS, gone)
+    world.answer(last(world, RemoveVnet, gone), ok=True, gone=True)
+    eventually(lambda: len(vnets(world)) == 1)
+    other = "6f9619ff-8b86-4011-b42d-00cf4fc964ff"
+    stranger = SeenVnet("mnabcdef", "tenants", other)
+    seen = (SeenVnet(left, "tenants", gone), stranger)
+    world.compute.seen["sim1"] = ClusterInventory("sim1", vnets=seen)
+    sent: list[Command] = []
+
+    def heal(command: Command) -> None:
+        sent.append(command)
+        there = SeenVnet(row(world, here).bridge, "tenants", here)
+        world.compute.seen["sim1"] = ClusterInventory("sim1", vnets=(stranger, there))
+        world.answer(command, ok=True, gone=isinstance(command, RemoveVnet), mtu=1450)
+
+    world.compute.answering = heal
+    report = world.conductor.auditor.audit()
+    # Another cloud's is only told.
+    assert (report["healed"], report["open"]) == (2, {"vnet_without_network": 1})
+    assert {(type(one), one.server_uuid) for one in sent} == {(MakeVnet, here), (RemoveVnet, gone)}
+    assert row(world, here).status == "ACTIVE"
+    kept = world.rows(schema.findings)
+    assert [one.evidence["network"] for one in kept if one.healed_at is None] == [other]

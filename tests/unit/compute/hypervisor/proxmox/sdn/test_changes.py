@@ -1,0 +1,44 @@
+"""Whose the changes are that wait in an SDN configuration; the answers are those on record."""
+
+from __future__ import annotations
+
+import pytest
+
+from common import ids, vnets
+from compute.hypervisor.proxmox.sdn import changes
+
+NETWORK = ids.named("network", "of a project")
+OURS = vnets.name(NETWORK)
+NEW = {
+    "vnet": OURS,
+    "type": "vnet",
+    "state": "new",
+    "digest": None,
+    "pending": {"zone": "tenants", "tag": 5000, "alias": NETWORK},
+}
+DELETED = {"vnet": OURS, "alias": NETWORK, "zone": "tenants", "state": "deleted", "pending": {}}
+
+
+def test_ours_wait_for_nobody() -> None:
+    applied = {"vnet": "blue", "zone": "tenants", "tag": 9, "type": "vnet", "digest": None}
+    assert list(changes.of_others("vnet", [NEW, DELETED, applied])) == []
+    assert changes.value(NEW, "tag") == 5000
+    assert changes.is_network(NEW, NETWORK)
+    assert changes.is_network(DELETED, NETWORK)
+    assert not changes.is_network(applied, NETWORK)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {**NEW, "vnet": "blue"},
+        {**NEW, "pending": {"zone": "tenants", "alias": "first"}},
+        {**DELETED, "state": "changed", "pending": {"tag": 7}},
+    ],
+    ids=["name", "alias", "edited"],
+)
+def test_what_others_did_is_named(entry: dict[str, object]) -> None:
+    said = list(changes.of_others("vnet", [entry]))
+    assert said == [f"vnet {entry['vnet']} ({entry['state']})"]
+    zone = {"zone": "zsimple", "type": "simple", "state": "new", "pending": {"ipam": "pve"}}
+    assert list(changes.of_others("zone", [zone])) == ["zone zsimple (new)"]

@@ -195,6 +195,8 @@ class Healer:
                 connection, network_id, vnet.cluster, State.MAKING, was
             ):
                 raise RefusedError("The record doesn't have it there any more.")
+            if not vnets.has_zone(connection, vnet):
+                raise RefusedError(f"Zone {vnet.zone} is gone, or the token does not see it.")
             vnets.settle(connection, network_id)
             return make_vnet.begin(connection, self._cloud, context.internal(), vnet)
 

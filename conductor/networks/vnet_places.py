@@ -16,11 +16,11 @@ from conductor.store.vnets import Vnet
 def of_vnet(connection: Transaction, cloud: Cloud, vnet: Vnet) -> Place:
     """Return the first host of the zone whose agent answers: one does so for the whole cluster.
 
-    None of them answers: a place without a host.
+    None of them answers: another one of the cluster, as the zone may be gone with its vnets; else
+    a place without a host.
     """
-    for one in vnets.zone_hosts(connection):
-        if (one.cluster, vnet.zone in one.zones) != (vnet.cluster, True):
-            continue
+    mine = [one for one in vnets.zone_hosts(connection) if one.cluster == vnet.cluster]
+    for one in sorted(mine, key=lambda one: vnet.zone not in one.zones):
         if cloud.worker_of(connection, one.host) is not None:
             return Place(one.host, None, vnet.cluster, one.node)
     return Place(cluster=vnet.cluster)

@@ -80,6 +80,12 @@ def clusters_with(found: Iterable[ZoneHost], one: VniRange) -> list[str]:
     )
 
 
+def has_zone(connection: sa.Connection, vnet: Vnet) -> bool:
+    """Return whether a node of the vnet's cluster has its zone, as far as its agent sees."""
+    found = zone_hosts(connection)
+    return any(one.cluster == vnet.cluster and vnet.zone in one.zones for one in found)
+
+
 def used(connection: sa.Connection, zone: str) -> set[int]:
     """Return the VNIs in use in zones of this name: also those that are being removed."""
     of_networks = sa.select(networks.c.vni).where(networks.c.zone == zone)

@@ -25,6 +25,7 @@ from common.messages.commands import (
     EndSwap,
     Grow,
     Image,
+    MakeVnet,
     Mark,
     Move,
     Nic,
@@ -33,6 +34,7 @@ from common.messages.commands import (
     Power,
     PowerAction,
     RemoveImage,
+    RemoveVnet,
     RetireTemplate,
     Shape,
     Size,
@@ -150,6 +152,8 @@ class Worker:
             RetireTemplate: self.client.retire_template,
             StoreImage: self.client.store_image,
             RemoveImage: self.client.remove_image,
+            MakeVnet: self.client.make_vnet,
+            RemoveVnet: self.client.remove_vnet,
         }
         send[type(command)](internal(), self.service.worker, command)  # type: ignore[operator]
 

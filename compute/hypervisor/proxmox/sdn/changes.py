@@ -10,8 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from common import ids, vnets
+from compute.hypervisor.proxmox.api.privileges import Need, lacking
 
 NEW, DELETED = "new", "deleted"
+#: the zone of plain bridges, which nobody configures
+_PLAIN = "/sdn/zones/localnetwork"
+_SHOWING = ("SDN.Audit", "SDN.Allocate")
 Entry = Mapping[str, Any]
 
 
@@ -30,6 +34,18 @@ def are_ours(entry: Entry) -> bool:
     """Return whether a vnet is one that an agent makes or removes for a network."""
     named = vnets.is_ours(str(entry.get("vnet"))) and ids.is_uuid(str(value(entry, "alias")))
     return named and entry.get("state") in (NEW, DELETED)
+
+
+def hidden(granted: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Return paths whose configuration the token may not see, by ``/access/permissions``."""
+    named = sorted(path for path in granted if path.startswith("/sdn/") and path != _PLAIN)
+    # What no path names inherits from the nearest one above it.
+    paths = dict.fromkeys(("/sdn/zones", "/sdn/controllers", *named))
+    return [
+        path
+        for path in paths
+        if all(lacking(granted, [Need(path, (one,), "")]) for one in _SHOWING)
+    ]
 
 
 def of_others(kind: str, listed: Iterable[Entry]) -> Iterator[str]:

@@ -98,7 +98,17 @@ class _Vnet:
                 )
 
     def require_alone(self) -> None:
-        """Raise HypervisorError (lock) while others have changes that are not applied."""
+        """Raise HypervisorError (lock) while others have changes that are not applied.
+
+        Lists leave out what the token may not see: so it must see all (authorization).
+        """
+        hidden = changes.hidden(self._client.get("access/permissions"))
+        if hidden:
+            raise HypervisorError(
+                Category.AUTHORIZATION,
+                "Nothing is applied while others may have changes in the SDN configuration that "
+                f"the token does not see: it lacks SDN.Audit on {', '.join(hidden)}.",
+            )
         waiting = list(self._of_others())
         if waiting:
             raise HypervisorError(

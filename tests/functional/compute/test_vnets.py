@@ -1,0 +1,149 @@
+"""An agent makes and removes the SDN vnets of networks, and touches nobody else's."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common import clock, ids, vnets
+from common.messages.commands import MakeVnet, Placed, RemoveVnet
+from common.messages.reports import Category
+from compute import preflight
+from compute.hypervisor.proxmox.api import privileges
+from compute.hypervisor.proxmox.settings import Token
+from tests.functional.compute.conftest import Worker, as_root, configuration, proxmox_text
+from tests.functional.compute.test_preflight import Root
+from tests.functional.simulator_fixture import RunningSimulator
+from tests.functional.waiting import eventually
+
+ZONE, VNI = "tenants", 5000
+_numbers = iter(range(900_000, 1_000_000))
+
+
+@pytest.fixture
+def root(simulator: RunningSimulator, worker: Worker) -> Any:
+    """An administrator, who has made the zone."""
+    made = as_root(simulator)
+    made.cluster.sdn.zones.post(zone=ZONE, type="vxlan", peers="10.0.0.1", mtu=1400)
+    upid = made.cluster.sdn.put()
+    node = upid.split(":")[1]
+    eventually(lambda: made.nodes(node).tasks(upid).status.get()["status"] == "stopped")
+    return made
+
+
+def a_make(network_id: str = "", **changes: Any) -> MakeVnet:
+    network_id = network_id or ids.new_uuid()
+    values: dict[str, Any] = {"vnet": vnets.name(network_id), "zone": ZONE, "vni": VNI}
+    placed = Placed("pve1", "c1", "pve1", 0)
+    return MakeVnet(next(_numbers), 1, network_id, placed, clock.after(60), **(values | changes))
+
+
+def a_removal(made: MakeVnet, **changes: Any) -> RemoveVnet:
+    values = {"vnet": made.vnet, "zone": made.zone} | changes
+    return RemoveVnet(next(_numbers), 1, made.server_uuid, made.placed, clock.after(60), **values)
+
+
+def listed(root: Any) -> list[dict[str, Any]]:
+    return list(root.cluster.sdn.vnets.get(pending=1))
+
+
+def token_of(simulator: RunningSimulator) -> Token:
+    name, _, _ = simulator.token_file.read_text().partition("=")
+    user, _, token = name.partition("!")
+    return Token(user, token, "")
+
+
+def grant_all(simulator: RunningSimulator) -> None:
+    rights, token = Root(simulator), token_of(simulator)
+    for kind, who in (("users", token.user), ("tokens", token.id)):
+        rights.ask("PUT", "access/acl", path="/sdn", roles="PVESDNAdmin", **{kind: who})
+
+
+def test_a_vnet_comes_with_the_zone_s_mtu_and_goes(
+    simulator: RunningSimulator, worker: Worker, root: Any
+) -> None:
+    grant_all(simulator)
+    command = a_make()
+    outcome = worker.run(command)
+    assert (outcome.failure, outcome.mtu) == (None, 1400)
+    (seen,) = listed(root)
+    assert (seen["tag"], seen["alias"], "state" in seen) == (VNI, command.server_uuid, False)
+    # Servers can be made on it as soon as the outcome is known.
+    told = [facts for beat in worker.conductor.heartbeats for facts in beat.facts]
+    assert any(command.vnet in facts.bridges for facts in told)
+    # Neither a repeat nor anybody else's network changes it.
+    again = dataclasses.replace(command, operation_id=next(_numbers))
+    assert worker.run(again).mtu == 1400
+    other = a_make(vni=VNI + 1, vnet=command.vnet)
+    same_vni = a_make()
+    for wrong in (other, a_removal(other), same_vni):
+        failure = worker.run(wrong).failure
+        assert failure is not None
+        assert failure.category is Category.PROTECTED, failure
+    assert listed(root) == [seen]
+    for _ in range(2):
+        assert worker.run(a_removal(command)).gone
+    assert listed(root) == []
+
+
+@pytest.mark.parametrize(
+    "hide",
+    [
+        lambda rights, who: rights("/sdn/zones/theirs", "NoAccess", who),
+        lambda rights, who: rights("/sdn", "PVESDNUser", who),
+    ],
+    ids=["a zone", "all"],
+)
+def test_nothing_is_applied_by_a_token_that_does_not_see_all(
+    simulator: RunningSimulator, worker: Worker, root: Any, hide: Callable[..., None]
+) -> None:
+    grant_all(simulator)
+    rights, token = Root(simulator), token_of(simulator)
+
+    def put(path: str, role: str, who: dict[str, str]) -> None:
+        rights.ask("PUT", "access/acl", path=path, roles=role, **who)
+
+    root.cluster.sdn.zones.post(zone="theirs", type="simple")
+    for who in ({"users": token.user}, {"tokens": token.id}):
+        hide(put, who)
+    failure = worker.run(a_make()).failure
+    assert failure is not None
+    assert failure.category in {Category.AUTHORIZATION, Category.LOCK}
+    waiting = [one["zone"] for one in root.cluster.sdn.zones.get(pending=1) if "state" in one]
+    assert waiting == ["theirs"]
+    assert listed(root) == []
+
+
+def test_the_lines_that_the_doctor_prints_are_enough(
+    simulator: RunningSimulator, worker: Worker, root: Any, tmp_path: Path
+) -> None:
+    rights = Root(simulator)
+    rights.ask("POST", "access/users", userid="zoned@pve")
+    made = rights.ask("POST", "access/users/zoned@pve/token/agent", privsep=1)
+    token = tmp_path / "token"
+    token.write_text(f"zoned@pve!agent={made['value']}")
+    token.chmod(0o600)
+    text = proxmox_text(simulator, token_file=str(token))
+    for line in privileges.all_grant_lines(Token("zoned@pve", "agent", "")):
+        rights.run(line)
+    conf = configuration(tmp_path, text)
+    assert "vnets" not in str(preflight.check(conf))
+    conf.set_override("tenant_vnets", [f"*:{ZONE}:5000-5001"], group="networks")
+    told = [one for one in preflight.check(conf)[0].refused if "vnets" in one.problem]
+    assert told
+    for one in told:
+        for line in one.remedy:
+            rights.run(line)
+    assert "vnets" not in str(preflight.check(conf))
+    zoned = Worker(configuration(tmp_path, text))
+    zoned.start()
+    try:
+        command = a_make()
+        assert zoned.run(command).failure is None
+        assert zoned.run(a_removal(command)).gone
+    finally:
+        zoned.stop()

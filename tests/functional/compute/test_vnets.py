@@ -93,7 +93,7 @@ def test_a_vnet_comes_with_the_zone_s_mtu_and_goes(
 @pytest.mark.parametrize(
     "hide",
     [
-        lambda rights, who: rights("/sdn/zones/theirs", "NoAccess", who),
+        lambda rights, who: rights("/sdn/zones/theirs", "UseOnly", who),
         lambda rights, who: rights("/sdn", "PVESDNUser", who),
     ],
     ids=["a zone", "all"],
@@ -107,6 +107,7 @@ def test_nothing_is_applied_by_a_token_that_does_not_see_all(
     def put(path: str, role: str, who: dict[str, str]) -> None:
         rights.ask("PUT", "access/acl", path=path, roles=role, **who)
 
+    rights.ask("POST", "access/roles", roleid="UseOnly", privs="SDN.Use")
     root.cluster.sdn.zones.post(zone="theirs", type="simple")
     for who in ({"users": token.user}, {"tokens": token.id}):
         hide(put, who)

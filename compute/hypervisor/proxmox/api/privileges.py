@@ -16,6 +16,9 @@ _ROOT_ROLES = {"Sys.Console": "MicronovaHA", "Sys.Modify": "MicronovaSteer"}
 
 #: for vnets alone; what is under its path inherits it
 _SDN_ROLE = "MicronovaSDN"
+_SDN = "/sdn"
+#: the zone of plain bridges
+_PLAIN = "/sdn/zones/localnetwork"
 
 _VM = (
     "VM.Allocate",
@@ -40,6 +43,7 @@ _DISKS = ("Datastore.Allocate", "Datastore.AllocateSpace", "Datastore.Audit")
 _FILES = ("Datastore.Allocate", "Datastore.AllocateSpace", "Datastore.AllocateTemplate")
 _IMPORT = ("Datastore.AllocateSpace", "Datastore.Audit")
 _ZONE = ("SDN.Use",)
+_VNETS = ("SDN.Allocate", "SDN.Audit", "SDN.Use")
 _AUDIT = ("Sys.Audit",)
 #: any of these on a path makes what is under it visible in lists
 _SHOWS = {
@@ -85,11 +89,12 @@ def optional(version: str, *, affinity_rules: bool = False) -> list[Need]:
 def vnets(zones: Iterable[str]) -> list[Need]:
     """Return what the networks of projects need in these SDN zones.
 
-    The configuration is applied as a whole, so all that waits in it must be visible.
+    The configuration is applied as a whole, so all that waits in it must be visible. Each path
+    needs all of them: a role on a zone takes the place of what the zone inherits.
     """
-    why = "networks on SDN vnets"
-    found = [Need(f"/sdn/zones/{zone}", _ZONE, why) for zone in zones]
-    return [Need("/sdn", ("SDN.Allocate", "SDN.Audit"), why), *found] if found else []
+    names = list(zones)
+    paths = [_SDN, *(f"{_SDN}/zones/{zone}" for zone in names)] if names else []
+    return [Need(path, _VNETS, "networks on SDN vnets") for path in paths]
 
 
 def _is_modern(version: str) -> bool:
@@ -111,7 +116,7 @@ def needs(
         # /cluster/status needs it on the root itself, each node's status on its own path.
         Need("/", _AUDIT, "see the cluster's members and quorum"),
         Need("/nodes", _AUDIT, "see nodes and tasks"),
-        Need("/sdn/zones/localnetwork", _ZONE, "attach interfaces to bridges"),
+        Need(_PLAIN, _ZONE, "attach interfaces to bridges"),
     ]
     found += [Need(f"/storage/{name}", _DISKS, "root disks") for name in vm_storages]
     found += [Need(f"/storage/{name}", _FILES, "config drives") for name in iso_storages]
@@ -179,7 +184,7 @@ def grant_lines(missing: Iterable[Need], token: Token) -> list[str]:
 
 def _role(need: Need) -> str:
     default = AUDIT_ROLE if need.privileges == _AUDIT else ROLE
-    if need.path == "/sdn":
+    if need.path.startswith(_SDN) and need.path != _PLAIN:
         default = _SDN_ROLE
     return _ROOT_ROLES.get(need.privileges[0], default)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from api.network.app import make_app
 from common import ids
 from conductor.endpoints.networks import NetworkEndpoint
 from conductor.endpoints.ports import PortEndpoint
+from conductor.networks import vnet_places
 from conductor.store import networks
+from conductor.store.vnets import State, Vnet
 from db import engine, schema
 from tests.fixtures import auth
 from tests.fixtures.listings import a_conf, mounted, served
@@ -49,6 +52,13 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 @pytest.fixture
 def url(world: World) -> Iterator[str]:
+    with network_api(world) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def network_api(world: World) -> Iterator[str]:
+    """The Network API, as the world is configured now."""
     reader = engine.reader(world.url)
     conductor: Any = Both(world)
     app = make_app(a_conf(), reader, auth.header_auth, conductor)
@@ -197,6 +207,55 @@ def test_tags_are_chosen_freed_and_used_up(url: str, world: World) -> None:
     rows = [row for row in world.rows(schema.networks) if not row.discovered]
     assert sorted(row.vlan for row in rows) == [77, 1000, 1001, 1002]
     assert all(row.segment == row.vlan for row in rows)
+
+
+def test_networks_on_vnets_as_neutron_shows_them(world: World) -> None:
+    conf = world.conductor.cloud.conf
+    conf.set_override("tenant_vlans", [f"vmbr1:1000-{999 + TAGS}"], group="networks")
+    conf.set_override("tenant_vnets", ["*:tenants:5000-5001"], group="networks")
+    with network_api(world) as url:
+        for _ in range(TAGS):
+            make(url, "network")
+        mine = make(url, "network")
+        assert (mine["status"], mine["mtu"]) == ("BUILD", 1450)
+        assert not [name for name in mine if name.startswith("provider:")]
+        path = f"{url}/networks/{mine['id']}"
+        shown = call(path, token=auth.ADMIN).json()["network"]
+        assert {name: shown[f"provider:{name}"] for name in PROVIDER} == {
+            "network_type": "vxlan",
+            "physical_network": None,
+            "segmentation_id": 5000,
+        }
+        assert seen(url, "network", query="?status=BUILD") == {mine["id"]}
+        query = "?provider:network_type=vxlan&provider:segmentation_id=5000"
+        assert seen(url, "network", auth.ADMIN, query) == {mine["id"]}
+        assert call(path, token=auth.OTHER).status_code == 404
+        assert call(path, "DELETE", token=auth.OTHER).status_code == 404
+        for asked, answer in (
+            ({"segmentation_id": 5000}, (409, "TunnelIdInUse")),
+            ({"segmentation_id": 2**24}, (400, "InvalidInput")),
+            ({"segmentation_id": 0}, (400, "InvalidInput")),
+            ({"physical_network": "vmbr1"}, (400, "InvalidInput")),
+        ):
+            wanted = {f"provider:{name}": value for name, value in asked.items()}
+            body = {"network": {"provider:network_type": "vxlan", **wanted}}
+            assert refused(call(f"{url}/networks", "POST", body, auth.ADMIN)) == answer
+        body = {"network": {"mtu": 1451}}
+        assert refused(call(path, "PUT", body)) == (400, "InvalidInput")
+        make(url, "network", auth.ADMIN, **{"provider:network_type": "vxlan"})
+        answer = call(f"{url}/networks", "POST", {"network": {}})
+        assert refused(answer) == (409, "NoNetworkAvailable")
+        assert call(path, "DELETE").status_code == 204
+        assert call(path).status_code == 404
+        # Its VNI is in use until the vnet was seen gone, and that needs no zone.
+        assert refused(call(f"{url}/networks", "POST", {"network": {}}))[0] == 409
+    cloud = world.conductor.cloud
+    vnet = Vnet("sim1", mine["id"], "mnxxxxxx", "gone", 5000, State.REMOVING)
+    where = cloud.store.run(lambda c: vnet_places.of_vnet(c, cloud, vnet))
+    assert (where.host, where.cluster) == ("pve1", "sim1")
+
+
+PROVIDER = ("network_type", "physical_network", "segmentation_id")
 
 
 @pytest.mark.parametrize(

@@ -42,3 +42,15 @@ def test_what_others_did_is_named(entry: dict[str, object]) -> None:
     assert said == [f"vnet {entry['vnet']} ({entry['state']})"]
     zone = {"zone": "zsimple", "type": "simple", "state": "new", "pending": {"ipam": "pve"}}
     assert list(changes.of_others("zone", [zone])) == ["zone zsimple (new)"]
+
+
+def test_what_is_hidden_is_told_by_path() -> None:
+    everything = {"/sdn": {"SDN.Audit": 1, "SDN.Use": 1}}
+    plain = {"/sdn/zones/localnetwork": {"SDN.Use": 1}}
+    assert changes.hidden({**everything, **plain}) == []
+    assert changes.hidden({"/": {"SDN.Allocate": 1}}) == []
+    theirs = {"/sdn/zones/theirs": {"SDN.Use": 1}}
+    assert changes.hidden({**everything, **theirs}) == ["/sdn/zones/theirs"]
+    # What isn't inherited is not seen below.
+    for granted in ({}, {"/sdn": {"SDN.Audit": 0}}):
+        assert changes.hidden(granted) == ["/sdn/zones", "/sdn/controllers"]

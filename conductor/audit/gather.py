@@ -6,20 +6,18 @@ findings are compared with servers created or deleted meanwhile.
 
 from __future__ import annotations
 
-import concurrent.futures
 import dataclasses
 import datetime
 import heapq
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from common import clock, context
-from common.errors import MicronovaError, NotFound, Unavailable
+from common.errors import MicronovaError, NotFound
 from common.log import logger
-from common.messages.filters import Filter, FilterCheck
-from common.messages.guests import GuestTarget
 from common.states import InternalAction, ResourceType
 from compute.messages import ClusterInventory
+from conductor.audit.each import each
 from conductor.audit.facts import (
     Facts,
     GroupPlace,
@@ -35,12 +33,11 @@ from conductor.audit.facts import (
     UploadFacts,
 )
 from conductor.audit.kinds import BY_CONFIG, BY_FIREWALL
-from conductor.audit.nics import read_vms
+from conductor.audit.look_at_firewalls import firewalls
 from conductor.cloud import Cloud
 from conductor.store import (
     audit_record,
     filter_outbox,
-    filters,
     findings,
     migrations,
     server_groups,
@@ -52,10 +49,6 @@ from conductor.sync.allocations import of_flavor
 
 LOG = logger(__name__)
 
-#: clusters, and providers, that are asked at the same time
-READERS = 8
-#: servers whose wanted firewalls are read in one go
-AT_ONCE = 100
 #: actions that keep the VM and delete the record
 _LET_GO = ("release", InternalAction.FORGET)
 
@@ -93,7 +86,7 @@ class Gatherer:
         allocations = self._allocations(before.hosts.values(), unseen)
         inventories = self._inventories(workers, before, unseen)
         seen = dataclasses.replace(before, allocations=allocations, inventories=inventories)
-        seen = dataclasses.replace(seen, firewalls=self._firewalls(workers, seen, unseen))
+        seen = dataclasses.replace(seen, firewalls=firewalls(self._cloud, workers, seen, unseen))
         with self._cloud.store.read() as connection:
             return dataclasses.replace(_after(connection, seen), unseen=tuple(unseen))
 
@@ -128,44 +121,12 @@ class Gatherer:
             )
 
         found: dict[str, ClusterInventory] = {}
-        for cluster, answer in _each(sorted(workers), ask):
+        for cluster, answer in each(sorted(workers), ask):
             if isinstance(answer, ClusterInventory):
                 found[cluster] = answer
                 unseen += [f"Cluster {cluster}: {text}" for text in answer.unseen]
             else:
                 unseen.append(f"Cluster {cluster} can't be looked at: {answer.message}")
-        return found
-
-    def _firewalls(
-        self, workers: Mapping[str, str], facts: Facts, unseen: list[str]
-    ) -> dict[str, FilterCheck] | None:
-        """Return how the firewalls of the VMs that were read differ; a few requests each."""
-        if not self._cloud.conf.networks.firewall:
-            return None
-        filtered = {port.server_uuid for port in facts.ports if port.port_security is not None}
-        targets = {
-            server.uuid: GuestTarget(
-                server.uuid, workers[str(server.cluster)], str(server.cluster), vm.node, vm.vmid
-            )
-            for server, vm in read_vms(facts)
-            if server.uuid in filtered and vm.nics is not None and server.cluster in workers
-        }
-        uuids, wanted = sorted(targets), dict[str, Filter]()
-        for start in range(0, len(uuids), AT_ONCE):
-            with self._cloud.store.read() as connection:
-                wanted |= filters.wanted_of(connection, uuids[start : start + AT_ONCE])
-
-        def ask(uuid: str) -> FilterCheck:
-            return self._cloud.compute.check_filter(
-                context.internal(), targets[uuid], wanted[uuid]
-            )
-
-        found: dict[str, FilterCheck] = {}
-        for uuid, answer in _each(uuids, ask):
-            if isinstance(answer, FilterCheck):
-                found[uuid] = answer
-            else:
-                unseen.append(f"Cluster {targets[uuid].cluster}: {answer.message}")
         return found
 
     # --- placement
@@ -196,28 +157,13 @@ class Gatherer:
                 return {}  # a host that was never published has none
 
         found: dict[str, dict[str, Mapping[str, int]]] = {}
-        for uuid, answer in _each(uuids, ask):
+        for uuid, answer in each(uuids, ask):
             if isinstance(answer, MicronovaError):
                 unseen.append(f"Placement can't be looked at: {answer.message}")
                 return None
             for consumer, resources in answer.items():
                 found.setdefault(consumer, {})[uuid] = resources
         return found
-
-
-def _each(items: Sequence[str], ask: Any) -> Iterator[tuple[str, Any]]:
-    """Call ``ask`` for several at a time; yield each answer, or the error."""
-    with concurrent.futures.ThreadPoolExecutor(READERS, "audit") as readers:
-        futures = [(item, readers.submit(ask, item)) for item in items]
-        for item, future in futures:
-            try:
-                yield item, future.result()
-            except MicronovaError as error:
-                yield item, error
-            except Exception as error:
-                # An agent of an older release, or a broken one: the rest is still read.
-                LOG.exception("Asking about %s failed unexpectedly.", item)
-                yield item, Unavailable(f"{type(error).__name__}; see the log.")
 
 
 def due(

@@ -100,13 +100,25 @@ class Spool:
                 )
             file.truncate()
             upload = Upload(file, self.most_bytes)
-            paths = (part, self._complete(image_id, upload.token))
             try:
                 yield upload
             finally:
                 if not upload.is_needed:
-                    _unlink(*paths)
+                    self._discard(part, self._complete(image_id, upload.token))
                 self.watch()
+
+    def _discard(self, part: Path, complete: Path) -> None:
+        """Remove what was written, unless the record needs it although the answer was lost."""
+        part.unlink(missing_ok=True)
+        if not complete.exists():
+            return
+        try:
+            needed = self._needed({_image_of(complete)})
+        except Exception:
+            LOG.exception("Whether %s is needed isn't known; a later look tells.", complete.name)
+            return
+        if not needed:
+            complete.unlink(missing_ok=True)
 
     def complete(self, image_id: str, upload: Upload) -> None:
         """Let agents fetch an upload.
@@ -160,8 +172,15 @@ class Spool:
         needed = self._needed({_image_of(path) for path in complete}) if complete else ()
         for path in files:
             if path.suffix == _PART or _image_of(path) not in needed:
-                _remove_unlocked(path)
+                self._remove_unlocked(path)
         return len(self._files())
+
+    def _remove_unlocked(self, path: Path) -> None:
+        """Remove a file that nobody writes; asked again, as its upload may just have ended."""
+        with contextlib.suppress(FileNotFoundError), _locked(path, 0) as file:
+            if file is None or (path.suffix != _PART and self._needed({_image_of(path)})):
+                return
+            path.unlink(missing_ok=True)
 
     def _watch(self) -> None:
         while True:
@@ -215,14 +234,3 @@ def _is_still(path: Path, file: object) -> bool:
         return False
     mine = os.fstat(file.fileno())  # type: ignore[attr-defined]
     return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
-
-
-def _remove_unlocked(path: Path) -> None:
-    with contextlib.suppress(FileNotFoundError), _locked(path, 0) as file:
-        if file is not None:
-            path.unlink(missing_ok=True)
-
-
-def _unlink(*paths: Path) -> None:
-    for path in paths:
-        path.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -66,6 +67,26 @@ def test_complete_data_stay_as_long_as_a_cluster_waits(tmp_path: Path) -> None:
     for image_id, token in (("b", tokens["b"]), ("a", tokens["b"]), ("a", "")):
         with pytest.raises(NotFound):
             mine.read(image_id, token, 0, 1)
+
+
+def test_data_stay_where_only_the_answer_was_lost(tmp_path: Path) -> None:
+    mine = spool(tmp_path, needed={"kept"})
+    for image_id in ("kept", "refused"):
+        with contextlib.suppress(TimeoutError), mine.upload(image_id) as upload:
+            upload.write(b"x")
+            mine.complete(image_id, upload)
+            raise TimeoutError
+    assert names(tmp_path) == ["kept"]
+
+
+def test_an_upload_that_ends_while_the_spool_is_tidied_stays(tmp_path: Path) -> None:
+    # It isn't needed when the look begins, and is when its lock is gone.
+    folder = tmp_path / "spool"
+    folder.mkdir()
+    (folder / "a.token").write_bytes(b"x")
+    answers: list[Collection[str]] = [(), ("a",)]
+    assert Spool(str(folder), 100, lambda _: answers.pop(0)).tidy() == 1
+    assert answers == []
 
 
 def test_an_upload_has_a_limit_and_a_second_try(tmp_path: Path) -> None:

@@ -22,7 +22,14 @@ from api.image import addresses
 from api.image.addresses import Source
 from api.image.uploads import Uploads
 from common.context import RequestContext
-from common.errors import ConfigurationError, Invalid, MicronovaError, Unavailable
+from common.errors import (
+    ConfigurationError,
+    Conflict,
+    ImageNotFound,
+    Invalid,
+    MicronovaError,
+    Unavailable,
+)
 from common.log import logger
 from conductor.client import ConductorClient
 from db.reads.images import Image
@@ -49,7 +56,7 @@ class Downloads:
             self._networks = [ipaddress.ip_network(one) for one in options.download_networks]
         except ValueError as error:
             raise ConfigurationError(f"[images] {error}") from error
-        self._seconds = float(options.download_seconds)
+        self.seconds = float(options.download_seconds)
         self._uploads = uploads
         self._lock = threading.Lock()
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
@@ -177,7 +184,6 @@ class _Download:
         self._downloads, self._uploads = downloads, uploads
         self._ctxt, self._conductor = ctxt, conductor
         self._found, self._task_id = found, task_id
-        self._told = time.monotonic()
 
     def carry_out(self, first: Source) -> None:
         """Download, check and hand over; a failure is told."""
@@ -192,30 +198,62 @@ class _Download:
 
     def _carry_out(self, first: Source) -> None:
         found, uploads = self._found, self._uploads
-        end = time.monotonic() + self._downloads._seconds
+        end = time.monotonic() + self._downloads.seconds
         with (
             uploads.spool.upload(found.id) as upload,
             self._downloads.opened(first, end) as response,
+            self._watched(response, end) as given_up,
         ):
             for data in response.stream(_READ_BYTES):
                 upload.write(data)
-                self._tell()
-                if time.monotonic() > end:
-                    raise Invalid("it took too long.")
+            if given_up:
+                raise Invalid(given_up[0])
             length = response.headers.get("Content-Length", "")
             if length.isascii() and length.isdigit() and int(length) != upload.size_bytes:
                 raise Invalid("the connection was closed too early.")
             uploads.deliver(
                 found,
                 upload,
-                lambda data: self._conductor.save_image(self._ctxt, found.id, data),
+                lambda data: self._conductor.save_image(self._ctxt, found.id, data, self._task_id),
             )
 
-    def _tell(self) -> None:
-        """Tell the conductor, now and then, that it goes on. Raises Conflict, ImageNotFound."""
-        if time.monotonic() - self._told > _KEEP_SECONDS:
-            self._told = time.monotonic()
+    @contextlib.contextmanager
+    def _watched(self, response: Any, end: float) -> Iterator[list[str]]:
+        """Tell the conductor that it goes on, and end it at its time, whatever the host sends.
+
+        Yields why it was given up, once it is.
+        """
+        over, given_up = threading.Event(), list[str]()
+
+        def watch() -> None:
+            while not over.wait(min(_KEEP_SECONDS, max(0.0, end - time.monotonic()))):
+                why = "it took too long." if time.monotonic() >= end else self._tell()
+                if why:
+                    given_up.append(why)
+                    response.shutdown()
+                    return
+
+        thread = threading.Thread(target=watch, name="image-download-watch", daemon=True)
+        thread.start()
+        try:
+            yield given_up
+        except (OSError, urllib3.exceptions.HTTPError):
+            if given_up:
+                raise Invalid(given_up[0]) from None
+            raise
+        finally:
+            over.set()
+            thread.join()
+
+    def _tell(self) -> str:
+        """Tell the conductor that it goes on; return why it must not."""
+        try:
             self._conductor.keep_image_download(self._ctxt, self._found.id, self._task_id)
+        except (Conflict, ImageNotFound) as error:
+            return error.message
+        except MicronovaError as error:
+            LOG.warning("Image %s: %s", self._found.id, error.message)
+        return ""
 
     def _failed(self, why: str) -> None:
         LOG.warning("Image %s: %s", self._found.id, why)

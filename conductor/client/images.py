@@ -30,13 +30,15 @@ class ImageCalls(Base):
         """Delete an image of a project. Raises Forbidden for a protected one."""
         self._rpc.call(ctxt, ImageRpc.delete_image, image_id=image_id)
 
-    def save_image(self, ctxt: RequestContext, image_id: str, data: ImageData) -> None:
+    def save_image(
+        self, ctxt: RequestContext, image_id: str, data: ImageData, task_id: str | None = None
+    ) -> None:
         """Have clusters fetch the data of a queued image, which is 'saving' from now on.
 
-        One that is downloaded stays 'importing'. Raises Conflict for an image in another state,
-        Unavailable if no cluster has room.
+        ``task_id``: of the download that brought them; its image stays 'importing'. Raises
+        Conflict for an image in another state, Unavailable if no cluster has room.
         """
-        self._rpc.call(ctxt, ImageRpc.save_image, image_id=image_id, data=data)
+        self._rpc.call(ctxt, ImageRpc.save_image, image_id=image_id, data=data, task_id=task_id)
 
     def stage_image(self, ctxt: RequestContext, image_id: str, data: ImageData) -> None:
         """Store that the API has the data of a queued image, which is 'uploading' from now on.

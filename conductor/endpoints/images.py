@@ -11,6 +11,7 @@ from conductor.flows.accept import scope
 from conductor.images import remove_image, store_image
 from conductor.messages import ImageData, ImageEdit, NewImage
 from conductor.store import image_members, imports, user_images
+from conductor.store.server_images import QUEUED
 from conductor.store.transactions import Transaction
 
 
@@ -32,11 +33,18 @@ class ImageEndpoint:
         """See ``ConductorClient.delete_image``."""
         remove_image.delete(self._cloud, ctxt, image_id)
 
-    def save_image(self, ctxt: RequestContext, image_id: str, data: ImageData) -> None:
+    def save_image(
+        self, ctxt: RequestContext, image_id: str, data: ImageData, task_id: str | None = None
+    ) -> None:
         """See ``ConductorClient.save_image``."""
-        self._with(
-            ctxt, image_id, lambda c, row: store_image.begin(c, self._cloud, ctxt, row, data)
-        )
+
+        def work(connection: Transaction, row: Any) -> None:
+            if task_id is not None:
+                imports.require(row, task_id)
+            was = QUEUED if task_id is None else imports.IMPORTING
+            store_image.begin(connection, self._cloud, ctxt, row, data, was)
+
+        self._with(ctxt, image_id, work)
         self._cloud.wake()
 
     def stage_image(self, ctxt: RequestContext, image_id: str, data: ImageData) -> None:
@@ -49,7 +57,7 @@ class ImageEndpoint:
         def work(connection: Transaction, row: Any) -> None:
             data = imports.begin_staged(connection, ctxt, row)
             now = user_images.locked(connection, image_id, scope(ctxt))
-            store_image.begin(connection, self._cloud, ctxt, now, data)
+            store_image.begin(connection, self._cloud, ctxt, now, data, imports.IMPORTING)
 
         self._with(ctxt, image_id, work)
         self._cloud.wake()

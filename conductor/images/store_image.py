@@ -56,13 +56,18 @@ def load(connection: Transaction, operation: Operation) -> Storing:
 
 
 def begin(
-    connection: Transaction, cloud: Cloud, ctxt: RequestContext, row: Any, data: ImageData
+    connection: Transaction,
+    cloud: Cloud,
+    ctxt: RequestContext,
+    row: Any,
+    data: ImageData,
+    was: str,
 ) -> None:
     """Begin on an image that is locked.
 
-    Raises Conflict if it isn't queued, and Unavailable if no cluster has room for it.
+    Raises Conflict unless its status is ``was``, and Unavailable if no cluster has room for it.
     """
-    uploads.begin(connection, row, data)
+    uploads.begin(connection, row, data, was)
     content = image_files.content(data.disk_format)
     found = places.choose(host_storages.read(connection), content, data.size_bytes)
     if not found:

@@ -62,13 +62,13 @@ def begin_download(connection: sa.Connection, ctxt: RequestContext, row: Any, ur
 
 def keep(connection: sa.Connection, row: Any, task_id: str) -> None:
     """Write that a download of an image that is locked goes on. Raises Conflict."""
-    _require(row, task_id)
+    require(row, task_id)
     _write(connection, row.id)
 
 
 def fail(connection: sa.Connection, row: Any, task_id: str, why: str) -> None:
     """Write that a download of an image that is locked has failed. Raises Conflict."""
-    _end(connection, row, _require(row, task_id), why)
+    _end(connection, row, require(row, task_id), why)
 
 
 def expire(
@@ -101,15 +101,16 @@ def task_of(row: Any) -> ImportTask | None:
     return None if row.import_task is None else codec.load(ImportTask, row.import_task)
 
 
-def _task(ctxt: RequestContext, method: str, **more: Any) -> ImportTask:
-    return ImportTask(ids.new_uuid(), method, str(ctxt.user_id), str(ctxt.request_id), **more)
-
-
-def _require(row: Any, task_id: str) -> ImportTask:
+def require(row: Any, task_id: str) -> ImportTask:
+    """Return the download of an image that is locked. Raises Conflict unless it goes on."""
     task = task_of(row)
     if row.status != IMPORTING or task is None or task.id != task_id:
         raise Conflict(f"Image {row.id} is not being downloaded any more.")
     return task
+
+
+def _task(ctxt: RequestContext, method: str, **more: Any) -> ImportTask:
+    return ImportTask(ids.new_uuid(), method, str(ctxt.user_id), str(ctxt.request_id), **more)
 
 
 def _end(connection: sa.Connection, row: Any, task: ImportTask, why: str) -> None:

@@ -21,12 +21,13 @@ KILLED = "killed"
 _C = images.c
 
 
-def begin(connection: sa.Connection, row: Any, data: ImageData) -> None:
+def begin(connection: sa.Connection, row: Any, data: ImageData, was: str) -> None:
     """Write that an image that is locked has these data, which no cluster has yet.
 
-    Raises Conflict if it doesn't wait for data any more, or was changed since they were checked.
+    ``was``: the status in which it waits for them. Raises Conflict if it doesn't any more, or was
+    changed since they were checked.
     """
-    if row.status not in (QUEUED, IMPORTING) or row.checksum is not None:
+    if row.status != was or row.checksum is not None:
         raise Conflict(f"Image status transition from {row.status} to saving is not allowed")
     if row.disk_format != data.disk_format:
         raise Conflict(f"The disk_format of image {row.id} was changed during the upload.")

@@ -68,7 +68,11 @@ def origin() -> Iterator[Origin]:
 
 @pytest.fixture
 def site(tmp_path: Path, origin: Origin) -> Iterator[Site]:
-    options = {"download_from": [origin.url], "download_networks": ["127.0.0.0/8"]}
+    options: dict[str, Any] = {
+        "download_from": [origin.url],
+        "download_networks": ["127.0.0.0/8"],
+        "download_seconds": 4,
+    }
     with a_site(tmp_path, **options) as made:
         yield made
 
@@ -195,6 +199,24 @@ def test_a_download_that_fails_leaves_nothing(
     origin.answer = origin.all
     assert download(site, image_id, f"{origin.url}/a").status_code == 202
     assert site.command(StoreImage).size_bytes == len(DATA)
+
+
+def test_a_host_that_drips_is_given_up_at_its_time(site: Site, origin: Origin) -> None:
+    over = threading.Event()
+
+    def drip(request: Any) -> None:
+        request.send_response(200)
+        request.end_headers()
+        while not over.wait(0.1):
+            request.wfile.write(b"x")
+
+    origin.answer = drip
+    image_id = site.new()
+    assert download(site, image_id, f"{origin.url}/a").status_code == 202
+    assert site.becomes(image_id, "queued")
+    over.set()
+    assert "took too long" in task(site, image_id)["message"]
+    eventually(lambda: site.files() == [], 10)
 
 
 def test_what_was_downloaded_is_looked_at(site: Site, origin: Origin) -> None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from web.file_parts import FilePart
 from web.incoming import Incoming
 
 _REFUSAL = (
@@ -32,6 +33,12 @@ class Outgoing:
 
     def __init__(self) -> None:
         self.data = bytearray()
+        self.file: FilePart | None = None
+        """What follows the bytes."""
+
+    def take_file(self, part: FilePart) -> None:
+        """Have a part of a file sent behind the bytes."""
+        self.file = part
 
     def sendall(self, data: bytes) -> None:
         """Buffer bytes of the answer."""
@@ -60,6 +67,8 @@ class Connection:
         self.incoming = Incoming()
         self.sock = Outgoing()
         self.unsent = memoryview(b"")
+        self.file: FilePart | None = None
+        """What is sent behind ``unsent``."""
         self.requests = 0
         self.keeps = True
         """Whether another request may follow."""
@@ -70,6 +79,11 @@ class Connection:
         self.waits_since = time.monotonic()
         self.deadline = self.waits_since + seconds
         """When it is closed unless it makes progress; not while it is busy."""
+
+    @property
+    def pending(self) -> int:
+        """Bytes that are still to be sent."""
+        return len(self.unsent) + (0 if self.file is None else self.file.left)
 
 
 def peer_of(client: Any) -> str:

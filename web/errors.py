@@ -34,6 +34,12 @@ class UnsupportedMedia(Invalid):
     code = "micronova.unsupported_media"
 
 
+class RangeNotSatisfiable(Invalid):
+    """The bytes that are asked for are not there."""
+
+    code = "micronova.range_not_satisfiable"
+
+
 STATUS: Mapping[type[MicronovaError], int] = {
     errors.Invalid: 400,
     errors.NotSupported: 400,
@@ -46,6 +52,7 @@ STATUS: Mapping[type[MicronovaError], int] = {
     errors.Gone: 410,
     errors.TooLarge: 413,
     UnsupportedMedia: 415,
+    RangeNotSatisfiable: 416,
     errors.NoValidHost: 500,
     errors.ConfigurationError: 500,
     errors.OperationFailed: 500,

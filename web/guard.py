@@ -6,7 +6,7 @@ how it reads requests, asks its policy and sends answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -78,7 +78,10 @@ class Reply:
 
 
 def send_reply(resp: falcon.Response, result: Any, status: int) -> None:
-    """Answer with a JSON body, or with a Reply; one of bytes is sent as it is."""
+    """Answer with a JSON body, or with a Reply.
+
+    Bytes are sent as they are; so is an iterator of them, whose length is among the headers.
+    """
     reply = result if isinstance(result, Reply) else Reply(result)
     resp.status = falcon.code_to_http_status(reply.status or status)
     for name, value in reply.headers.items():
@@ -86,6 +89,9 @@ def send_reply(resp: falcon.Response, result: Any, status: int) -> None:
     if isinstance(reply.body, bytes):
         resp.content_type = "application/octet-stream"
         resp.data = reply.body
+    elif isinstance(reply.body, Iterator):
+        resp.content_type = "application/octet-stream"
+        resp.stream = reply.body
     elif reply.body is not None:
         resp.content_type = "application/json"
         resp.data = orjson.dumps(reply.body)

@@ -8,8 +8,8 @@ limited: one more closes the address's longest idle one.
 A request with data of any length has a thread of another pool as soon as its head is there, which
 reads its body (``web.streaming``). One more than that pool has threads is refused.
 
-Answers are made in memory before they are sent; streaming them needs another worker. TLS ends in
-the proxy in front.
+Answers are made in memory before they are sent; a part of a file (``web.file_parts``) may follow,
+which the loop has the kernel send. TLS ends in the proxy in front.
 
 The file is long because the loop and its handling of one connection are one idea.
 """
@@ -139,7 +139,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         now = time.monotonic()
         self._end = now + self.cfg.graceful_timeout
         for connection in self._open.all():
-            if not connection.is_busy and not connection.unsent:
+            if not connection.is_busy and not connection.pending:
                 connection.deadline = min(connection.deadline, now + LINGER_SECONDS)
 
     @property
@@ -159,7 +159,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         for connection in self._open.all():
             if connection.is_busy or now < connection.deadline:
                 continue
-            if not (connection.is_closing or connection.unsent or connection.incoming.is_empty):
+            if not (connection.is_closing or connection.pending or connection.incoming.is_empty):
                 self._last_words(connection, LATE)
             self._close(connection)
 
@@ -319,7 +319,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             connection.sock = Outgoing()
             self.handle_error(parsed, connection.sock, connection.client, error)
             keeps = False
-        connection.unsent = memoryview(connection.sock.data)
+        connection.unsent, connection.file = memoryview(connection.sock.data), connection.sock.file
         self._send_now(connection)
         return keeps
 
@@ -329,11 +329,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         try:
             while left:
                 left = left[connection.real.send(left) :]
+            if connection.file is not None and not left:
+                connection.file.send(connection.real)
+                connection.file = connection.file if connection.file.left else None
         except (BlockingIOError, InterruptedError):
             pass  # the loop sends it
         except OSError:  # the client is gone
             connection.keeps = False
-            left = memoryview(b"")
+            left, connection.file = memoryview(b""), None
         connection.unsent = left
 
     def _answered(self, connection: Connection, request: Request, done: Future[bool]) -> None:
@@ -348,12 +351,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._flush(connection)
 
     def _flush(self, connection: Connection) -> None:
-        if connection.unsent:
-            before = len(connection.unsent)
+        if connection.pending:
+            before = connection.pending
             self._send_now(connection)
-            if before - len(connection.unsent) >= _PROGRESS_BYTES:
+            if before - connection.pending >= _PROGRESS_BYTES:
                 connection.deadline = time.monotonic() + self.answer_seconds
-        if connection.unsent:
+        if connection.pending:
             self._watch(connection, selectors.EVENT_WRITE, self._flush)
         elif not connection.keeps:
             self._close_gently(connection)

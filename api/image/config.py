@@ -28,6 +28,12 @@ OPTIONS = [
         help="The most that one upload may have, GiB; more is refused (413). A spool without "
         "room refuses less.",
     ),
+    cfg.BoolOpt(
+        "keep_data",
+        default=False,
+        help="Keep in the spool what was uploaded, so that it can be downloaded from this host "
+        "(openstack image save) until the image is deleted.",
+    ),
     cfg.ListOpt(
         "download_from",
         default=[],

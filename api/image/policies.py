@@ -60,6 +60,12 @@ RULES = (
         ("PUT", f"{_IMAGE}/file"),
         ("PUT", f"{_IMAGE}/stage"),
     ),
+    rule(
+        "download_image",
+        f"rule:context_is_admin or ({_MAY_SEE.replace('reader', 'member')})",
+        "Download the data of an image.",
+        ("GET", f"{_IMAGE}/file"),
+    ),
     rule("delete_image", _MEMBER, "Delete an image of a project.", ("DELETE", _IMAGE)),
     rule(
         "deactivate",

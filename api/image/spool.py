@@ -20,6 +20,7 @@ from typing import BinaryIO
 
 from common.errors import Conflict, NotFound, TooLarge, Unavailable
 from common.log import logger
+from web.file_parts import FilePart
 
 LOG = logger(__name__)
 
@@ -140,6 +141,14 @@ class Spool:
                 return file.read(max(0, min(last, size - 1) - first + 1)), size
         except OSError as error:
             raise NotFound(f"There are no data of image {image_id} here.") from error
+
+    def find(self, image_id: str) -> FilePart | None:
+        """Return complete data, if this host has them."""
+        for path in self._files():
+            if _image_of(path) == image_id and path.suffix != _PART:
+                with contextlib.suppress(FileNotFoundError):
+                    return FilePart(path)
+        return None
 
     def _make(self) -> None:
         try:

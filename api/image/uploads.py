@@ -13,11 +13,12 @@ from oslo_config import cfg
 
 from api.image import formats
 from api.image.errors import no_data
+from api.image.kept import Kept
 from api.image.spool import Spool, Upload
 from api.image.store import Store
 from api.plain import Call, operation
 from common.context import RequestContext
-from common.errors import Conflict, Forbidden, Gone, ImageNotFound, Invalid, NotFound, TooLarge
+from common.errors import Conflict, Gone, ImageNotFound, Invalid, NotFound, TooLarge
 from common.log import logger
 from conductor.messages import ImageData
 from db.reading import reading
@@ -51,6 +52,7 @@ class Uploads:
         options = conf.images
         self.fetch_url = options.fetch_url.rstrip("/")
         self.wait_seconds = float(options.upload_wait_seconds)
+        self._keeps = bool(options.keep_data)
         self.engine = engine
         self.spool = Spool(options.spool_dir, options.max_upload_gib << 30, self._needed)
 
@@ -82,22 +84,15 @@ class Uploads:
 
     def _needed(self, image_ids: Collection[str]) -> Collection[str]:
         with reading(self.engine) as connection:
-            return images.being_stored(connection, image_ids)
+            return images.being_stored(connection, image_ids, kept=self._keeps)
 
 
-class ImageFile:
+class ImageFile(Kept):
     """The data of an image."""
 
     def __init__(self, store: Store, uploads: Uploads) -> None:
-        self._store, self._uploads = store, uploads
-
-    @operation()
-    def on_get(self, call: Call, image_id: str) -> Any:
-        """Refuse it: clusters don't give images back."""
-        found = self._store.find(call.ctxt, image_id)
-        if found.status == "queued":
-            return Reply(status=204)
-        raise Forbidden(f"The data of image {found.id} can't be downloaded here.")
+        super().__init__(store, uploads.spool)
+        self._uploads = uploads
 
     @operation(status=204)
     def on_put(self, call: Call, image_id: str) -> None:

@@ -142,6 +142,8 @@ OPERATORS: Mapping[str, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
     "null": lambda column, null: column.is_(None) if null else column.is_not(None),
 }
 
+#: statuses of images that have data
+_USABLE = ("active", "deactivated")
 _TIMES = frozenset({"created_at", "updated_at"})
 
 #: operators of times, each of which stands for the whole second that it names
@@ -228,8 +230,13 @@ def members(connection: sa.Connection, image_id: str) -> list[Member]:
     return [Member(**row._mapping) for row in rows]
 
 
-def being_stored(connection: sa.Connection, image_ids: Collection[str]) -> frozenset[str]:
-    """Return those of these images whose data a cluster, or an import, still waits for."""
+def being_stored(
+    connection: sa.Connection, image_ids: Collection[str], *, kept: bool = False
+) -> frozenset[str]:
+    """Return those of these images whose data a cluster, or an import, still waits for.
+
+    ``kept``: those too that can be used.
+    """
     o = operations.c
     query = sa.select(o.resource_id).where(
         o.resource_type == ResourceType.IMAGE,
@@ -238,7 +245,8 @@ def being_stored(connection: sa.Connection, image_ids: Collection[str]) -> froze
         o.state.not_in((OperationState.DONE, OperationState.FAILED)),
     )
     staged = sa.select(images.c.id).where(
-        images.c.id.in_(list(image_ids)), images.c.status == "uploading"
+        images.c.id.in_(list(image_ids)),
+        images.c.status.in_(("uploading", *(_USABLE if kept else ()))),
     )
     return frozenset(connection.execute(query.union(staged)).scalars())
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from common import config, log
 from web import serving
+from web.file_parts import FilePart
 from web.streaming import BodyLost
 
 THREADS = 2
@@ -29,7 +31,8 @@ class Worker(serving.Worker):
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     """Tell what was asked; `/large` is answered with more than a socket takes at once.
 
-    Of what is sent to `/long` the length and the hash are told; `/refused` doesn't read.
+    A path below `/file` is answered with that file. Of what is sent to `/long` the length and the
+    hash are told; `/refused` doesn't read.
     """
     body = _read(environ)
     LOG.error("%s is asked", environ["PATH_INFO"])
@@ -39,6 +42,10 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
         "body": body.decode("latin-1"),
         "peer": environ["REMOTE_ADDR"],
     }
+    if asked["path"].startswith("/file"):
+        part = FilePart(Path(asked["path"].removeprefix("/file")))
+        start_response("200 OK", [("Content-Length", str(part.size))])
+        return part.pieces(environ)
     answer = b"x" * 20_000_000 if asked["path"] == "/large" else json.dumps(asked).encode()
     headers = [("Content-Type", "application/json"), ("Content-Length", str(len(answer)))]
     start_response("200 OK", headers)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -114,3 +116,29 @@ def test_streams_keep_nobody_else_from_being_answered(served: Served) -> None:
             assert TOLD in rest_of(each)
     with served.connect(WITH_LENGTH + DATA) as again:
         assert TOLD in rest_of(again)
+
+
+def test_a_file_is_sent_by_the_loop_to_many_at_a_time(served: Served, tmp_path: Path) -> None:
+    """More than threads; some of them slow, one of them gone, and the connections stay open."""
+    file = tmp_path / "data"
+    file.write_bytes(DATA * 4)
+    asked = f"GET /file{file} HTTP/1.1\r\nHost: test\r\n\r\n".encode()
+    with contextlib.ExitStack() as stack:
+        crowd = [stack.enter_context(served.connect(asked)) for _ in range(3 * THREADS)]
+        crowd.pop().close()
+        assert served.ask("/other")["path"] == "/other"
+        for each in reversed(crowd):
+            head, _, data = _received(each, len(DATA) * 4).partition(b"\r\n\r\n")
+            assert (b"Connection: close" in head, data == DATA * 4) == (False, True)
+            each.sendall(b"GET /again HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")
+            assert b'"/again"' in rest_of(each)
+
+
+def _received(connection: socket.socket, length: int) -> bytes:
+    """The head of an answer, and as much of its body."""
+    found = b""
+    while len(found.partition(b"\r\n\r\n")[2]) < length:
+        data = connection.recv(1 << 20)
+        assert data, len(found)
+        found += data
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from api.image.spool import Spool
@@ -19,7 +20,8 @@ _WITH_DATA = frozenset({"active", "deactivated"})
 class Kept:
     """The data of an image, to be downloaded."""
 
-    def __init__(self, store: Store, spool: Spool) -> None:
+    def __init__(self, store: Store, spool: Callable[[], Spool]) -> None:
+        """``spool``: that of this host."""
         self._store, self._spool = store, spool
 
     @operation()
@@ -34,7 +36,7 @@ class Kept:
             raise Forbidden(
                 "The requested image has been deactivated. Image data download is forbidden."
             )
-        part = self._spool.find(found.id) if found.status in _WITH_DATA else None
+        part = self._spool().find(found.id) if found.status in _WITH_DATA else None
         if part is None or call.request is None:
             raise Forbidden(
                 f"The data of image {found.id} can't be downloaded here: clusters don't give "

@@ -91,7 +91,7 @@ class ImageFile(Kept):
     """The data of an image."""
 
     def __init__(self, store: Store, uploads: Uploads) -> None:
-        super().__init__(store, uploads.spool)
+        super().__init__(store, lambda: uploads.spool)
         self._uploads = uploads
 
     @operation(status=204)

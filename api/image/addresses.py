@@ -95,11 +95,11 @@ def is_open(text: str, networks: Sequence[Network]) -> bool:
     if any(address in network for network in networks):
         return True
     if isinstance(address, ipaddress.IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour or address.teredo
-        if inner is not None or address in _TRANSLATED:
+        embedded = address.sixtofour is not None or address.teredo is not None
+        if embedded or address not in _UNICAST:
             return False
     return address.is_global and not address.is_multicast
 
 
-#: addresses of IPv4 by way of a translator
-_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+#: the addresses that IPv6's Internet gives out; those of IPv4 in other clothes are elsewhere
+_UNICAST = ipaddress.ip_network("2000::/3")

@@ -20,8 +20,8 @@ _WITH_DATA = frozenset({"active", "deactivated"})
 class Kept:
     """The data of an image, to be downloaded."""
 
-    def __init__(self, store: Store, spool: Callable[[], Spool]) -> None:
-        """``spool``: that of this host."""
+    def __init__(self, store: Store, spool: Callable[[], Spool | None]) -> None:
+        """``spool``: that of this host, where it keeps data; else None."""
         self._store, self._spool = store, spool
 
     @operation()
@@ -36,7 +36,8 @@ class Kept:
             raise Forbidden(
                 "The requested image has been deactivated. Image data download is forbidden."
             )
-        part = self._spool().find(found.id) if found.status in _WITH_DATA else None
+        spool = self._spool()
+        part = spool.find(found.id) if spool and found.status in _WITH_DATA else None
         if part is None or call.request is None:
             raise Forbidden(
                 f"The data of image {found.id} can't be downloaded here: clusters don't give "

@@ -52,7 +52,7 @@ class Uploads:
         options = conf.images
         self.fetch_url = options.fetch_url.rstrip("/")
         self.wait_seconds = float(options.upload_wait_seconds)
-        self._keeps = bool(options.keep_data)
+        self.keeps = bool(options.keep_data)
         self.engine = engine
         self.spool = Spool(options.spool_dir, options.max_upload_gib << 30, self._needed)
 
@@ -84,14 +84,14 @@ class Uploads:
 
     def _needed(self, image_ids: Collection[str]) -> Collection[str]:
         with reading(self.engine) as connection:
-            return images.being_stored(connection, image_ids, kept=self._keeps)
+            return images.being_stored(connection, image_ids, kept=self.keeps)
 
 
 class ImageFile(Kept):
     """The data of an image."""
 
     def __init__(self, store: Store, uploads: Uploads) -> None:
-        super().__init__(store, lambda: uploads.spool)
+        super().__init__(store, lambda: uploads.spool if uploads.keeps else None)
         self._uploads = uploads
 
     @operation(status=204)

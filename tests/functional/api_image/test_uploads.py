@@ -124,6 +124,8 @@ def test_an_upload_goes_to_the_cluster_and_away_with_its_image(site: Site) -> No
     site.world.answer(command, ok=True)
     assert site.becomes(image_id, "active")
     assert site.send(image_id).status_code == 409
+    # Whether or not the spool has let go of it.
+    assert call(f"{site.url}/images/{image_id}/file").status_code == 403
     assert call(f"{site.url}/images/{image_id}", "DELETE").status_code == 204
     removal = site.command(RemoveImage)
     assert (removal.volid, removal.server_uuid) == (command.volid, image_id)

@@ -435,3 +435,81 @@ class Adopted:
 
     server_uuid: str
     operation_id: int
+
+
+@dataclass(frozen=True)
+class NewVolume:
+    """A volume that is asked for; sizes in GiB."""
+
+    project_id: str
+    size_gib: int
+    name: str = ""
+    description: str | None = None
+    type_id: str | None = None
+    """None: the default type, or its source's."""
+    availability_zone: str | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+    image_id: str | None = None
+    snapshot_id: str | None = None
+    source_volume_id: str | None = None
+    local_to_server: str | None = None
+    """On a storage that this server's host has."""
+
+
+@dataclass(frozen=True)
+class VolumeEdit:
+    """What changes of a volume's or a snapshot's record; None: it stays."""
+
+    name: str | None = None
+    description: str | None = None
+    clear_description: bool = False
+    metadata: dict[str, str] | None = None
+    """Added to what there is, unless ``replace_metadata``."""
+    replace_metadata: bool = False
+    remove_metadata: tuple[str, ...] = ()
+    """Raises NotFound for one that isn't there."""
+    image_metadata: dict[str, str] | None = None
+    remove_image_metadata: str | None = None
+    bootable: bool | None = None
+    readonly: bool | None = None
+
+
+@dataclass(frozen=True)
+class NewSnapshot:
+    """A snapshot of a volume that is asked for."""
+
+    volume_id: str
+    name: str = ""
+    description: str | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+    force: bool = False
+    """Also of a volume that a server has."""
+
+
+@dataclass(frozen=True)
+class VolumeTypeEdit:
+    """A volume type, or what changes of it; None: it stays."""
+
+    name: str | None = None
+    description: str | None = None
+    is_public: bool | None = None
+    extra_specs: dict[str, str] | None = None
+    """All of them then."""
+
+
+@dataclass(frozen=True)
+class VolumeWish:
+    """A volume that a server is to have."""
+
+    volume_id: str
+    tag: str | None = None
+    delete_on_termination: bool = False
+    mode: str = "rw"
+
+
+@dataclass(frozen=True)
+class AttachedVolume:
+    """An attachment that began."""
+
+    attachment_id: str
+    slot: int

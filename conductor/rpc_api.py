@@ -14,6 +14,7 @@ from common.messages.scheduling import Decision
 from conductor.messages import (
     Adopted,
     Adoption,
+    AttachedVolume,
     Attachment,
     CreatedServers,
     CreateServers,
@@ -33,12 +34,17 @@ from conductor.messages import (
     NewServerGroup,
     NewServerImage,
     NewShare,
+    NewSnapshot,
     NewSubnet,
+    NewVolume,
     PortChange,
     RebuildServer,
     Refused,
     SecurityGroupChange,
     TagChange,
+    VolumeEdit,
+    VolumeTypeEdit,
+    VolumeWish,
 )
 from scheduler.messages import Capacity, Rebalancing
 
@@ -307,6 +313,61 @@ class SecurityGroupRpc(Protocol):
     def delete_security_group_rule(self, ctxt: RequestContext, rule_id: str) -> None: ...
     def change_server_security_group(
         self, ctxt: RequestContext, server_uuid: str, group_id: str, on: bool
+    ) -> None: ...
+
+
+class VolumeRpc(Protocol):
+    """Volumes, their snapshots, types and transfers, and the servers that have them."""
+
+    def create_volume(self, ctxt: RequestContext, volume: NewVolume) -> str: ...
+    def edit_volume(self, ctxt: RequestContext, volume_id: str, edit: VolumeEdit) -> None: ...
+    def delete_volume(
+        self, ctxt: RequestContext, volume_id: str, cascade: bool, force: bool
+    ) -> None: ...
+    def extend_volume(
+        self, ctxt: RequestContext, volume_id: str, size_gib: int, in_use: bool
+    ) -> None: ...
+    def retype_volume(self, ctxt: RequestContext, volume_id: str, type_id: str) -> None: ...
+    def revert_volume(self, ctxt: RequestContext, volume_id: str, snapshot_id: str) -> None: ...
+    def upload_volume(self, ctxt: RequestContext, volume_id: str, image: NewImage) -> str: ...
+    def reset_volume(
+        self, ctxt: RequestContext, volume_id: str, status: str | None, detached: bool
+    ) -> None: ...
+    def reserve_volume(self, ctxt: RequestContext, volume_id: str, wanted: bool) -> None: ...
+    def create_volume_snapshot(self, ctxt: RequestContext, snapshot: NewSnapshot) -> str: ...
+    def edit_volume_snapshot(
+        self, ctxt: RequestContext, snapshot_id: str, edit: VolumeEdit
+    ) -> None: ...
+    def delete_volume_snapshot(
+        self, ctxt: RequestContext, snapshot_id: str, force: bool
+    ) -> None: ...
+    def reset_volume_snapshot(
+        self, ctxt: RequestContext, snapshot_id: str, status: str
+    ) -> None: ...
+    def create_volume_type(self, ctxt: RequestContext, volume_type: VolumeTypeEdit) -> str: ...
+    def edit_volume_type(
+        self, ctxt: RequestContext, type_id: str, edit: VolumeTypeEdit
+    ) -> None: ...
+    def delete_volume_type(self, ctxt: RequestContext, type_id: str) -> None: ...
+    def allow_volume_type(
+        self, ctxt: RequestContext, type_id: str, project_id: str, wanted: bool
+    ) -> None: ...
+    def create_volume_transfer(
+        self, ctxt: RequestContext, volume_id: str, name: str | None, key: str
+    ) -> str: ...
+    def accept_volume_transfer(self, ctxt: RequestContext, transfer_id: str, key: str) -> str: ...
+    def delete_volume_transfer(self, ctxt: RequestContext, transfer_id: str) -> None: ...
+
+
+class VolumePlugRpc(Protocol):
+    """Volumes of servers."""
+
+    def attach_volume(
+        self, ctxt: RequestContext, server_uuid: str, asked: VolumeWish
+    ) -> AttachedVolume: ...
+    def detach_volume(self, ctxt: RequestContext, server_uuid: str, volume_id: str) -> None: ...
+    def keep_volume(
+        self, ctxt: RequestContext, server_uuid: str, volume_id: str, delete: bool
     ) -> None: ...
 
 

@@ -745,3 +745,113 @@ console_tokens = sa.Table(
     sa.Column("expires_at", UtcDateTime, nullable=False, index=True),
     sa.Column("used_at", UtcDateTime),
 )
+
+# What common.volumes says of their statuses. A holder is the VM that has the volume's disk.
+volumes = sa.Table(
+    "volumes",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("project_id", _NAME, nullable=False),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("name", _NAME, **_EMPTY),
+    sa.Column("description", sa.Text),
+    sa.Column("status", sa.String(32), nullable=False),
+    sa.Column("previous_status", sa.String(32)),  # what an action that begins in several was from
+    sa.Column("size_gib", sa.Integer, nullable=False),
+    sa.Column("type_id", _UUID, index=True),
+    sa.Column("availability_zone", _NAME),
+    sa.Column("bootable", sa.Boolean, **_FALSE),
+    sa.Column("readonly", sa.Boolean, **_FALSE),
+    sa.Column("metadata", Json, nullable=False, key="meta"),  # the user's
+    sa.Column("image_metadata", Json),  # of the image that it was made of; None: of none
+    sa.Column("image_id", _UUID),
+    sa.Column("snapshot_id", _UUID),  # what it was made of, as are the next
+    sa.Column("source_volume_id", _UUID),
+    sa.Column("host", _NAME),  # the one whose agent looks after its holder
+    sa.Column("cluster", _NAME),
+    sa.Column("node", _NAME),  # that has the holder
+    sa.Column("storage", StorageName),
+    sa.Column("shared", sa.Boolean, **_FALSE),  # whether other nodes have its storage, too
+    sa.Column("vmid", sa.Integer),  # the holder's
+    sa.Column("volid", sa.String(255)),  # ``local-lvm:vm-101-disk-0``; None: not made yet
+    sa.Column("operation_id", BigId),  # the one that may change it now
+    sa.Column("fault", sa.Text),  # why it is in error
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime),
+    sa.Column("launched_at", UtcDateTime),
+    sa.Index("ix_volumes_project", "project_id", "created_at", "id"),
+    sa.Index("ix_volumes_cluster_vmid", "cluster", "vmid"),
+)
+
+# One volume, one attachment: the unique key refuses a second server.
+volume_attachments = sa.Table(
+    "volume_attachments",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("volume_id", _UUID, nullable=False, unique=True),
+    sa.Column("server_uuid", _UUID, nullable=False, index=True),
+    sa.Column("project_id", _NAME, nullable=False),
+    sa.Column("status", sa.String(16), nullable=False),  # common.volumes.AttachStatus
+    sa.Column("slot", sa.Integer, nullable=False),  # SCSI slot of the server's VM; 0: its root
+    sa.Column("mode", sa.String(2), nullable=False),  # rw, ro
+    sa.Column("tag", sa.String(60)),
+    sa.Column("delete_on_termination", sa.Boolean, **_FALSE),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("attached_at", UtcDateTime),
+    sa.UniqueConstraint("server_uuid", "slot"),
+)
+
+volume_snapshots = sa.Table(
+    "volume_snapshots",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("volume_id", _UUID, nullable=False, index=True),
+    sa.Column("project_id", _NAME, nullable=False),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("name", _NAME, **_EMPTY),
+    sa.Column("description", sa.Text),
+    sa.Column("status", sa.String(32), nullable=False),
+    sa.Column("size_gib", sa.Integer, nullable=False),
+    sa.Column("metadata", Json, nullable=False, key="meta"),
+    sa.Column("snapname", sa.String(40)),  # of the holder's snapshot; None: it is a copy
+    sa.Column("vmid", sa.Integer),  # a copy's own holder
+    sa.Column("volid", sa.String(255)),
+    sa.Column("operation_id", BigId),
+    sa.Column("fault", sa.Text),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime),
+    sa.Index("ix_volume_snapshots_project", "project_id", "created_at", "id"),
+)
+
+# Storages that take disks; an administrator may describe them, add others and hide them.
+volume_types = sa.Table(
+    "volume_types",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("name", _NAME, nullable=False, unique=True),
+    sa.Column("description", sa.Text),
+    sa.Column("is_public", sa.Boolean, **_TRUE),
+    sa.Column("storage", StorageName, nullable=False),
+    sa.Column("extra_specs", Json, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime),
+)
+
+volume_type_access = sa.Table(
+    "volume_type_access",
+    metadata,
+    sa.Column("type_id", _UUID, primary_key=True),
+    sa.Column("project_id", _NAME, primary_key=True),
+)
+
+volume_transfers = sa.Table(
+    "volume_transfers",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("volume_id", _UUID, nullable=False, unique=True),
+    sa.Column("project_id", _NAME, nullable=False, index=True),
+    sa.Column("name", _NAME),
+    sa.Column("salt", sa.String(64), nullable=False),
+    sa.Column("key_hash", sa.String(128), nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+)

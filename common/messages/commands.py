@@ -390,3 +390,116 @@ class Mark(Command):
     again: bool = False
     """Restore a mark that was edited, if the SMBIOS UUID is the server's and no task on record
     shows that others made the VM."""
+
+
+@dataclass(frozen=True)
+class VolumeUser:
+    """A server's VM that has, or had, a volume."""
+
+    server_uuid: str
+    node: str
+    vmid: int
+
+
+@dataclass(frozen=True)
+class VolumeSource:
+    """What a new volume's content is copied from."""
+
+    volid: str
+    """A file of content ``import``, or the disk of a template or of a holder."""
+    node: str | None = None
+    """That has it, where its storage isn't shared; None: any."""
+    vmid: int | None = None
+    """The VM whose disk it is; None: a file."""
+    snapname: str | None = None
+    """The snapshot of that VM to copy; None: its disk as it is."""
+
+
+@dataclass(frozen=True)
+class MakeVolume(Command):
+    """Make the holder of a volume with its disk, and park the disk; on failure leave nothing.
+
+    As with all commands about volumes but ``PlugVolume``, ``server_uuid`` is the volume's id, or
+    that of a snapshot that is a copy, and ``placed`` its holder. The outcome has ``volume``.
+    """
+
+    name: str = ""
+    size_gib: int = 0
+    storage: str = ""
+    source: VolumeSource | None = None
+    """None: an empty volume."""
+    cloud: str = ""
+    snapshot: bool = False
+    """Whether it is a snapshot that is a copy, and marked as one."""
+
+
+@dataclass(frozen=True)
+class RemoveVolume(Command):
+    """Remove a volume with its holder, and see both gone; none that any server's VM names."""
+
+    volid: str | None = None
+    """None: it isn't known to be made."""
+    users: tuple[VolumeUser, ...] = ()
+    """Servers that had it last: their configurations are read before."""
+    cloud: str = ""
+    snapshot: bool = False
+
+
+@dataclass(frozen=True)
+class GrowVolume(Command):
+    """Grow a volume to this size, in its holder or in the server that has it; never shrinks."""
+
+    volid: str = ""
+    size_gib: int = 0
+    user: VolumeUser | None = None
+    """The server that has it; None: nobody has."""
+    cloud: str = ""
+
+
+@dataclass(frozen=True)
+class MoveVolume(Command):
+    """Move a parked volume to another storage of its node. The outcome has ``volume``."""
+
+    volid: str = ""
+    storage: str = ""
+    cloud: str = ""
+
+
+class SnapAction(enum.StrEnum):
+    """The action of a SnapVolume command."""
+
+    TAKE = "take"
+    REMOVE = "remove"
+    REVERT = "revert"
+
+
+@dataclass(frozen=True)
+class SnapVolume(Command):
+    """Take a snapshot of a volume in its holder, remove it, or give the volume its content."""
+
+    action: SnapAction = SnapAction.TAKE
+    volid: str = ""
+    snapname: str = ""
+    users: tuple[VolumeUser, ...] = ()
+    """The server that has it, if any: what the storage can't do then is refused."""
+    cloud: str = ""
+
+
+@dataclass(frozen=True)
+class PlugVolume(Command):
+    """Give a server's VM a volume, or take it away; the volume and its holder stay as they are.
+
+    It is found by its volid. Where the guest keeps it, it stays.
+    """
+
+    volume_id: str = ""
+    volid: str = ""
+    on: bool = True
+    slot: int = 1
+    """The SCSI slot that it gets; refused if something else has it."""
+    serial: str = ""
+    readonly: bool = False
+    bootable: bool = False
+    size: Size = Size(1, 0)
+    """The server's, which decides the kind of its disks, as do the next."""
+    image_properties: Mapping[str, str] = field(default_factory=dict)

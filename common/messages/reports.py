@@ -91,6 +91,14 @@ class Copied:
 
 
 @dataclass(frozen=True)
+class MadeVolume:
+    """A volume as its holder has it."""
+
+    volid: str
+    size_bytes: int
+
+
+@dataclass(frozen=True)
 class Outcome:
     """How a command ended."""
 
@@ -109,6 +117,8 @@ class Outcome:
     """What a Copy made."""
     mtu: int | None = None
     """After a MakeVnet: that of the zone."""
+    volume: MadeVolume | None = None
+    """After a MakeVolume, GrowVolume, MoveVolume, or SnapVolume that reverts."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,119 @@
+"""Volumes and their snapshots: statuses, and which action may begin in which. Pure.
+
+Names and rules are Cinder's (``cinder/objects/fields.py``, ``cinder/volume/api.py``).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+class VolumeStatus(enum.StrEnum):
+    """What a volume is, or what is done with it."""
+
+    CREATING = "creating"
+    DOWNLOADING = "downloading"  #: its content is copied from an image
+    AVAILABLE = "available"
+    RESERVED = "reserved"
+    ATTACHING = "attaching"
+    IN_USE = "in-use"
+    DETACHING = "detaching"
+    EXTENDING = "extending"
+    RETYPING = "retyping"
+    UPLOADING = "uploading"
+    REVERTING = "reverting"
+    DELETING = "deleting"
+    MAINTENANCE = "maintenance"
+    AWAITING_TRANSFER = "awaiting-transfer"
+    ERROR = "error"
+    ERROR_DELETING = "error_deleting"
+    ERROR_EXTENDING = "error_extending"
+
+
+class SnapshotStatus(enum.StrEnum):
+    """What a snapshot is, or what is done with it."""
+
+    CREATING = "creating"
+    AVAILABLE = "available"
+    DELETING = "deleting"
+    ERROR = "error"
+    ERROR_DELETING = "error_deleting"
+
+
+class AttachStatus(enum.StrEnum):
+    """What an attachment is."""
+
+    RESERVED = "reserved"
+    ATTACHING = "attaching"
+    ATTACHED = "attached"
+    DETACHING = "detaching"
+
+
+class VolumeAction(enum.StrEnum):
+    """Operations about a volume or a snapshot: what ``operations.action`` says."""
+
+    CREATE = "create-volume"
+    DELETE = "delete-volume"
+    EXTEND = "extend-volume"
+    RETYPE = "retype-volume"
+    UPLOAD = "upload-volume"
+    REVERT = "revert-volume"
+    SNAPSHOT = "create-snapshot"
+    DELETE_SNAPSHOT = "delete-snapshot"
+
+
+#: operations about a server
+ATTACH, DETACH = "attach_volume", "detach_volume"
+
+_S = VolumeStatus
+_WELL = frozenset({_S.AVAILABLE})
+_BROKEN = frozenset({_S.ERROR, _S.ERROR_EXTENDING})
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When an action may begin, and what the volume is meanwhile and afterwards."""
+
+    begins: frozenset[VolumeStatus]
+    meanwhile: VolumeStatus | None
+    """None: the status stays."""
+    done: VolumeStatus | None
+    """None: it is gone, or what it was."""
+    failed: VolumeStatus | None
+    """None: what it was."""
+
+
+RULES: Mapping[str, Rule] = {
+    VolumeAction.CREATE: Rule(frozenset(), _S.CREATING, _S.AVAILABLE, _S.ERROR),
+    VolumeAction.DELETE: Rule(
+        frozenset({*_WELL, *_BROKEN, _S.ERROR_DELETING}), _S.DELETING, None, _S.ERROR_DELETING
+    ),
+    VolumeAction.EXTEND: Rule(_WELL, _S.EXTENDING, None, _S.ERROR_EXTENDING),
+    VolumeAction.RETYPE: Rule(_WELL, _S.RETYPING, _S.AVAILABLE, _S.AVAILABLE),
+    VolumeAction.UPLOAD: Rule(_WELL, _S.UPLOADING, _S.AVAILABLE, _S.AVAILABLE),
+    VolumeAction.REVERT: Rule(_WELL, _S.REVERTING, _S.AVAILABLE, _S.ERROR),
+    VolumeAction.SNAPSHOT: Rule(frozenset({_S.AVAILABLE, _S.IN_USE}), None, None, None),
+    ATTACH: Rule(_WELL, _S.ATTACHING, _S.IN_USE, _S.AVAILABLE),
+    DETACH: Rule(frozenset({_S.IN_USE}), _S.DETACHING, _S.AVAILABLE, _S.IN_USE),
+}
+
+#: from 3.42 on also while a server has it
+EXTENDABLE_IN_USE = frozenset({_S.AVAILABLE, _S.IN_USE})
+
+
+def serial(volume_id: str) -> str:
+    """Return the serial number that the guest sees: a SCSI disk's has at most 20 characters."""
+    return volume_id[:20]
+
+
+def device(slot: int) -> str:
+    """Return the name that the API shows for a SCSI slot of a VM: ``/dev/sdb`` for 1."""
+    letters = ""
+    number = slot
+    while True:
+        letters = chr(ord("a") + number % 26) + letters
+        number = number // 26 - 1
+        if number < 0:
+            return f"/dev/sd{letters}"

@@ -69,7 +69,7 @@ def _volume_attachments() -> None:
         sa.Column("created_at", UtcDateTime, nullable=False),
         sa.Column("attached_at", UtcDateTime),
         sa.PrimaryKeyConstraint("id", name="pk_volume_attachments"),
-        sa.UniqueConstraint("server_uuid", "slot", name="uq_volume_attachments_server_uuid"),
+        sa.UniqueConstraint("server_uuid", "slot", name="uq_volume_attachments_server_uuid_slot"),
         sa.UniqueConstraint("volume_id", name="uq_volume_attachments_volume_id"),
     )
     op.create_index("ix_volume_attachments_server_uuid", "volume_attachments", ["server_uuid"])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from common import ids
 from common.context import RequestContext
 from common.errors import Conflict, Invalid
 from common.messages.commands import Command, MakeVnet, RemoveVnet
@@ -15,6 +16,7 @@ from common.messages.reports import Category, Failure
 from compute.messages import ClusterInventory, SeenVnet
 from conductor.endpoints.networks import NetworkEndpoint
 from conductor.messages import NewNetwork
+from conductor.networks.late_zones import LateZones
 from db import schema
 from tests.functional.conductor.harness import World
 from tests.functional.conductor.test_security_groups import at_once
@@ -142,6 +144,34 @@ def test_one_that_cannot_be_made_is_in_error_and_goes(
     networks.delete_network(OURS, network)
     world.answer(last(world, RemoveVnet, network), ok=True, gone=True)
     eventually(lambda: vnets(world) == [])
+
+
+def test_a_cluster_that_gets_the_zone_later_gets_the_vnets(world: World) -> None:
+    cloud = world.conductor.cloud
+    cloud.conf.set_override("tenant_vnets", ["*:tenants:5000-5004"], "networks")
+    networks, late = NetworkEndpoint(cloud), LateZones(cloud)
+    kept, gone = create(networks), create(networks)
+    for one in (kept, gone):
+        world.answer(last(world, MakeVnet, one), ok=True, mtu=1450)
+        eventually(lambda one=one: row(world, one).status == "ACTIVE")  # type: ignore[misc]
+    late.look()
+    assert len(vnets(world)) == 2
+    networks.delete_network(OURS, gone)
+    world.answer(last(world, RemoveVnet, gone), ok=True, gone=True)
+    eventually(lambda: len(vnets(world)) == 1)
+    far = {"host": "far", "cluster": "sim2", "uuid": ids.new_uuid()}
+    other = {**world.rows(schema.hosts)[0]._mapping, **far}
+    facts = {**other["facts"], **far}
+    del other["id"]
+    cloud.store.run(lambda c: c.execute(schema.hosts.insert().values(**{**other, "facts": facts})))
+    at_once(late.look, late.look)
+    late.look()
+    assert sorted(vnets(world)) == [(kept, "active"), (kept, "making")]
+    # The network is usable as before, and told so.
+    assert row(world, kept).status == "ACTIVE"
+    eventually(lambda: sum(isinstance(one, MakeVnet) for _, one in world.compute.sent) == 3)
+    world.answer(last(world, MakeVnet, kept), ok=True, mtu=1450)
+    eventually(lambda: vnets(world) == [(kept, "active")] * 2)
 
 
 def test_the_audit_makes_what_is_missing_and_removes_what_is_left(

@@ -174,6 +174,30 @@ def test_a_cluster_that_gets_the_zone_later_gets_the_vnets(world: World) -> None
     eventually(lambda: vnets(world) == [(kept, "active")] * 2)
 
 
+def test_who_names_no_network_gets_a_vnet_where_there_are_no_tags(
+    world: World, networks: NetworkEndpoint
+) -> None:
+    world.bridges = ()
+    world.conductor.cloud.store.run(lambda c: c.execute(schema.networks.delete()))
+    assert networks.auto_network(OURS, "p", True) == ""
+    assert vnets(world) == []
+    made = at_once(*[lambda: networks.auto_network(OURS, "p", False)] * 3)
+    assert len(set(made)) == 1, made
+    network = str(made[0])
+    assert row(world, network).status == "BUILD"
+    world.answer(last(world, MakeVnet, network), ok=True, mtu=1450)
+    eventually(lambda: row(world, network).status == "ACTIVE")
+    # A server of the project goes there, and no second network is made.
+    [server] = world.create(auto_network=True)
+    eventually(lambda: [one.network_id for one in world.rows(schema.ports)] == [network])
+    assert world.row(server).project_id == "p"
+    with pytest.raises(Conflict, match="in use"):
+        networks.delete_auto_network(OURS, "p")
+    assert networks.auto_network(OURS, "q", False) != network
+    networks.delete_auto_network(OURS, "q")
+    assert len(world.rows(schema.networks)) == 1
+
+
 def test_the_audit_makes_what_is_missing_and_removes_what_is_left(
     world: World, networks: NetworkEndpoint
 ) -> None:

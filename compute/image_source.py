@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator
 
 import requests
@@ -24,9 +23,12 @@ _AGAIN_SECONDS = (0.2, 1.0, 3.0)
 class ImageSource:
     """The data of one upload. May be read several times."""
 
-    def __init__(self, command: StoreImage, check: Callable[[], None]) -> None:
-        """``check`` is called before each piece; what it raises ends the transfer."""
-        self._command, self._check = command, check
+    def __init__(
+        self, command: StoreImage, check: Callable[[], None], pause: Callable[[float], None]
+    ) -> None:
+        """``check`` is called before each piece, ``pause`` waits so many seconds; what they
+        raise ends the transfer."""
+        self._command, self._check, self._pause = command, check, pause
 
     def pieces(self) -> Iterator[bytes]:
         """Yield all of it in order. Raises HypervisorError if it isn't there, or not whole."""
@@ -44,7 +46,8 @@ class ImageSource:
         headers = {"Range": f"bytes={first}-{last}", TOKEN_HEADER: self._command.token}
         why = ""
         for pause in (0.0, *_AGAIN_SECONDS):
-            time.sleep(pause)
+            if pause:
+                self._pause(pause)
             try:
                 answer = session.get(
                     self._command.url,

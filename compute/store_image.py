@@ -13,7 +13,7 @@ from compute.steps import Step, carry_out
 
 def store(job: Job, hypervisor: Hypervisor, command: StoreImage) -> Outcome:
     """See it listed with its size. A failure leaves what there is for the next attempt."""
-    source = ImageSource(command, job.check_time)
+    source = ImageSource(command, job.check_time, job.pause)
     step = Step("compute_store_image", lambda: hypervisor.store_image(job, command, source.pieces))
     failure = carry_out(job, (step,))
     return Outcome(failure is None, PowerState.NOSTATE, failure=failure)

@@ -11,6 +11,9 @@ from common.messages.commands import GuestFile
 from common.messages.scheduling import Decision, ImageHome
 from common.security_rules import Rule
 
+#: how data of an image are imported; Glance's names
+DIRECT, DOWNLOAD = "glance-direct", "web-download"
+
 
 @dataclass(frozen=True)
 class FlavorSnapshot:

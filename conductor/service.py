@@ -42,6 +42,8 @@ from conductor.flows import table as all_flows
 from conductor.flows.create.create import Create
 from conductor.images.stale_imports import SECONDS, StaleImports
 from conductor.messages import NewFlavor
+from conductor.networks import late_zones
+from conductor.networks.late_zones import LateZones
 from conductor.rpc_api import Endpoints
 from conductor.store import catalog, leases, networks
 from conductor.store.transactions import Store, Transaction
@@ -97,6 +99,8 @@ class ConductorService:
         self.runner.periodic.add(Periodic(filters.NAME, filters.SECONDS, Filters(cloud).look))
         stale = StaleImports(cloud)
         self.runner.periodic.add(Periodic("end_imports", SECONDS, stale.look, alone=True))
+        zones = Periodic(late_zones.NAME, late_zones.SECONDS, LateZones(cloud).look, alone=True)
+        self.runner.periodic.add(zones)
         self._notifier = Notifier(cloud)
         healer = Healer(cloud, self.runner)
         self.auditor = Auditor(cloud, Gatherer(cloud), healer)

@@ -12,6 +12,7 @@ from api.compute.errors import FAULTS
 from api.compute.paths import Paths
 from api.compute.refusals import Refusals
 from api.compute.resources.versions import ANONYMOUS, Versions
+from api.image import policies as image_policies
 from common import consoles, quotas
 from common.projects import Projects
 from conductor.client import ConductorClient
@@ -44,7 +45,9 @@ def make_app(
     `engine` should be read-only (`db.engine.reader`). `projects` looks up whether projects exist;
     None: nobody checks. `protect` is as in `web.assembly.assemble`.
     """
-    cloud = Cloud(conf, Enforcer(conf, policies.RULES), engine, conductor, projects)
+    of_images = [one for one in image_policies.RULES if one.name in image_policies.PROXIED]
+    policy = Enforcer(conf, [*policies.RULES, *of_images])
+    cloud = Cloud(conf, policy, engine, conductor, projects)
     versions = Versions(conf)
     api = Application(
         service_type="compute",

@@ -1,7 +1,8 @@
 """Downloads of images: from where a user says and the operator allows, into the spool.
 
-From there on it is an upload. A download is told of while it goes on: if this process ends, the
-conductor hears no more of it and lets the image wait for data again.
+From there on it is an upload. While it goes on the conductor is told so again and again: if this
+process ends, it hears no more and lets the image wait for data again. So no download waits for
+another one.
 """
 
 from __future__ import annotations
@@ -36,20 +37,23 @@ from db.reads.images import Image
 
 LOG = logger(__name__)
 
-#: downloads of one process at a time, and those that wait
-_AT_ONCE, _MOST = 2, 16
+#: downloads of one process
+MOST = 8
 _REDIRECTS = 5
 _MOVED = frozenset({301, 302, 303, 307, 308})
 _TIMEOUT = urllib3.Timeout(connect=10.0, read=60.0)
 _READ_BYTES = 1 << 20
-#: the conductor is told so often
-_KEEP_SECONDS = 20.0
+#: between two signs of life for the conductor
+KEEP_SECONDS = 20.0
 
 
 class Downloads:
     """Downloads of this process; see ``[images]``."""
 
-    def __init__(self, conf: cfg.ConfigOpts, uploads: Uploads) -> None:
+    def __init__(
+        self, conf: cfg.ConfigOpts, uploads: Uploads, keep_seconds: float = KEEP_SECONDS
+    ) -> None:
+        self.keep_seconds = keep_seconds
         options = conf.images
         try:
             self.allowed = [addresses.parse_pattern(one) for one in options.download_from]
@@ -68,7 +72,7 @@ class Downloads:
         """Begin to download an image's data. Raises Invalid, Conflict, Unavailable."""
         first = addresses.source(uri, self.allowed)
         with self._lock:
-            if self._under_way >= _MOST:
+            if self._under_way >= MOST:
                 raise Unavailable("Too many images are being downloaded; try again later.")
             self._under_way += 1
         try:
@@ -84,7 +88,7 @@ class Downloads:
         with self._lock:
             if self._pool is None:
                 # Made here: a process that was forked has no threads of its parent.
-                self._pool = concurrent.futures.ThreadPoolExecutor(_AT_ONCE, "image-download")
+                self._pool = concurrent.futures.ThreadPoolExecutor(MOST, "image-download")
             return self._pool
 
     def _run(self, download: _Download, first: Source) -> None:
@@ -133,6 +137,7 @@ class Downloads:
                     assert_same_host=False,
                 )
             except urllib3.exceptions.HTTPError as error:
+                pool.close()
                 why = f"{origin.host} can't be reached: {type(error).__name__}."
                 continue
             try:
@@ -169,6 +174,33 @@ def _absolute(asked: Source, location: str) -> str:
     return location
 
 
+class _Watch:
+    """Whether a download was given up, and the response that ends with it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._response: Any = None
+        self._why: str | None = None
+
+    def follow(self, response: Any) -> None:
+        """Close this response when it is given up. Raises Invalid if it was."""
+        with self._lock:
+            self._response = response
+        self.check()
+
+    def give_up(self, why: str) -> None:
+        """Give it up."""
+        with self._lock:
+            self._why = why
+            if self._response is not None:
+                self._response.shutdown()
+
+    def check(self) -> None:
+        """Raise Invalid if it was given up."""
+        if self._why is not None:
+            raise Invalid(self._why)
+
+
 class _Download:
     """One download."""
 
@@ -186,7 +218,7 @@ class _Download:
         self._found, self._task_id = found, task_id
 
     def carry_out(self, first: Source) -> None:
-        """Download, check and hand over; a failure is told."""
+        """Download, check and hand over; the conductor is told of a failure."""
         try:
             self._carry_out(first)
         except (MicronovaError, OSError, urllib3.exceptions.HTTPError) as error:
@@ -201,13 +233,13 @@ class _Download:
         end = time.monotonic() + self._downloads.seconds
         with (
             uploads.spool.upload(found.id) as upload,
+            self._watched(end) as watch,
             self._downloads.opened(first, end) as response,
-            self._watched(response, end) as given_up,
         ):
+            watch.follow(response)
             for data in response.stream(_READ_BYTES):
                 upload.write(data)
-            if given_up:
-                raise Invalid(given_up[0])
+            watch.check()
             length = response.headers.get("Content-Length", "")
             if length.isascii() and length.isdigit() and int(length) != upload.size_bytes:
                 raise Invalid("the connection was closed too early.")
@@ -218,28 +250,25 @@ class _Download:
             )
 
     @contextlib.contextmanager
-    def _watched(self, response: Any, end: float) -> Iterator[list[str]]:
-        """Tell the conductor that it goes on, and end it at its time, whatever the host sends.
+    def _watched(self, end: float) -> Iterator[_Watch]:
+        """Tell the conductor that it goes on, and end it at its time, whatever the host sends."""
+        watch = _Watch()
+        over = threading.Event()
 
-        Yields why it was given up, once it is.
-        """
-        over, given_up = threading.Event(), list[str]()
-
-        def watch() -> None:
-            while not over.wait(min(_KEEP_SECONDS, max(0.0, end - time.monotonic()))):
+        def look() -> None:
+            keep_seconds = self._downloads.keep_seconds
+            while not over.wait(min(keep_seconds, max(0.0, end - time.monotonic()))):
                 why = "it took too long." if time.monotonic() >= end else self._tell()
                 if why:
-                    given_up.append(why)
-                    response.shutdown()
+                    watch.give_up(why)
                     return
 
-        thread = threading.Thread(target=watch, name="image-download-watch", daemon=True)
+        thread = threading.Thread(target=look, name="image-download-watch", daemon=True)
         thread.start()
         try:
-            yield given_up
+            yield watch
         except (OSError, urllib3.exceptions.HTTPError):
-            if given_up:
-                raise Invalid(given_up[0]) from None
+            watch.check()
             raise
         finally:
             over.set()

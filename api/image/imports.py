@@ -10,11 +10,12 @@ from typing import Any
 
 from api.image.downloads import Downloads
 from api.image.errors import no_data
-from api.image.methods import DIRECT, DOWNLOAD, Methods
+from api.image.methods import Methods
 from api.image.store import Store
 from api.plain import Call, operation
 from common.clock import iso
 from common.errors import Conflict
+from conductor.messages import DIRECT, DOWNLOAD
 from db.reads.images import Image
 
 #: status of an image → that of its task

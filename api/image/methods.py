@@ -7,8 +7,7 @@ from typing import Any
 from api.image.downloads import Downloads
 from api.image.uploads import Uploads
 from common.errors import Invalid
-
-DIRECT, DOWNLOAD = "glance-direct", "web-download"
+from conductor.messages import DIRECT, DOWNLOAD
 
 
 class Methods:

@@ -16,6 +16,9 @@ _SHARED = (
 )
 _IMAGE = "/v2/images/{image_id}"
 
+#: those that the compute API's old `/images` asks, too
+PROXIED = frozenset({"get_images", "get_image", "modify_image", "delete_image"})
+
 RULES = (
     rule(
         "get_images",

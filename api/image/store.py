@@ -17,7 +17,7 @@ from db.reads.images import Image, Member
 from web.policy import Enforcer
 
 #: the policy's target: an image that everybody sees
-_PUBLIC = {"project_id": None, "member_id": None, "visibility": "public"}
+PUBLIC = {"project_id": None, "member_id": None, "visibility": "public"}
 
 #: visibility → the rule of those who may give it to an image
 _GIVEN_BY: Mapping[str, str] = {"public": "publicize_image", "community": "communitize_image"}
@@ -48,7 +48,7 @@ class Store:
     def listing(self, ctxt: RequestContext, query: filters.Query) -> list[Image]:
         """Return a page of images. Raises Forbidden."""
         self.policy.check(ctxt, "get_images")
-        if not self.policy.allows(ctxt, "get_image", _PUBLIC):
+        if not self.policy.allows(ctxt, "get_image", PUBLIC):
             return []
         with reading(self.engine) as connection:
             return images.listing(
@@ -79,7 +79,7 @@ class Store:
         """Raise Forbidden unless the user may give this visibility to an image of the owner."""
         rule = _GIVEN_BY.get(visibility)
         if rule is not None:
-            self.policy.check(ctxt, rule, {**_PUBLIC, "project_id": owner})
+            self.policy.check(ctxt, rule, {**PUBLIC, "project_id": owner})
 
     def conductor(self, ctxt: RequestContext, image_id: str | None = None) -> ConductorClient:
         """Return who changes images for this user. Raises Forbidden where nobody does."""

@@ -56,8 +56,7 @@ class ImageEndpoint:
 
         def work(connection: Transaction, row: Any) -> None:
             data = imports.begin_staged(connection, ctxt, row)
-            now = user_images.locked(connection, image_id, scope(ctxt))
-            store_image.begin(connection, self._cloud, ctxt, now, data, imports.IMPORTING)
+            store_image.begin(connection, self._cloud, ctxt, row, data, imports.UPLOADING)
 
         self._with(ctxt, image_id, work)
         self._cloud.wake()

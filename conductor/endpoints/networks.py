@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from common import vnets
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.flows.auto_network import AutoNetwork
@@ -19,15 +18,15 @@ class NetworkEndpoint:
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
-        self._auto = AutoNetwork(cloud.conf)
-        self._vnis = vnets.parse_all(cloud.conf.networks.tenant_vnets)
+        self._auto = AutoNetwork(cloud)
 
     def create_networks(self, ctxt: RequestContext, networks: list[NewNetwork]) -> list[str]:
         """See ``ConductorClient.create_networks``."""
 
         def work(connection: Transaction) -> list[str]:
             self._take_quota(connection, "network", [one.project_id for one in networks])
-            made = project_networks.create(connection, networks, self._auto.ranges, self._vnis)
+            segments = (self._auto.ranges, self._auto.vnis)
+            made = project_networks.create(connection, networks, *segments)
             make_vnet.begin_all(connection, self._cloud, ctxt, made)
             return made
 
@@ -90,11 +89,22 @@ class NetworkEndpoint:
 
     def auto_network(self, ctxt: RequestContext, project_id: str, dry_run: bool) -> str:
         """See ``ConductorClient.auto_network``."""
-        return self._cloud.store.run(lambda c: self._auto.topology(c, project_id, dry_run=dry_run))
+        found = self._cloud.store.run(
+            lambda c: self._auto.topology(c, ctxt, project_id, dry_run=dry_run)
+        )
+        self._cloud.wake()
+        return found
 
     def delete_auto_network(self, ctxt: RequestContext, project_id: str) -> None:
         """See ``ConductorClient.delete_auto_network``."""
-        self._cloud.store.run(lambda c: auto_networks.delete(c, project_id))
+
+        def work(connection: Transaction) -> None:
+            deleted = auto_networks.delete(connection, project_id)
+            if deleted is not None:
+                remove_vnet.begin_all(connection, self._cloud, deleted)
+
+        self._cloud.store.run(work)
+        self._cloud.wake()
 
     def _take_quota(self, connection: Transaction, kind: str, owners: list[str]) -> None:
         limit = self._cloud.conf.quota[f"{kind}s"]

@@ -35,7 +35,7 @@ class WhatIfEndpoint:
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
-        self._auto = AutoNetwork(cloud.conf)
+        self._auto = AutoNetwork(cloud)
 
     def preview_servers(
         self, ctxt: RequestContext, request: CreateServers, without: list[str]

@@ -61,7 +61,7 @@ class Accept:
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
-        self._auto = AutoNetwork(cloud.conf)
+        self._auto = AutoNetwork(cloud)
 
     # --- create
 
@@ -293,9 +293,7 @@ def requested_networks(
     is in use, Invalid, Forbidden.
     """
     if request.auto_network:
-        network = auto.of_server(
-            connection, str(ctxt.project_id), needed=request.needs_network, make=make
-        )
+        network = auto.of_server(connection, ctxt, needed=request.needs_network, make=make)
         return [] if network is None else [_interface(network, None)]
     return list(_chosen(connection, ctxt, request))
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 
-from oslo_config import cfg
-
 from common import networks as choice
+from common import vnets
+from common.context import RequestContext
 from common.errors import ConfigurationError, Conflict, Invalid
+from conductor.cloud import Cloud
+from conductor.networks import make_vnet
 from conductor.store import auto_networks, networks, segments
 from conductor.store.networks import Network
 from conductor.store.transactions import Transaction
@@ -16,9 +18,11 @@ from conductor.store.transactions import Transaction
 class AutoNetwork:
     """Knows the options. Raises Invalid, ConfigurationError for those that can't be."""
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
-        self._conf = conf
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._conf = conf = cloud.conf
         self.ranges = tuple(map(segments.parse, conf.networks.tenant_vlans))
+        self.vnis = vnets.parse_all(conf.networks.tenant_vnets)
         self._cidr = _cidr(conf.networks.auto_cidr)
 
     def existing(self, connection: Transaction, project_id: str) -> Network | None:
@@ -29,31 +33,41 @@ class AutoNetwork:
         known = networks.unnamed(connection, project_id)
         return choice.chosen(known, self._conf.networks.auto)
 
-    def make(self, connection: Transaction, project_id: str) -> str:
+    def make(self, connection: Transaction, ctxt: RequestContext, project_id: str) -> str:
         """Return the id of the project's own, which is made if need be. Raises Conflict."""
-        conf = self._conf
-        limits = (conf.quota.networks, conf.quota.subnets)
-        return auto_networks.ensure(connection, project_id, self.ranges, self._cidr, limits)
+        found = auto_networks.locked(connection, project_id)
+        if found is not None:
+            return found
+        quota = self._conf.quota
+        limits = (quota.networks, quota.subnets)
+        segments = (self.ranges, self.vnis)
+        made = auto_networks.make(connection, project_id, segments, self._cidr, limits)
+        make_vnet.begin_all(connection, self._cloud, ctxt, [made])
+        return made
 
     def of_server(
-        self, connection: Transaction, project_id: str, *, needed: bool, make: bool
+        self, connection: Transaction, ctxt: RequestContext, *, needed: bool, make: bool
     ) -> Network | None:
         """Return the network of a new server; None: it gets none, unless one is ``needed``.
 
-        Without ``make`` one that would be made has an empty id. Raises Conflict where several
-        could be meant, Invalid.
+        Without ``make`` one that would be made has an empty id, or is None where it would be a
+        vnet, of which there is no bridge yet. Raises Conflict where several could be meant,
+        Invalid.
         """
+        project_id = str(ctxt.project_id)
         found = self.existing(connection, project_id)
         auto = self._conf.networks.auto
         if found is not None or not (needed or auto):
             return found
-        if not self.ranges:
+        if not (self.ranges or self.vnis):
             why = f"this cloud has {f'no bridge {auto}' if auto else 'none'}."
             raise Invalid(f"Unable to automatically allocate a network: {why}")
+        if not make and not self.ranges:
+            return None
         if not make:
             return Network("", auto_networks.NETWORK, self.ranges[0].bridge, None, 1500)
         try:
-            made = self.make(connection, project_id)
+            made = self.make(connection, ctxt, project_id)
         except (Conflict, Invalid) as error:
             raise Invalid(
                 f"Unable to automatically allocate a network for project {project_id}: "
@@ -61,7 +75,9 @@ class AutoNetwork:
             ) from error
         return networks.named(connection, [made])[made]
 
-    def topology(self, connection: Transaction, project_id: str, *, dry_run: bool) -> str:
+    def topology(
+        self, connection: Transaction, ctxt: RequestContext, project_id: str, *, dry_run: bool
+    ) -> str:
         """Return the id of the network of those who name none; it is made if need be.
 
         ``dry_run``: empty where it would be made. Raises Conflict.
@@ -77,9 +93,9 @@ class AutoNetwork:
             ) from error
         if found is not None:
             return found.id
-        if not self.ranges:
+        if not (self.ranges or self.vnis):
             raise auto_networks.failure("there is no network")
-        return "" if dry_run else self.make(connection, project_id)
+        return "" if dry_run else self.make(connection, ctxt, project_id)
 
 
 def _cidr(text: str) -> str:

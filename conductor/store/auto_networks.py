@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from common.errors import Conflict
+from common.vnets import VniRange
 from conductor.messages import NewNetwork, NewSubnet
 from conductor.store import project_networks, project_subnets, quotas
 from conductor.store.segments import TagRange
@@ -24,26 +25,27 @@ def find(connection: sa.Connection, project_id: str) -> str | None:
     return None if found is None else str(found)
 
 
-def ensure(
+def locked(connection: sa.Connection, project_id: str) -> str | None:
+    """As ``find``; others who want the project's wait until the transaction ends."""
+    quotas.lock(connection, project_id)
+    return find(connection, project_id)
+
+
+def make(
     connection: sa.Connection,
     project_id: str,
-    ranges: Sequence[TagRange],
+    segments: tuple[Sequence[TagRange], Sequence[VniRange]],
     cidr: str,
     limits: tuple[int, int],
 ) -> str:
-    """Return the id of a project's network, which is made with its subnet if there is none.
+    """Make a project's network with its subnet; return its id. Its vnets are the caller's to make.
 
-    ``limits`` are those of networks and of subnets. Others who want the project's wait. Raises
-    Conflict where nothing is left.
+    ``limits`` are those of networks and of subnets. Raises Conflict where nothing is left.
     """
-    quotas.lock(connection, project_id)
-    found = find(connection, project_id)
-    if found is not None:
-        return found
     for kind, limit in zip(("network", "subnet"), limits, strict=True):
         project_networks.take_quota(connection, kind, [project_id], limit)
     new = NewNetwork(project_id, NETWORK)
-    [network_id] = project_networks.create(connection, [new], ranges)
+    [network_id] = project_networks.create(connection, [new], *segments)
     # Nothing routes there: a default route would lead to nobody.
     version = ipaddress.ip_network(cidr).version
     attributes = {"cidr": cidr, "ip_version": version, "gateway_ip": None}
@@ -54,12 +56,15 @@ def ensure(
     return network_id
 
 
-def delete(connection: sa.Connection, project_id: str) -> None:
-    """Delete a project's network, if it has one. Raises Conflict while it has ports."""
-    quotas.lock(connection, project_id)
-    found = find(connection, project_id)
+def delete(connection: sa.Connection, project_id: str) -> str | None:
+    """Delete a project's network, if it has one; return its id.
+
+    Its vnets are the caller's to remove. Raises Conflict while it has ports.
+    """
+    found = locked(connection, project_id)
     if found is not None:
         project_networks.delete(connection, found)
+    return found
 
 
 def failure(why: str) -> Conflict:

@@ -15,14 +15,11 @@ from common import clock, codec, ids
 from common.context import RequestContext
 from common.errors import Conflict
 from common.states import OPEN_STATES, ResourceType
-from conductor.messages import ImageData, ImportTask
+from conductor.messages import DIRECT, DOWNLOAD, ImageData, ImportTask
 from conductor.store.server_images import QUEUED
 from db.schema import images, operations
 
 UPLOADING, IMPORTING = "uploading", "importing"
-#: names of import methods, Glance's
-DIRECT, DOWNLOAD = "glance-direct", "web-download"
-
 _C = images.c
 
 
@@ -37,14 +34,17 @@ def stage(connection: sa.Connection, ctxt: RequestContext, row: Any, data: Image
 
 
 def begin_staged(connection: sa.Connection, ctxt: RequestContext, row: Any) -> ImageData:
-    """Begin to import what was staged of an image that is locked; return it. Raises Conflict."""
+    """Return what was staged of an image that is locked, and write who imports it.
+
+    Its status is the caller's to change. Raises Conflict.
+    """
     task = task_of(row)
     if row.status != UPLOADING or task is None or task.staged is None:
         raise Conflict("Image needs to be staged before 'glance-direct' method can be used")
     now = dataclasses.replace(
         task, staged=None, user_id=str(ctxt.user_id), request_id=str(ctxt.request_id)
     )
-    _write(connection, row.id, status=IMPORTING, import_task=dataclasses.asdict(now))
+    _write(connection, row.id, import_task=dataclasses.asdict(now))
     return task.staged
 
 

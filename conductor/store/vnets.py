@@ -161,6 +161,23 @@ def settle(connection: sa.Connection, network_id: str) -> None:
     )
 
 
+def lacking(connection: sa.Connection, ranges: Iterable[VniRange]) -> list[Vnet]:
+    """Return the vnets that networks could have in clusters with their zone, and haven't."""
+    found = zone_hosts(connection)
+    places = {(cluster, one.zone) for one in ranges for cluster in clusters_with(found, one)}
+    missing: list[Vnet] = []
+    for cluster, zone in sorted(places):
+        there = sa.exists().where(_C.network_id == networks.c.id, _C.cluster == cluster)
+        query = sa.select(networks.c.id, networks.c.bridge, networks.c.vni).where(
+            networks.c.zone == zone, ~there
+        )
+        missing += [
+            Vnet(cluster, row.id, row.bridge, zone, row.vni, State.MAKING)
+            for row in connection.execute(query.order_by(networks.c.id))
+        ]
+    return missing
+
+
 def unready(connection: sa.Connection, bridges: Iterable[str]) -> list[str]:
     """Return those of these bridges that are vnets in the making: no cluster has them yet."""
     wanted = sorted({one for one in bridges if vnets.is_ours(one)})

@@ -1,4 +1,4 @@
-"""`/images`, before 2.36 (their metadata before 2.39): the image API's images.
+"""`/images`, before 2.36 (their metadata before 2.39): the image API's images, by its rules.
 
 Facts from nova's images.py, image_metadata.py and views/images.py.
 """
@@ -12,6 +12,7 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.schemas import images as schemas
 from api.compute.views import images as views
+from api.image.store import PUBLIC, target
 from common.errors import Forbidden, ImageNotFound, Invalid, NotFound
 from conductor.messages import ImageEdit
 from db.reads import images
@@ -51,7 +52,7 @@ class Images:
         """Delete an image."""
         found = _find(call, image)
         try:
-            _require_own(call, found)
+            _require_own(call, found, "delete_image")
             call.conductor.delete_image(call.ctxt, found.id)
         except Forbidden as error:
             raise Forbidden("You are not allowed to delete the image.") from error
@@ -60,6 +61,9 @@ class Images:
         limit, marker = call.query.page(call.max_limit)
         if call.query.last("changes-since") is not None:
             raise Invalid('The "changes-since" filter is no longer available on v2.')
+        call.check("get_images")
+        if not call.allows("get_image", PUBLIC):
+            return []
         project = None if call.is_admin else call.ctxt.project_id or ""
         try:
             return call.read(
@@ -130,13 +134,14 @@ class ImageMetadata:
 def _find(call: Call, image_id: str) -> Image:
     project = None if call.is_admin else call.ctxt.project_id or ""
     found = call.read(images.get, image_id, project)
-    if found is None:
+    if found is None or not call.allows("get_image", target(found)):
         raise NotFound("Image not found.")
     return found
 
 
-def _require_own(call: Call, found: Image) -> None:
-    """Raise Forbidden for an image of others; tell the conductor who asks."""
+def _require_own(call: Call, found: Image, rule: str) -> None:
+    """Raise Forbidden unless the image API lets the user do it; tell the conductor who asks."""
+    call.check(rule, target(found))
     call.ctxt.is_admin = call.is_admin
     owner = found.project_id
     if owner is None or not (call.is_admin or owner == call.ctxt.project_id):
@@ -150,7 +155,7 @@ def _set(call: Call, found: Image, wanted: dict[str, str]) -> dict[str, str]:
     had = found.properties
     edits = [ImageEdit("remove", name) for name in had if name not in wanted]
     edits += [ImageEdit("add", name, one) for name, one in wanted.items() if had.get(name) != one]
-    _require_own(call, found)
+    _require_own(call, found, "modify_image")
     try:
         if edits:
             call.conductor.edit_image(call.ctxt, found.id, edits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -109,6 +110,33 @@ def test_properties_are_metadata(api: ComputeApi) -> None:
     assert ask(api, "PUT", f"/images/{PUBLIC}/metadata", {"metadata": {}})[0] == 403
     assert ask(api, "GET", f"/images/{THEIRS}/metadata")[0] == 404
     assert ask(api, "GET", path, version="2.39")[0] == 404
+
+
+def test_a_reader_changes_no_image(api: ComputeApi) -> None:
+    path = f"/images/{MINE}"
+    before = ask(api, "GET", path, token=auth.READER)
+    assert before[0] == 200
+    for method, below, body in (
+        ("DELETE", "", None),
+        ("POST", "/metadata", {"metadata": {"a": "1"}}),
+        ("PUT", "/metadata", {"metadata": {}}),
+        ("PUT", "/metadata/a", {"meta": {"a": "1"}}),
+        ("DELETE", "/metadata/instance_uuid", None),
+    ):
+        status, refused = ask(api, method, f"{path}{below}", body, token=auth.READER)
+        assert (status, list(refused)) == (403, ["forbidden"]), (method, below)
+    assert api.conductor.asked == []
+    assert ask(api, "GET", path, token=auth.READER) == before
+
+
+def test_the_image_api_s_rules_count(make: MakeApi, tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text('"delete_image": "!"\n"get_image": "project_id:%(project_id)s"\n')
+    api = make(a_private_image("mine", "demo"), an_image("debian"), policy_file=file)
+    assert names(api) == []  # as the Image API: who may not see public images lists none
+    assert ask(api, "GET", f"/images/{PUBLIC}")[0] == 404
+    assert ask(api, "GET", f"/images/{MINE}")[0] == 200
+    assert ask(api, "DELETE", f"/images/{MINE}")[0] == 403
 
 
 def test_networks_have_an_id_and_a_label(api: ComputeApi) -> None:

@@ -12,11 +12,19 @@ from typing import Any
 import pytest
 import requests
 
+from api.image import config as image_config
+from api.image.downloads import MOST, Downloads
+from api.image.uploads import Uploads
 from common import clock
+from common.context import RequestContext
 from common.messages.commands import StoreImage
+from conductor.endpoints.images import ImageEndpoint
 from conductor.images.stale_imports import StaleImports
-from db import schema
+from db import engine, schema
+from db.reading import reading
+from db.reads import images
 from tests.fixtures import auth
+from tests.fixtures.listings import a_conf
 from tests.functional.api_image.test_uploads import DATA, Site, _fetched, a_site
 from tests.functional.api_image.test_user_images import call
 from tests.functional.waiting import eventually
@@ -248,6 +256,68 @@ def test_a_download_whose_process_ended_is_given_up(site: Site, origin: Origin) 
     goes_on.set()
     eventually(lambda: site.files() == [], 10)
     assert site.world.rows(schema.operations) == []
+
+
+def test_none_waits_for_another_one(site: Site, origin: Origin) -> None:
+    """One that waited would be taken for one whose process has ended."""
+    goes_on = threading.Event()
+
+    def slow(request: Any) -> None:
+        goes_on.wait(20)
+        origin.all(request)
+
+    origin.answer = slow
+    going = [site.new() for _ in range(MOST)]
+    for image_id in going:
+        assert download(site, image_id, f"{origin.url}/{image_id}").status_code == 202
+    eventually(lambda: len(origin.asked) == MOST, 10)
+    late = site.new()
+    refused = download(site, late, f"{origin.url}/late")
+    assert (refused.status_code, site.image(late)["status"]) == (503, "queued")
+    goes_on.set()
+    for image_id in going:
+        eventually(lambda one=image_id: site.image(one)["checksum"] is not None, 10)  # type: ignore[misc]
+    eventually(lambda: download(site, late, f"{origin.url}/late").status_code == 202, 10)
+
+
+def test_the_conductor_hears_of_it_before_the_host_answers(site: Site, origin: Origin) -> None:
+    going, goes_on = threading.Event(), threading.Event()
+
+    def slow(request: Any) -> None:
+        going.set()
+        goes_on.wait(20)
+        origin.all(request)
+
+    origin.answer = slow
+    image_id = site.new()
+    conf = a_conf()
+    image_config.register(conf)
+    for name, value in {
+        "fetch_url": site.url,
+        "spool_dir": str(site.spool),
+        "download_from": [origin.url],
+        "download_networks": ["127.0.0.0/8"],
+    }.items():
+        conf.set_override(name, value, "images")
+    reader = engine.reader(site.world.url)
+    conductor: Any = ImageEndpoint(site.world.conductor.cloud)
+    ctxt = RequestContext(user_id="demo", project_id="demo", roles=["member"])
+    with reading(reader) as connection:
+        found = images.get(connection, image_id, "demo")
+    assert found is not None
+    downloads = Downloads(conf, Uploads(conf, reader), 0.05)
+    downloads.begin(ctxt, conductor, found, f"{origin.url}/a")
+    assert going.wait(10)
+    look(site, 60)
+
+    def heard() -> Any:
+        return next(one for one in site.world.rows(schema.images) if one.id == image_id).updated_at
+
+    before = heard()
+    eventually(lambda: heard() > before, 10)
+    goes_on.set()
+    assert site.command(StoreImage).server_uuid == image_id
+    reader.dispose()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from common import ids
 from common.context import RequestContext
 from common.errors import Conflict, Invalid
 from common.messages.commands import Command, MakeVnet, RemoveVnet
@@ -15,6 +16,7 @@ from common.messages.reports import Category, Failure
 from compute.messages import ClusterInventory, SeenVnet
 from conductor.endpoints.networks import NetworkEndpoint
 from conductor.messages import NewNetwork
+from conductor.networks.late_zones import LateZones
 from db import schema
 from tests.functional.conductor.harness import World
 from tests.functional.conductor.test_security_groups import at_once
@@ -142,6 +144,58 @@ def test_one_that_cannot_be_made_is_in_error_and_goes(
     networks.delete_network(OURS, network)
     world.answer(last(world, RemoveVnet, network), ok=True, gone=True)
     eventually(lambda: vnets(world) == [])
+
+
+def test_a_cluster_that_gets_the_zone_later_gets_the_vnets(world: World) -> None:
+    cloud = world.conductor.cloud
+    cloud.conf.set_override("tenant_vnets", ["*:tenants:5000-5004"], "networks")
+    networks, late = NetworkEndpoint(cloud), LateZones(cloud)
+    kept, gone = create(networks), create(networks)
+    for one in (kept, gone):
+        world.answer(last(world, MakeVnet, one), ok=True, mtu=1450)
+        eventually(lambda one=one: row(world, one).status == "ACTIVE")  # type: ignore[misc]
+    late.look()
+    assert len(vnets(world)) == 2
+    networks.delete_network(OURS, gone)
+    world.answer(last(world, RemoveVnet, gone), ok=True, gone=True)
+    eventually(lambda: len(vnets(world)) == 1)
+    far = {"host": "far", "cluster": "sim2", "uuid": ids.new_uuid()}
+    other = {**world.rows(schema.hosts)[0]._mapping, **far}
+    facts = {**other["facts"], **far}
+    del other["id"]
+    cloud.store.run(lambda c: c.execute(schema.hosts.insert().values(**{**other, "facts": facts})))
+    at_once(late.look, late.look)
+    late.look()
+    assert sorted(vnets(world)) == [(kept, "active"), (kept, "making")]
+    # The network is usable as before, and told so.
+    assert row(world, kept).status == "ACTIVE"
+    eventually(lambda: sum(isinstance(one, MakeVnet) for _, one in world.compute.sent) == 3)
+    world.answer(last(world, MakeVnet, kept), ok=True, mtu=1450)
+    eventually(lambda: vnets(world) == [(kept, "active")] * 2)
+
+
+def test_who_names_no_network_gets_a_vnet_where_there_are_no_tags(
+    world: World, networks: NetworkEndpoint
+) -> None:
+    world.bridges = ()
+    world.conductor.cloud.store.run(lambda c: c.execute(schema.networks.delete()))
+    assert networks.auto_network(OURS, "p", True) == ""
+    assert vnets(world) == []
+    made = at_once(*[lambda: networks.auto_network(OURS, "p", False)] * 3)
+    assert len(set(made)) == 1, made
+    network = str(made[0])
+    assert row(world, network).status == "BUILD"
+    world.answer(last(world, MakeVnet, network), ok=True, mtu=1450)
+    eventually(lambda: row(world, network).status == "ACTIVE")
+    # A server of the project goes there, and no second network is made.
+    [server] = world.create(auto_network=True)
+    eventually(lambda: [one.network_id for one in world.rows(schema.ports)] == [network])
+    assert world.row(server).project_id == "p"
+    with pytest.raises(Conflict, match="in use"):
+        networks.delete_auto_network(OURS, "p")
+    assert networks.auto_network(OURS, "q", False) != network
+    networks.delete_auto_network(OURS, "q")
+    assert len(world.rows(schema.networks)) == 1
 
 
 def test_the_audit_makes_what_is_missing_and_removes_what_is_left(

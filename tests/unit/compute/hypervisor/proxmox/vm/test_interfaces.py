@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from compute.hypervisor.port import HypervisorError
-from compute.hypervisor.proxmox.vm.interfaces import Seen, free_slot, has_mac, seen
+from compute.hypervisor.proxmox.vm.devices import Seen, free_slot, seen
+from compute.hypervisor.proxmox.vm.interfaces import device, has_mac, slots
 
 MAC = "fa:16:3e:00:00:01"
 TEXT = "virtio=FA:16:3E:00:00:01,bridge=vmbr0"
@@ -28,7 +29,7 @@ OTHER = "virtio=FA:16:3E:00:00:02,bridge=vmbr0"
     ],
 )
 def test_how_it_stands(entries: list[dict[str, Any]], expected: Seen) -> None:
-    found = seen(entries, MAC)
+    found = seen(entries, device(MAC))
     assert found == expected
     assert found.gone == (expected.slot is None and expected.waiting is None)
 
@@ -42,7 +43,7 @@ def test_a_mac_is_matched_as_a_whole() -> None:
 
 def test_the_slot_that_is_wanted_or_the_first_free_one() -> None:
     used = [{"key": "net0"}, {"key": "net1", "pending": TEXT}]
-    assert free_slot(used, 4) == "net4"
-    assert free_slot(used, 1) == "net2"
+    assert free_slot(used, slots(4), "interface") == "net4"
+    assert free_slot(used, slots(1), "interface") == "net2"
     with pytest.raises(HypervisorError):
-        free_slot([{"key": f"net{number}"} for number in range(32)], 0)
+        free_slot([{"key": f"net{number}"} for number in range(32)], slots(0), "interface")

@@ -19,13 +19,17 @@ from common.messages.commands import (
     Destroy,
     EndSwap,
     Grow,
+    GrowVolume,
     MakeVnet,
+    MakeVolume,
     Mark,
     Move,
     Plug,
+    PlugVolume,
     Power,
     RemoveImage,
     RemoveVnet,
+    RemoveVolume,
     RetireTemplate,
     Shape,
     StoreImage,
@@ -95,6 +99,30 @@ class ComputeClient:
     def plug(self, ctxt: RequestContext, worker: str, command: Plug) -> None:
         """Give the VM an interface or take it away; on failure it is as it was."""
         self._workers.to(worker).cast(ctxt, WorkerRpc.plug, command=self._sent(worker, command))
+
+    def make_volume(self, ctxt: RequestContext, worker: str, command: MakeVolume) -> None:
+        """Make a volume with its holder; on failure nothing is left."""
+        self._workers.to(worker).cast(
+            ctxt, WorkerRpc.make_volume, command=self._sent(worker, command)
+        )
+
+    def remove_volume(self, ctxt: RequestContext, worker: str, command: RemoveVolume) -> None:
+        """Remove a volume with its holder, unless a server names it."""
+        self._workers.to(worker).cast(
+            ctxt, WorkerRpc.remove_volume, command=self._sent(worker, command)
+        )
+
+    def grow_volume(self, ctxt: RequestContext, worker: str, command: GrowVolume) -> None:
+        """Grow a volume, wherever it is used."""
+        self._workers.to(worker).cast(
+            ctxt, WorkerRpc.grow_volume, command=self._sent(worker, command)
+        )
+
+    def plug_volume(self, ctxt: RequestContext, worker: str, command: PlugVolume) -> None:
+        """Give a server's VM a volume or take it away; on failure it is as it was."""
+        self._workers.to(worker).cast(
+            ctxt, WorkerRpc.plug_volume, command=self._sent(worker, command)
+        )
 
     def swap(self, ctxt: RequestContext, worker: str, command: Swap) -> None:
         """Give the VM another root disk, beside the old one; on failure it is as it was."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from oslo_context import context as oslo_context
 
@@ -16,13 +17,17 @@ from common.messages.commands import (
     Destroy,
     EndSwap,
     Grow,
+    GrowVolume,
     MakeVnet,
+    MakeVolume,
     Mark,
     Move,
     Plug,
+    PlugVolume,
     Power,
     RemoveImage,
     RemoveVnet,
+    RemoveVolume,
     RetireTemplate,
     Shape,
     StoreImage,
@@ -43,8 +48,9 @@ from compute import (
     store_image,
     swap,
     vnets,
+    volumes,
 )
-from compute.hypervisor.port import Abandoned, Hypervisor, Machine
+from compute.hypervisor.port import Abandoned, Hypervisor
 from compute.job import Job
 from compute.repeats import Repeats
 from compute.workpool import WorkPool
@@ -131,58 +137,33 @@ class Executor:
 
     def _carry_out(self, job: Job, command: Command) -> Outcome:
         hypervisor = self._hypervisors[command.placed.cluster]
-        if isinstance(command, RetireTemplate):
-            return retire.retire(job, hypervisor, command)
-        if isinstance(command, Mark):
-            return mark.mark(job, hypervisor.owner_mark(job), command)
-        if isinstance(command, Copy):
-            return copy.copy(job, hypervisor.disk_copy(job, command), command)
-        if isinstance(command, (StoreImage, RemoveImage)):
-            return _with_image(job, hypervisor, command)
-        if isinstance(command, (MakeVnet, RemoveVnet)):
-            return _with_vnet(job, hypervisor, command)
-        return self._with_vm(job, hypervisor, command)
-
-    def _with_vm(self, job: Job, hypervisor: Hypervisor, command: Command) -> Outcome:
-        """Carry out a command about the VM that it places."""
-        machine = hypervisor.machine(job)
-        if isinstance(command, CacheImage):
-            return cache.cache(job, machine, command)
-        if isinstance(command, Build) and not isinstance(command, Swap):
-            return build.build(job, machine, command, hypervisor.group_writer(command))
-        if isinstance(command, Destroy):
-            return destroy.destroy(job, machine, command, self._graceful_seconds)
-        if isinstance(command, Power):
-            return power.power(job, machine, command, self._graceful_seconds)
-        return self._with_machine(job, machine, command)
-
-    def _with_machine(self, job: Job, machine: Machine, command: Command) -> Outcome:
-        """Carry out a command that changes the VM, or its place."""
-        if isinstance(command, Swap):
-            return swap.swap(job, machine, command, self._graceful_seconds)
-        if isinstance(command, EndSwap):
-            return swap.end_swap(job, machine, command)
-        if isinstance(command, Move):
-            return move.move(job, machine, command)
-        if isinstance(command, Shape):
-            return shape.shape(job, machine, command, self._graceful_seconds)
-        if isinstance(command, Plug):
-            return plug.plug(job, machine, command)
-        if isinstance(command, Grow):
-            return shape.grow(job, machine, command)
-        raise TypeError(type(command).__name__)
+        return _FLOWS[type(command)](job, hypervisor, command, self._graceful_seconds)
 
 
-def _with_image(job: Job, hypervisor: Hypervisor, command: StoreImage | RemoveImage) -> Outcome:
-    if isinstance(command, StoreImage):
-        return store_image.store(job, hypervisor, command)
-    return store_image.remove(job, hypervisor, command)
-
-
-def _with_vnet(job: Job, hypervisor: Hypervisor, command: MakeVnet | RemoveVnet) -> Outcome:
-    if isinstance(command, MakeVnet):
-        return vnets.make(job, hypervisor, command)
-    return vnets.remove(job, hypervisor, command)
+#: what is done for each command; the last argument is how long a guest may take to stop
+_FLOWS: Mapping[type[Command], Callable[[Job, Hypervisor, Any, int], Outcome]] = {
+    Build: lambda job, at, one, _: build.build(job, at.machine(job), one, at.group_writer(one)),
+    CacheImage: lambda job, at, one, _: cache.cache(job, at.machine(job), one),
+    Copy: lambda job, at, one, _: copy.copy(job, at.disk_copy(job, one), one),
+    Destroy: lambda job, at, one, seconds: destroy.destroy(job, at.machine(job), one, seconds),
+    EndSwap: lambda job, at, one, _: swap.end_swap(job, at.machine(job), one),
+    Grow: lambda job, at, one, _: shape.grow(job, at.machine(job), one),
+    GrowVolume: lambda job, at, one, _: volumes.grow(job, at.volume(job), one),
+    MakeVnet: lambda job, at, one, _: vnets.make(job, at, one),
+    MakeVolume: lambda job, at, one, _: volumes.make(job, at.volume(job), one),
+    Mark: lambda job, at, one, _: mark.mark(job, at.owner_mark(job), one),
+    Move: lambda job, at, one, _: move.move(job, at.machine(job), one),
+    Plug: lambda job, at, one, _: plug.plug(job, at.machine(job), one),
+    PlugVolume: lambda job, at, one, _: volumes.plug(job, at.machine(job), one),
+    Power: lambda job, at, one, seconds: power.power(job, at.machine(job), one, seconds),
+    RemoveImage: lambda job, at, one, _: store_image.remove(job, at, one),
+    RemoveVnet: lambda job, at, one, _: vnets.remove(job, at, one),
+    RemoveVolume: lambda job, at, one, _: volumes.remove(job, at.volume(job), one),
+    RetireTemplate: lambda job, at, one, _: retire.retire(job, at, one),
+    Shape: lambda job, at, one, seconds: shape.shape(job, at.machine(job), one, seconds),
+    StoreImage: lambda job, at, one, _: store_image.store(job, at, one),
+    Swap: lambda job, at, one, seconds: swap.swap(job, at.machine(job), one, seconds),
+}
 
 
 def _log(command: Command, outcome: Outcome) -> None:

@@ -16,13 +16,17 @@ from common.messages.commands import (
     Destroy,
     EndSwap,
     Grow,
+    GrowVolume,
     MakeVnet,
+    MakeVolume,
     Mark,
     Move,
     Plug,
+    PlugVolume,
     Power,
     RemoveImage,
     RemoveVnet,
+    RemoveVolume,
     RetireTemplate,
     Shape,
     StoreImage,
@@ -130,6 +134,22 @@ class Manager:
 
     def remove_vnet(self, ctxt: RequestContext, command: RemoveVnet) -> None:
         """Accept a RemoveVnet."""
+        self._accept(ctxt, command)
+
+    def make_volume(self, ctxt: RequestContext, command: MakeVolume) -> None:
+        """Accept a MakeVolume."""
+        self._accept(ctxt, command)
+
+    def remove_volume(self, ctxt: RequestContext, command: RemoveVolume) -> None:
+        """Accept a RemoveVolume."""
+        self._accept(ctxt, command)
+
+    def grow_volume(self, ctxt: RequestContext, command: GrowVolume) -> None:
+        """Accept a GrowVolume."""
+        self._accept(ctxt, command)
+
+    def plug_volume(self, ctxt: RequestContext, command: PlugVolume) -> None:
+        """Accept a PlugVolume."""
         self._accept(ctxt, command)
 
     def introduce(self, ctxt: RequestContext) -> None:

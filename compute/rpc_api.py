@@ -12,13 +12,17 @@ from common.messages.commands import (
     Destroy,
     EndSwap,
     Grow,
+    GrowVolume,
     MakeVnet,
+    MakeVolume,
     Mark,
     Move,
     Plug,
+    PlugVolume,
     Power,
     RemoveImage,
     RemoveVnet,
+    RemoveVolume,
     RetireTemplate,
     Shape,
     StoreImage,
@@ -53,6 +57,10 @@ class WorkerRpc(Protocol):
     def remove_image(self, ctxt: RequestContext, command: RemoveImage) -> None: ...
     def make_vnet(self, ctxt: RequestContext, command: MakeVnet) -> None: ...
     def remove_vnet(self, ctxt: RequestContext, command: RemoveVnet) -> None: ...
+    def make_volume(self, ctxt: RequestContext, command: MakeVolume) -> None: ...
+    def remove_volume(self, ctxt: RequestContext, command: RemoveVolume) -> None: ...
+    def grow_volume(self, ctxt: RequestContext, command: GrowVolume) -> None: ...
+    def plug_volume(self, ctxt: RequestContext, command: PlugVolume) -> None: ...
 
     # Casts without an answer.
     def introduce(self, ctxt: RequestContext) -> None: ...

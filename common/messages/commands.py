@@ -494,12 +494,11 @@ class PlugVolume(Command):
 
     volume_id: str = ""
     volid: str = ""
+    holder: Placed | None = None
+    """Must have it parked when it is plugged, if its node answers."""
+    cloud: str = ""
     on: bool = True
     slot: int = 1
     """The SCSI slot that it gets; refused if something else has it."""
     serial: str = ""
     readonly: bool = False
-    bootable: bool = False
-    size: Size = Size(1, 0)
-    """The server's, which decides the kind of its disks, as do the next."""
-    image_properties: Mapping[str, str] = field(default_factory=dict)

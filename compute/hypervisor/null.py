@@ -39,6 +39,7 @@ from common.states import PowerState
 from common.streams import Stream
 from compute.hypervisor.nullcopy import NullCopy
 from compute.hypervisor.nullmachine import NullMachine, Vm
+from compute.hypervisor.nullvolume import Kept, NullVolume
 from compute.hypervisor.port import Detail, HypervisorError, MadeVnet, Observation, Removal, Work
 from compute.messages import ClusterInventory, SeenImageFile, SeenVm
 
@@ -56,6 +57,8 @@ class NullHypervisor:
         self.vms: dict[int, Vm] = {}
         self.templates: dict[int, str] = {}
         """Images of servers, by VMID."""
+        self.volumes: dict[int, Kept] = {}
+        """By the VMID of their holders."""
         self.lock = threading.Lock()
         self._images = tuple(_image(name) for name in conf.null.images)
         self._hosts = tuple(self._host(number) for number in range(conf.null.hosts))
@@ -123,6 +126,10 @@ class NullHypervisor:
     def machine(self, work: Work) -> NullMachine:
         """Return the VM that the operation is about."""
         return NullMachine(self.vms, self.lock, work)
+
+    def volume(self, work: Work) -> NullVolume:
+        """Return the volume that the operation is about."""
+        return NullVolume(self.volumes, self.vms, self.lock, work)
 
     def retire_template(self, work: Work, command: RetireTemplate) -> Removal:
         """Remove the image of a server, if it is there: there are no other templates."""

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from common.messages.commands import Build, Move, Plug, Size, Swap
+from common.messages.commands import Build, Move, Plug, PlugVolume, Size, Swap
 from common.messages.filters import Filter
 from common.messages.reports import Category
 from common.states import PowerState
@@ -24,6 +24,8 @@ class Vm:
     disk_gib: int
     power: PowerState = PowerState.SHUTDOWN
     macs: set[str] = field(default_factory=set)
+    volumes: dict[int, str] = field(default_factory=dict)
+    """Volume by slot."""
     filter: Filter | None = None
     """What is to pass its interfaces."""
     image_id: str | None = None
@@ -173,6 +175,32 @@ class NullMachine:
         """Store it."""
         self.required().filter = filter_
         return {"ports": len(filter_.ports)}
+
+    def plug_volume(self, plug: PlugVolume) -> Detail:
+        """Keep that it has it."""
+        vm = self.required()
+        with self._lock:
+            there = vm.volumes.setdefault(plug.slot, plug.volid)
+            users = [
+                one
+                for one in self._vms.values()
+                if one is not vm and plug.volid in one.volumes.values()
+            ]
+            if there != plug.volid or users:
+                if there == plug.volid:
+                    del vm.volumes[plug.slot]
+                raise HypervisorError(
+                    Category.STORAGE_CONFLICT, f"Slot {plug.slot} or the volume is taken."
+                )
+        return {"volume": plug.volid, "slot": f"scsi{plug.slot}"}
+
+    def unplug_volume(self, volid: str) -> Detail:
+        """Keep it no more."""
+        vm = self.required()
+        with self._lock:
+            for slot in [one for one, has in vm.volumes.items() if has == volid]:
+                del vm.volumes[slot]
+        return {"volume": volid}
 
     def plug(self, plug: Plug) -> Detail:
         """Store the interface."""

@@ -16,11 +16,15 @@ from common.messages.commands import (
     Build,
     Command,
     Copy,
+    GrowVolume,
     MakeVnet,
+    MakeVolume,
     Move,
     Plug,
+    PlugVolume,
     RemoveImage,
     RemoveVnet,
+    RemoveVolume,
     RetireTemplate,
     Size,
     StoreImage,
@@ -30,7 +34,7 @@ from common.messages.consoles import ConsoleTarget
 from common.messages.facts import ClusterFacts, HaService, HostFacts, Inspection, VmFacts
 from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
-from common.messages.reports import Category, Copied
+from common.messages.reports import Category, Copied, MadeVolume
 from common.states import PowerState
 from common.streams import Stream
 from compute.hypervisor.disks import Disks
@@ -207,6 +211,12 @@ class Machine(Protocol):
     def unplug(self, mac: str) -> Detail:
         """Take the interface away and see it gone; where the guest keeps it, it stays."""
 
+    def plug_volume(self, plug: PlugVolume) -> Detail:
+        """Give the VM the volume and see it there, running or not; nobody else may have it."""
+
+    def unplug_volume(self, volid: str) -> Detail:
+        """Take the volume away and see it gone; where the guest keeps it, it stays."""
+
     def remove(self) -> Removal:
         """Remove the VM and its disks, if they are provably this server's."""
 
@@ -231,6 +241,22 @@ class DiskCopy(Protocol):
 
     def remove(self) -> Removal:
         """Remove what was made, if it is provably the image's."""
+
+
+class Volume(Protocol):
+    """One volume, with what holds it. Methods look before they act, and raise HypervisorError."""
+
+    def make(self, command: MakeVolume) -> MadeVolume:
+        """Ensure the volume in its size, with its content; nobody uses it then."""
+
+    def remove(self, command: RemoveVolume) -> Removal:
+        """Remove it, if it is provably the volume's and no server names it."""
+
+    def unmake(self) -> Removal:
+        """Remove what ``make`` left by half, if it is provably the volume's."""
+
+    def grow(self, command: GrowVolume) -> MadeVolume:
+        """Grow it to at least this size, wherever it is used."""
 
 
 @dataclass(frozen=True)
@@ -330,6 +356,9 @@ class Hypervisor(Protocol):
 
     def remove_vnet(self, work: Work, command: RemoveVnet) -> Removal:
         """Remove the network's vnet, if it is provably its. Raises HypervisorError."""
+
+    def volume(self, work: Work) -> Volume:
+        """Return the volume that the operation is about."""
 
     def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
         """Look closely at one VM, wherever in the cluster it is; changes nothing.

@@ -43,6 +43,7 @@ from compute.hypervisor.proxmox.vm.disk_copy import ProxmoxDiskCopy
 from compute.hypervisor.proxmox.vm.machine import ProxmoxMachine
 from compute.hypervisor.proxmox.vm.owner_mark import ProxmoxOwnerMark
 from compute.hypervisor.proxmox.vm.templates import Templates
+from compute.hypervisor.proxmox.volume.holder import ProxmoxVolume
 from compute.messages import ClusterInventory
 
 
@@ -151,6 +152,10 @@ class ProxmoxHypervisor:
     def remove_vnet(self, work: Work, command: RemoveVnet) -> Removal:
         """See ``port.Hypervisor``."""
         return sdn_vnets.remove(self.shared, work, command)
+
+    def volume(self, work: Work) -> ProxmoxVolume:
+        """See ``port.Hypervisor``."""
+        return ProxmoxVolume(self.shared, work)
 
     def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
         """See ``port.Hypervisor``."""

@@ -24,23 +24,28 @@ from common.messages.commands import (
     Destroy,
     EndSwap,
     Grow,
+    GrowVolume,
     Image,
     MakeVnet,
+    MakeVolume,
     Mark,
     Move,
     Nic,
     Placed,
     Plug,
+    PlugVolume,
     Power,
     PowerAction,
     RemoveImage,
     RemoveVnet,
+    RemoveVolume,
     RetireTemplate,
     Shape,
     Size,
     StoreImage,
     Swap,
     Template,
+    VolumeUser,
 )
 from common.messages.reports import Outcome
 from compute import config as compute_config
@@ -58,6 +63,7 @@ SETTLE_SECONDS = 20
 #: of the simulator's time
 SPEED = 50.0
 IMAGE = "cirros"
+CLOUD = "0f0f0f0f-0000-4000-8000-000000000001"
 _numbers = itertools.count(1)
 #: VMIDs of the tests' templates; the last one is the present test's
 _template = [190_000]
@@ -154,6 +160,10 @@ class Worker:
             RemoveImage: self.client.remove_image,
             MakeVnet: self.client.make_vnet,
             RemoveVnet: self.client.remove_vnet,
+            MakeVolume: self.client.make_volume,
+            RemoveVolume: self.client.remove_volume,
+            GrowVolume: self.client.grow_volume,
+            PlugVolume: self.client.plug_volume,
         }
         send[type(command)](internal(), self.service.worker, command)  # type: ignore[operator]
 
@@ -303,6 +313,44 @@ def a_plug(build: Build, nic: Nic, **changes: Any) -> Plug:
     values: dict[str, Any] = {"nic": nic, "size": size, "slot": len(build.nics)}
     return Plug(
         next(_numbers), 1, build.server_uuid, build.placed, clock.after(60), **(values | changes)
+    )
+
+
+def a_volume(vmid: int | None = None, **more: Any) -> MakeVolume:
+    """An empty volume of 2 GiB on pve1; ids are new each time."""
+    number = next(_numbers)
+    placed = Placed("pve1", "c1", "pve1", vmid or 150_000 + number)
+    values: dict[str, Any] = {"name": "data", "size_gib": 2, "storage": "local", "cloud": CLOUD}
+    return MakeVolume(number, 1, ids.new_uuid(), placed, clock.after(60), **(values | more))
+
+
+def a_removal(volume: MakeVolume, volid: str | None, *users: Build) -> RemoveVolume:
+    """The removal of a volume that these servers had."""
+    had = tuple(VolumeUser(one.server_uuid, one.placed.node, one.placed.vmid) for one in users)
+    return RemoveVolume(
+        next(_numbers),
+        1,
+        volume.server_uuid,
+        volume.placed,
+        clock.after(60),
+        volid=volid,
+        users=had,
+        cloud=CLOUD,
+    )
+
+
+def an_attachment(build: Build, volume: MakeVolume, volid: str, **more: Any) -> PlugVolume:
+    """A volume for a built VM."""
+    values: dict[str, Any] = {
+        "volume_id": volume.server_uuid,
+        "volid": volid,
+        "holder": volume.placed,
+        "cloud": CLOUD,
+        "serial": volume.server_uuid[:20],
+        "slot": 1,
+    }
+    return PlugVolume(
+        next(_numbers), 1, build.server_uuid, build.placed, clock.after(60), **(values | more)
     )
 
 

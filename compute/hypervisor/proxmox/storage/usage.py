@@ -6,8 +6,12 @@ from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.vmid import Vm
 
 
-def user(vm: Vm, storage: str, volid: str, node: str | None = None) -> str | None:
+def user(
+    vm: Vm, storage: str, volid: str, node: str | None = None, but: int | None = None
+) -> str | None:
     """Return a VM with access to its storage whose configuration names the volume, or None.
+
+    ``but``: the VMID of one that may.
 
     One call per VM: only for leftovers, which are rare. Raises ApiError if one can't be read,
     since then it isn't known.
@@ -15,7 +19,7 @@ def user(vm: Vm, storage: str, volid: str, node: str | None = None) -> str | Non
     where = node or vm.node
     shared = vm.shared.storage_key(where, storage)[0] is None
     for one in vm.shared.client.get("cluster/resources", type="vm"):
-        if not shared and one["node"] != where:
+        if int(one["vmid"]) == but or (not shared and one["node"] != where):
             continue
         kind = "lxc" if one.get("type") == "lxc" else "qemu"
         try:

@@ -72,7 +72,7 @@ def free_slot(pending: Iterable[Mapping[str, Any]], slots: Sequence[str], what: 
     used = {str(entry["key"]) for entry in pending}
     free = next((slot for slot in slots if slot not in used), None)
     if free is None:
-        raise refused(f"It has no room for another {what}: {', '.join(slots[:3])} … are taken.")
+        raise refused(f"It has no place for another {what}: {slots[0]} is taken.")
     return free
 
 

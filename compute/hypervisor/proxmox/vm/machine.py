@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from common.messages.commands import Build, Destroy, Move, Plug, Size
+from common.messages.commands import Build, Destroy, Move, Plug, PlugVolume, Size
 from common.messages.filters import Filter
 from common.messages.reports import Category
 from common.states import PowerState
@@ -17,6 +17,7 @@ from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.vmid import Config, ForeignError, StuckError, Vm
 from compute.hypervisor.proxmox.storage import volumes
 from compute.hypervisor.proxmox.vm import (
+    attachment,
     config_drive,
     copies,
     filtering,
@@ -241,6 +242,15 @@ class ProxmoxMachine:
         """Unplug it, wherever it is."""
         interfaces.unplug(self._vm, mac)
         return {"mac": mac}
+
+    def plug_volume(self, plug: PlugVolume) -> Detail:
+        """Name it in its slot, if its holder has it parked."""
+        return {"volume": plug.volid, "slot": attachment.plug(self._vm, plug)}
+
+    def unplug_volume(self, volid: str) -> Detail:
+        """Name it no more."""
+        attachment.unplug(self._vm, volid)
+        return {"volume": volid}
 
     def _changes(
         self, config: Config, size: Size, former: Size, image_properties: Mapping[str, str]

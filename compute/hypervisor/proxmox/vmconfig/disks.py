@@ -73,8 +73,13 @@ def imported(storage: str, storage_type: str, volid: str) -> str:
 def made_of(image: Image, storage: str, storage_type: str, gib: int) -> str:
     """Return the value of a root disk: made of an image, or blank beside one that is a CD."""
     if image.cd:
-        return f"{storage}:{gib}{_form(storage_type)}"
+        return blank(storage, storage_type, gib)
     return imported(storage, storage_type, image.volid)
+
+
+def blank(storage: str, storage_type: str, gib: int) -> str:
+    """Return the value of an empty disk of this size."""
+    return f"{storage}:{gib}{_form(storage_type)}"
 
 
 def _form(storage_type: str) -> str:

@@ -17,12 +17,16 @@ from typing import Any
 
 SERVER = "micronova: server="
 TEMPLATE = "micronova: template="
+VOLUME = "micronova: volume="
+#: a copy that is a snapshot
+SNAPSHOT = "micronova: snapshot="
 #: the cloud that made it: several may share a cluster, and make templates of the same images
 CLOUD = "micronova: cloud="
 BUILDING = "micronova: building"
 ADOPTED = "micronova: adopted smbios="
 _NO_SMBIOS = "none"
 _OURS = "micronova: "
+_OWNED = (SERVER, TEMPLATE, VOLUME, SNAPSHOT)
 
 _SMBIOS_UUID = re.compile(r"(?:^|,)uuid=([0-9a-fA-F-]{36})")
 
@@ -60,6 +64,12 @@ def template_mark(image_id: str, cloud: str) -> Mark:
     return Mark(f"{TEMPLATE}{image_id}", None, (cloud_line(cloud),) if cloud else ())
 
 
+def volume_mark(volume_id: str, cloud: str, *, snapshot: bool = False) -> Mark:
+    """Return the mark of a volume's holder, or of a snapshot that is a copy."""
+    line = f"{SNAPSHOT if snapshot else VOLUME}{volume_id}"
+    return Mark(line, volume_id, (cloud_line(cloud),) if cloud else ())
+
+
 def cloud_line(cloud: str) -> str:
     """Return the line that names the cloud that made a VM."""
     return f"{CLOUD}{cloud}"
@@ -68,7 +78,7 @@ def cloud_line(cloud: str) -> str:
 def stranger(config: Mapping[str, Any]) -> str | None:
     """Describe a VM of any micronova that is in the wrong place; None for others."""
     said = lines(config)
-    what = next((line for line in said if line.startswith((SERVER, TEMPLATE))), None)
+    what = next((line for line in said if line.startswith(_OWNED)), None)
     if what is None:
         return None
     where = next((line for line in said if line.startswith(CLOUD)), "")
@@ -127,8 +137,8 @@ def marks_of(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def is_claimed(config: Mapping[str, Any]) -> bool:
-    """Return whether the description names a server or an image of any micronova."""
-    return any(line.startswith((SERVER, TEMPLATE)) for line in lines(config))
+    """Return whether the description names what any micronova has it for."""
+    return any(line.startswith(_OWNED) for line in lines(config))
 
 
 def with_mark(config: Mapping[str, Any], mark: Mark) -> str:
@@ -142,7 +152,7 @@ def with_mark(config: Mapping[str, Any], mark: Mark) -> str:
 
 def without_owner(config: Mapping[str, Any]) -> str:
     """Return the description without the lines that name an owner."""
-    says = (SERVER, TEMPLATE, CLOUD, BUILDING, ADOPTED)
+    says = (*_OWNED, CLOUD, BUILDING, ADOPTED)
     kept = str(config.get("description", "")).splitlines()
     return "\n".join(line for line in kept if not line.strip().startswith(says)).rstrip()
 

@@ -1,0 +1,62 @@
+"""Volumes of a server's VM: named in its configuration, and nothing else; found by their volid."""
+
+from __future__ import annotations
+
+from common.messages.commands import PlugVolume
+from common.messages.reports import Category
+from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox.api.errors import ApiError
+from compute.hypervisor.proxmox.cluster.vmid import Vm
+from compute.hypervisor.proxmox.vm import devices
+from compute.hypervisor.proxmox.vm.devices import Device
+from compute.hypervisor.proxmox.vmconfig import marks, volumes
+from compute.hypervisor.proxmox.vmconfig.marks import volume_mark
+
+
+def device(volid: str) -> Device:
+    """Return the disk that is a volume."""
+    return Device(volumes.SCSI, lambda value: volumes.volid(value) == volid, "volume")
+
+
+def plug(vm: Vm, command: PlugVolume) -> str:
+    """Plug it, unless it is plugged; return its slot.
+
+    Raises HypervisorError if its holder doesn't have it parked, and what ``devices.plug`` does.
+    """
+    wanted = device(command.volid)
+    now = devices.look(vm, wanted)
+    if not now.plugged:
+        _require_parked(vm, command)
+    text = volumes.reference(command.volid, command.serial, readonly=command.readonly)
+    return devices.plug(vm, wanted, text, [f"scsi{command.slot}"])
+
+
+def unplug(vm: Vm, volid: str) -> None:
+    """Unplug it, wherever it is. Raises what ``devices.unplug`` does."""
+    devices.unplug(vm, device(volid))
+
+
+def _require_parked(vm: Vm, command: PlugVolume) -> None:
+    """Raise HypervisorError unless the volume rests in its holder, proven the volume's."""
+    holder = command.holder
+    if holder is None:
+        raise devices.refused(f"Volume {command.volume_id} has no holder.")
+    mark = volume_mark(command.volume_id, command.cloud)
+    there = Vm(vm.shared, vm.work, holder.vmid, holder.node, mark)
+    try:
+        found = there.locate()
+    except ApiError as error:
+        if error.category is not Category.NODE_UNHEALTHY:
+            raise
+        # Its node doesn't answer, but others may have its storage: the record says that it rests.
+        vm.work.report(holder=f"{there}: {error.message}")
+        return
+    config = None if found is None else there.ours(found)
+    if config is None or marks.is_building(config):
+        raise HypervisorError(Category.VANISHED, f"{there}, the volume's, isn't there.")
+    if volumes.held(config, there.vmid) != command.volid:
+        raise HypervisorError(Category.VANISHED, f"{there} hasn't volume {command.volid}.")
+    if not volumes.parked(config, there.vmid):
+        raise HypervisorError(
+            Category.STORAGE_CONFLICT, f"Something is done to {command.volid} in {there}."
+        )

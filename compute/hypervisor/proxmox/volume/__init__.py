@@ -1,0 +1,1 @@
+"""Volumes: holder VMs, and their disks."""

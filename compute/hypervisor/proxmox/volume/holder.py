@@ -1,0 +1,312 @@
+"""The holder of a volume: a stopped VM of its own, whose disk rests as ``unused`` and protected.
+
+The disk is plugged into it only for what Proxmox VE does to plugged disks, and only while no
+server names it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.messages.commands import (
+    GrowVolume,
+    MakeVolume,
+    RemoveVolume,
+    VolumeSource,
+    VolumeUser,
+)
+from common.messages.reports import Category, MadeVolume
+from compute.hypervisor.port import HypervisorError, Removal, Work
+from compute.hypervisor.proxmox.api.errors import ApiError
+from compute.hypervisor.proxmox.cluster import quorum
+from compute.hypervisor.proxmox.cluster.shared import Shared
+from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
+from compute.hypervisor.proxmox.observe.snapshot import Storage
+from compute.hypervisor.proxmox.storage import usage
+from compute.hypervisor.proxmox.storage import volumes as stored
+from compute.hypervisor.proxmox.vm import half_created, host_checks, removal, templates
+from compute.hypervisor.proxmox.vmconfig import disks, hardware, marks, volumes
+from compute.hypervisor.proxmox.vmconfig.marks import server_mark, volume_mark
+
+MEMORY_MIB = 16
+#: VMs up to which all of a cluster are read before a volume is removed
+READ_ALL = 200
+
+
+class ProxmoxVolume:
+    """Implements ``port.Volume`` for one operation."""
+
+    def __init__(self, shared: Shared, work: Work) -> None:
+        self._shared, self._work = shared, work
+        command = work.command
+        mark = volume_mark(
+            command.server_uuid,
+            str(getattr(command, "cloud", "")),
+            snapshot=bool(getattr(command, "snapshot", False)),
+        )
+        self._vm = Vm(shared, work, command.placed.vmid, command.placed.node, mark)
+
+    def make(self, command: MakeVolume) -> MadeVolume:
+        """See ``port.Volume``. Create, grow, park: six calls for an empty one."""
+        quorum.require(self._vm)
+        config = self._seen()
+        if config is None:
+            self._require_no_strays()
+            templates.free_remains(self._vm)
+            self._create(command)
+            config = self._required()
+        disk = self._disk(config)
+        if disk is None:
+            raise HypervisorError(Category.CREATION_FAILED, f"{self._vm} has no disk.")
+        if marks.is_building(config) or not volumes.parked(config, self._vm.vmid):
+            self._plug(disk)
+            size = self._grow(self._vm, disk, command.size_gib)
+            self.park()
+        else:
+            size = self._listed_bytes(disk)
+        return MadeVolume(disk, size)
+
+    def remove(self, command: RemoveVolume) -> Removal:
+        """See ``port.Volume``."""
+        config = self._seen()
+        disk = command.volid
+        if config is not None:
+            disk = self._disk(config) or disk
+        if disk is not None:
+            self._require_unused(disk, command.users)
+        if config is not None:
+            self._unprotect()
+        return removal.remove(self._vm)
+
+    def unmake(self) -> Removal:
+        """See ``port.Volume``: what was never told to anybody has no users."""
+        try:
+            if self._seen() is not None:
+                self._unprotect()
+            return removal.remove(self._vm)
+        except HypervisorError as error:
+            half_created.name_disks(self._vm, error)
+            raise
+
+    def grow(self, command: GrowVolume) -> MadeVolume:
+        """See ``port.Volume``."""
+        user = command.user
+        if user is not None:
+            size = self._grow(self._server(user), command.volid, command.size_gib)
+            return MadeVolume(command.volid, size)
+        config = self._required()
+        disk = self._disk(config)
+        if disk != command.volid:
+            raise HypervisorError(
+                Category.VANISHED, f"{self._vm} has {disk or 'no disk'}, not {command.volid}."
+            )
+        self._plug(disk)
+        size = self._grow(self._vm, disk, command.size_gib)
+        self.park()
+        return MadeVolume(disk, size)
+
+    # --- the disk in its holder
+
+    def park(self) -> None:
+        """Unplug the disk and protect the holder, in one call."""
+
+        def done() -> bool:
+            return volumes.parked(self._vm.look() or {}, self._vm.vmid)
+
+        def call() -> Any:
+            config = self._vm.fence()
+            values: dict[str, Any] = {"protection": 1, "digest": config["digest"]}
+            if volumes.volid(config.get(volumes.PLUGGED)):
+                values["delete"] = volumes.PLUGGED
+            if marks.is_building(config):
+                values |= self._finished()
+            return self._shared.client.post(f"{self._vm.path}/config", **values)
+
+        self._vm.converge(done, call)
+        if not done():
+            raise HypervisorError(
+                Category.UNKNOWN_OUTCOME, f"The disk of {self._vm} isn't parked."
+            )
+
+    def _plug(self, disk: str) -> None:
+        """Plug the disk into its holder, which isn't protected then."""
+
+        def done() -> bool:
+            config = self._vm.look() or {}
+            return volumes.slot_of(config, disk) is not None and not _protected(config)
+
+        def call() -> Any:
+            config = self._vm.fence()
+            values = {"protection": 0, "digest": config["digest"]}
+            if volumes.slot_of(config, disk) is None:
+                values[volumes.PLUGGED] = disk
+            return self._shared.client.post(f"{self._vm.path}/config", **values)
+
+        self._vm.converge(done, call)
+
+    def _unprotect(self) -> None:
+        def call() -> Any:
+            config = self._vm.fence()
+            path = f"{self._vm.path}/config"
+            return self._shared.client.post(path, protection=0, digest=config["digest"])
+
+        self._vm.converge(lambda: not _protected(self._vm.look() or {}), call)
+
+    def _grow(self, vm: Vm, disk: str, gib: int) -> int:
+        """Grow a plugged disk to this size; return its size in bytes. Never shrinks."""
+
+        def size() -> int:
+            config = vm.look() or {}
+            slot = volumes.slot_of(config, disk)
+            return 0 if slot is None else disks.size_bytes(str(config[slot]))
+
+        def call() -> Any:
+            config = vm.fence()
+            slot = volumes.slot_of(config, disk)
+            if slot is None:
+                raise HypervisorError(Category.VANISHED, f"{vm} hasn't {disk} any more.")
+            path, digest = f"{vm.path}/resize", config["digest"]
+            return self._shared.client.put(path, disk=slot, size=f"{gib}G", digest=digest)
+
+        if size() < gib << 30:
+            key = self._shared.storage_key(vm.node, disk.split(":", 1)[0])
+            with self._shared.storage_queue.slot(self._work, key, "resize"):
+                vm.converge(lambda: size() >= gib << 30, call, look_first=False)
+        found = size()
+        if found < gib << 30:
+            raise HypervisorError(
+                Category.UNKNOWN_OUTCOME, f"{disk} has {found >> 20} MiB after it was grown."
+            )
+        return found
+
+    # --- making
+
+    def _create(self, command: MakeVolume) -> None:
+        storage = host_checks.storage(self._shared, self._vm.node, command.storage)
+        source = command.source
+        self._require_room(command, storage)
+        copies = source is not None and source.snapname is not None
+        key = self._shared.storage_key(self._vm.node, storage.name)
+        what = "volume" if source is None else f"copy of {source.volid}"
+        try:
+            with self._shared.storage_queue.slot(self._work, key, what):
+                self._vm.converge(
+                    lambda: self._seen() is not None,
+                    lambda: self._clone(command) if copies else self._post(command, storage),
+                    look_first=False,
+                )
+        except ApiError as error:
+            # The owner decides: our holder is gone on with, another's VM is never adopted.
+            if not error.id_taken or self._seen() is None:
+                raise
+
+    def _post(self, command: MakeVolume, storage: Storage) -> Any:
+        source = command.source
+        if source is None:
+            disk = disks.blank(storage.name, storage.type, command.size_gib)
+        else:
+            disk = disks.imported(storage.name, storage.type, source.volid)
+        values = {
+            **self._finished(),
+            "vmid": self._vm.vmid,
+            "name": f"volume-{command.server_uuid[:8]}",
+            "tags": hardware.TAG,
+            "ostype": "l26",
+            "cores": 1,
+            "memory": MEMORY_MIB,
+            "scsihw": "virtio-scsi-single",
+            volumes.PLUGGED: disk,
+        }
+        return self._shared.client.post(f"nodes/{self._vm.node}/qemu", **values)
+
+    def _clone(self, command: MakeVolume) -> Any:
+        source: VolumeSource = command.source  # type: ignore[assignment]  # the caller says so
+        node = source.node or self._vm.node
+        values: dict[str, Any] = {
+            "newid": self._vm.vmid,
+            "name": f"volume-{command.server_uuid[:8]}",
+            "description": self._vm.mark.description(marks.BUILDING),
+            "full": 1,
+            "storage": command.storage,
+            "snapname": source.snapname,
+        }
+        if node != self._vm.node:
+            values["target"] = self._vm.node
+        return self._shared.client.post(f"nodes/{node}/qemu/{source.vmid}/clone", **values)
+
+    def _finished(self) -> dict[str, Any]:
+        """Return what proves the holder: a clone gets it afterwards."""
+        uuid = self._vm.work.command.server_uuid
+        return {"description": self._vm.mark.description(), "smbios1": f"uuid={uuid}"}
+
+    def _require_room(self, command: MakeVolume, storage: Storage) -> None:
+        """Refuse what doesn't fit on a storage that takes all of it at once."""
+        needed = command.size_gib << 30
+        if storage.type not in disks.THIN_TYPES and storage.available < needed:
+            raise HypervisorError(
+                Category.STORAGE_FULL,
+                f"Storage {storage.name} has {storage.available >> 20} MiB free, "
+                f"{needed >> 20} MiB are needed.",
+            )
+
+    def _require_no_strays(self) -> None:
+        strays = stored.strays(self._vm, stored.everywhere(self._vm))
+        if strays is not None:
+            raise strays
+
+    # --- looking
+
+    def _seen(self) -> Config | None:
+        """Return the holder's configuration, after waiting for the task that has its lock."""
+        config = self._vm.locate()
+        return None if config is None else self._vm.ours(config)
+
+    def _required(self) -> Config:
+        config = self._seen()
+        if config is None:
+            raise HypervisorError(Category.VANISHED, f"{self._vm} isn't there any more.")
+        return config
+
+    def _disk(self, config: Config) -> str | None:
+        return volumes.held(config, self._vm.vmid)
+
+    def _listed_bytes(self, disk: str) -> int:
+        path = f"nodes/{self._vm.node}/storage/{disk.split(':', 1)[0]}/content"
+        listed = self._shared.client.get(path, content="images", vmid=self._vm.vmid)
+        return next((int(one["size"]) for one in listed if one["volid"] == disk), 0)
+
+    def _server(self, user: VolumeUser) -> Vm:
+        """Return the VM of a server that has the volume, proven the server's."""
+        vm = Vm(self._shared, self._work, user.vmid, user.node, server_mark(user.server_uuid))
+        config = vm.locate()
+        if config is None or vm.ours(config) is None:
+            raise HypervisorError(Category.VANISHED, f"{vm} isn't there any more.")
+        return vm
+
+    # --- the fence
+
+    def _require_unused(self, disk: str, users: tuple[VolumeUser, ...]) -> None:
+        """Raise HypervisorError (protected) if a VM names the volume besides its holder."""
+        for user in users:
+            vm = Vm(self._shared, self._work, user.vmid, user.node, server_mark(user.server_uuid))
+            config = vm.locate()
+            if config is not None and volumes.names(config, disk):
+                raise _in_use(disk, str(vm))
+        others = sum(vmid != self._vm.vmid for vmid in self._shared.snapshot.vms)
+        if others <= READ_ALL:
+            storage = disk.split(":", 1)[0]
+            found = usage.user(self._vm, storage, disk, but=self._vm.vmid)
+            if found is not None:
+                raise _in_use(disk, found)
+
+
+def _protected(config: Config) -> bool:
+    return str(config.get("protection", "0")) == "1"
+
+
+def _in_use(disk: str, who: str) -> HypervisorError:
+    return HypervisorError(
+        Category.PROTECTED,
+        f"{who} uses {disk}. It was not touched.",
+        left=(f"volume {disk}: {who} uses it, not touched",),
+    )

@@ -1,0 +1,100 @@
+"""Make, grow and remove volumes, and have servers' VMs name them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from common.messages.commands import GrowVolume, MakeVolume, PlugVolume, RemoveVolume
+from common.messages.reports import Category, MadeVolume, Outcome
+from common.states import PowerState
+from compute.hypervisor.port import Detail, HypervisorError, Machine, Removal, Volume
+from compute.job import Job
+from compute.steps import Step, carry_out
+
+
+def make(job: Job, volume: Volume, command: MakeVolume) -> Outcome:
+    """See it made in its size. On failure nothing of it is left, or the outcome says what."""
+    removed: list[Removal] = []
+
+    def unmake() -> Removal:
+        removed[:] = [volume.unmake()]
+        return removed[0]
+
+    made: list[MadeVolume] = []
+    step = Step(
+        "compute_make_volume",
+        lambda: _note(made, lambda: volume.make(command)),
+        unmake,
+        "compute_remove_volume",
+    )
+    failure = carry_out(job, (step,))
+    if failure is None:
+        return Outcome(True, volume=made[0])
+    return Outcome(False, failure=failure, gone=bool(removed) and removed[0].gone)
+
+
+def remove(job: Job, volume: Volume, command: RemoveVolume) -> Outcome:
+    """See it gone. An absent one counts as removed."""
+
+    def have() -> Detail:
+        removal = volume.remove(command)
+        if not removal.gone:
+            raise HypervisorError(
+                Category.STORAGE_CONFLICT,
+                f"Of volume {command.server_uuid} something is still there.",
+                left=removal.left,
+                remedy=removal.remedy,
+            )
+        return {"cleaned": list(removal.cleaned)}
+
+    failure = carry_out(job, (Step("compute_remove_volume", have),))
+    return Outcome(failure is None, failure=failure, gone=failure is None)
+
+
+def grow(job: Job, volume: Volume, command: GrowVolume) -> Outcome:
+    """See it in its new size. It may run twice."""
+    grown: list[MadeVolume] = []
+    step = Step("compute_grow_volume", lambda: _note(grown, lambda: volume.grow(command)))
+    failure = carry_out(job, (step,))
+    return Outcome(failure is None, failure=failure, volume=grown[0] if grown else None)
+
+
+def plug(job: Job, machine: Machine, command: PlugVolume) -> Outcome:
+    """Give a server's VM the volume, or take it away; where it refuses it is as it was."""
+    find = Step("compute_find_vm", lambda: _find(machine, on=command.on))
+    if command.on:
+        step = Step(
+            "compute_attach_volume",
+            lambda: machine.plug_volume(command),
+            lambda: _unplug(machine, command.volid),
+            "compute_detach_volume",
+        )
+    else:
+        step = Step("compute_detach_volume", lambda: _detach(machine, command.volid))
+    failure = carry_out(job, (find, step))
+    try:
+        seen = machine.power_state()
+    except HypervisorError:
+        seen = PowerState.NOSTATE
+    return Outcome(failure is None, seen, failure)
+
+
+def _note(found: list[MadeVolume], act: Callable[[], MadeVolume]) -> Detail:
+    found[:] = [act()]
+    return {"volume": found[0].volid, "bytes": found[0].size_bytes}
+
+
+def _find(machine: Machine, *, on: bool) -> Detail:
+    detail = machine.find()
+    if machine.absent and on:
+        raise HypervisorError(Category.VANISHED, "The server has no VM.")
+    return detail
+
+
+def _detach(machine: Machine, volid: str) -> Detail:
+    return {"absent": True} if machine.absent else machine.unplug_volume(volid)
+
+
+def _unplug(machine: Machine, volid: str) -> Removal:
+    machine.unplug_volume(volid)
+    return Removal(True, (f"volume {volid} in the server's VM",))

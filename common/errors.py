@@ -84,6 +84,13 @@ class ImageNotFound(NotFound):
     sentence = "Image could not be found."
 
 
+class VolumeNotFound(NotFound):
+    """No such volume, or nothing of that name belongs to it."""
+
+    code = "micronova.volume_not_found"
+    sentence = "Volume could not be found."
+
+
 class NetworkNotFound(NotFound):
     """No such network."""
 

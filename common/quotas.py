@@ -68,6 +68,20 @@ OF_NETWORKS: Mapping[str, tuple[str, int, str]] = {
         "Rules of all security groups of a project.",
     ),
 }
+#: Cinder's, under its names
+OF_VOLUMES: Mapping[str, tuple[int, str]] = {
+    "volumes": (10, "Volumes of a project."),
+    "snapshots": (10, "Snapshots of a project's volumes."),
+    "gigabytes": (1000, "GiB of all volumes and snapshots of a project."),
+    "per_volume_gigabytes": (UNLIMITED, "GiB of one volume."),
+    "backups": (10, "Backups of a project's volumes, of which there are none."),
+    "backup_gigabytes": (1000, "GiB of such backups."),
+    "groups": (10, "Groups of volumes, of which there are none."),
+}
+VOLUME_OPTIONS = [
+    cfg.IntOpt(name, default=limit, min=UNLIMITED, help=f"{text} -1: unlimited.")
+    for name, (limit, text) in OF_VOLUMES.items()
+]
 NETWORK_OPTIONS = [
     cfg.IntOpt(name, default=limit, min=UNLIMITED, help=f"{text} -1: unlimited.")
     for name, (_, limit, text) in OF_NETWORKS.items()
@@ -76,7 +90,7 @@ NETWORK_OPTIONS = [
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Declare the defaults as options of `[quota]`; idempotent."""
-    conf.register_opts([*OPTIONS, PORTS, *NETWORK_OPTIONS], group=GROUP)
+    conf.register_opts([*OPTIONS, PORTS, *NETWORK_OPTIONS, *VOLUME_OPTIONS], group=GROUP)
 
 
 def defaults(conf: cfg.ConfigOpts) -> dict[str, int]:

@@ -85,6 +85,8 @@ class ResourceType(enum.StrEnum):
     SERVER = "server"  #: its id is the server's UUID
     TEMPLATE = "template"  #: a cached template; its id is CLUSTER/VMID
     IMAGE = "image"  #: made ready on a host; its id is the image's
+    VOLUME = "volume"  #: its id is the volume's
+    SNAPSHOT = "snapshot"  #: of a volume; its id is the snapshot's
     NETWORK = "network"  #: one that clusters have a vnet for; its id is the network's
     HOST = "host"  #: a compute host; its id is its name
     CLOUD = "cloud"  #: all hosts; its id is the cloud's
@@ -305,6 +307,24 @@ ACTIONS: Mapping[str, Action] = {
         Action(
             "attach_interface",
             "attach_interface",
+            frozenset({VmState.ACTIVE, VmState.PAUSED, VmState.STOPPED}),
+            _IDLE,
+            (),
+            None,
+            None,
+        ),
+        Action(
+            "attach_volume",
+            "attach_volume",
+            frozenset({VmState.ACTIVE, VmState.PAUSED, VmState.STOPPED}),
+            _IDLE,
+            (),
+            None,
+            None,
+        ),
+        Action(
+            "detach_volume",
+            "detach_volume",
             frozenset({VmState.ACTIVE, VmState.PAUSED, VmState.STOPPED}),
             _IDLE,
             (),

@@ -39,6 +39,10 @@ class SeenVm:
     """All its marks agree: the ownership fence would pass."""
     smbios_uuid: str | None = None
     """Its SMBIOS UUID in lower case, if its configuration has one."""
+    volume_id: str | None = None
+    """The volume whose holder it is by its description."""
+    parked: bool = False
+    """Whether a holder's disk rests, and is protected."""
     nics: tuple[NicFacts, ...] | None = None
     """Its interfaces; None: not read, or by an agent of an older release."""
 

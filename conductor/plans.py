@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from common import codec
+from common import codec, volumes
 from common.bulk_migrations import Move, Wish
-from common.messages.commands import GuestFile, Image, Nic, Template
+from common.messages.commands import GuestFile, Image, Nic, Placed, Template, VolumeSource
 from common.messages.scheduling import Alternate, ImageHome
 from common.states import InternalAction
+from common.volumes import VolumeAction
 
 
 @dataclass(frozen=True)
@@ -251,6 +252,32 @@ class RemoveImagePlan(Plan):
 
 
 @dataclass(frozen=True)
+class VolumePlan(Plan):
+    """The plan of what is done with a volume; its VMID is the holder's. Sizes in GiB."""
+
+    storage: str = ""
+    size_gib: int = 0
+    former_gib: int = 0
+    """What it had before it is extended."""
+    volid: str | None = None
+    source: VolumeSource | None = None
+    """What it is copied from; None: it is empty, or there already."""
+    gone: bool = False
+    """Whether the record goes with it; else only what was left of a failure is removed."""
+
+
+@dataclass(frozen=True)
+class PlugVolumePlan(Plan):
+    """The plan of giving a server a volume, or of taking it away."""
+
+    volume_id: str = ""
+    volid: str = ""
+    holder: Placed | None = None
+    slot: int = 1
+    readonly: bool = False
+
+
+@dataclass(frozen=True)
 class VnetPlan(Plan):
     """The plan of making or removing the vnet of a network; it has no VMID."""
 
@@ -349,6 +376,11 @@ PLANS: Mapping[str, type[Plan]] = {
     "evacuate": EvacuationPlan,
     "revertResize": ResizePlan,
     "unshelve": ResizePlan,
+    VolumeAction.CREATE: VolumePlan,
+    VolumeAction.DELETE: VolumePlan,
+    VolumeAction.EXTEND: VolumePlan,
+    volumes.ATTACH: PlugVolumePlan,
+    volumes.DETACH: PlugVolumePlan,
     "attach_interface": PlugPlan,
     "detach_interface": PlugPlan,
     "rebuild": RebuildPlan,

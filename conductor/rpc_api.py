@@ -317,7 +317,7 @@ class SecurityGroupRpc(Protocol):
 
 
 class VolumeRpc(Protocol):
-    """Volumes, their snapshots, types and transfers, and the servers that have them."""
+    """Volumes of projects."""
 
     def create_volume(self, ctxt: RequestContext, volume: NewVolume) -> str: ...
     def edit_volume(self, ctxt: RequestContext, volume_id: str, edit: VolumeEdit) -> None: ...
@@ -327,13 +327,36 @@ class VolumeRpc(Protocol):
     def extend_volume(
         self, ctxt: RequestContext, volume_id: str, size_gib: int, in_use: bool
     ) -> None: ...
-    def retype_volume(self, ctxt: RequestContext, volume_id: str, type_id: str) -> None: ...
-    def revert_volume(self, ctxt: RequestContext, volume_id: str, snapshot_id: str) -> None: ...
-    def upload_volume(self, ctxt: RequestContext, volume_id: str, image: NewImage) -> str: ...
-    def reset_volume(
-        self, ctxt: RequestContext, volume_id: str, status: str | None, detached: bool
-    ) -> None: ...
+    def reset_volume(self, ctxt: RequestContext, volume_id: str, status: str) -> None: ...
     def reserve_volume(self, ctxt: RequestContext, volume_id: str, wanted: bool) -> None: ...
+
+
+class VolumeTypeRpc(Protocol):
+    """Types of volumes, which administrators change."""
+
+    def create_volume_type(self, ctxt: RequestContext, asked: VolumeTypeEdit) -> str: ...
+    def edit_volume_type(
+        self, ctxt: RequestContext, type_id: str, asked: VolumeTypeEdit
+    ) -> None: ...
+    def delete_volume_type(self, ctxt: RequestContext, type_id: str) -> None: ...
+    def allow_volume_type(
+        self, ctxt: RequestContext, type_id: str, project_id: str, wanted: bool
+    ) -> None: ...
+
+
+class VolumeTransferRpc(Protocol):
+    """Volumes that are given to other projects."""
+
+    def create_volume_transfer(
+        self, ctxt: RequestContext, volume_id: str, name: str | None, key: str
+    ) -> str: ...
+    def accept_volume_transfer(self, ctxt: RequestContext, transfer_id: str, key: str) -> str: ...
+    def delete_volume_transfer(self, ctxt: RequestContext, transfer_id: str) -> None: ...
+
+
+class VolumeSnapshotRpc(Protocol):
+    """Snapshots of volumes."""
+
     def create_volume_snapshot(self, ctxt: RequestContext, snapshot: NewSnapshot) -> str: ...
     def edit_volume_snapshot(
         self, ctxt: RequestContext, snapshot_id: str, edit: VolumeEdit
@@ -344,22 +367,10 @@ class VolumeRpc(Protocol):
     def reset_volume_snapshot(
         self, ctxt: RequestContext, snapshot_id: str, status: str
     ) -> None: ...
-    def create_volume_type(self, ctxt: RequestContext, volume_type: VolumeTypeEdit) -> str: ...
-    def edit_volume_type(
-        self, ctxt: RequestContext, type_id: str, edit: VolumeTypeEdit
-    ) -> None: ...
-    def delete_volume_type(self, ctxt: RequestContext, type_id: str) -> None: ...
-    def allow_volume_type(
-        self, ctxt: RequestContext, type_id: str, project_id: str, wanted: bool
-    ) -> None: ...
-    def create_volume_transfer(
-        self, ctxt: RequestContext, volume_id: str, name: str | None, key: str
-    ) -> str: ...
-    def accept_volume_transfer(self, ctxt: RequestContext, transfer_id: str, key: str) -> str: ...
-    def delete_volume_transfer(self, ctxt: RequestContext, transfer_id: str) -> None: ...
+    def revert_volume(self, ctxt: RequestContext, volume_id: str, snapshot_id: str) -> None: ...
 
 
-class VolumePlugRpc(Protocol):
+class ServerVolumeRpc(Protocol):
     """Volumes of servers."""
 
     def attach_volume(
@@ -397,6 +408,9 @@ class ConductorRpc(
     NetworkRpc,
     SecurityGroupRpc,
     ImageRpc,
+    VolumeRpc,
+    VolumeTypeRpc,
+    ServerVolumeRpc,
     RefusalRpc,
     Protocol,
 ):
@@ -423,5 +437,8 @@ Endpoints = tuple[
     NetworkRpc,
     SecurityGroupRpc,
     ImageRpc,
+    VolumeRpc,
+    VolumeTypeRpc,
+    ServerVolumeRpc,
     RefusalRpc,
 ]

@@ -32,8 +32,11 @@ from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.refusals import RefusalEndpoint
 from conductor.endpoints.security_groups import SecurityGroupEndpoint
 from conductor.endpoints.server_groups import ServerGroupEndpoint
+from conductor.endpoints.server_volumes import ServerVolumeEndpoint
 from conductor.endpoints.servers import ServerEndpoint
 from conductor.endpoints.services import ServiceEndpoint
+from conductor.endpoints.volume_types import VolumeTypeEndpoint
+from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.endpoints.whatif import WhatIfEndpoint
 from conductor.engine.history import History
 from conductor.engine.periodic import Periodic
@@ -52,6 +55,8 @@ from conductor.sync.filters import Filters
 from conductor.sync.reclaim import RECLAIM_SECONDS, Reclaim
 from conductor.sync.reports import Reports
 from conductor.sync.vm_states import VmSync
+from conductor.volumes import volume_types
+from conductor.volumes.volume_types import VolumeTypes
 from db import engine
 from placement.client import PlacementClient
 from scheduler.client import SchedulerClient
@@ -101,6 +106,8 @@ class ConductorService:
         self.runner.periodic.add(Periodic("end_imports", SECONDS, stale.look, alone=True))
         zones = Periodic(late_zones.NAME, late_zones.SECONDS, LateZones(cloud).look, alone=True)
         self.runner.periodic.add(zones)
+        followed = VolumeTypes(cloud).follow
+        self.runner.periodic.add(Periodic(volume_types.NAME, volume_types.SECONDS, followed))
         self._notifier = Notifier(cloud)
         healer = Healer(cloud, self.runner)
         self.auditor = Auditor(cloud, Gatherer(cloud), healer)
@@ -126,6 +133,9 @@ class ConductorService:
             NetworkEndpoint(cloud),
             SecurityGroupEndpoint(cloud, lambda: self.runner.periodic.wake(filters.NAME)),
             ImageEndpoint(cloud),
+            VolumeEndpoint(cloud),
+            VolumeTypeEndpoint(cloud),
+            ServerVolumeEndpoint(cloud, self.runner),
             RefusalEndpoint(cloud),
         )
         self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, [events, *endpoints])

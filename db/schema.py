@@ -775,6 +775,7 @@ volumes = sa.Table(
     sa.Column("vmid", sa.Integer),  # the holder's
     sa.Column("volid", sa.String(255)),  # ``local-lvm:vm-101-disk-0``; None: not made yet
     sa.Column("operation_id", BigId),  # the one that may change it now
+    sa.Column("last_user", Json),  # common.messages.commands.VolumeUser: who had it last
     sa.Column("fault", sa.Text),  # why it is in error
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime),

@@ -42,6 +42,7 @@ _OURS = frozenset(
         "scheduler",
         "images",
         "seed",
+        "volumes",
         "token_cache",
         "web",
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 from conductor.audit.affinity import affinity
 from conductor.audit.facts import Facts, Finding
 from conductor.audit.firewalls import firewalls
+from conductor.audit.holders import holders
 from conductor.audit.image_files import image_files
 from conductor.audit.nics import nics
 from conductor.audit.records import records
@@ -22,6 +23,7 @@ def differences(facts: Facts) -> list[Finding]:
     found = [
         *vms(facts),
         *volumes(facts),
+        *holders(facts),
         *image_files(facts),
         *vnets(facts),
         *records(facts),

@@ -87,6 +87,18 @@ class Reservation:
 
 
 @dataclass(frozen=True)
+class VolumeFacts:
+    """A volume of a project, and its holder."""
+
+    id: str
+    status: str
+    cluster: str | None
+    node: str | None
+    vmid: int | None
+    volid: str | None
+
+
+@dataclass(frozen=True)
 class PortFacts:
     """A port and its addresses."""
 
@@ -189,6 +201,10 @@ class Facts:
     """First and last VMID of our own band, by cluster, if known."""
     reservations: Mapping[Place, Reservation] = field(default_factory=dict)
     templates: tuple[TemplateFacts, ...] = ()
+    volumes: tuple[VolumeFacts, ...] = ()
+    busy_volumes: frozenset[str] = frozenset()
+    """Volumes with an open operation before or after the look, and those that servers get or
+    lose at that time."""
     ports: tuple[PortFacts, ...] = ()
     networks: Mapping[str, NetworkFacts] = field(default_factory=dict)
     """By their ids."""

@@ -31,6 +31,7 @@ from conductor.audit.facts import (
     ServerFacts,
     TemplateFacts,
     UploadFacts,
+    VolumeFacts,
 )
 from conductor.audit.kinds import BY_CONFIG, BY_FIREWALL
 from conductor.audit.look_at_firewalls import firewalls
@@ -206,6 +207,8 @@ def _record(connection: Transaction) -> Facts:
             for one in audit_record.rows(connection, "vmids", Reservation)
         },
         templates=tuple(audit_record.rows(connection, "templates", TemplateFacts)),
+        volumes=tuple(audit_record.rows(connection, "volumes", VolumeFacts)),
+        busy_volumes=audit_record.busy(connection, ResourceType.VOLUME),
         busy_images=audit_record.busy(connection, ResourceType.IMAGE),
         busy_networks=audit_record.busy(connection, ResourceType.NETWORK),
         ports=tuple(audit_record.rows(connection, "ports", PortFacts)),
@@ -266,6 +269,8 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
         busy=facts.busy | busy | came,
         firewalls_due=facts.firewalls_due | filter_outbox.changing(connection),
         uploads={one.id: one for one in audit_record.uploads(connection, UploadFacts)},
+        volumes=_still_there(connection, facts),
+        busy_volumes=facts.busy_volumes | audit_record.busy(connection, ResourceType.VOLUME),
         busy_images=facts.busy_images | audit_record.busy(connection, ResourceType.IMAGE),
         uploaded=audit_record.begun(
             connection, ResourceType.IMAGE, InternalAction.STORE_IMAGE, _files(facts)
@@ -290,6 +295,13 @@ def _files(facts: Facts) -> list[str]:
     return sorted({file.image_id for one in found for file in one.image_files or ()})
 
 
+def _still_there(connection: Transaction, facts: Facts) -> tuple[VolumeFacts, ...]:
+    """Return the volumes that are as they were before the look, and those made since."""
+    before = {one.id: one for one in facts.volumes}
+    now = audit_record.rows(connection, "volumes", VolumeFacts)
+    return tuple(one for one in now if before.get(one.id, one).vmid == one.vmid)
+
+
 def _vnets(facts: Facts) -> list[str]:
     """Return the networks whose vnets were found."""
     found = facts.inventories.values()
@@ -298,7 +310,8 @@ def _vnets(facts: Facts) -> list[str]:
 
 def _recorded(facts: Facts) -> set[Place]:
     servers = {server.place for server in facts.servers.values() if server.place}
-    return servers | {(one.cluster, one.vmid) for one in facts.templates}
+    volumes = {(str(one.cluster), one.vmid) for one in facts.volumes if one.vmid is not None}
+    return servers | volumes | {(one.cluster, one.vmid) for one in facts.templates}
 
 
 def _strange(facts: Facts) -> set[Place]:

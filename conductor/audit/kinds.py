@@ -206,6 +206,37 @@ KINDS: Mapping[str, Kind] = {
             "It bears the name of a server whose VM is on another node. If no VM uses it, as root "
             "on {node}: pvesm free {volid}",
         ),
+        # Volumes
+        Kind(
+            "holder_without_volume",
+            Severity.LEAK,
+            Verb.REPORT,
+            "its description names a volume of this cloud that the record doesn't have there",
+            "If its disk is not needed, as root on {node}: qm set {vmid} --protection 0 && qm "
+            "destroy {vmid} --purge",
+        ),
+        Kind(
+            "holder_replaced",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "the VM that is to hold a volume does not say so",
+            "Put the mark back, as root on {node}: qm set {vmid} --description, with the lines "
+            "micronova: volume= and micronova: cloud=",
+        ),
+        Kind(
+            "holder_not_parked",
+            Severity.NOTICE,
+            Verb.REPORT,
+            "no operation works on the volume, and its disk is plugged into its holder",
+            "As root on {node}: qm set {vmid} --delete scsi0 --protection 1",
+        ),
+        Kind(
+            "volume_missing",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "the cluster was read as a whole and has not what the record has there",
+            "If it is gone for good: openstack volume set --state error, then volume delete.",
+        ),
         # Images
         Kind(
             "image_file_without_image",

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from common.states import VmState
 from compute.messages import ClusterInventory, SeenVm
 from conductor.audit.facts import Facts, Finding, ServerFacts
+from conductor.audit.holders import places
 
 #: time after its deadline for an operation to clean up before it is reported
 OVERDUE = datetime.timedelta(seconds=900)
@@ -203,9 +204,12 @@ def _group_places(facts: Facts) -> Iterator[Finding]:
 
 def _vmids(facts: Facts) -> Iterator[Finding]:
     templates = {(one.cluster, one.vmid) for one in facts.templates}
+    held = places(facts)
     for place, row in facts.reservations.items():
         server = facts.servers.get(row.server_uuid or "")
-        owned = place in templates or (server is not None and server.place == place)
+        owned = (
+            place in templates or place in held or (server is not None and server.place == place)
+        )
         if owned or row.state != "reserved" or row.server_uuid in facts.busy:
             continue
         inventory = facts.inventories.get(row.cluster)

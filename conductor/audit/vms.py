@@ -8,6 +8,7 @@ from dataclasses import replace
 from common.states import VmState
 from compute.messages import SeenVm
 from conductor.audit.facts import Facts, Finding, ServerFacts
+from conductor.audit.holders import places
 
 _NOBODY: frozenset[str] = frozenset()
 _HALF_MADE = frozenset({"create", "clone"})
@@ -16,10 +17,13 @@ _HALF_MADE = frozenset({"create", "clone"})
 def vms(facts: Facts) -> Iterator[Finding]:
     """Yield what is wrong about each VM that may be ours."""
     templates = {(one.cluster, one.vmid): one.image_id for one in facts.templates}
+    held = places(facts)
     owners = {server.place: server for server in facts.servers.values() if server.place}
     for cluster, inventory in facts.inventories.items():
         for vm in inventory.vms:
             place = (cluster, vm.vmid)
+            if place in held or (vm.volume_id is not None and vm.cloud == facts.cloud):
+                continue  # see ``holders``
             owner = owners.get(place)
             known = owner is not None or place in templates
             if _in_flux(facts, cluster, vm, owner) or (

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from compute.messages import ClusterInventory, SeenVm, SeenVolume
 from conductor.audit.facts import Facts, Finding, Place, ServerFacts
+from conductor.audit.holders import places
 
 
 def volumes(facts: Facts) -> Iterator[Finding]:
     """Yield findings for volumes without a VM, and for those on a node where their VM isn't."""
     recorded = {server.place: server.uuid for server in facts.servers.values() if server.place}
     known = recorded.keys() | {(one.cluster, one.vmid) for one in facts.templates}
+    known |= places(facts).keys()
     for cluster, inventory in facts.inventories.items():
         if inventory.short:
             continue  # a VM that isn't listed may be there all the same

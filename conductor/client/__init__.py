@@ -22,8 +22,10 @@ from conductor.client.quotas import QuotaCalls
 from conductor.client.refusals import RefusalCalls
 from conductor.client.security_groups import SecurityGroupCalls
 from conductor.client.server_groups import ServerGroupCalls
+from conductor.client.server_volumes import ServerVolumeCalls
 from conductor.client.servers import ServerCalls
 from conductor.client.services import ServiceCalls
+from conductor.client.volumes import VolumeCalls
 from conductor.client.whatif import WhatIfCalls
 
 
@@ -46,6 +48,8 @@ class ConductorClient(
     NetworkCalls,
     SecurityGroupCalls,
     ImageCalls,
+    VolumeCalls,
+    ServerVolumeCalls,
     RefusalCalls,
 ):
     """Calls of every noun, each method of ``conductor.rpc_api.ConductorRpc`` once."""

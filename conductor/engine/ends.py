@@ -45,6 +45,12 @@ def failed(
     cloud.store.run(work)
 
 
+def has_ended(connection: Transaction, operation: Operation) -> bool:
+    """Return whether another word of an agent, which may come twice, has ended it already."""
+    now = ledger.get(connection, operation.id)
+    return now is None or now.state in {OperationState.DONE, OperationState.FAILED}
+
+
 def close_failed(connection: Transaction, operation: Operation, failure: Failure) -> None:
     """Store the fault, and end the operation with it."""
     ledger.record_failure(connection, operation, failure)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from common import bulk_migrations
+from common import bulk_migrations, volumes
 from common.states import InternalAction
+from common.volumes import VolumeAction
 from conductor.cloud import Cloud
 from conductor.engine.cases import Cases
 from conductor.engine.endings import Ending
@@ -21,6 +22,7 @@ from conductor.flows.disks.shelve import ShelveFlow
 from conductor.flows.disks.unshelve import UnshelveFlow
 from conductor.flows.guest.change_password import ChangePasswordFlow
 from conductor.flows.guest.plug import AttachFlow, DetachFlow
+from conductor.flows.guest.volume_plug import AttachVolumeFlow, DetachVolumeFlow
 from conductor.flows.manage.abandon import Abandon
 from conductor.flows.manage.adopt import Adopt
 from conductor.flows.manage.mark import Remark
@@ -39,6 +41,9 @@ from conductor.images.store_image import StoreImageFlow
 from conductor.networks.make_vnet import MakeVnetFlow
 from conductor.networks.remove_vnet import RemoveVnetFlow
 from conductor.sync.relocation import Follow
+from conductor.volumes.create_volume import CreateVolumeFlow
+from conductor.volumes.extend_volume import ExtendVolumeFlow
+from conductor.volumes.remove_volume import RemoveVolumeFlow
 
 
 def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
@@ -55,6 +60,8 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
         "changePassword": ChangePasswordFlow(cloud).table(),
         "attach_interface": AttachFlow(cloud).table(),
         "detach_interface": DetachFlow(cloud).table(),
+        volumes.ATTACH: AttachVolumeFlow(cloud).table(),
+        volumes.DETACH: DetachVolumeFlow(cloud).table(),
         "rebuild": RebuildFlow(cloud).table(),
         "shelve": ShelveFlow(cloud).table(),
         "shelveOffload": ShelveFlow(cloud).table(stop=False),
@@ -77,6 +84,9 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
         InternalAction.REMOVE_IMAGE: RemoveFileFlow(cloud).table(),
         InternalAction.MAKE_VNET: MakeVnetFlow(cloud).table(),
         InternalAction.REMOVE_VNET: RemoveVnetFlow(cloud).table(),
+        VolumeAction.CREATE: CreateVolumeFlow(cloud).table(),
+        VolumeAction.DELETE: RemoveVolumeFlow(cloud).table(),
+        VolumeAction.EXTEND: ExtendVolumeFlow(cloud).table(),
         **{action: BulkFlow(cloud).table() for action in bulk_migrations.ACTIONS},
     }
 

@@ -153,7 +153,7 @@ class StoreImageFlow:
         plan = operation.planned(StoreImagePlan)
         cluster = str(plan.target.cluster)
         row = uploads.locked(connection, operation.resource_id)
-        if _has_ended(connection, operation):
+        if ends.has_ended(connection, operation):
             return
         if row is None:
             self._remove(connection, operation)
@@ -172,7 +172,7 @@ class StoreImageFlow:
 
         def work(connection: Transaction) -> None:
             row = uploads.locked(connection, operation.resource_id)
-            if _has_ended(connection, operation):
+            if ends.has_ended(connection, operation):
                 return
             if row is not None:
                 uploads.gave_up(connection, row, operation.id)
@@ -181,9 +181,3 @@ class StoreImageFlow:
 
         self._cloud.store.run(work)
         self._cloud.wake()
-
-
-def _has_ended(connection: Transaction, operation: Operation) -> bool:
-    """Return whether another word of an agent, which may come twice, has ended it already."""
-    now = ledger.get(connection, operation.id)
-    return now is None or now.state in {OperationState.DONE, OperationState.FAILED}

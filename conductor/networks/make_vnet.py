@@ -125,7 +125,7 @@ class MakeVnetFlow:
     def _made(self, connection: Transaction, operation: Operation, mtu: int | None) -> None:
         network_id, cluster = operation.resource_id, _cluster(operation)
         there = project_networks.is_there(connection, network_id)
-        if _has_ended(connection, operation):
+        if ends.has_ended(connection, operation):
             return
         if vnets.set_state(connection, network_id, cluster, State.ACTIVE, State.MAKING):
             LOG.info("Network %s has its vnet in cluster %s.", network_id, cluster)
@@ -139,7 +139,7 @@ class MakeVnetFlow:
     def _unwanted(self, connection: Transaction, operation: Operation) -> None:
         """End one whose network is deleted, and remove what an attempt may have made."""
         project_networks.is_there(connection, operation.resource_id)
-        if not _has_ended(connection, operation):
+        if not ends.has_ended(connection, operation):
             self._remove(connection, operation)
             message = "The network was deleted."
             ledger.close(connection, operation.id, OperationState.FAILED, message)
@@ -147,7 +147,7 @@ class MakeVnetFlow:
     def _give_up(self, connection: Transaction, operation: Operation, failure: Failure) -> None:
         network_id, cluster = operation.resource_id, _cluster(operation)
         there = project_networks.is_there(connection, network_id)
-        if _has_ended(connection, operation):
+        if ends.has_ended(connection, operation):
             return
         if not vnets.set_state(connection, network_id, cluster, State.ERROR, State.MAKING):
             self._remove(connection, operation)
@@ -163,9 +163,3 @@ class MakeVnetFlow:
 
 def _cluster(operation: Operation) -> str:
     return str(operation.planned(VnetPlan).target.cluster)
-
-
-def _has_ended(connection: Transaction, operation: Operation) -> bool:
-    """Return whether another word of an agent, which may come twice, has ended it already."""
-    now = ledger.get(connection, operation.id)
-    return now is None or now.state in {OperationState.DONE, OperationState.FAILED}

@@ -31,8 +31,11 @@ from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.refusals import RefusalEndpoint
 from conductor.endpoints.security_groups import SecurityGroupEndpoint
 from conductor.endpoints.server_groups import ServerGroupEndpoint
+from conductor.endpoints.server_volumes import ServerVolumeEndpoint
 from conductor.endpoints.servers import ServerEndpoint
 from conductor.endpoints.services import ServiceEndpoint
+from conductor.endpoints.volume_types import VolumeTypeEndpoint
+from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.endpoints.whatif import WhatIfEndpoint
 from scheduler import manager as scheduler_manager
 from scheduler.client import SchedulerClient
@@ -79,6 +82,9 @@ NOUNS = {
     rpc_api.NetworkRpc: NetworkEndpoint,
     rpc_api.SecurityGroupRpc: SecurityGroupEndpoint,
     rpc_api.ImageRpc: ImageEndpoint,
+    rpc_api.VolumeRpc: VolumeEndpoint,
+    rpc_api.VolumeTypeRpc: VolumeTypeEndpoint,
+    rpc_api.ServerVolumeRpc: ServerVolumeEndpoint,
     rpc_api.RefusalRpc: RefusalEndpoint,
 }
 

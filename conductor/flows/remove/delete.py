@@ -25,6 +25,7 @@ from conductor.flows.remove.finish_delete import gone
 from conductor.plans import DeletePlan
 from conductor.store import leases, networks, server_groups, transitions, vmids
 from conductor.store.transactions import Transaction
+from conductor.volumes import release
 
 LOG = logger(__name__)
 
@@ -48,7 +49,7 @@ class Delete:
 
     def ending(self) -> Ending:
         """Return how deletes end whose VMs were seen gone."""
-        return Ending(_is_gone, _write_deleted, self._release)
+        return Ending(_is_gone, self._write_deleted, self._release)
 
     def _destroy(self, task: Task) -> None:
         """Send the command, or finish at once if no agent ever got a VM to build."""
@@ -97,8 +98,31 @@ class Delete:
             self._failed(task, Failure(Category.UNKNOWN_OUTCOME, text))
             return
 
-        self._cloud.store.run(lambda connection: _write_deleted(connection, ended))
+        self._cloud.store.run(lambda connection: self._write_deleted(connection, ended))
         LOG.info("Server is deleted: seen gone, everything released.")
+
+    def _write_deleted(self, connection: Transaction, deleted: Sequence[Ended]) -> None:
+        """Give back what each had, and delete the records."""
+        now = clock.utcnow()
+        gone_servers = [one.task.server for one in deleted]
+        # In one order, so that two conductors don't wait for each other.
+        for one in sorted(deleted, key=lambda one: one.task.server.server_group_uuid or ""):
+            server_groups.give_back(connection, one.task.server, *_holders(one.task))
+        vmids.free_all(
+            connection,
+            [
+                (server.cluster, server.vmid)
+                for server in gone_servers
+                if server.cluster is not None and server.vmid is not None
+            ],
+        )
+        networks.delete_ports(connection, *(server.uuid for server in gone_servers))
+        endings.done(
+            connection, [endings.move(one, VmState.DELETED, **gone(now)) for one in deleted]
+        )
+        # After the servers, in the order in which all lock them.
+        if release.of_gone(connection, self._cloud, [one.uuid for one in gone_servers]):
+            self._cloud.wake()
 
     def _refused(self, task: Task, failure: Failure) -> None:
         """End a delete that no retry would help: the server gets its state back."""
@@ -142,22 +166,3 @@ def _holders(task: Task) -> tuple[str, ...]:
     """Return the migrations that may hold something beside the server."""
     plan = task.operation.plan
     return plan.holders if isinstance(plan, DeletePlan) else ()
-
-
-def _write_deleted(connection: Transaction, deleted: Sequence[Ended]) -> None:
-    """Give back what each had, and delete the records."""
-    now = clock.utcnow()
-    gone_servers = [one.task.server for one in deleted]
-    # In one order, so that two conductors don't wait for each other.
-    for one in sorted(deleted, key=lambda one: one.task.server.server_group_uuid or ""):
-        server_groups.give_back(connection, one.task.server, *_holders(one.task))
-    vmids.free_all(
-        connection,
-        [
-            (server.cluster, server.vmid)
-            for server in gone_servers
-            if server.cluster is not None and server.vmid is not None
-        ],
-    )
-    networks.delete_ports(connection, *(server.uuid for server in gone_servers))
-    endings.done(connection, [endings.move(one, VmState.DELETED, **gone(now)) for one in deleted])

@@ -10,12 +10,16 @@ from common.states import VmState
 from conductor.store import networks, server_groups, transitions, vmids
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
+from conductor.volumes import release
 
 
 def delete_record(
     connection: Transaction, server: Server, operation_id: int, **values: Any
 ) -> None:
-    """Delete the record with its ports. The caller decides about the VMID before."""
+    """Delete the record of a server whose VM may stay, with its ports.
+
+    The caller decides about the VMID before.
+    """
     networks.delete_ports(connection, server.uuid)
     transitions.move(
         connection,
@@ -26,6 +30,7 @@ def delete_record(
         **gone(clock.utcnow()),
         **values,
     )
+    release.of_lost(connection, server)
 
 
 def gone(now: datetime.datetime) -> dict[str, Any]:

@@ -43,6 +43,7 @@ def _volumes() -> None:
         sa.Column("vmid", sa.Integer),
         sa.Column("volid", sa.String(255)),
         sa.Column("operation_id", BigId),
+        sa.Column("last_user", Json),
         sa.Column("fault", sa.Text),
         sa.Column("created_at", UtcDateTime, nullable=False),
         sa.Column("updated_at", UtcDateTime),

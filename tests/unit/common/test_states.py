@@ -45,7 +45,8 @@ def test_an_idle_server_follows_its_vm(was: str, seen: str, becomes: str) -> Non
 def test_each_action_walks_and_ends(action: str) -> None:
     rule = ACTIONS[action]
     # As in Nova no task_state shows these.
-    unseen = {"confirmResize", "attach_interface", "detach_interface"}
+    plugs = {f"{way}_{what}" for way in ("attach", "detach") for what in ("interface", "volume")}
+    unseen = {"confirmResize", *plugs}
     assert bool(rule.walk) != (action in unseen)
     assert rule.done is None or rule.done in VmState
 

@@ -21,7 +21,7 @@ from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.ha.rules import has_rules
 from compute.hypervisor.proxmox.inspect.inspection import nics
 from compute.hypervisor.proxmox.inspect.volumes import VolumeReader
-from compute.hypervisor.proxmox.vmconfig import marks
+from compute.hypervisor.proxmox.vmconfig import marks, volumes
 from compute.hypervisor.proxmox.vmconfig.hardware import TAG
 from compute.messages import ClusterInventory, SeenAffinity, SeenReplica, SeenVm
 
@@ -182,7 +182,8 @@ class InventoryReader:
         facts |= {"read": True, "lock": config.get("lock"), **whose(config)}
         facts["nics"] = tuple(nics(config))
         ours = self._shared.settings.in_band(vmid) or vmid in self._known
-        if not ours and not (facts["server_uuid"] or facts["image_id"]):
+        facts["parked"] = volumes.parked(config, vmid)
+        if not ours and not (facts["server_uuid"] or facts["image_id"] or facts["volume_id"]):
             # Only our tag: anybody may set it.
             return None
         return SeenVm(**facts, **self._lock(node, vmid, facts["lock"]))
@@ -232,20 +233,24 @@ def replicas(jobs: Iterable[Mapping[str, Any]]) -> tuple[SeenReplica, ...]:
 
 def whose(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the owner that a configuration names, and whether all its marks agree."""
-    server = image = cloud = None
+    server = image = cloud = volume = None
     for line in marks.lines(config):
         server = server or _after(line, marks.SERVER)
         image = image or _after(line, marks.TEMPLATE)
+        volume = volume or _after(line, marks.VOLUME) or _after(line, marks.SNAPSHOT)
         cloud = cloud or _after(line, marks.CLOUD)
     mark = marks.template_mark(image or "", cloud or "")
     if server is not None:
         mark = marks.server_mark(server)
+    elif volume is not None:
+        mark = marks.volume_mark(volume, cloud or "")
     ours = marks.owner(config, mark) is marks.Owner.OURS
     return {
         "server_uuid": server,
         "image_id": image,
         "cloud": cloud,
-        "proven": bool(server or image) and ours,
+        "volume_id": volume,
+        "proven": bool(server or image or volume) and ours,
         "smbios_uuid": marks.smbios_uuid(config),
     }
 

@@ -1,0 +1,81 @@
+"""Calls about volumes and their types."""
+
+from __future__ import annotations
+
+from common.context import RequestContext
+from conductor.client.base import Base
+from conductor.messages import NewVolume, VolumeEdit, VolumeTypeEdit
+from conductor.rpc_api import VolumeRpc, VolumeTypeRpc
+
+
+class VolumeCalls(Base):
+    """See ``conductor.rpc_api.VolumeRpc`` and ``VolumeTypeRpc``."""
+
+    def create_volume(self, ctxt: RequestContext, volume: NewVolume) -> str:
+        """Make a volume; return its id. Without a place for it, it is in error at once.
+
+        Raises NotFound (type, image, snapshot, source, server), Invalid (its source is larger, or
+        not at rest), QuotaExceeded.
+        """
+        return self._rpc.call(ctxt, VolumeRpc.create_volume, volume=volume)
+
+    def edit_volume(self, ctxt: RequestContext, volume_id: str, edit: VolumeEdit) -> None:
+        """Change what is said of a volume. Raises VolumeNotFound, also for missing metadata."""
+        self._rpc.call(ctxt, VolumeRpc.edit_volume, volume_id=volume_id, edit=edit)
+
+    def delete_volume(
+        self, ctxt: RequestContext, volume_id: str, *, cascade: bool = False, force: bool = False
+    ) -> None:
+        """Begin to remove a volume; ``cascade``: with its snapshots, ``force``: in more states.
+
+        Raises VolumeNotFound, Invalid (a server has it, or its status).
+        """
+        self._rpc.call(
+            ctxt, VolumeRpc.delete_volume, volume_id=volume_id, cascade=cascade, force=force
+        )
+
+    def extend_volume(
+        self, ctxt: RequestContext, volume_id: str, size_gib: int, *, in_use: bool
+    ) -> None:
+        """Begin to extend a volume; ``in_use``: also while a server has it.
+
+        Raises VolumeNotFound, Invalid (not larger, or its status), QuotaExceeded.
+        """
+        self._rpc.call(
+            ctxt, VolumeRpc.extend_volume, volume_id=volume_id, size_gib=size_gib, in_use=in_use
+        )
+
+    def reset_volume(self, ctxt: RequestContext, volume_id: str, status: str) -> None:
+        """Say what a volume is. Raises VolumeNotFound, Invalid where that can't be."""
+        self._rpc.call(ctxt, VolumeRpc.reset_volume, volume_id=volume_id, status=status)
+
+    def reserve_volume(self, ctxt: RequestContext, volume_id: str, *, wanted: bool) -> None:
+        """Keep a volume for somebody, or no more. Raises VolumeNotFound, Invalid."""
+        self._rpc.call(ctxt, VolumeRpc.reserve_volume, volume_id=volume_id, wanted=wanted)
+
+    def create_volume_type(self, ctxt: RequestContext, asked: VolumeTypeEdit) -> str:
+        """Make a type of a storage; return its id. Raises Conflict (the name), Invalid."""
+        return self._rpc.call(ctxt, VolumeTypeRpc.create_volume_type, asked=asked)
+
+    def edit_volume_type(self, ctxt: RequestContext, type_id: str, asked: VolumeTypeEdit) -> None:
+        """Change a type. Raises NotFound, Conflict (the name)."""
+        self._rpc.call(ctxt, VolumeTypeRpc.edit_volume_type, type_id=type_id, asked=asked)
+
+    def delete_volume_type(self, ctxt: RequestContext, type_id: str) -> None:
+        """Delete a type. Raises NotFound, Invalid while volumes have it."""
+        self._rpc.call(ctxt, VolumeTypeRpc.delete_volume_type, type_id=type_id)
+
+    def allow_volume_type(
+        self, ctxt: RequestContext, type_id: str, project_id: str, *, wanted: bool
+    ) -> None:
+        """Let a project use a type that isn't public, or no more.
+
+        Raises NotFound, Conflict (it is allowed already, or the type is public).
+        """
+        self._rpc.call(
+            ctxt,
+            VolumeTypeRpc.allow_volume_type,
+            type_id=type_id,
+            project_id=project_id,
+            wanted=wanted,
+        )

@@ -1,0 +1,36 @@
+"""The RPC endpoint of servers' volumes."""
+
+from __future__ import annotations
+
+from common.context import RequestContext
+from conductor.cloud import Cloud
+from conductor.engine.runner import Runner
+from conductor.flows.guest.begin_volume import VolumeAcceptance
+from conductor.messages import AttachedVolume, VolumeWish
+
+
+class ServerVolumeEndpoint:
+    """See ``conductor.rpc_api.ServerVolumeRpc``."""
+
+    def __init__(self, cloud: Cloud, runner: Runner) -> None:
+        self._runner, self._accept = runner, VolumeAcceptance(cloud)
+
+    def attach_volume(
+        self, ctxt: RequestContext, server_uuid: str, asked: VolumeWish
+    ) -> AttachedVolume:
+        """See ``ConductorClient.attach_volume``."""
+        ctxt.server_uuid = server_uuid
+        operation, attached = self._accept.attach(ctxt, server_uuid, asked)
+        self._runner.submit(operation)
+        return attached
+
+    def detach_volume(self, ctxt: RequestContext, server_uuid: str, volume_id: str) -> None:
+        """See ``ConductorClient.detach_volume``."""
+        ctxt.server_uuid = server_uuid
+        self._runner.submit(self._accept.detach(ctxt, server_uuid, volume_id))
+
+    def keep_volume(
+        self, ctxt: RequestContext, server_uuid: str, volume_id: str, delete: bool
+    ) -> None:
+        """See ``ConductorClient.keep_volume``."""
+        self._accept.keep(ctxt, server_uuid, volume_id, delete=delete)

@@ -1,0 +1,130 @@
+"""The RPC endpoint of volumes. The API has asked its policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from common.context import RequestContext
+from common.errors import Invalid
+from common.log import logger
+from common.volumes import RULES, VolumeAction, VolumeStatus
+from conductor.cloud import Cloud
+from conductor.flows.accept import scope
+from conductor.messages import NewVolume, VolumeEdit
+from conductor.store.transactions import Transaction
+from conductor.store.volumes import attachments, records
+from conductor.volumes import create_volume, extend_volume, remove_volume
+
+LOG = logger(__name__)
+
+#: what an administrator may say that a volume is (cinder's schema of os-reset_status)
+_SETTABLE = frozenset(
+    {
+        *(VolumeStatus.AVAILABLE, VolumeStatus.IN_USE, VolumeStatus.ERROR),
+        *(VolumeStatus.MAINTENANCE, VolumeStatus.RESERVED),
+    }
+)
+
+
+class VolumeEndpoint:
+    """See ``conductor.rpc_api.VolumeRpc``."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def create_volume(self, ctxt: RequestContext, volume: NewVolume) -> str:
+        """See ``ConductorClient.create_volume``."""
+        made = self._cloud.store.run(lambda c: create_volume.begin(c, self._cloud, ctxt, volume))
+        self._cloud.wake()
+        return made
+
+    def edit_volume(self, ctxt: RequestContext, volume_id: str, edit: VolumeEdit) -> None:
+        """See ``ConductorClient.edit_volume``."""
+        self._with(ctxt, volume_id, lambda c, row: records.edit(c, row, edit))
+
+    def delete_volume(
+        self, ctxt: RequestContext, volume_id: str, cascade: bool, force: bool
+    ) -> None:
+        """See ``ConductorClient.delete_volume``."""
+
+        def work(connection: Transaction, row: Any) -> None:
+            self._require_free(connection, row, force=force)
+            if row.vmid is None:
+                records.delete(connection, row.id)
+                return
+            records.change(connection, row.id, status=VolumeStatus.DELETING)
+            if row.operation_id is None or row.status == VolumeStatus.ERROR_DELETING:
+                where = remove_volume.place_of(row)
+                remove_volume.begin(connection, self._cloud, ctxt, row, where, gone=True)
+
+        self._with(ctxt, volume_id, work)
+        self._cloud.wake()
+
+    def _require_free(self, connection: Transaction, row: Any, *, force: bool) -> None:
+        """Raise Invalid, in Cinder's words, unless the volume may be deleted."""
+        may = set(RULES[VolumeAction.DELETE].begins)
+        if force:
+            may |= {VolumeStatus.CREATING, VolumeStatus.DOWNLOADING, VolumeStatus.RESERVED}
+            may |= {VolumeStatus.MAINTENANCE, VolumeStatus.AWAITING_TRANSFER}
+        attached = attachments.of_volume(connection, row.id) is not None
+        if row.status in may and not attached and not records.has_snapshots(connection, row.id):
+            return
+        names = " or ".join(sorted(may))
+        raise Invalid(
+            f"Invalid volume: Volume status must be {names} and must not be migrating, attached, "
+            "belong to a group, have snapshots, awaiting a transfer, or be disassociated from "
+            "snapshots after volume transfer."
+        )
+
+    def extend_volume(
+        self, ctxt: RequestContext, volume_id: str, size_gib: int, in_use: bool
+    ) -> None:
+        """See ``ConductorClient.extend_volume``."""
+
+        def work(connection: Transaction, row: Any) -> None:
+            extend_volume.begin(connection, self._cloud, ctxt, row, size_gib, in_use=in_use)
+
+        self._with(ctxt, volume_id, work)
+        self._cloud.wake()
+
+    def reset_volume(self, ctxt: RequestContext, volume_id: str, status: str) -> None:
+        """See ``ConductorClient.reset_volume``."""
+
+        def work(connection: Transaction, row: Any) -> None:
+            if status not in _SETTABLE:
+                raise Invalid(f"Invalid volume: status {status} can't be set.")
+            attached = attachments.of_volume(connection, row.id) is not None
+            if attached != (status == VolumeStatus.IN_USE) and status != VolumeStatus.ERROR:
+                has = "has it" if attached else "has it not"
+                raise Invalid(f"Invalid volume: it can't be {status}: a server {has}.")
+            records.change(connection, row.id, status=status, previous_status=None)
+            LOG.warning("Volume %s is %s, as an administrator says.", row.id, status)
+
+        self._with(ctxt, volume_id, work)
+
+    def reserve_volume(self, ctxt: RequestContext, volume_id: str, wanted: bool) -> None:
+        """See ``ConductorClient.reserve_volume``."""
+
+        def work(connection: Transaction, row: Any) -> None:
+            was, now = VolumeStatus.AVAILABLE, VolumeStatus.RESERVED
+            if not wanted:
+                was, now = now, was
+            if row.status != was:
+                raise Invalid(
+                    f"Invalid volume: Volume {row.id} status must be {was}, but current status "
+                    f"is: {row.status}."
+                )
+            records.change(connection, row.id, status=now)
+
+        self._with(ctxt, volume_id, work)
+
+    def _with(
+        self, ctxt: RequestContext, volume_id: str, work: Callable[[Transaction, Any], None]
+    ) -> None:
+        """Do something with a volume of the project, locked. Raises VolumeNotFound."""
+
+        def do(connection: Transaction) -> None:
+            work(connection, records.locked(connection, volume_id, scope(ctxt)))
+
+        self._cloud.store.run(do)

@@ -1,0 +1,156 @@
+"""Accepts volumes that servers are to have, or to have no more: one transaction each.
+
+The server's row is locked before the volume's; the volume's status decides which of several
+attachments begins. The server isn't taken, as with interfaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from common import locks
+from common.context import RequestContext
+from common.errors import Conflict, Invalid, NotFound, VolumeNotFound
+from common.messages.commands import Placed
+from common.volumes import ATTACH, DETACH, AttachStatus
+from conductor.cloud import Cloud
+from conductor.engine import begins
+from conductor.engine.begins import HandedOver
+from conductor.flows.accept import check_state, scope
+from conductor.messages import AttachedVolume, VolumeWish
+from conductor.plans import Place, PlugVolumePlan
+from conductor.store import servers
+from conductor.store.operations import Operation
+from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
+from conductor.store.volumes import attachments, records
+from conductor.volumes import reach
+
+#: the stages of their flows
+PLUG, UNPLUG = "plug_volume", "unplug_volume"
+#: the SCSI slots that volumes get: 0 is the root disk's, 14 and 15 a rescued server's
+SLOTS = (*range(1, 14), *range(16, 31))
+
+
+class VolumeAcceptance:
+    """Begins attachments and detachments of volumes."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def attach(
+        self, ctxt: RequestContext, server_uuid: str, asked: VolumeWish
+    ) -> tuple[Operation, AttachedVolume]:
+        """Return the operation and the attachment. See ``ConductorClient.attach_volume``."""
+        return self._cloud.store.run(lambda c: self._attach(c, ctxt, server_uuid, asked))
+
+    def detach(self, ctxt: RequestContext, server_uuid: str, volume_id: str) -> Operation:
+        """Return the operation. See ``ConductorClient.detach_volume``."""
+        return self._cloud.store.run(lambda c: self._detach(c, ctxt, server_uuid, volume_id))
+
+    def _attach(
+        self, connection: Transaction, ctxt: RequestContext, uuid: str, asked: VolumeWish
+    ) -> tuple[Operation, AttachedVolume]:
+        server = _free(connection, ctxt, uuid, ATTACH)
+        row = records.locked(connection, asked.volume_id, scope(ctxt))
+        had = attachments.of_volume(connection, row.id)
+        if had is not None and had.server_uuid == uuid:
+            raise Conflict(f"volume {row.id} already attached")
+        records.begin(connection, row, ATTACH)
+        if row.volid is None or row.vmid is None:
+            raise Invalid(f"Invalid volume: Volume {row.id} was never made.")
+        reach.require(connection, row, server)
+        slot = _slot(one.slot for one in attachments.of_server(connection, uuid))
+        attachment_id = attachments.insert(
+            connection,
+            row.id,
+            uuid,
+            row.project_id,
+            slot,
+            mode="ro" if row.readonly else asked.mode,
+            tag=asked.tag,
+            delete_on_termination=asked.delete_on_termination,
+        )
+        holder = Placed(row.host, row.cluster, row.node, row.vmid)
+        plan = PlugVolumePlan(
+            _place(server),
+            volume_id=row.id,
+            volid=row.volid,
+            holder=holder,
+            slot=slot,
+            readonly=row.readonly or asked.mode == "ro",
+        )
+        operation = self._begin(connection, ctxt, server, ATTACH, PLUG, plan)
+        records.change(connection, row.id, operation_id=operation.id)
+        return operation, AttachedVolume(attachment_id, slot)
+
+    def _detach(
+        self, connection: Transaction, ctxt: RequestContext, uuid: str, volume_id: str
+    ) -> Operation:
+        server = _free(connection, ctxt, uuid, DETACH)
+        row = records.locked(connection, volume_id, scope(ctxt))
+        had = attachments.of_volume(connection, volume_id)
+        if had is None or had.server_uuid != uuid:
+            raise NotFound(f"volume_id not found: {volume_id}")
+        if had.slot == 0:
+            raise Invalid("Cannot detach a root device volume")
+        records.begin(connection, row, DETACH)
+        attachments.set_status(connection, volume_id, uuid, AttachStatus.DETACHING)
+        plan = PlugVolumePlan(
+            _place(server), volume_id=row.id, volid=str(row.volid), slot=had.slot
+        )
+        operation = self._begin(connection, ctxt, server, DETACH, UNPLUG, plan)
+        records.change(connection, row.id, operation_id=operation.id)
+        return operation
+
+    def keep(
+        self, ctxt: RequestContext, server_uuid: str, volume_id: str, *, delete: bool
+    ) -> None:
+        """See ``ConductorClient.keep_volume``."""
+
+        def work(connection: Transaction) -> None:
+            server = servers.alive(connection, server_uuid, scope(ctxt))
+            if not attachments.keep(connection, volume_id, server.uuid, delete=delete):
+                raise VolumeNotFound(
+                    f"Instance {server_uuid} is not attached to volume {volume_id}"
+                )
+
+        self._cloud.store.run(work)
+
+    def _begin(
+        self,
+        connection: Transaction,
+        ctxt: RequestContext,
+        server: Server,
+        action: str,
+        stage: str,
+        plan: PlugVolumePlan,
+    ) -> Operation:
+        worker = self._cloud.worker_of(connection, str(server.host))
+        if worker is None:
+            raise Conflict("Service is unavailable at this time.")
+        handed_over = HandedOver(worker, stage)
+        return begins.begin(
+            connection, self._cloud, ctxt, server, action, plan, handed_over=handed_over
+        )
+
+
+def _free(connection: Transaction, ctxt: RequestContext, uuid: str, action: str) -> Server:
+    """Return the server, on which the action may begin; its row is locked."""
+    server = servers.alive(connection, uuid, scope(ctxt))
+    locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
+    check_state(server, action)
+    return server
+
+
+def _place(server: Server) -> Place:
+    return Place(server.host, None, server.cluster, server.node, server.vmid)
+
+
+def _slot(taken: Iterable[int]) -> int:
+    """Return the first slot that no volume of the server has. Raises Invalid."""
+    used = set(taken)
+    free: int | None = next((slot for slot in SLOTS if slot not in used), None)
+    if free is None:
+        raise Invalid(f"A server can't have more than {len(SLOTS)} volumes beside its root disk.")
+    return free

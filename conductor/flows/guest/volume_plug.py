@@ -1,0 +1,209 @@
+"""Attach and detach a volume: one command to the agent, which looks before it acts.
+
+A volume whose attachment fails is available again once it is seen that the VM doesn't name it;
+one that the guest keeps stays the server's.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from common import clock, volumes
+from common.log import logger
+from common.messages.commands import PlugVolume
+from common.messages.reports import Category, Failure, Outcome
+from common.states import OperationState
+from common.volumes import ATTACH, DETACH, AttachStatus
+from conductor.cloud import Cloud, failure_of, placed
+from conductor.engine import ends, unwinding
+from conductor.engine.stages import Stage, Table, Task, Undo
+from conductor.flows.guest.begin_volume import PLUG, UNPLUG
+from conductor.plans import PlugVolumePlan
+from conductor.store import leases, servers
+from conductor.store import operations as ledger
+from conductor.store.transactions import Transaction
+from conductor.store.volumes import attachments, records
+
+LOG = logger(__name__)
+
+
+class _Plugging:
+    """What both have in common."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def _lost(self, task: Task) -> None:
+        """End it if its server goes: that one's removal sees to its volumes."""
+        if task.going:
+            ends.overtaken(self._cloud, task)
+
+    def _send(self, task: Task, *, on: bool) -> bool:
+        """Send the command; return whether there was an agent to send it."""
+        operation = task.operation
+        where, plan = placed(operation), operation.planned(PlugVolumePlan)
+        worker = leases.worker_with(operation.lease_owner) if task.fresh else None
+        worker = worker or self._cloud.take_to(operation, str(plan.target.host))
+        if worker is None or where is None:
+            return False
+        late = clock.after(self._cloud.conf.conductor.action_timeout_seconds)
+        command = PlugVolume(
+            operation.id,
+            operation.attempt,
+            task.server.uuid,
+            where,
+            late if task.unwinding or operation.deadline is None else operation.deadline,
+            volume_id=plan.volume_id,
+            volid=plan.volid,
+            holder=plan.holder,
+            cloud=self._cloud.id,
+            on=on,
+            slot=plan.slot,
+            serial=volumes.serial(plan.volume_id),
+            readonly=plan.readonly,
+        )
+        self._cloud.compute.plug_volume(operation.ctxt, worker, command)
+        return True
+
+    def _silent(self, task: Task) -> Failure:
+        host = task.operation.plan.target.host
+        text = f"The agent of host {host} does not answer."
+        return Failure(Category.NODE_UNHEALTHY, text, host=host)
+
+    def _too_late(self, task: Task) -> Failure:
+        operation = task.operation
+        text = f"{operation.action} did not end in time."
+        if operation.message:
+            text += f" It waited: {operation.message}"
+        return Failure(Category.TASK_TIMEOUT, text, host=operation.plan.target.host)
+
+
+class AttachVolumeFlow(_Plugging):
+    """The flow of the action ``attach_volume``."""
+
+    def table(self) -> Table[Task]:
+        """Return the stages; the attachment was written by what accepted it."""
+        is_back = functools.partial(ends.again_unless_ok, self._cloud)
+        back = Undo("unplug_back", self._plug_back, is_back, _give_back)
+        return Table(
+            (Stage(PLUG, self._plug, self._plugged, undo=back),),
+            lost=self._lost,
+            late=lambda task: self._unwind(task, self._too_late(task)),
+            undone=_undone,
+            owns=False,
+            taken=lambda task: task.going,
+        )
+
+    def _plug(self, task: Task) -> None:
+        if not self._send(task, on=True):
+            self._failed(task, self._silent(task))
+
+    def _plugged(self, task: Task, outcome: Outcome) -> None:
+        if not outcome.ok:
+            self._failed(task, failure_of(outcome))
+            return
+        self._cloud.store.run(lambda c: self._attached(c, task))
+        LOG.info("Volume %s is attached.", task.operation.planned(PlugVolumePlan).volume_id)
+
+    @staticmethod
+    def _attached(connection: Transaction, task: Task) -> None:
+        row = _locked(connection, task)
+        if ends.has_ended(connection, task.operation):
+            return
+        if row is not None and records.end(connection, row, ATTACH, ok=True, operation_id=None):
+            attachments.set_status(connection, row.id, task.server.uuid, AttachStatus.ATTACHED)
+        ledger.close(connection, task.operation.id, OperationState.DONE)
+
+    def _failed(self, task: Task, failure: Failure) -> None:
+        unwinding.again_or_begin(self._cloud, self.table(), task, failure)
+
+    def _unwind(self, task: Task, failure: Failure) -> None:
+        unwinding.begin(self._cloud, self.table(), task, failure)
+
+    def _plug_back(self, task: Task) -> bool:
+        if task.going:
+            return True
+        return ends.later_unless(self._cloud, task, self._send(task, on=False))
+
+
+class DetachVolumeFlow(_Plugging):
+    """The flow of the action ``detach_volume``."""
+
+    def table(self) -> Table[Task]:
+        """Return its one stage; where it fails the volume stays the server's."""
+        return Table(
+            (Stage(UNPLUG, self._unplug, self._unplugged),),
+            lost=self._lost,
+            late=lambda task: self._fail(task, self._too_late(task)),
+            owns=False,
+            taken=lambda task: task.going,
+        )
+
+    def _unplug(self, task: Task) -> None:
+        if not self._send(task, on=False):
+            self._failed(task, self._silent(task))
+
+    def _unplugged(self, task: Task, outcome: Outcome) -> None:
+        if not outcome.ok:
+            self._failed(task, failure_of(outcome))
+            return
+        self._cloud.store.run(lambda c: self._detached(c, task))
+        LOG.info("Volume %s is detached.", task.operation.planned(PlugVolumePlan).volume_id)
+
+    @staticmethod
+    def _detached(connection: Transaction, task: Task) -> None:
+        row = _locked(connection, task)
+        if ends.has_ended(connection, task.operation):
+            return
+        if row is not None:
+            free(connection, row, task, DETACH, ok=True)
+        ledger.close(connection, task.operation.id, OperationState.DONE)
+
+    def _failed(self, task: Task, failure: Failure) -> None:
+        if not ends.waits(self._cloud, task.operation, failure):
+            self._fail(task, failure)
+
+    def _fail(self, task: Task, failure: Failure) -> None:
+        def work(connection: Transaction) -> None:
+            row = _locked(connection, task)
+            if ends.has_ended(connection, task.operation):
+                return
+            if row is not None:
+                fault = failure.message
+                ended = records.end(
+                    connection, row, DETACH, ok=False, operation_id=None, fault=fault
+                )
+                if ended:
+                    attachments.set_status(
+                        connection, row.id, task.server.uuid, AttachStatus.ATTACHED
+                    )
+            ends.close_failed(connection, task.operation, failure)
+
+        self._cloud.store.run(work)
+        LOG.warning("A volume stays (%s): %s", failure.category, failure.message)
+
+
+def free(connection: Transaction, row: Any, task: Task, action: str, *, ok: bool) -> None:
+    """Have a volume that is locked belong to no server, and keep which one had it last."""
+    target = task.operation.plan.target
+    user = {"server_uuid": task.server.uuid, "node": target.node, "vmid": target.vmid}
+    attachments.delete(connection, row.id, task.server.uuid)
+    records.end(connection, row, action, ok=ok, operation_id=None, last_user=user)
+
+
+def _locked(connection: Transaction, task: Task) -> Any | None:
+    """Lock the server, then the volume; return the volume's row, None if it is gone."""
+    servers.get(connection, task.server.uuid, lock=True)
+    return records.held(connection, task.operation.planned(PlugVolumePlan).volume_id)
+
+
+def _give_back(connection: Transaction, task: Task, failure: Failure | None) -> Task:
+    row = _locked(connection, task)
+    if row is not None:
+        free(connection, row, task, ATTACH, ok=False)
+    return task
+
+
+def _undone(connection: Transaction, task: Task) -> None:
+    ledger.close(connection, task.operation.id, OperationState.FAILED, task.operation.message)

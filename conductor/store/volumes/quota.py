@@ -1,0 +1,103 @@
+"""Quota of block storage: the sum over what there is, checked and taken under one lock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+from oslo_config import cfg
+
+from common import quotas as options
+from common.errors import QuotaExceeded
+from conductor.store import quotas
+from db.schema import volume_snapshots, volume_types, volumes
+
+_V, _S = volumes.c, volume_snapshots.c
+
+
+def limits(connection: sa.Connection, project_id: str, conf: cfg.ConfigOpts) -> dict[str, int]:
+    """Return the project's limits, -1 for none, under Cinder's names."""
+    defaults = {name: conf.quota[name] for name in options.OF_VOLUMES}
+    return quotas.limits(connection, project_id, defaults)
+
+
+def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
+    """Return what a project's volumes and snapshots use, in all and of each type."""
+    used: dict[str, int] = {"volumes": 0, "snapshots": 0, "gigabytes": 0}
+    type_of = volume_types.c.name
+    of_volumes = (
+        sa.select(type_of, sa.func.count(), sa.func.sum(_V.size_gib))
+        .select_from(volumes.outerjoin(volume_types, volume_types.c.id == _V.type_id))
+        .where(_V.project_id == project_id)
+        .group_by(type_of)
+    )
+    of_snapshots = (
+        sa.select(type_of, sa.func.count(), sa.func.sum(_S.size_gib))
+        .select_from(
+            volume_snapshots.join(volumes, _V.id == _S.volume_id).outerjoin(
+                volume_types, volume_types.c.id == _V.type_id
+            )
+        )
+        .where(_S.project_id == project_id)
+        .group_by(type_of)
+    )
+    for kind, query in (("volumes", of_volumes), ("snapshots", of_snapshots)):
+        for name, count, gib in connection.execute(query):
+            for resource, amount in ((kind, int(count)), ("gigabytes", int(gib or 0))):
+                used[resource] += amount
+                if name is not None:
+                    of_type = f"{resource}_{name}"
+                    used[of_type] = used.get(of_type, 0) + amount
+    return used
+
+
+def take(
+    connection: sa.Connection,
+    project_id: str,
+    conf: cfg.ConfigOpts,
+    wanted: Mapping[str, int],
+    type_name: str | None,
+    size_gib: int,
+) -> None:
+    """Raise QuotaExceeded, in Cinder's words, unless the project may have this much more.
+
+    ``wanted``: of ``volumes``, ``snapshots``, ``gigabytes``. ``size_gib``: of one volume, which
+    has a limit of its own. The project's lock is held until the transaction ends.
+    """
+    quotas.lock(connection, project_id)
+    allowed, used = limits(connection, project_id, conf), usage(connection, project_id)
+    largest = allowed["per_volume_gigabytes"]
+    if 0 <= largest < size_gib:
+        raise QuotaExceeded(
+            f"Requested volume size {size_gib} is larger than maximum allowed limit {largest}.",
+            resource="per_volume_gigabytes",
+            limit=largest,
+            used=0,
+            requested=size_gib,
+        )
+    for name, amount in wanted.items():
+        for resource in (name, f"{name}_{type_name}"):
+            limit, has = allowed.get(resource, -1), used.get(resource, 0)
+            if 0 <= limit < has + amount:
+                raise QuotaExceeded(
+                    _words(resource, limit, has, amount),
+                    resource=resource,
+                    limit=limit,
+                    used=has,
+                    requested=amount,
+                )
+
+
+def _words(resource: str, limit: int, used: int, wanted: int) -> str:
+    if resource.startswith("gigabytes"):
+        return (
+            f"Requested volume or snapshot exceeds allowed {resource} quota. Requested "
+            f"{wanted}G, quota is {limit}G and {used}G has been consumed."
+        )
+    noun = "volumes" if resource.startswith("volumes") else "snapshots"
+    kind = (
+        "Maximum number of volumes allowed"
+        if noun == "volumes"
+        else ("Maximum number of snapshots allowed")
+    )
+    return f"{kind} ({limit}) exceeded for quota '{resource}'."

@@ -1,0 +1,158 @@
+"""The rows of volumes. Whoever changes one locks it, or compares its status as it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock, ids
+from common.errors import Invalid, VolumeNotFound
+from common.volumes import RULES, VolumeStatus
+from conductor.messages import NewVolume, VolumeEdit
+from db.schema import volume_attachments, volume_snapshots, volumes
+
+_C = volumes.c
+#: an image's properties that a user changes: Glance's limits
+_MOST_ITEMS = 128
+
+
+def insert(connection: sa.Connection, new: NewVolume, user_id: str, **more: Any) -> str:
+    """Write a new volume, which is being created; return its id."""
+    volume_id = ids.new_uuid()
+    values: dict[str, Any] = {
+        "id": volume_id,
+        "project_id": new.project_id,
+        "user_id": user_id,
+        "name": new.name,
+        "description": new.description,
+        "status": VolumeStatus.CREATING,
+        "size_gib": new.size_gib,
+        "type_id": new.type_id,
+        "availability_zone": new.availability_zone,
+        "meta": new.metadata,
+        "image_id": new.image_id,
+        "snapshot_id": new.snapshot_id,
+        "source_volume_id": new.source_volume_id,
+        "created_at": clock.utcnow(),
+        **more,
+    }
+    connection.execute(volumes.insert(), [values])
+    return volume_id
+
+
+def get(connection: sa.Connection, volume_id: str) -> Any | None:
+    """Return a volume's row; None: there is no such volume."""
+    return connection.execute(sa.select(volumes).where(_C.id == volume_id)).first()
+
+
+def locked(connection: sa.Connection, volume_id: str, project_id: str | None) -> Any:
+    """Return a volume's row, locked. Raises VolumeNotFound.
+
+    ``project_id``: whose it must be; None: anybody's.
+    """
+    query = sa.select(volumes).where(_C.id == volume_id)
+    if project_id is not None:
+        query = query.where(_C.project_id == project_id)
+    row = connection.execute(query.with_for_update()).first()
+    if row is None:
+        raise VolumeNotFound(f"Volume {volume_id} could not be found.")
+    return row
+
+
+def held(connection: sa.Connection, volume_id: str) -> Any | None:
+    """Return a volume's row, locked, whosever it is; None: it is gone."""
+    query = sa.select(volumes).where(_C.id == volume_id).with_for_update()
+    return connection.execute(query).first()
+
+
+def change(connection: sa.Connection, volume_id: str, **values: Any) -> None:
+    """Change columns of a volume that is locked."""
+    changed = volumes.update().where(_C.id == volume_id)
+    connection.execute(changed.values(updated_at=clock.utcnow(), **values))
+
+
+def begin(connection: sa.Connection, row: Any, action: str, statuses: Iterable[str] = ()) -> None:
+    """Have a volume that is locked show that an action has begun.
+
+    ``statuses``: in which it may, where the action's rule isn't all. Raises Invalid.
+    """
+    rule = RULES[action]
+    may = {str(one) for one in statuses or rule.begins}
+    if row.status not in may:
+        raise Invalid(
+            f"Invalid volume: Volume {row.id} status must be {' or '.join(sorted(may))}, but "
+            f"current status is: {row.status}."
+        )
+    if rule.meanwhile is not None:
+        change(connection, row.id, status=rule.meanwhile, previous_status=row.status)
+
+
+def end(connection: sa.Connection, row: Any, action: str, *, ok: bool, **values: Any) -> bool:
+    """Have a volume that is locked show how its action ended; return whether it showed it.
+
+    Another status than the action's stays: somebody has reset it, or it is being removed.
+    """
+    rule = RULES[action]
+    if row.status != rule.meanwhile:
+        return False
+    after = (rule.done if ok else rule.failed) or row.previous_status or VolumeStatus.AVAILABLE
+    change(connection, row.id, status=after, previous_status=None, **values)
+    return True
+
+
+def edit(connection: sa.Connection, row: Any, asked: VolumeEdit) -> None:
+    """Change what users say of a volume that is locked. Raises NotFound."""
+    values: dict[str, Any] = edited(row, asked)
+    image = dict(row.image_metadata or {})
+    if asked.image_metadata is not None:
+        image |= asked.image_metadata
+        values["image_metadata"] = image
+    if asked.remove_image_metadata is not None:
+        if asked.remove_image_metadata not in image:
+            raise VolumeNotFound(
+                f"Volume has no image metadata with key {asked.remove_image_metadata}.",
+                key=asked.remove_image_metadata,
+            )
+        del image[asked.remove_image_metadata]
+        values["image_metadata"] = image
+    for name in ("bootable", "readonly"):
+        wanted = getattr(asked, name)
+        if wanted is not None:
+            values[name] = wanted
+    if values:
+        change(connection, row.id, **values)
+
+
+def edited(row: Any, asked: VolumeEdit) -> dict[str, Any]:
+    """Return the columns that an edit of a volume or a snapshot changes. Raises NotFound."""
+    values: dict[str, Any] = {}
+    if asked.name is not None:
+        values["name"] = asked.name
+    if asked.description is not None or asked.clear_description:
+        values["description"] = asked.description
+    items: Mapping[str, str] = {} if asked.replace_metadata else row.meta
+    if asked.metadata is not None:
+        values["meta"] = {**items, **asked.metadata}
+    if asked.remove_metadata:
+        missing = [key for key in asked.remove_metadata if key not in row.meta]
+        if missing:
+            raise VolumeNotFound(f"Volume has no metadata with key {missing[0]}.", key=missing[0])
+        left = {key: one for key, one in row.meta.items() if key not in asked.remove_metadata}
+        values["meta"] = left
+    return values
+
+
+def delete(connection: sa.Connection, volume_id: str) -> None:
+    """Forget a volume that was seen gone."""
+    connection.execute(
+        volume_attachments.delete().where(volume_attachments.c.volume_id == volume_id)
+    )
+    connection.execute(volumes.delete().where(_C.id == volume_id))
+
+
+def has_snapshots(connection: sa.Connection, volume_id: str) -> bool:
+    """Return whether a volume has snapshots."""
+    mine = volume_snapshots.c.volume_id == volume_id
+    return connection.execute(sa.select(volume_snapshots.c.id).where(mine)).first() is not None

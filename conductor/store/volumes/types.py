@@ -1,0 +1,167 @@
+"""Volume types: one for each storage that takes disks, and what administrators make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock, ids
+from common.errors import Conflict, Invalid, NotFound
+from conductor.messages import VolumeTypeEdit
+from conductor.store import quotas
+from conductor.store.volumes.backends import Backend
+from db.schema import volume_type_access, volume_types, volumes
+
+_C = volume_types.c
+#: no project's name has a space
+_LOCK = "types of volumes"
+
+BACKEND = "volume_backend_name"
+ZONES = "RESKEY:availability_zones"
+MULTIATTACH = "multiattach"
+KIND, SHARED = "storage:type", "storage:shared"
+
+
+def follow(connection: sa.Connection, backends: Iterable[Backend]) -> list[str]:
+    """Write a type for each storage that has none yet; return their names.
+
+    What there is stays as it is: administrators may have changed it, and a storage may come back.
+    """
+    found: dict[str, list[Backend]] = {}
+    for one in backends:
+        found.setdefault(one.storage.name, []).append(one)
+    has = set(connection.execute(sa.select(_C.storage)).scalars())
+    if not found.keys() - has:
+        return []
+    quotas.lock(connection, _LOCK)
+    has = set(connection.execute(sa.select(_C.storage)).scalars())
+    names = set(connection.execute(sa.select(_C.name)).scalars())
+    rows = [_row(name, found[name]) for name in sorted(found.keys() - has) if name not in names]
+    if rows:
+        connection.execute(volume_types.insert(), rows)
+    return [row["name"] for row in rows]
+
+
+def _row(name: str, backends: list[Backend]) -> dict[str, Any]:
+    zones = sorted({one.zone for one in backends if one.zone})
+    shared = all(one.storage.shared for one in backends)
+    specs = {
+        BACKEND: name,
+        ZONES: ",".join(zones),
+        MULTIATTACH: "<is> False",
+        KIND: backends[0].storage.type,
+        SHARED: str(shared),
+    }
+    return {
+        "id": ids.named("volume_type", name),
+        "name": name,
+        "description": None,
+        "is_public": True,
+        "storage": name,
+        "extra_specs": specs,
+        "created_at": clock.utcnow(),
+    }
+
+
+def get(connection: sa.Connection, type_id: str) -> Any | None:
+    """Return a type by its id; None: there is none."""
+    return connection.execute(sa.select(volume_types).where(_C.id == type_id)).first()
+
+
+def usable(connection: sa.Connection, type_id: str, project_id: str) -> Any | None:
+    """Return a type that a project may use; None: there is none."""
+    allowed = sa.exists().where(
+        volume_type_access.c.type_id == _C.id, volume_type_access.c.project_id == project_id
+    )
+    query = sa.select(volume_types).where(_C.id == type_id, _C.is_public | allowed)
+    return connection.execute(query).first()
+
+
+def named(connection: sa.Connection, name: str) -> Any | None:
+    """Return a type by its name; None: there is none."""
+    return connection.execute(sa.select(volume_types).where(_C.name == name)).first()
+
+
+def public(connection: sa.Connection) -> list[Any]:
+    """Return the types that every project may use, by name."""
+    return list(connection.execute(sa.select(volume_types).where(_C.is_public).order_by(_C.name)))
+
+
+def create(connection: sa.Connection, asked: VolumeTypeEdit) -> str:
+    """Write a type; return its id. Raises Conflict, Invalid."""
+    quotas.lock(connection, _LOCK)
+    name, specs = str(asked.name), dict(asked.extra_specs or {})
+    _require_new(connection, name)
+    type_id = ids.new_uuid()
+    connection.execute(
+        volume_types.insert().values(
+            id=type_id,
+            name=name,
+            description=asked.description,
+            is_public=asked.is_public is not False,
+            storage=specs.get(BACKEND, ""),
+            extra_specs=specs,
+            created_at=clock.utcnow(),
+        )
+    )
+    return type_id
+
+
+def edit(connection: sa.Connection, type_id: str, asked: VolumeTypeEdit) -> None:
+    """Change a type. Raises NotFound, Conflict."""
+    quotas.lock(connection, _LOCK)
+    row = _required(connection, type_id)
+    values: dict[str, Any] = {
+        name: getattr(asked, name)
+        for name in ("name", "description", "is_public", "extra_specs")
+        if getattr(asked, name) is not None
+    }
+    if values.get("name", row.name) != row.name:
+        _require_new(connection, values["name"])
+    if BACKEND in values.get("extra_specs", {}):
+        values["storage"] = values["extra_specs"][BACKEND]
+    changed = volume_types.update().where(_C.id == type_id)
+    connection.execute(changed.values(updated_at=clock.utcnow(), **values))
+
+
+def delete(connection: sa.Connection, type_id: str) -> None:
+    """Delete a type that no volume has. Raises NotFound, Invalid."""
+    quotas.lock(connection, _LOCK)
+    _required(connection, type_id)
+    if connection.execute(sa.select(volumes.c.id).where(volumes.c.type_id == type_id)).first():
+        raise Invalid(f"Volume Type {type_id} deletion is not allowed with volumes present.")
+    connection.execute(volume_type_access.delete().where(volume_type_access.c.type_id == type_id))
+    connection.execute(volume_types.delete().where(_C.id == type_id))
+
+
+def allow(connection: sa.Connection, type_id: str, project_id: str, *, wanted: bool) -> None:
+    """Let a project use a type, or no more. Raises NotFound, Conflict."""
+    quotas.lock(connection, _LOCK)
+    if _required(connection, type_id).is_public:
+        raise Conflict("Type access modification is not applicable to public volume type.")
+    access = volume_type_access
+    mine = (access.c.type_id == type_id) & (access.c.project_id == project_id)
+    has = connection.execute(sa.select(access.c.type_id).where(mine)).first() is not None
+    words = f"Volume type access for {type_id} / {project_id} combination"
+    if wanted and has:
+        raise Conflict(f"{words} already exists.")
+    if not wanted and not has:
+        raise NotFound(f"{words.replace('Volume type access', 'Volume type access not found')}.")
+    if wanted:
+        connection.execute(access.insert().values(type_id=type_id, project_id=project_id))
+    else:
+        connection.execute(access.delete().where(mine))
+
+
+def _required(connection: sa.Connection, type_id: str) -> Any:
+    row = get(connection, type_id)
+    if row is None:
+        raise NotFound(f"Volume type {type_id} could not be found.")
+    return row
+
+
+def _require_new(connection: sa.Connection, name: str) -> None:
+    if named(connection, name) is not None:
+        raise Conflict(f"Volume Type {name} already exists.")

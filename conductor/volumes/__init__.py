@@ -1,0 +1,1 @@
+"""Volumes of projects: where they go, and what is done with them."""

@@ -1,0 +1,235 @@
+"""Makes volumes: place and VMID are chosen with the record, then an agent makes the holder.
+
+One that fails for good is in error, with the reason; what was left of it is removed by an
+operation of its own, and its record stays for its owner to see.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from common import clock
+from common.context import RequestContext
+from common.errors import Invalid, NotFound
+from common.log import logger
+from common.messages.commands import MakeVolume
+from common.messages.reports import Category, Failure, Outcome
+from common.states import OperationState, ResourceType
+from common.volumes import VolumeAction, VolumeStatus
+from conductor.cloud import Cloud
+from conductor.engine import begins, ends
+from conductor.engine.stages import Stage, Table
+from conductor.messages import NewVolume
+from conductor.plans import Place, VolumePlan
+from conductor.store import operations as ledger
+from conductor.store import vmids
+from conductor.store.operations import Operation
+from conductor.store.transactions import Transaction
+from conductor.store.vmids import BandExhausted
+from conductor.store.volumes import backends, quota, records, types
+from conductor.volumes import places, remove_volume, sources
+from conductor.volumes.load import VolumeWork, load
+
+LOG = logger(__name__)
+
+
+def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, new: NewVolume) -> str:
+    """Write a volume with the operation that makes it, due at once; return its id.
+
+    Without a place for it the volume is in error at once. Raises NotFound, Invalid,
+    QuotaExceeded.
+    """
+    found = sources.find(connection, new)
+    type_ = _type(connection, cloud, new, found)
+    wanted = {"volumes": 1, "gigabytes": new.size_gib}
+    name = None if type_ is None else str(type_.name)
+    quota.take(connection, new.project_id, cloud.conf, wanted, name, new.size_gib)
+    known = backends.read(connection)
+    wish = dataclasses.replace(
+        found.wish,
+        size_gib=new.size_gib,
+        storage=None if type_ is None else type_.storage,
+        zone=new.availability_zone,
+        host=found.host,
+    )
+    place = places.choose(known, backends.promised(connection), wish, cloud.down(connection))
+    volume_id = records.insert(
+        connection,
+        dataclasses.replace(new, type_id=None if type_ is None else type_.id),
+        str(ctxt.user_id),
+        bootable=found.bootable,
+        image_metadata=found.image_metadata,
+        status=VolumeStatus.DOWNLOADING if new.image_id else VolumeStatus.CREATING,
+    )
+    plan, why = VolumePlan(size_gib=new.size_gib, source=None), ""
+    if isinstance(place, str):
+        why = place
+    else:
+        try:
+            vmid = vmids.reserve(connection, place.cluster, None, None)
+            where = Place(place.host, None, place.cluster, place.node, vmid)
+            source = found.source(place.cluster)
+            plan = VolumePlan(where, place.storage.name, new.size_gib, source=source)
+            _keep_place(connection, volume_id, place, vmid)
+        except BandExhausted as error:
+            why = error.message
+    item = begins.new(
+        cloud,
+        VolumeAction.CREATE,
+        volume_id,
+        new.project_id,
+        resource_type=ResourceType.VOLUME,
+        plan=plan,
+    )
+    operation = begins.begin_later(connection, ctxt, item)
+    records.change(connection, volume_id, operation_id=operation.id)
+    if why:
+        failure = Failure(Category.NO_VALID_HOST, why)
+        ends.close_failed(connection, operation, failure)
+        values = {"status": VolumeStatus.ERROR, "fault": why, "operation_id": None}
+        records.change(connection, volume_id, **values)
+    return volume_id
+
+
+def _keep_place(
+    connection: Transaction, volume_id: str, place: backends.Backend, vmid: int
+) -> None:
+    records.change(
+        connection,
+        volume_id,
+        host=place.host,
+        cluster=place.cluster,
+        node=place.node,
+        storage=place.storage.name,
+        shared=place.storage.shared,
+        availability_zone=place.zone,
+        vmid=vmid,
+    )
+
+
+def _type(
+    connection: Transaction, cloud: Cloud, new: NewVolume, found: sources.Found
+) -> Any | None:
+    """Return the volume's type: that which is asked for, its source's, or the default one."""
+    type_id = new.type_id or found.type_id
+    if type_id is not None:
+        row = types.usable(connection, type_id, new.project_id)
+        if row is None and new.type_id is not None:
+            raise NotFound(f"Volume type {type_id} could not be found.")
+        return row
+    name = cloud.conf.volumes.default_type
+    if name:
+        row = types.named(connection, name)
+        if row is None:
+            raise Invalid(f"Volume type name '{name}', the default, could not be found.")
+        return row
+    return None
+
+
+class CreateVolumeFlow:
+    """The flow of ``VolumeAction.CREATE``."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def table(self) -> Table[VolumeWork]:
+        """Return the one stage: an agent makes the volume."""
+        stage = Stage("make", self._send, self._heard)
+        return Table((stage,), lost=None, late=self._late, owns=False, load=load)
+
+    def _late(self, task: VolumeWork) -> None:
+        text = "The volume was not made in time."
+        if task.operation.message:
+            text += f" It waited: {task.operation.message}"
+        self._give_up(task, Failure(Category.TASK_TIMEOUT, text), gone=False)
+
+    def _send(self, task: VolumeWork) -> None:
+        operation, plan = task.operation, task.operation.planned(VolumePlan)
+        if task.volume is None:
+            text = "The volume was deleted."
+            self._give_up(task, Failure(Category.CREATION_FAILED, text), gone=False)
+            return
+        worker = self._cloud.take_to(operation, task.place.host)
+        if worker is None:
+            text = f"The agent of host {task.place.host} does not answer."
+            failure = Failure(Category.NODE_UNHEALTHY, text, host=task.place.host)
+            if not ends.waits(self._cloud, operation, failure):
+                self._give_up(task, failure, gone=False)
+            return
+        command = MakeVolume(
+            operation.id,
+            operation.attempt,
+            operation.resource_id,
+            task.place,
+            operation.deadline or clock.utcnow(),
+            name=task.volume.name,
+            size_gib=plan.size_gib,
+            storage=plan.storage,
+            source=plan.source,
+            cloud=self._cloud.id,
+        )
+        self._cloud.compute.make_volume(operation.ctxt, worker, command)
+
+    def _heard(self, task: VolumeWork, outcome: Outcome) -> None:
+        """Store that it is there; or why not, and try again where that may help."""
+        operation = task.operation
+        if outcome.ok and outcome.volume is not None:
+            volid = outcome.volume.volid
+            self._cloud.store.run(lambda c: self._made(c, operation, volid))
+            LOG.info("Volume %s is made.", operation.resource_id)
+            self._cloud.wake()
+            return
+        unknown = Failure(Category.UNKNOWN_OUTCOME, "The volume was not seen there.")
+        failure = outcome.failure or unknown
+        LOG.warning("Volume %s: %s", operation.resource_id, failure.message)
+        if not ends.waits(self._cloud, operation, failure):
+            self._give_up(task, failure, gone=outcome.gone)
+
+    def _made(self, connection: Transaction, operation: Operation, volid: str) -> None:
+        row = records.held(connection, operation.resource_id)
+        if ends.has_ended(connection, operation):
+            return
+        ledger.close(connection, operation.id, OperationState.DONE)
+        if row is None:
+            return
+        records.change(connection, row.id, volid=volid, launched_at=clock.utcnow())
+        if row.status in (VolumeStatus.CREATING, VolumeStatus.DOWNLOADING):
+            records.change(connection, row.id, status=VolumeStatus.AVAILABLE, operation_id=None)
+        elif row.status == VolumeStatus.DELETING:
+            # It was deleted while it was made.
+            self._remove(connection, operation, gone=True)
+
+    def _give_up(self, task: VolumeWork, failure: Failure, *, gone: bool) -> None:
+        operation = task.operation
+
+        def work(connection: Transaction) -> None:
+            row = records.held(connection, operation.resource_id)
+            if ends.has_ended(connection, operation):
+                return
+            ends.close_failed(connection, operation, failure)
+            if row is None:
+                return
+            deleted = row.status == VolumeStatus.DELETING
+            if not deleted:
+                records.change(
+                    connection, row.id, status=VolumeStatus.ERROR, fault=failure.message
+                )
+            if not gone:
+                self._remove(connection, operation, gone=deleted)
+                return
+            target = operation.plan.target
+            vmids.free(connection, str(target.cluster), int(target.vmid or 0))
+            if deleted:
+                records.delete(connection, row.id)
+            else:
+                records.change(connection, row.id, vmid=None, operation_id=None)
+
+        self._cloud.store.run(work)
+        self._cloud.wake()
+
+    def _remove(self, connection: Transaction, operation: Operation, *, gone: bool) -> None:
+        row = records.locked(connection, operation.resource_id, None)
+        remove_volume.begin(
+            connection, self._cloud, operation.ctxt, row, operation.plan.target, gone=gone
+        )

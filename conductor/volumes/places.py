@@ -1,0 +1,76 @@
+"""Where a new volume goes: a storage of a host, by its type, its zone and its room. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from conductor.store.volumes.backends import Backend
+
+Pool = tuple[str, str, str]
+"""See ``Backend.pool``."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a volume's place must be."""
+
+    size_gib: int
+    storage: str | None = None
+    """That of its type; None: any."""
+    zone: str | None = None
+    clusters: frozenset[str] | None = None
+    """Those that have its image; None: any."""
+    source: Pool | None = None
+    """The pool that has the volume that it is copied from: its host must reach it."""
+    host: str | None = None
+    """A host that must reach it."""
+
+
+#: of a volume that is copied from nothing
+ANYWHERE = Wish(0)
+
+
+def choose(
+    backends: Iterable[Backend],
+    promised: Mapping[Pool, int],
+    wish: Wish,
+    down: Collection[str] = (),
+) -> Backend | str:
+    """Return the place, or why there is none, in a sentence.
+
+    Shared storages come first, then the one with most room; what is promised to volumes counts as
+    used. Of a shared one any of its hosts does whose agent isn't ``down``: the first by name.
+    """
+    found = list(backends)
+    reach = {one.pool for one in found if one.host == wish.host}
+    near = {one.host for one in found if one.pool == wish.source}
+    tests: tuple[tuple[str, Callable[[Backend], bool]], ...] = (
+        ("takes disks", lambda _: True),
+        (f"is {wish.storage}", lambda one: wish.storage in (None, one.storage.name)),
+        (f"is in zone {wish.zone}", lambda one: wish.zone in (None, one.zone)),
+        (
+            "is in a cluster that has the image",
+            lambda one: wish.clusters is None or one.cluster in wish.clusters,
+        ),
+        (
+            "is on a host that reaches what it is copied from",
+            lambda one: wish.source is None or one.host in near,
+        ),
+        (f"host {wish.host} reaches", lambda one: wish.host is None or one.pool in reach),
+        (f"has {wish.size_gib} GiB left", lambda one: _room(one, promised) >= wish.size_gib),
+        ("is on a host whose agent answers", lambda one: one.host not in down),
+    )
+    for words, test in tests:
+        found = [one for one in found if test(one)]
+        if not found:
+            return f"No valid backend was found: there is no storage that {words}."
+    return min(found, key=lambda one: _order(one, promised))
+
+
+def _order(one: Backend, promised: Mapping[Pool, int]) -> tuple[bool, int, str, str]:
+    return (not one.storage.shared, -_room(one, promised), one.storage.name, one.host)
+
+
+def _room(one: Backend, promised: Mapping[Pool, int]) -> int:
+    return min(one.storage.available_gib, one.storage.total_gib - promised.get(one.pool, 0))

@@ -1,0 +1,56 @@
+"""What becomes of the volumes of servers that are deleted, in the same transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from common.context import internal
+from common.volumes import VolumeStatus
+from conductor.cloud import Cloud
+from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
+from conductor.store.volumes import attachments, records
+from conductor.volumes import remove_volume
+
+#: what a volume is only while a server has it
+_ATTACHED = (
+    *(VolumeStatus.ATTACHING, VolumeStatus.IN_USE, VolumeStatus.DETACHING),
+    VolumeStatus.RESERVED,
+)
+_LOST = "Its server's record was deleted, but not its VM {}, which may use the volume."
+
+
+def of_gone(connection: Transaction, cloud: Cloud, server_uuids: Sequence[str]) -> bool:
+    """Free the volumes of servers whose VMs were seen gone; return whether some are removed now.
+
+    One query where there are none. The servers' rows must be locked before.
+    """
+    removed = False
+    for one in attachments.of_servers(connection, server_uuids):
+        row = records.held(connection, one.volume_id)
+        attachments.delete(connection, one.volume_id, one.server_uuid)
+        if row is None:
+            continue
+        goes = one.delete_on_termination and not records.has_snapshots(connection, row.id)
+        values = {"previous_status": VolumeStatus.AVAILABLE, "last_user": None}
+        if row.status in _ATTACHED:
+            status = VolumeStatus.DELETING if goes else VolumeStatus.AVAILABLE
+            values = {"status": status, "previous_status": None, "last_user": None}
+        records.change(connection, row.id, operation_id=None, **values)
+        if goes and row.status in _ATTACHED:
+            where = remove_volume.place_of(row)
+            remove_volume.begin(connection, cloud, internal(), row, where, gone=True)
+            removed = True
+    return removed
+
+
+def of_lost(connection: Transaction, server: Server) -> None:
+    """Have the volumes of a server whose record goes, but not its VM, be in error."""
+    for one in attachments.of_servers(connection, [server.uuid]):
+        row = records.held(connection, one.volume_id)
+        attachments.delete(connection, one.volume_id, server.uuid)
+        if row is not None:
+            user = {"server_uuid": server.uuid, "node": server.node, "vmid": server.vmid}
+            fault = _LOST.format(f"{server.vmid} on {server.node}")
+            status = VolumeStatus.ERROR
+            records.change(connection, row.id, status=status, fault=fault, last_user=user)

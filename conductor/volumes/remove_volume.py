@@ -1,0 +1,138 @@
+"""Removes volumes with their holders; repeated until both were seen gone.
+
+What was left of a volume that couldn't be made is removed alike, and its record stays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common import clock
+from common.context import RequestContext
+from common.log import logger
+from common.messages.commands import RemoveVolume, VolumeUser
+from common.messages.reports import Category, Failure, Outcome
+from common.states import OperationState, ResourceType
+from common.volumes import VolumeAction, VolumeStatus
+from conductor.cloud import Cloud, backoff
+from conductor.engine import begins, ends
+from conductor.engine.stages import Stage, Table
+from conductor.plans import Place, VolumePlan
+from conductor.store import operations as ledger
+from conductor.store import vmids
+from conductor.store.operations import Operation
+from conductor.store.transactions import Transaction
+from conductor.store.volumes import records
+from conductor.volumes.load import VolumeWork, load
+
+LOG = logger(__name__)
+
+#: seconds between two tries of what can't be removed, and their number: about a week
+AGAIN_SECONDS, MOST_TRIES = 600.0, 1000
+
+
+def place_of(row: Any) -> Place:
+    """Return where a volume's holder is."""
+    return Place(row.host, None, row.cluster, row.node, row.vmid)
+
+
+def begin(
+    connection: Transaction,
+    cloud: Cloud,
+    ctxt: RequestContext,
+    row: Any,
+    where: Place,
+    *,
+    gone: bool,
+) -> Operation:
+    """Write the removal of a volume that is locked, due at once; the volume names it."""
+    item = begins.new(
+        cloud,
+        VolumeAction.DELETE,
+        row.id,
+        row.project_id,
+        resource_type=ResourceType.VOLUME,
+        plan=VolumePlan(where, str(row.storage or ""), row.size_gib, volid=row.volid, gone=gone),
+    )
+    operation = begins.begin_later(connection, ctxt, item)
+    records.change(connection, row.id, operation_id=operation.id)
+    return operation
+
+
+class RemoveVolumeFlow:
+    """The flow of ``VolumeAction.DELETE``."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def table(self) -> Table[VolumeWork]:
+        """Return the one stage: an agent removes the volume."""
+        stage = Stage("remove", self._send, self._heard, final=True)
+        return Table((stage,), lost=None, owns=False, load=load)
+
+    def _send(self, task: VolumeWork) -> None:
+        operation, plan = task.operation, task.operation.planned(VolumePlan)
+        worker = self._cloud.take_to(operation, task.place.host)
+        if worker is None:
+            self._cloud.wait(operation, backoff(operation.attempt))
+            return
+        command = RemoveVolume(
+            operation.id,
+            operation.attempt,
+            operation.resource_id,
+            task.place,
+            clock.after(self._cloud.conf.conductor.action_timeout_seconds),
+            volid=plan.volid,
+            users=_users(task),
+            cloud=self._cloud.id,
+        )
+        self._cloud.compute.remove_volume(operation.ctxt, worker, command)
+
+    def _heard(self, task: VolumeWork, outcome: Outcome) -> None:
+        operation = task.operation
+        if outcome.gone:
+            self._cloud.store.run(lambda c: self._gone(c, operation))
+            LOG.info("Volume %s is removed.", operation.resource_id)
+            return
+        unknown = Failure(Category.UNKNOWN_OUTCOME, "The volume was not seen gone.")
+        failure = outcome.failure or unknown
+        LOG.warning("Volume %s stays: %s", operation.resource_id, failure.message)
+        if failure.category is Category.PROTECTED or operation.attempt >= MOST_TRIES:
+            self._cloud.store.run(lambda c: self._give_up(c, operation, failure))
+            return
+        slow = operation.attempt > self._cloud.conf.conductor.max_waits
+        until = clock.after(AGAIN_SECONDS + self._cloud.conf.conductor.action_timeout_seconds)
+        ends.again(
+            self._cloud,
+            operation,
+            failure,
+            lambda c: ledger.save(c, operation.id, deadline=until),
+            AGAIN_SECONDS if slow else None,
+        )
+
+    def _gone(self, connection: Transaction, operation: Operation) -> None:
+        row = records.held(connection, operation.resource_id)
+        if ends.has_ended(connection, operation):
+            return
+        target = operation.plan.target
+        vmids.free(connection, str(target.cluster), int(target.vmid or 0))
+        if row is not None and row.vmid == target.vmid:
+            if row.status == VolumeStatus.DELETING:
+                records.delete(connection, row.id)
+            else:
+                records.change(connection, row.id, vmid=None, volid=None, operation_id=None)
+        ledger.close(connection, operation.id, OperationState.DONE)
+
+    def _give_up(self, connection: Transaction, operation: Operation, failure: Failure) -> None:
+        row = records.held(connection, operation.resource_id)
+        if ends.has_ended(connection, operation):
+            return
+        if row is not None:
+            records.end(connection, row, VolumeAction.DELETE, ok=False, fault=failure.message)
+        ends.close_failed(connection, operation, failure)
+
+
+def _users(task: VolumeWork) -> tuple[VolumeUser, ...]:
+    """Return the server that had it last, as the record says."""
+    had = None if task.volume is None else task.volume.last_user
+    return () if had is None else (VolumeUser(had["server_uuid"], had["node"], had["vmid"]),)

@@ -1,0 +1,360 @@
+"""Volumes by the record: made, extended, attached, removed; races, quota, failures."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common import ids
+from common.context import RequestContext
+from common.errors import (
+    Conflict,
+    Invalid,
+    MicronovaError,
+    NotFound,
+    QuotaExceeded,
+    VolumeNotFound,
+)
+from common.messages.commands import (
+    Build,
+    Destroy,
+    GrowVolume,
+    MakeVolume,
+    PlugVolume,
+    RemoveVolume,
+)
+from common.messages.facts import StorageFacts
+from common.messages.reports import Category, Failure, MadeVolume
+from common.states import PowerState
+from conductor.endpoints.server_volumes import ServerVolumeEndpoint
+from conductor.endpoints.volumes import VolumeEndpoint
+from conductor.messages import NewVolume, VolumeEdit, VolumeWish
+from conductor.volumes.volume_types import VolumeTypes
+from db import schema
+from tests.functional.conductor.harness import IMAGE, World
+from tests.functional.conductor.test_security_groups import at_once
+from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
+from tests.functional.waiting import eventually
+
+LOST = Failure(Category.NODE_UNHEALTHY, "The node is offline.", host="pve1")
+FULL = Failure(Category.STORAGE_FULL, "It is full.", host="pve1", verdict="fatal")
+USED = Failure(Category.PROTECTED, "VM 7 on pve1 uses it.", host="pve1")
+
+
+DATA = StorageFacts("data", "rbd", True, True, 1000, 900, ("images",))
+
+
+class Site:
+    """A conductor whose agents the test plays."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        cloud = world.conductor.cloud
+        self.volumes = VolumeEndpoint(cloud)
+        self.plugs = ServerVolumeEndpoint(cloud, world.conductor.runner)
+        self.ctxt = world.ctxt
+
+    def new(self, gib: int = 2, **more: Any) -> str:
+        project = str(self.ctxt.project_id)
+        return self.volumes.create_volume(self.ctxt, NewVolume(project, gib, **more))
+
+    def row(self, volume_id: str) -> Any:
+        return next((one for one in self.world.rows(schema.volumes) if one.id == volume_id), None)
+
+    def becomes(self, volume_id: str, status: str | None) -> Any:
+        eventually(lambda: getattr(self.row(volume_id), "status", None) == status)
+        return self.row(volume_id)
+
+    def last(self, kind: type[Any], uuid: str, count: int = 1) -> Any:
+        """The last command of a kind about a volume or a server, once there are so many."""
+
+        def found() -> Any:
+            sent = [one for _, one in self.world.compute.sent if type(one) is kind]
+            mine = [one for one in sent if one.server_uuid == uuid]
+            return mine[-1] if len(mine) >= count else None
+
+        eventually(found)
+        return found()
+
+    def made(self, gib: int = 2, **more: Any) -> str:
+        volume_id = self.new(gib, **more)
+        command = self.last(MakeVolume, volume_id)
+        volid = f"data:vm-{command.placed.vmid}-disk-0"
+        self.world.answer(command, ok=True, volume=MadeVolume(volid, gib << 30))
+        self.becomes(volume_id, "available")
+        return volume_id
+
+    def attach(self, server: str, volume_id: str, **more: Any) -> Any:
+        return self.plugs.attach_volume(self.ctxt, server, VolumeWish(volume_id, **more))
+
+    def attached(self, server: str, volume_id: str, **more: Any) -> Any:
+        count = sum(type(one) is PlugVolume for _, one in self.world.compute.sent)
+        self.attach(server, volume_id, **more)
+        command = self.last(PlugVolume, server)
+        eventually(lambda: sum(type(o) is PlugVolume for _, o in self.world.compute.sent) > count)
+        command = self.last(PlugVolume, server)
+        self.world.answer(command, ok=True, power_state=PowerState.RUNNING)
+        self.becomes(volume_id, "in-use")
+        return command
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
+    url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else None
+    world = World(tmp_path, url=url)
+    world.storages.append(DATA)
+    world.beat()
+    world.conductor.runner.start()
+    yield Site(world)
+    world.close()
+    for pool in (world.conductor.store._writer, world.conductor.store._reader):
+        pool.dispose()
+
+
+@pytest.fixture
+def server(site: Site) -> str:
+    return a_server(site)
+
+
+def a_server(site: Site) -> str:
+    [uuid] = site.world.create()
+    site.world.answer(site.last(Build, uuid), ok=True, power_state=PowerState.RUNNING)
+    site.world.until(uuid, "active")
+    return uuid
+
+
+def vmids(site: Site) -> int:
+    return len(site.world.rows(schema.vmids))
+
+
+def test_a_volume_is_made_extended_and_removed(site: Site) -> None:
+    before = vmids(site)
+    volume_id = site.new(2, name="data")
+    assert site.row(volume_id).status == "creating"
+    command = site.last(MakeVolume, volume_id)
+    assert (command.size_gib, command.storage, command.source) == (2, "data", None)
+    assert vmids(site) == before + 1
+    with pytest.raises(Invalid, match="Volume status must be available"):
+        site.volumes.delete_volume(site.ctxt, volume_id, False, False)
+    volid = f"data:vm-{command.placed.vmid}-disk-0"
+    for _ in range(2):
+        site.world.answer(command, ok=True, volume=MadeVolume(volid, 2 << 30))
+    row = site.becomes(volume_id, "available")
+    assert (row.volid, row.vmid, row.host) == (volid, command.placed.vmid, command.placed.host)
+    site.volumes.extend_volume(site.ctxt, volume_id, 5, False)
+    assert site.row(volume_id).status == "extending"
+    grow = site.last(GrowVolume, volume_id)
+    assert (grow.size_gib, grow.user, grow.volid) == (5, None, volid)
+    site.world.answer(grow, ok=True, volume=MadeVolume(volid, 5 << 30))
+    assert site.becomes(volume_id, "available").size_gib == 5
+    site.volumes.delete_volume(site.ctxt, volume_id, False, False)
+    removal = site.last(RemoveVolume, volume_id)
+    assert (removal.volid, removal.users) == (volid, ())
+    assert site.row(volume_id).status == "deleting"
+    for _ in range(2):
+        site.world.answer(removal, ok=True, gone=True)
+    site.becomes(volume_id, None)
+    assert vmids(site) == before
+
+
+def test_what_fails_is_in_error_and_leaves_nothing(site: Site) -> None:
+    before = vmids(site)
+    clean, unclean = site.new(), site.new()
+    site.world.answer(site.last(MakeVolume, clean), ok=False, failure=FULL, gone=True)
+    row = site.becomes(clean, "error")
+    assert (row.fault, row.vmid) == ("It is full.", None)
+    # What may be left is removed, and the VMID is kept until then.
+    site.world.answer(site.last(MakeVolume, unclean), ok=False, failure=FULL)
+    site.becomes(unclean, "error")
+    assert vmids(site) == before + 1
+    removal = site.last(RemoveVolume, unclean)
+    site.volumes.delete_volume(site.ctxt, clean, False, False)
+    assert site.row(clean) is None
+    site.world.answer(removal, ok=True, gone=True)
+    eventually(lambda: vmids(site) == before)
+    assert site.row(unclean).status == "error"
+    # One that is extended, and can't be.
+    volume_id = site.made()
+    site.volumes.extend_volume(site.ctxt, volume_id, 3, False)
+    site.world.answer(site.last(GrowVolume, volume_id), ok=False, failure=FULL)
+    assert site.becomes(volume_id, "error_extending").size_gib == 2
+    site.volumes.delete_volume(site.ctxt, volume_id, False, False)
+    site.world.answer(site.last(RemoveVolume, volume_id), ok=False, failure=USED)
+    assert site.becomes(volume_id, "error_deleting").fault == "VM 7 on pve1 uses it."
+    site.volumes.delete_volume(site.ctxt, volume_id, False, False)
+    site.world.answer(site.last(RemoveVolume, volume_id, 2), ok=True, gone=True)
+    site.becomes(volume_id, None)
+
+
+def test_without_a_place_it_says_why(site: Site) -> None:
+    site.world.conductor.cloud.conf.set_override("gigabytes", -1, "quota")
+    volume_id = site.new(5000)
+    row = site.row(volume_id)
+    assert row.status == "error"
+    assert "5000 GiB left" in row.fault
+    assert site.row(site.new(availability_zone="moon")).status == "error"
+    with pytest.raises(NotFound):
+        site.new(type_id=ids.new_uuid())
+    with pytest.raises(NotFound):
+        site.new(image_id=ids.new_uuid())
+    with pytest.raises(VolumeNotFound):
+        site.new(source_volume_id=ids.new_uuid())
+    site.volumes.delete_volume(site.ctxt, volume_id, False, False)
+    assert site.row(volume_id) is None
+
+
+def test_a_volume_of_an_image(site: Site) -> None:
+    volume_id = site.new(3, image_id=IMAGE)
+    row = site.row(volume_id)
+    assert (row.status, row.bootable) == ("downloading", True)
+    command = site.last(MakeVolume, volume_id)
+    assert command.source is not None
+    assert command.source.volid == "shared:import/debian-12.qcow2"
+
+
+def test_types_follow_the_storages(site: Site) -> None:
+    types = VolumeTypes(site.world.conductor.cloud)
+    at_once(types.follow, types.follow)
+    types.follow()
+    (found,) = site.world.rows(schema.volume_types)
+    assert (found.name, found.storage, found.is_public) == ("data", "data", True)
+    assert found.extra_specs["volume_backend_name"] == "data"
+    volume_id = site.made(type_id=found.id)
+    assert site.row(volume_id).type_id == found.id
+
+
+def test_the_quota_is_never_exceeded(site: Site) -> None:
+    conf = site.world.conductor.cloud.conf
+    conf.set_override("volumes", 3, "quota")
+    conf.set_override("per_volume_gigabytes", 50, "quota")
+    made, refused = [], []
+
+    def one() -> None:
+        try:
+            made.append(site.new())
+        except QuotaExceeded as error:
+            refused.append(error)
+
+    at_once(*[one] * 8)
+    assert (len(made), len(refused)) == (3, 5)
+    assert "Maximum number of volumes allowed (3) exceeded" in refused[0].message
+    conf.set_override("volumes", 10, "quota")
+    conf.set_override("gigabytes", 10, "quota")
+    with pytest.raises(QuotaExceeded, match="quota is 10G and 6G has been consumed"):
+        site.new(5)
+    with pytest.raises(QuotaExceeded, match="larger than maximum allowed limit 50"):
+        site.new(60)
+
+
+def test_a_server_gets_it_and_loses_it(site: Site, server: str) -> None:
+    volume_id = site.made()
+    begun = site.attach(server, volume_id, tag="data")
+    assert begun.slot == 1
+    assert site.row(volume_id).status == "attaching"
+    command = site.last(PlugVolume, server)
+    assert (command.on, command.slot, command.serial) == (True, 1, volume_id[:20])
+    assert command.holder is not None
+    assert command.holder.vmid == site.row(volume_id).vmid
+    assert site.world.row(server).task_state is None
+    for _ in range(2):
+        site.world.answer(command, ok=True, power_state=PowerState.RUNNING)
+    site.becomes(volume_id, "in-use")
+    (attached,) = site.world.rows(schema.volume_attachments)
+    assert (attached.status, attached.tag) == ("attached", "data")
+    with pytest.raises(Conflict, match="already attached"):
+        site.attach(server, volume_id)
+    with pytest.raises(Invalid, match="Volume status must be"):
+        site.volumes.delete_volume(site.ctxt, volume_id, False, True)
+    with pytest.raises(Invalid):
+        site.volumes.extend_volume(site.ctxt, volume_id, 3, False)
+    site.volumes.extend_volume(site.ctxt, volume_id, 3, True)
+    grow = site.last(GrowVolume, volume_id)
+    assert grow.user.server_uuid == server
+    site.world.answer(grow, ok=True, volume=MadeVolume(command.volid, 3 << 30))
+    site.becomes(volume_id, "in-use")
+    # A second one is beside it.
+    other = site.made()
+    assert site.attached(server, other).slot == 2
+    site.plugs.detach_volume(site.ctxt, server, volume_id)
+    off = site.last(PlugVolume, server, 3)
+    assert (off.on, off.volid) == (False, command.volid)
+    site.world.answer(off, ok=True, power_state=PowerState.RUNNING)
+    row = site.becomes(volume_id, "available")
+    assert row.last_user["server_uuid"] == server
+    assert [one.volume_id for one in site.world.rows(schema.volume_attachments)] == [other]
+    site.volumes.delete_volume(site.ctxt, volume_id, False, False)
+    assert [one.server_uuid for one in site.last(RemoveVolume, volume_id).users] == [server]
+
+
+def test_a_refused_attachment_is_taken_back(site: Site, server: str) -> None:
+    volume_id = site.made()
+    site.attach(server, volume_id)
+    site.world.answer(site.last(PlugVolume, server), ok=False, failure=FULL)
+    back = site.last(PlugVolume, server, 2)
+    assert back.on is False
+    assert site.row(volume_id).status == "attaching"
+    site.world.answer(back, ok=True, power_state=PowerState.RUNNING)
+    site.becomes(volume_id, "available")
+    assert site.world.rows(schema.volume_attachments) == []
+    # A guest that keeps one keeps it.
+    site.attached(server, volume_id)
+    site.plugs.detach_volume(site.ctxt, server, volume_id)
+    eventually(lambda: len([1 for _, o in site.world.compute.sent if type(o) is PlugVolume]) == 4)
+    site.world.answer(site.last(PlugVolume, server), ok=False, failure=FULL)
+    site.becomes(volume_id, "in-use")
+    (attached,) = site.world.rows(schema.volume_attachments)
+    assert attached.status == "attached"
+
+
+def test_one_volume_goes_to_one_server(site: Site) -> None:
+    servers = [a_server(site) for _ in range(4)]
+    volume_id = site.made()
+    lost: list[MicronovaError] = []
+
+    def one(server: str) -> None:
+        try:
+            site.attach(server, volume_id)
+        except MicronovaError as error:
+            lost.append(error)
+
+    at_once(*[functools.partial(one, server) for server in servers])
+    assert len(lost) == 3, lost
+    assert len(site.world.rows(schema.volume_attachments)) == 1
+
+
+def test_others_volumes_are_not_there(site: Site, server: str) -> None:
+    volume_id = site.made()
+    other = RequestContext(user_id="x", project_id="other", roles=["member"])
+    for refused in (
+        lambda: site.volumes.delete_volume(other, volume_id, False, False),
+        lambda: site.volumes.edit_volume(other, volume_id, VolumeEdit(name="mine")),
+        lambda: site.volumes.extend_volume(other, volume_id, 9, False),
+        lambda: site.plugs.attach_volume(site.ctxt, server, VolumeWish(ids.new_uuid())),
+    ):
+        with pytest.raises(VolumeNotFound):
+            refused()
+    assert site.row(volume_id).status == "available"
+
+
+def test_a_server_that_goes_lets_go_of_its_volumes(site: Site, server: str) -> None:
+    kept, gone, begun = site.made(), site.made(), site.made()
+    site.attached(server, kept)
+    site.attached(server, gone, delete_on_termination=True)
+    site.attach(server, begun)
+    late = site.last(PlugVolume, server, 3)
+    site.world.act(server, "delete")
+    destroy = site.last(Destroy, server)
+    assert site.row(kept).status == "in-use"
+    site.world.answer(destroy, ok=True, gone=True)
+    site.becomes(kept, "available")
+    site.becomes(begun, "available")
+    assert site.row(gone).status == "deleting"
+    assert site.world.rows(schema.volume_attachments) == []
+    site.world.answer(late, ok=True, power_state=PowerState.RUNNING)
+    site.world.answer(site.last(RemoveVolume, gone), ok=True, gone=True)
+    site.becomes(gone, None)
+    assert site.row(begun).status == "available"

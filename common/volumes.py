@@ -9,6 +9,8 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from oslo_config import cfg
+
 
 class VolumeStatus(enum.StrEnum):
     """What a volume is, or what is done with it."""
@@ -117,3 +119,17 @@ def device(slot: int) -> str:
         number = number // 26 - 1
         if number < 0:
             return f"/dev/sd{letters}"
+
+
+OPTIONS = [
+    cfg.StrOpt(
+        "default_type",
+        help="Volume type of volumes whose users name none. Without it any storage for disks is "
+        "taken: a shared one before others, that with most room.",
+    ),
+]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Declare the options of `[volumes]`; idempotent."""
+    conf.register_opts(OPTIONS, group="volumes")

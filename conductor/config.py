@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oslo_config import cfg, types
 
-from common import networks
+from common import networks, volumes
 
 OPTIONS = [
     cfg.IntOpt(
@@ -276,20 +276,11 @@ SEED_OPTIONS = [
 ]
 
 
-VOLUME_OPTIONS = [
-    cfg.StrOpt(
-        "default_type",
-        help="Volume type of volumes whose users name none. Without it any storage for disks is "
-        "taken: a shared one before others, that with most room.",
-    ),
-]
-
-
 def register(conf: cfg.ConfigOpts) -> None:
     """Declare this module's options; idempotent."""
     conf.register_opts(OPTIONS, group="conductor")
     conf.register_opts(NETWORK_OPTIONS, group="networks")
     networks.register(conf)
     conf.register_opts(IMAGE_OPTIONS, group="images")
-    conf.register_opts(VOLUME_OPTIONS, group="volumes")
+    volumes.register(conf)
     conf.register_opts(SEED_OPTIONS, group="seed")

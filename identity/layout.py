@@ -23,6 +23,8 @@ SERVICES: Mapping[str, tuple[str, str]] = {
     "placement": ("placement", "/placement"),
     "image": ("glance", "/image"),
     "network": ("neutron", "/network"),
+    "block-storage": ("cinder", "/volume/v3"),
+    "volumev3": ("cinderv3", "/volume/v3"),
 }
 """{service type: (service name, path under the API's base URL)}; names as clients know them."""
 

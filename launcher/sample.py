@@ -143,6 +143,7 @@ def _rules() -> list[oslo_policy.RuleDefault]:
     import api.compute.policies
     import api.image.policies
     import api.network.policies
+    import api.volume.policies
     import placement.policies
     import web.policy
 
@@ -151,6 +152,7 @@ def _rules() -> list[oslo_policy.RuleDefault]:
         *api.compute.policies.RULES,
         *api.image.policies.RULES,
         *api.network.policies.RULES,
+        *api.volume.policies.RULES,
         *placement.policies.list_rules(),
     )
     found: dict[str, oslo_policy.RuleDefault] = {}

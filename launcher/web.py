@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from oslo_config import cfg
 
 TOGETHER: Mapping[str, Sequence[str]] = {
-    "public": ("compute", "image", "network"),
+    "public": ("compute", "image", "network", "volume"),
     "all": tuple(wiring.APIS),
 }
 """{name: APIs that are served on one port, each below its own name}."""

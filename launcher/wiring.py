@@ -157,6 +157,13 @@ def network_api(wiring: Wiring) -> WSGIApplication:
     return _wsgi(make_app(wiring.conf, wiring.reader, conductor=wiring.conductor_client))
 
 
+def volume_api(wiring: Wiring) -> WSGIApplication:
+    """Make the Block Storage API."""
+    from api.volume.app import make_app
+
+    return _wsgi(make_app(wiring.conf, wiring.reader, wiring.conductor_client))
+
+
 def placement_api(wiring: Wiring) -> WSGIApplication:
     """Make placement."""
     from placement.app import make_app
@@ -169,6 +176,7 @@ APIS: Mapping[str, Callable[[Wiring], WSGIApplication]] = {
     "placement": placement_api,
     "image": image_api,
     "network": network_api,
+    "volume": volume_api,
 }
 """{name, which is also the path in the embedded cloud: what makes the application}."""
 

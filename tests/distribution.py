@@ -13,6 +13,7 @@ GROUPS: Mapping[str, str] = {
     "tests/compat/test_openstack_actions.py": "acting site",
     "tests/compat/test_openstack_ports.py": "acting site",
     "tests/compat/test_openstack_networks.py": "acting site",
+    "tests/compat/test_openstack_volumes.py": "acting site",
     "tests/compat/test_openstack_cli.py": "site",
     "tests/compat/test_openstack_groups.py": "site",
     "tests/compat/test_openstacksdk.py": "site",

@@ -44,6 +44,7 @@ from api.compute.resources.server_ips import ServerIps
 from api.compute.resources.server_metadata import ServerMetadata
 from api.compute.resources.server_security_groups import ServerSecurityGroups
 from api.compute.resources.server_tags import ServerTags
+from api.compute.resources.server_volumes import ServerVolumes
 from api.compute.resources.servers import Servers
 from api.compute.resources.services import Services
 from api.compute.resources.usage import SimpleTenantUsage
@@ -171,6 +172,16 @@ ROUTES = (
         "/servers/{server_id}/os-interface/{port_id}",
         ServerInterfaces,
         {"GET": "show", "DELETE": "delete"},
+    ),
+    Row(
+        "/servers/{server_id}/os-volume_attachments",
+        ServerVolumes,
+        {"GET": "index", "POST": "create"},
+    ),
+    Row(
+        "/servers/{server_id}/os-volume_attachments/{volume_id}",
+        ServerVolumes,
+        {"GET": "show", "PUT": "update", "DELETE": "delete"},
     ),
     Row("/servers/{server_id}/os-security-groups", ServerSecurityGroups, {"GET": "index"}),
     Row("/servers/{server_id}/diagnostics", ServerDiagnostics, {"GET": "index"}),

@@ -193,7 +193,9 @@ class _Watch:
         with self._lock:
             self._why = why
             if self._response is not None:
-                self._response.shutdown()
+                # It may have ended by itself.
+                with contextlib.suppress(ValueError, RuntimeError):
+                    self._response.shutdown()
 
     def check(self) -> None:
         """Raise Invalid if it was given up."""

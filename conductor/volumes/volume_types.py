@@ -11,6 +11,8 @@ LOG = logger(__name__)
 
 NAME = "volume_types"
 SECONDS = 30.0
+#: while no host is known
+SOON_SECONDS = 1.0
 
 
 class VolumeTypes:
@@ -19,11 +21,17 @@ class VolumeTypes:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
-    def follow(self) -> None:
-        """Write what is missing. Two queries where nothing is."""
+    def follow(self) -> float:
+        """Write what is missing; return the seconds until the next look.
 
-        def work(connection: Transaction) -> list[str]:
-            return types.follow(connection, backends.read(connection))
+        Two queries where nothing is.
+        """
 
-        for name in self._cloud.store.run(work):
+        def work(connection: Transaction) -> tuple[list[str], bool]:
+            found = backends.read(connection)
+            return types.follow(connection, found), bool(found)
+
+        made, any_host = self._cloud.store.run(work)
+        for name in made:
             LOG.info("Storage %s is a volume type now.", name)
+        return SECONDS if any_host else SOON_SECONDS

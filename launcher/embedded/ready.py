@@ -45,7 +45,7 @@ class Readiness:
             patience.until(functools.partial(_looked, look))
 
     def _versions(self) -> Missing | None:
-        for number, name in enumerate(("compute", "placement", "image", "network")):
+        for number, name in enumerate(("compute", "placement", "image", "network", "volume")):
             answer = requests.get(f"{self._base_url}/{name}/", timeout=_REQUEST_SECONDS)
             if answer.status_code not in (200, 300):
                 return Missing(f"the {name} API answers {answer.status_code}", number)

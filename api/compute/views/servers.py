@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from common import clock, states
 from common.states import VmState
 from db.reads.security_groups import names_of_servers
 from db.reads.servers import Fault, Server, faults_of
+from db.reads.volumes import Attachment, attachments
 
 AUTO = "AUTO"
 """What `OS-DCF:diskConfig` says where it isn't `MANUAL`."""
@@ -178,7 +180,6 @@ FULL_FIELDS = (
     Field("OS-EXT-STS:task_state", lambda s, _: s.task_state),
     Field("OS-EXT-STS:vm_state", lambda s, _: s.vm_state),
     Field("OS-EXT-STS:power_state", lambda s, _: s.power_state),
-    Field("os-extended-volumes:volumes_attached", lambda s, _: []),
     Field("pinned_availability_zone", lambda s, _: s.pinned_availability_zone, 96),
 )
 
@@ -212,12 +213,22 @@ LATER_FIELDS = (
 
 class View:
     """Makes the answers' servers, as `sight` allows; by UUID, `known` are the faults, and `groups`
-    the names of security groups."""
+    the names of security groups; `attached` are their volumes."""
 
     def __init__(
-        self, sight: Sight, known: Mapping[str, Fault], groups: Mapping[str, Sequence[str]]
+        self,
+        sight: Sight,
+        known: Mapping[str, Fault],
+        groups: Mapping[str, Sequence[str]],
+        attached: Iterable[Attachment] = (),
     ) -> None:
         self._sight = sight
+        self._volumes: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        for one in attached:
+            shown: dict[str, Any] = {"id": one.volume_id}
+            if sight.version >= 3:
+                shown["delete_on_termination"] = one.delete_on_termination
+            self._volumes[one.server_uuid].append(shown)
         self._faults, self._groups = known, groups
         fields = [*FIELDS, *LATER_FIELDS]
         fields += FULL_FIELDS if sight.all_fields else ()
@@ -238,6 +249,7 @@ class View:
         if fault is not None and view["status"] in _WITH_FAULT:
             view["fault"] = faults.view(fault, operator=sight.operator)
         if sight.all_fields:
+            view["os-extended-volumes:volumes_attached"] = self._volumes.get(server.uuid, [])
             names = self._groups.get(server.uuid)
             if names:
                 view["security_groups"] = [{"name": name} for name in names]
@@ -290,7 +302,10 @@ def view_of(call: Call, sight: Sight, servers: Sequence[Server]) -> View:
     failed = [server.uuid for server in servers if status(server) in _WITH_FAULT]
     known = call.read(faults_of, failed) if failed else {}
     uuids = [server.uuid for server in servers] if sight.all_fields else []
-    return View(sight, known, call.read(names_of_servers, uuids) if uuids else {})
+    if not uuids:
+        return View(sight, known, {})
+    attached = call.read(attachments, None, server_uuids=uuids)
+    return View(sight, known, call.read(names_of_servers, uuids), attached)
 
 
 def shown(call: Call, server: Server, *, all_fields: bool = True) -> dict[str, Any]:

@@ -19,6 +19,8 @@ def test_catalog_joins_paths_once() -> None:
         "placement": "http://api:8774/placement",
         "image": "http://api:8774/image",
         "network": "http://api:8774/network",
+        "block-storage": "http://api:8774/volume/v3",
+        "volumev3": "http://api:8774/volume/v3",
     }
 
 

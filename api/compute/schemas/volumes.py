@@ -1,0 +1,38 @@
+"""Bodies of servers' volumes; facts from nova's schemas/volume_attachment.py."""
+
+from __future__ import annotations
+
+from api.compute.schemas.types import BOOLEAN, TAG, UUID, Schema, body, changed, query, record
+
+_DEVICE: Schema = {"type": ["string", "null"], "maxLength": 255, "pattern": "^(/dev/)?[a-z0-9]*$"}
+_CREATE: Schema = body(
+    "volumeAttachment", record({"volumeId": UUID, "device": _DEVICE}, ["volumeId"])
+)
+_TAGGED = changed(_CREATE, "volumeAttachment", tag=TAG)
+CREATE = {
+    "2.1": _CREATE,
+    "2.49": _TAGGED,
+    "2.79": changed(_TAGGED, "volumeAttachment", delete_on_termination=BOOLEAN),
+}
+
+_UPDATE: Schema = body(
+    "volumeAttachment", record({"volumeId": UUID, "device": _DEVICE}, ["volumeId"])
+)
+UPDATE = {
+    "2.1": _UPDATE,
+    "2.85": body(
+        "volumeAttachment",
+        record(
+            {
+                "volumeId": UUID,
+                "device": _DEVICE,
+                "tag": TAG,
+                "delete_on_termination": BOOLEAN,
+                "serverId": UUID,
+                "id": UUID,
+            },
+            ["volumeId"],
+        ),
+    ),
+}
+LIST = {"2.1": query({}, more=True)}

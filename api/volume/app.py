@@ -1,0 +1,128 @@
+"""Builds the Block Storage API as a WSGI application."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from oslo_config import cfg
+
+from api import config as api_config
+from api.volume import absent, volumes
+from api.volume.absent import Routes
+from api.volume.attachments import ATTACHMENTS
+from api.volume.call import Cloud, resources
+from api.volume.errors import FAULTS
+from api.volume.overview import OVERVIEW
+from api.volume.paths import Paths
+from api.volume.policies import RULES
+from api.volume.quotas import LIMITS, QUOTA_SETS
+from api.volume.types import EXTRA_SPECS, TYPE_ACTIONS, TYPES
+from api.volume.versions import Versions, anonymous
+from common import quotas
+from common import volumes as options
+from conductor.client import ConductorClient
+from web.assembly import Application, Protect, assemble
+from web.policy import Enforcer
+from web.wsgi import Wsgi
+
+
+def make_app(
+    conf: cfg.ConfigOpts,
+    engine: sa.Engine,
+    conductor: ConductorClient,
+    protect: Protect | None = None,
+) -> Wsgi:
+    """Return the Block Storage API; `engine` reads the cloud database, `protect` is as in
+    `assemble`."""
+    api_config.register(conf)
+    quotas.register(conf)
+    options.register(conf)
+    cloud = Cloud(conf, Enforcer(conf, RULES), engine, conductor)
+    api = Application(
+        service_type="block-storage",
+        resources=resources(cloud, routes()),
+        faults=FAULTS,
+        anonymous=anonymous,
+        layers=[Paths],
+    )
+    return assemble(api, conf, protect)
+
+
+def routes() -> Routes:
+    """Path → (HTTP method → operations, the actions of a POST)."""
+    versions = Versions()
+    return {
+        "/": ({"GET": [versions.index]}, {}),
+        "/v3": ({"GET": [versions.show]}, {}),
+        **_of_volumes(),
+        **_of_types(),
+        **_others(),
+        **absent.routes(),
+    }
+
+
+def _of_volumes() -> Routes:
+    one, meta, item = volumes.VOLUMES, volumes.METADATA, "/v3/volumes/{volume_id}"
+    attached = ATTACHMENTS
+    return {
+        "/v3/volumes": ({"GET": [one.index], "POST": [one.create]}, {}),
+        "/v3/volumes/detail": ({"GET": [one.detail]}, {}),
+        "/v3/volumes/summary": ({"GET": [one.summary]}, {}),
+        item: ({"GET": [one.show], "PUT": [one.update], "DELETE": [one.delete]}, {}),
+        f"{item}/metadata": (
+            {"GET": [meta.index], "POST": [meta.create], "PUT": [meta.update_all]},
+            {},
+        ),
+        f"{item}/metadata/{{key}}": (
+            {"GET": [meta.show], "PUT": [meta.update], "DELETE": [meta.delete]},
+            {},
+        ),
+        f"{item}/action": ({"POST": []}, volumes.ACTION_NAMES),
+        "/v3/attachments": ({"GET": [attached.index], "POST": [attached.create]}, {}),
+        "/v3/attachments/detail": ({"GET": [attached.detail]}, {}),
+        "/v3/attachments/{attachment_id}": (
+            {
+                "GET": [attached.show],
+                "PUT": [attached.change],
+                "DELETE": [attached.delete],
+            },
+            {},
+        ),
+        "/v3/attachments/{attachment_id}/action": ({"POST": [attached.change]}, {}),
+    }
+
+
+def _of_types() -> Routes:
+    one, specs, item = TYPES, EXTRA_SPECS, "/v3/types/{type_id}"
+    return {
+        "/v3/types": ({"GET": [one.index], "POST": [one.create]}, {}),
+        item: ({"GET": [one.show], "PUT": [one.update], "DELETE": [one.delete]}, {}),
+        f"{item}/os-volume-type-access": ({"GET": [one.access]}, {}),
+        f"{item}/action": ({"POST": []}, TYPE_ACTIONS),
+        f"{item}/extra_specs": ({"GET": [specs.index], "POST": [specs.create]}, {}),
+        f"{item}/extra_specs/{{key}}": (
+            {"GET": [specs.show], "PUT": [specs.update], "DELETE": [specs.delete]},
+            {},
+        ),
+    }
+
+
+def _others() -> Routes:
+    quota, seen = "/v3/os-quota-sets/{project_id}", OVERVIEW
+    return {
+        quota: (
+            {
+                "GET": [QUOTA_SETS.show],
+                "PUT": [QUOTA_SETS.update],
+                "DELETE": [QUOTA_SETS.delete],
+            },
+            {},
+        ),
+        f"{quota}/defaults": ({"GET": [QUOTA_SETS.defaults]}, {}),
+        "/v3/os-quota-class-sets/{class_name}": ({"GET": [QUOTA_SETS.show_class]}, {}),
+        "/v3/limits": ({"GET": [LIMITS.show]}, {}),
+        "/v3/os-availability-zone": ({"GET": [seen.zones]}, {}),
+        "/v3/os-services": ({"GET": [seen.services]}, {}),
+        "/v3/os-hosts": ({"GET": [seen.hosts]}, {}),
+        "/v3/scheduler-stats/get_pools": ({"GET": [seen.pools]}, {}),
+        "/v3/capabilities/{host}": ({"GET": [seen.capabilities]}, {}),
+    }

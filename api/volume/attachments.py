@@ -1,0 +1,82 @@
+"""`/attachments`: which server has which volume. Servers get and lose them through compute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.volume import queries, schemas, views
+from api.volume.call import Call, operation
+from common.errors import Conflict, Invalid, NotFound
+from db.reads import volumes
+from db.reads.volumes import Attachment
+
+_COMPUTE = "Servers get and lose volumes through the compute API."
+
+
+def _find(call: Call, attachment_id: str) -> Attachment:
+    found = call.read(volumes.attachment, attachment_id, call.reach)
+    if found is None:
+        raise NotFound(f"Volume attachment could not be found with filter: id = {attachment_id}.")
+    return found
+
+
+class Attachments:
+    """Attachments."""
+
+    @operation("volume:attachments", since="3.27")
+    def index(self, call: Call) -> Any:
+        """List attachments."""
+        keys = ("id", "status", "instance", "volume_id")
+        shown = [views.attachment(one) for one in self._found(call)]
+        return {"attachments": [{key: one[key] for key in keys} for one in shown]}
+
+    @operation("volume:attachments", since="3.27")
+    def detail(self, call: Call) -> Any:
+        """List attachments in detail."""
+        return {"attachments": [views.attachment(one) for one in self._found(call)]}
+
+    @staticmethod
+    def _found(call: Call) -> list[Attachment]:
+        everybody = call.is_admin and call.query.boolean("all_tenants")
+        server = call.query.last("instance_id")
+        found = call.read(
+            volumes.attachments,
+            None if everybody else call.project,
+            server_uuids=None if server is None else [server],
+            volume_id=call.query.last("volume_id"),
+        )
+        page, offset = queries.page(call)
+        ids = [one.id for one in found]
+        first = ids.index(page.marker) + 1 if page.marker in ids else 0
+        return found[first + offset :][: page.limit]
+
+    @operation("volume:attachments", since="3.27")
+    def show(self, call: Call, attachment_id: str) -> Any:
+        """Show an attachment."""
+        return {"attachment": views.attachment(_find(call, attachment_id))}
+
+    @operation("volume:attachment_create", since="3.27", body=schemas.ATTACHMENT)
+    def create(self, call: Call) -> Any:
+        """Refuse: only the compute API makes attachments."""
+        volume_id = call.body["attachment"]["volume_uuid"]
+        if call.read(volumes.get, volume_id, call.reach) is None:
+            raise NotFound(f"Volume {volume_id} could not be found.")
+        raise Invalid(_COMPUTE)
+
+    @operation("volume:attachments", since="3.27")
+    def change(self, call: Call, attachment_id: str) -> Any:
+        """Refuse, as ``create`` does."""
+        _find(call, attachment_id)
+        raise Invalid(_COMPUTE)
+
+    @operation("volume:attachment_delete", since="3.27")
+    def delete(self, call: Call, attachment_id: str) -> Any:
+        """Refuse what a server uses, as Cinder does since CVE-2023-2088."""
+        found = _find(call, attachment_id)
+        raise Conflict(
+            "Detaching volume not allowed, this volume is attached to a server: use the compute "
+            f"API to detach volume {found.volume_id} from server {found.server_uuid}."
+        )
+
+
+ATTACHMENTS = Attachments()

@@ -1,0 +1,51 @@
+"""The versions of the Block Storage API: the list is its history, and what each changed here.
+
+Facts from cinder/api/openstack/rest_api_version_history.rst.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from web.microversions import Microversions
+
+#: version → what it changed in the routes that are served here ("-": in others only)
+HISTORY: Mapping[int, str] = {
+    **dict.fromkeys(range(72), "-"),
+    0: "The beginning.",
+    3: "Messages.",
+    12: "The summary of volumes.",
+    13: "Volumes show group_id.",
+    21: "Volumes show provider_id to administrators.",
+    27: "Attachments.",
+    31: "A list may be filtered by parts of names (with `~`).",
+    33: "Resource filters.",
+    34: "The filter `name~`.",
+    36: "The metadata of the summary.",
+    42: "Volumes that servers have can be extended.",
+    44: "Attachments are completed by an action.",
+    45: "Lists may have a count.",
+    48: "Volumes show shared_targets and service_uuid.",
+    54: "Attachments have a mode.",
+    60: "The filter created_at.",
+    61: "Volumes show cluster_name to administrators.",
+    62: "Default types of projects.",
+    63: "Volumes show volume_type_id.",
+    65: "Volumes show consumes_quota.",
+    67: "The project ID is no longer needed in paths (never is here).",
+    69: "shared_targets may be null.",
+}
+
+VERSIONS = Microversions(
+    service="volume",
+    major=3,
+    history=HISTORY,
+    header="OpenStack-API-Version",
+    entry=re.compile(r"volume (.+)", re.IGNORECASE | re.DOTALL),
+    number=re.compile(r"([1-9]\d*)\.([1-9]\d*|0)", re.ASCII),
+    malformed="API Version String {asked} is of invalid format. "
+    "Must be of format MajorNum.MinorNum.",
+    not_served="Version {asked} is not supported by the API. "
+    "Minimum is {oldest} and maximum is {newest}.",
+)

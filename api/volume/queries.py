@@ -1,0 +1,123 @@
+"""The query string of a list, in Cinder's grammar."""
+
+from __future__ import annotations
+
+import ast
+import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from api.volume.call import Call
+from common import clock
+from common.errors import Invalid
+from db.reads.keyset import Page
+from db.reads.volumes import SORTABLE, Filter
+
+MAX_LIMIT = 1000
+_EQUAL = {
+    "name": "name",
+    "display_name": "name",
+    "status": "status",
+    "availability_zone": "availability_zone",
+    "size": "size_gib",
+    "snapshot_id": "snapshot_id",
+    "source_volid": "source_volume_id",
+    "user_id": "user_id",
+}
+
+
+def page(call: Call) -> tuple[Page, int]:
+    """Return limit with marker, and offset. Raises Invalid."""
+    limit, offset = _number(call, "limit"), _number(call, "offset") or 0
+    most = MAX_LIMIT if limit is None else min(limit, MAX_LIMIT)
+    return Page(limit=most, marker=call.query.last("marker")), offset
+
+
+def _number(call: Call, name: str) -> int | None:
+    text = call.query.last(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit()) or int(text) > 2**31 - 1:
+        raise Invalid(f"Invalid input received: {name} must be an integer and not negative.")
+    return int(text)
+
+
+def order(call: Call) -> list[tuple[str, bool]]:
+    """Return (name, descending) of each sort key. Raises Invalid."""
+    text = call.query.last("sort")
+    if text is None:
+        keys = call.query.get("sort_key", [])
+        turns = call.query.get("sort_dir", [])
+        pairs = [(key, turns[n] if n < len(turns) else "desc") for n, key in enumerate(keys)]
+    else:
+        pairs = []
+        for part in text.split(","):
+            key, _, turn = part.strip().partition(":")
+            pairs.append((key, turn or "desc"))
+    found = []
+    for key, turn in pairs:
+        if key not in SORTABLE:
+            raise Invalid(f"Invalid input received: Invalid sort key: {key[:255]}")
+        if turn not in ("asc", "desc"):
+            raise Invalid(f"Invalid input received: Invalid sort direction: {turn[:255]}")
+        found.append((key, turn == "desc"))
+    return found
+
+
+def volumes(call: Call) -> Filter:
+    """Return which volumes a list shows. Raises Invalid."""
+    everybody = call.is_admin and call.query.boolean("all_tenants")
+    project = call.query.last("project_id") or call.query.last("tenant_id")
+    equal: dict[str, Any] = {}
+    for name, column in _EQUAL.items():
+        value = call.query.last(name)
+        if value is not None:
+            equal[column] = _number(call, name) if column == "size_gib" else value
+    if call.query.last("bootable") is not None:
+        equal["bootable"] = call.query.boolean("bootable")
+    whose = project if everybody else call.project
+    part = call.query.last("name~") if call.version >= 34 else None
+    return Filter(
+        project_id=whose,
+        equal=equal,
+        name_part=part,
+        metadata=_metadata(call),
+        type_name=call.query.last("volume_type"),
+        created=_created(call) if call.version >= 60 else (),
+    )
+
+
+def _metadata(call: Call) -> dict[str, str]:
+    text = call.query.last("metadata")
+    if text is None:
+        return {}
+    try:
+        found = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not all(
+        isinstance(key, str) and isinstance(value, str) for key, value in found.items()
+    ):
+        raise Invalid("Invalid input received: metadata must be a dictionary of strings.")
+    return found
+
+
+def _created(call: Call) -> list[tuple[str, datetime.datetime]]:
+    text = call.query.last("created_at")
+    found = []
+    for part in text.split(",") if text else ():
+        how, colon, when = part.partition(":")
+        if how not in ("gt", "gte", "lt", "lte", "eq", "neq") or not colon:
+            how, when = "eq", part
+        try:
+            found.append((how, clock.parse(when)))
+        except ValueError as error:
+            raise Invalid(f"Invalid filter created_at: {part[:255]}") from error
+    return found
+
+
+def following(call: Call, path: str, last: str) -> list[dict[str, str]]:
+    """Return the link to the next page."""
+    pairs = [(name, one) for name, values in call.query.items() for one in values]
+    kept = [pair for pair in pairs if pair[0] != "marker"]
+    return [{"rel": "next", "href": f"{call.root}/{path}?{urlencode([*kept, ('marker', last)])}"}]

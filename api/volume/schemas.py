@@ -1,0 +1,163 @@
+"""Schemas of bodies; facts from cinder/api/schemas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.compute.schemas import types
+
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": ["string", "null"], "minLength": 0, "maxLength": 255}
+_NAME: Schema = {**_TEXT, "format": "description"}
+_UUID_OR_NONE: Schema = {"oneOf": [types.UUID, {"type": "null"}]}
+_METADATA: Schema = {
+    "type": ["object", "null"],
+    "patternProperties": {
+        "^[a-zA-Z0-9-_:. ]{1,255}$": {"type": "string", "minLength": 0, "maxLength": 255}
+    },
+    "additionalProperties": False,
+    "maxProperties": 128,
+}
+_ITEM: Schema = {**_METADATA, "type": "object", "maxProperties": 1, "minProperties": 1}
+_SIZE: Schema = {**types.SIZE, "maximum": 1 << 24}
+
+
+def _body(name: str, value: Schema, **more: Schema) -> dict[str, Schema | None]:
+    return {
+        "3.0": {
+            "type": "object",
+            "properties": {name: value, **more},
+            "required": [name],
+            "additionalProperties": False,
+        }
+    }
+
+
+def _object(required: list[str], *, more: bool = False, **properties: Schema) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": more,
+    }
+
+
+_HINTS: Schema = {"type": ["object", "null"]}
+CREATE = _body(
+    "volume",
+    _object(
+        [],
+        more=True,
+        name=_NAME,
+        display_name=_NAME,
+        description=_NAME,
+        display_description=_NAME,
+        size={"oneOf": [_SIZE, {"type": "null"}]},
+        volume_type={"type": ["string", "null"], "maxLength": 255},
+        availability_zone={"type": ["string", "null"], "maxLength": 255},
+        metadata=_METADATA,
+        imageRef={"type": ["string", "null"], "maxLength": 255},
+        image_id={"type": ["string", "null"], "maxLength": 255},
+        snapshot_id=_UUID_OR_NONE,
+        source_volid=_UUID_OR_NONE,
+        backup_id=_UUID_OR_NONE,
+        consistencygroup_id=_UUID_OR_NONE,
+        group_id=_UUID_OR_NONE,
+        multiattach=types.BOOLEAN,
+    ),
+    **{"OS-SCH-HNT:scheduler_hints": _HINTS, "scheduler_hints": _HINTS},
+)
+UPDATE = _body(
+    "volume",
+    {
+        **_object(
+            [],
+            more=True,
+            name=_NAME,
+            display_name=_NAME,
+            description=_NAME,
+            display_description=_NAME,
+            metadata=_METADATA,
+        ),
+        "minProperties": 1,
+    },
+)
+METADATA = _body("metadata", {**_METADATA, "type": "object"})
+META = _body("meta", _ITEM)
+EXTEND = _body("os-extend", _object(["new_size"], new_size=_SIZE))
+BOOTABLE = _body("os-set_bootable", _object(["bootable"], bootable=types.BOOLEAN))
+READONLY = _body("os-update_readonly_flag", _object(["readonly"], readonly=types.BOOLEAN))
+RESET = _body(
+    "os-reset_status",
+    _object(
+        [],
+        status={"type": "string", "maxLength": 255},
+        attach_status={"type": ["string", "null"]},
+        migration_status={"type": ["string", "null"]},
+    ),
+)
+SET_IMAGE_METADATA = _body(
+    "os-set_image_metadata", _object(["metadata"], metadata={**_METADATA, "type": "object"})
+)
+UNSET_IMAGE_METADATA = _body(
+    "os-unset_image_metadata",
+    _object(["key"], key={"type": "string", "minLength": 1, "maxLength": 255}),
+)
+_SPECS: Schema = {
+    "type": ["object", "null"],
+    "patternProperties": {
+        "^[a-zA-Z0-9-_:. ]{1,255}$": {"type": ["string", "null"], "maxLength": 255}
+    },
+    "additionalProperties": False,
+}
+_TYPE_NAME: Schema = {"type": "string", "format": "name", "minLength": 1, "maxLength": 255}
+TYPE_CREATE = _body(
+    "volume_type",
+    {
+        **_object(["name"], name=_TYPE_NAME, description=_NAME, extra_specs=_SPECS),
+        "properties": {
+            "name": _TYPE_NAME,
+            "description": _NAME,
+            "extra_specs": _SPECS,
+            "os-volume-type-access:is_public": types.BOOLEAN,
+        },
+    },
+)
+TYPE_UPDATE = _body(
+    "volume_type",
+    _object([], name=_TYPE_NAME, description=_NAME, is_public=types.BOOLEAN),
+)
+EXTRA_SPECS = _body("extra_specs", {**_SPECS, "type": "object"})
+ADD_ACCESS = _body(
+    "addProjectAccess", _object(["project"], project={"type": "string", "maxLength": 255})
+)
+REMOVE_ACCESS = _body(
+    "removeProjectAccess", _object(["project"], project={"type": "string", "maxLength": 255})
+)
+QUOTA = _body(
+    "quota_set",
+    {
+        "type": "object",
+        "properties": {"tenant_id": {"type": "string", "maxLength": 255}, "force": types.BOOLEAN},
+        "patternProperties": {
+            "^(?!tenant_id$|force$).{1,255}$": {
+                "type": ["integer", "string"],
+                "pattern": "^-?[0-9]+$",
+                "minimum": -1,
+                "maximum": types.MAX_INT,
+            }
+        },
+        "additionalProperties": False,
+    },
+)
+ATTACHMENT = _body(
+    "attachment",
+    _object(
+        ["volume_uuid"],
+        volume_uuid=types.UUID,
+        instance_uuid=types.UUID,
+        connector={"type": ["object", "string", "null"]},
+        mode={"type": "string", "enum": ["rw", "ro"]},
+    ),
+)

@@ -1,0 +1,133 @@
+"""Volumes and types in the API's form; fields and their versions are Cinder's."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from api.volume.call import Call
+from common.volumes import device
+from db.reads.volumes import Attachment, Volume, VolumeType
+
+
+def moment(value: datetime.datetime | None) -> str | None:
+    """Return a time as Cinder writes it: UTC with microseconds, and no zone."""
+    if value is None:
+        return None
+    return value.astimezone(datetime.UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
+
+
+def links(call: Call, collection: str, record_id: str) -> list[dict[str, str]]:
+    """Return the links of a record."""
+    bookmark = call.root.replace("/v3", "", 1) if "/v3" in call.root else call.root
+    return [
+        {"rel": "self", "href": f"{call.root}/{collection}/{record_id}"},
+        {"rel": "bookmark", "href": f"{bookmark}/{collection}/{record_id}"},
+    ]
+
+
+def brief(call: Call, one: Volume) -> dict[str, Any]:
+    """Return a volume in a list without details."""
+    return {"id": one.id, "name": one.name, "links": links(call, "volumes", one.id)}
+
+
+def volume(call: Call, one: Volume) -> dict[str, Any]:
+    """Return a volume with its details."""
+    shown: dict[str, Any] = {
+        "id": one.id,
+        "status": one.status,
+        "size": one.size_gib,
+        "availability_zone": one.availability_zone,
+        "created_at": moment(one.created_at),
+        "updated_at": moment(one.updated_at),
+        "attachments": [_attached(call, each) for each in one.attachments],
+        "name": one.name,
+        "description": one.description,
+        "volume_type": one.type_name,
+        "snapshot_id": one.snapshot_id,
+        "source_volid": one.source_volume_id,
+        "metadata": {**one.meta, **({"readonly": "True"} if one.readonly else {})},
+        "links": links(call, "volumes", one.id),
+        "user_id": one.user_id,
+        "bootable": str(one.bootable).lower(),
+        "encrypted": False,
+        "replication_status": None,
+        "consistencygroup_id": None,
+        "multiattach": False,
+        "migration_status": None,
+    }
+    if one.image_metadata is not None:
+        shown["volume_image_metadata"] = dict(one.image_metadata)
+    if call.allows("volume_extension:volume_tenant_attribute", {"project_id": one.project_id}):
+        shown["os-vol-tenant-attr:tenant_id"] = one.project_id
+    shown |= _since(call, one)
+    if call.allows("volume_extension:volume_host_attribute"):
+        shown |= _of_administrators(call, one)
+    return shown
+
+
+def _since(call: Call, one: Volume) -> dict[str, Any]:
+    """Return the fields that later versions brought."""
+    later: tuple[tuple[int, str, Any], ...] = (
+        (13, "group_id", None),
+        (48, "shared_targets", None if call.version >= 69 else False),
+        (48, "service_uuid", None),
+        (63, "volume_type_id", one.type_id),
+        (65, "consumes_quota", True),
+    )
+    return {name: value for since, name, value in later if call.version >= since}
+
+
+def _of_administrators(call: Call, one: Volume) -> dict[str, Any]:
+    where = None if one.host is None else f"{one.host}@{one.storage}#{one.storage}"
+    shown: dict[str, Any] = {
+        "os-vol-host-attr:host": where,
+        "os-vol-mig-status-attr:migstat": None,
+        "os-vol-mig-status-attr:name_id": None,
+    }
+    if call.version >= 21:
+        shown["provider_id"] = None
+    if call.version >= 61:
+        shown["cluster_name"] = one.cluster
+    return shown
+
+
+def _attached(call: Call, one: Attachment) -> dict[str, Any]:
+    return {
+        "id": one.volume_id,
+        "attachment_id": one.id,
+        "volume_id": one.volume_id,
+        "server_id": one.server_uuid,
+        "host_name": one.host if call.is_admin else None,
+        "device": device(one.slot),
+        "attached_at": moment(one.attached_at),
+    }
+
+
+def attachment(one: Attachment) -> dict[str, Any]:
+    """Return an attachment as `/attachments` shows it."""
+    return {
+        "id": one.id,
+        "status": one.status,
+        "instance": one.server_uuid,
+        "volume_id": one.volume_id,
+        "attached_at": moment(one.attached_at) or "",
+        "detached_at": "",
+        "attach_mode": one.mode,
+        "connection_info": {},
+    }
+
+
+def volume_type(call: Call, one: VolumeType) -> dict[str, Any]:
+    """Return a type; its place is shown to administrators."""
+    hidden = () if call.is_admin else ("volume_backend_name",)
+    specs = {name: value for name, value in one.extra_specs.items() if name not in hidden}
+    return {
+        "id": one.id,
+        "name": one.name,
+        "description": one.description,
+        "is_public": one.is_public,
+        "os-volume-type-access:is_public": one.is_public,
+        "extra_specs": specs,
+        **({"qos_specs_id": None} if call.is_admin else {}),
+    }

@@ -1,0 +1,277 @@
+"""Volumes, their attachments, types, and what projects use of them."""
+
+from __future__ import annotations
+
+import datetime
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from db.reads import keyset
+from db.reads.keyset import Page, Sort
+from db.schema import servers, volume_attachments, volume_type_access, volume_types, volumes
+
+_C = volumes.c
+_A = volume_attachments.c
+_T = volume_types.c
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A server's use of a volume."""
+
+    id: str
+    volume_id: str
+    server_uuid: str
+    project_id: str
+    status: str
+    slot: int
+    """SCSI slot; 0: it is the server's root disk."""
+    mode: str
+    tag: str | None
+    delete_on_termination: bool
+    created_at: datetime.datetime
+    attached_at: datetime.datetime | None
+    host: str | None = None
+    """The server's."""
+
+
+@dataclass(frozen=True)
+class Volume:
+    """One volume; its size in GiB."""
+
+    id: str
+    project_id: str
+    user_id: str
+    name: str
+    description: str | None
+    status: str
+    size_gib: int
+    type_id: str | None
+    availability_zone: str | None
+    bootable: bool
+    readonly: bool
+    meta: Mapping[str, str]
+    image_metadata: Mapping[str, str] | None
+    snapshot_id: str | None
+    source_volume_id: str | None
+    host: str | None
+    storage: str | None
+    cluster: str | None
+    fault: str | None
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+    type_name: str | None = None
+    attachments: tuple[Attachment, ...] = ()
+
+
+@dataclass(frozen=True)
+class VolumeType:
+    """A kind of volumes: a storage."""
+
+    id: str
+    name: str
+    description: str | None
+    is_public: bool
+    storage: str
+    extra_specs: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """What a list shows; None: everything."""
+
+    project_id: str | None = None
+    """Whose; None: all projects'."""
+    equal: Mapping[str, Any] = field(default_factory=dict)
+    """Column → value."""
+    name_part: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    type_name: str | None = None
+    created: Sequence[tuple[str, datetime.datetime]] = ()
+    """(``gt``, ``gte``, ``lt``, ``lte``, ``eq`` or ``neq``, time)."""
+
+
+#: what a list may be sorted by → its column, which is never null
+SORTABLE: Mapping[str, sa.ColumnElement[Any]] = {
+    "id": _C.id,
+    "name": _C.name,
+    "display_name": _C.name,
+    "status": _C.status,
+    "size": _C.size_gib,
+    "bootable": _C.bootable,
+    "availability_zone": sa.func.coalesce(_C.availability_zone, ""),
+    "created_at": _C.created_at,
+    "updated_at": sa.func.coalesce(_C.updated_at, _C.created_at),
+}
+_OPERATORS = {
+    "gt": "__gt__",
+    "gte": "__ge__",
+    "lt": "__lt__",
+    "lte": "__le__",
+    "eq": "__eq__",
+    "neq": "__ne__",
+}
+_OWN = [name for name in Volume.__dataclass_fields__ if name not in {"type_name", "attachments"}]
+
+
+def listing(
+    connection: sa.Connection,
+    wanted: Filter,
+    order: Sequence[tuple[str, bool]] = (),
+    page: Page | None = None,
+    offset: int = 0,
+) -> list[Volume]:
+    """Return volumes; three queries at the most. ``order``: (name in SORTABLE, descending).
+
+    Raises MarkerNotFound.
+    """
+    sorts = [Sort(SORTABLE[name], descending) for name, descending in order]
+    sorts = sorts or [Sort(_C.created_at, descending=True)]
+    if not any(name == "id" for name, _ in order):
+        sorts.append(Sort(_C.id, descending=True))
+    visible = _visible(wanted.project_id)
+    query = _query().where(*_conditions(wanted))
+    if offset:
+        query = query.offset(offset)
+    rows = keyset.read(connection, query, sorts, page or Page(), _C.id, visible=visible)
+    return _with_attachments(connection, rows)
+
+
+def count(connection: sa.Connection, wanted: Filter) -> int:
+    """Return how many volumes there are."""
+    query = sa.select(sa.func.count()).select_from(_FROM).where(*_conditions(wanted))
+    return int(connection.execute(query.where(*_visible(wanted.project_id))).scalar_one())
+
+
+def get(connection: sa.Connection, volume_id: str, project_id: str | None) -> Volume | None:
+    """Return a volume; ``project_id``: whose it must be, None: anybody's."""
+    rows = connection.execute(_query().where(_C.id == volume_id, *_visible(project_id))).all()
+    return next(iter(_with_attachments(connection, rows)), None)
+
+
+def summary(connection: sa.Connection, project_id: str | None) -> tuple[int, int]:
+    """Return (number, GiB) of volumes."""
+    query = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(_C.size_gib), 0))
+    number, gib = connection.execute(query.where(*_visible(project_id))).one()
+    return int(number), int(gib)
+
+
+def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
+    """Return what a project uses: ``volumes``, ``gigabytes``, and both ``_<type>``."""
+    query = (
+        sa.select(_T.name, sa.func.count(), sa.func.sum(_C.size_gib))
+        .select_from(_FROM)
+        .where(_C.project_id == project_id)
+        .group_by(_T.name)
+    )
+    used: dict[str, int] = {"volumes": 0, "gigabytes": 0}
+    for name, number, gib in connection.execute(query):
+        for resource, amount in (("volumes", int(number)), ("gigabytes", int(gib or 0))):
+            used[resource] += amount
+            if name is not None:
+                used[f"{resource}_{name}"] = amount
+    return used
+
+
+def attachments(
+    connection: sa.Connection,
+    project_id: str | None,
+    *,
+    server_uuids: Collection[str] | None = None,
+    volume_id: str | None = None,
+) -> list[Attachment]:
+    """Return attachments by their time: of these servers, of a volume, or all."""
+    query = _attached().order_by(_A.created_at, _A.id)
+    if project_id is not None:
+        query = query.where(_A.project_id == project_id)
+    if server_uuids is not None:
+        query = query.where(_A.server_uuid.in_(sorted(server_uuids)))
+    if volume_id is not None:
+        query = query.where(_A.volume_id == volume_id)
+    return [Attachment(*row) for row in connection.execute(query)]
+
+
+def attachment(
+    connection: sa.Connection, attachment_id: str, project_id: str | None
+) -> Attachment | None:
+    """Return an attachment by its id."""
+    query = _attached().where(_A.id == attachment_id)
+    if project_id is not None:
+        query = query.where(_A.project_id == project_id)
+    row = connection.execute(query).first()
+    return None if row is None else Attachment(*row)
+
+
+def types(
+    connection: sa.Connection, project_id: str | None, *, public: bool | None = None
+) -> list[VolumeType]:
+    """Return the types that a project may use, by name; None: all of them."""
+    query = sa.select(*_type_columns()).order_by(_T.name)
+    if project_id is not None:
+        query = query.where(_T.is_public | _allowed(project_id))
+    if public is not None:
+        query = query.where(_T.is_public == public)
+    return [VolumeType(*row) for row in connection.execute(query)]
+
+
+def type_access(connection: sa.Connection, type_id: str) -> list[str]:
+    """Return the projects that may use a type that isn't public."""
+    access = volume_type_access.c
+    query = sa.select(access.project_id).where(access.type_id == type_id)
+    return list(connection.execute(query.order_by(access.project_id)).scalars())
+
+
+_FROM = volumes.outerjoin(volume_types, _T.id == _C.type_id)
+
+
+def _query() -> sa.Select[Any]:
+    columns = [_C[name] for name in _OWN]
+    return sa.select(*columns, _T.name.label("type_name")).select_from(_FROM)
+
+
+def _visible(project_id: str | None) -> list[sa.ColumnElement[bool]]:
+    return [] if project_id is None else [_C.project_id == project_id]
+
+
+def _conditions(wanted: Filter) -> list[sa.ColumnElement[bool]]:
+    found = [_C[name] == value for name, value in wanted.equal.items()]
+    if wanted.name_part is not None:
+        found.append(_C.name.contains(wanted.name_part, autoescape=True))
+    found += [_C.meta[key].as_string() == value for key, value in wanted.metadata.items()]
+    if wanted.type_name is not None:
+        found.append(_T.name == wanted.type_name)
+    found += [getattr(_C.created_at, _OPERATORS[how])(when) for how, when in wanted.created]
+    return found
+
+
+def _with_attachments(connection: sa.Connection, rows: Sequence[sa.Row[Any]]) -> list[Volume]:
+    ids = [row.id for row in rows]
+    by_volume: defaultdict[str, list[Attachment]] = defaultdict(list)
+    if ids:
+        for row in connection.execute(_attached().where(_A.volume_id.in_(ids))):
+            one = Attachment(*row)
+            by_volume[one.volume_id].append(one)
+    names = (*_OWN, "type_name")
+    return [
+        Volume(**dict(zip(names, row, strict=True)), attachments=tuple(by_volume[row.id]))
+        for row in rows
+    ]
+
+
+def _attached() -> sa.Select[Any]:
+    columns = [_A[name] for name in Attachment.__dataclass_fields__ if name != "host"]
+    joined = volume_attachments.outerjoin(servers, servers.c.uuid == _A.server_uuid)
+    return sa.select(*columns, servers.c.host).select_from(joined)
+
+
+def _type_columns() -> list[sa.Column[Any]]:
+    return [_T[name] for name in VolumeType.__dataclass_fields__]
+
+
+def _allowed(project_id: str) -> sa.ColumnElement[bool]:
+    access = volume_type_access.c
+    return sa.exists().where(access.type_id == _T.id, access.project_id == project_id)

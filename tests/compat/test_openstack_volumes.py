@@ -1,0 +1,80 @@
+"""Volumes by the unmodified `openstack`, and by openstacksdk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.compat.conftest import Client, Site
+from tests.compat.test_openstack_ports import nic_of
+from tests.functional.waiting import eventually
+
+
+def becomes(client: Client, volume: str, status: str) -> None:
+    eventually(lambda: client.ask("volume", "show", volume)["status"] == status, 30, 0.2)
+
+
+def test_a_volume_of_a_server(client: Client, site: Site, server: str, name: str) -> None:
+    assert client.names("volume", "type", "list")
+    made = client.ask(
+        *("volume", "create", "--size", "1"),
+        *("--property", "tier=gold", "--hint", f"local_to_instance={server}", name),
+    )
+    assert (made["size"], made["name"], made["properties"]) == (1, name, {"tier": "gold"})
+    try:
+        becomes(client, name, "available")
+        assert name in client.names("volume", "list", "--status", "available")
+        client.do("volume", "set", "--size", "2", "--description", "data", name)
+        becomes(client, name, "available")
+        shown = client.ask("volume", "show", name)
+        assert (shown["size"], shown["description"]) == (2, "data")
+        attached = client.ask("server", "add", "volume", server, name)
+        assert attached["Volume ID"] == made["id"]
+        becomes(client, name, "in-use")
+        volumes = client.ask("server", "show", server)["volumes_attached"]
+        assert [one["id"] for one in volumes] == [made["id"]]
+        assert client.run("volume", "delete", name).returncode == 1
+        (listed,) = client.ask("server", "volume", "list", server)
+        assert listed["Device"] == "/dev/sdb"
+        if site.simulated:
+            assert f"serial={made['id'][:20]}" in nic_of(site, server, "scsi1")
+        client.do("server", "remove", "volume", server, name)
+        becomes(client, name, "available")
+    finally:
+        client.run("server", "remove", "volume", server, name)
+        client.do("volume", "delete", name)
+    eventually(lambda: client.run("volume", "show", name).returncode == 1, 30, 0.2)
+    usage = {one["Resource"]: one for one in client.ask("quota", "show", "--usage", "--volume")}
+    assert usage["volumes"]["Limit"] == 10
+
+
+def test_what_there_is(client: Client, admin: Client) -> None:
+    for words in (
+        ("volume", "list", "--long"),
+        ("volume", "snapshot", "list"),
+        ("volume", "backup", "list"),
+        ("volume", "transfer", "request", "list"),
+        ("availability", "zone", "list", "--volume"),
+        ("volume", "service", "list"),
+        ("volume", "backend", "pool", "list"),
+        ("volume", "qos", "list"),
+        ("limits", "show", "--absolute"),
+        ("volume", "summary"),
+    ):
+        asking = admin if words[1] in ("service", "backend") else client
+        asking.ask(*words)
+    assert admin.run("volume", "type", "create", "gold").returncode == 0
+    admin.do("volume", "type", "set", "--property", "volume_backend_name=local", "gold")
+    admin.do("volume", "type", "delete", "gold")
+
+
+def test_openstacksdk(connection: Any, name: str) -> None:
+    volume = connection.create_volume(1, name=name, wait=True, timeout=60)
+    assert volume.status == "available"
+    found = connection.block_storage.find_volume(name)
+    connection.block_storage.extend_volume(found, 2)
+    eventually(
+        lambda: connection.block_storage.get_volume(found.id).status == "available", 30, 0.2
+    )
+    assert connection.block_storage.get_volume(found.id).size == 2
+    assert connection.delete_volume(found.id, wait=True, timeout=60)
+    assert connection.block_storage.find_volume(name) is None

@@ -1,0 +1,264 @@
+"""The Block Storage API over HTTP: answers and refusals are Cinder's, and tenants are apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from common import ids
+from common.messages.commands import MakeVolume
+from common.messages.reports import MadeVolume
+from db import schema
+from tests.fixtures import auth
+from tests.functional.api_volume.conftest import VolumeApi
+from tests.functional.waiting import eventually
+
+OTHER = auth.token("other", "other", "member", "reader")
+
+
+def make(api: VolumeApi, **asked: Any) -> str:
+    status, body = api.ask("POST", "/volumes", {"volume": {"size": 1, **asked}})
+    assert status == 202, body
+    return str(body["volume"]["id"])
+
+
+def made(api: VolumeApi, **asked: Any) -> str:
+    """One that is there."""
+    volume_id = make(api, **asked)
+
+    def last() -> Any:
+        sent = [one for _, one in api.world.compute.sent if isinstance(one, MakeVolume)]
+        return next((one for one in sent if one.server_uuid == volume_id), None)
+
+    eventually(last)
+    command = last()
+    volid = f"data:vm-{command.placed.vmid}-disk-0"
+    api.world.answer(command, ok=True, volume=MadeVolume(volid, command.size_gib << 30))
+    eventually(lambda: show(api, volume_id)["status"] == "available")
+    return volume_id
+
+
+def show(api: VolumeApi, volume_id: str, **more: Any) -> Any:
+    status, body = api.ask("GET", f"/volumes/{volume_id}", **more)
+    assert status == 200, body
+    return body["volume"]
+
+
+def message(answer: Any) -> tuple[int, str]:
+    status, body = answer
+    (fault,) = body.values()
+    assert fault["code"] == status
+    return status, fault["message"]
+
+
+def test_the_versions_need_no_token(api: VolumeApi) -> None:
+    status, body = api.ask("GET", "/", token=None)
+    assert status == 200
+    (version,) = body["versions"]
+    assert (version["min_version"], version["version"]) == ("3.0", "3.71")
+    assert api.ask("GET", "/volumes", token=None)[0] == 401
+    assert api.ask("GET", "/volumes", version="3.99")[0] == 406
+    assert api.ask("GET", "/volumes", version="3.x")[0] == 400
+
+
+def test_a_volume(api: VolumeApi) -> None:
+    volume_id = make(api, name="data", description="d", metadata={"tier": "gold"})
+    shown = show(api, volume_id, version="3.65")
+    assert (shown["status"], shown["size"], shown["name"]) == ("creating", 1, "data")
+    assert (shown["bootable"], shown["encrypted"], shown["multiattach"]) == ("false", False, False)
+    assert (shown["metadata"], shown["attachments"]) == ({"tier": "gold"}, [])
+    assert shown["os-vol-tenant-attr:tenant_id"] == "demo"
+    assert shown["consumes_quota"] is True
+    assert "os-vol-host-attr:host" not in shown
+    assert "volume_type_id" not in show(api, volume_id)
+    assert show(api, volume_id, token=auth.ADMIN)["os-vol-host-attr:host"] == "pve1@data#data"
+    status, body = api.ask("PUT", f"/volumes/{volume_id}", {"volume": {"name": "new"}})
+    assert (status, body["volume"]["name"]) == (200, "new")
+    metadata = f"/volumes/{volume_id}/metadata"
+    assert api.ask("POST", metadata, {"metadata": {"a": "1"}})[1]["metadata"] == {
+        "tier": "gold",
+        "a": "1",
+    }
+    assert api.ask("PUT", f"{metadata}/a", {"meta": {"a": "2"}}) == (200, {"meta": {"a": "2"}})
+    assert api.ask("DELETE", f"{metadata}/tier")[0] == 200
+    assert api.ask("DELETE", f"{metadata}/tier")[0] == 404
+    assert api.ask("GET", metadata) == (200, {"metadata": {"a": "2"}})
+    assert api.ask("PUT", metadata, {"metadata": {}}) == (200, {"metadata": {}})
+
+
+def test_lists(api: VolumeApi) -> None:
+    first, second = made(api, name="one", metadata={"k": "v"}), make(api, name="two", size=3)
+    (theirs,) = [api.ask("POST", "/volumes", {"volume": {"size": 1}}, token=OTHER)[1]["volume"]]
+
+    def found(query: str = "", **more: Any) -> list[str]:
+        status, body = api.ask("GET", f"/volumes{query}", **more)
+        assert status == 200, body
+        return [one["id"] for one in body["volumes"]]
+
+    assert set(found()) == {first, second}
+    assert found("?name=two") == [second]
+    assert found("?name~=wo", version="3.34") == [second]
+    assert found("?status=available") == [first]
+    assert found("?metadata={'k':'v'}") == [first]
+    assert found("?sort=size:asc") == [first, second]
+    assert found("?sort=name:desc&limit=1") == [second]
+    assert found(f"?sort=name:desc&marker={second}") == [first]
+    assert set(found("/detail?all_tenants=1", token=auth.ADMIN)) == {first, second, theirs["id"]}
+    assert set(found("/detail?all_tenants=1")) == {first, second}
+    status, body = api.ask("GET", "/volumes/detail?limit=1&with_count=true", version="3.45")
+    assert (status, body["count"], len(body["volumes_links"])) == (200, 2, 1)
+    for query in ("limit=x", "sort=bad", "sort_key=name&sort_dir=up", "metadata=x"):
+        assert api.ask("GET", f"/volumes?{query}")[0] == 400, query
+    assert api.ask("GET", f"/volumes?marker={theirs['id']}")[0] == 404
+    assert api.ask("GET", "/volumes/summary", version="3.12")[1] == {
+        "volume-summary": {"total_count": 2, "total_size": 4}
+    }
+    usage = api.ask("GET", "/os-quota-sets/demo?usage=true")[1]["quota_set"]
+    assert usage["gigabytes"] == {"limit": 1000, "in_use": 4, "reserved": 0}
+    assert usage["volumes"]["in_use"] == 2
+    assert api.ask("GET", "/limits")[1]["limits"]["absolute"]["totalGigabytesUsed"] == 4
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"size": 0},
+        {"size": "x"},
+        {"size": None},
+        {"size": 1, "multiattach": True},
+        {"size": 1, "backup_id": ids.new_uuid()},
+        {"size": 1, "metadata": {"k": 1}},
+        {"size": 1, "name": "x" * 256},
+        {"size": 1 << 40},
+    ],
+    ids=str,
+)
+def test_what_is_no_volume_is_refused(api: VolumeApi, asked: Any) -> None:
+    assert message(api.ask("POST", "/volumes", {"volume": asked}))[0] == 400
+    assert api.world.rows(schema.volumes) == []
+
+
+def test_refusals(api: VolumeApi) -> None:
+    unknown = ids.new_uuid()
+    assert message(api.ask("GET", f"/volumes/{unknown}")) == (
+        404,
+        f"Volume {unknown} could not be found.",
+    )
+    for asked in ({"snapshot_id": unknown}, {"source_volid": unknown}, {"volume_type": "none"}):
+        assert api.ask("POST", "/volumes", {"volume": {"size": 1, **asked}})[0] == 404, asked
+    volume_id = make(api)
+    status, why = message(api.ask("DELETE", f"/volumes/{volume_id}"))
+    assert status == 400
+    assert why.startswith("Invalid volume: Volume status must be available or")
+    action = f"/volumes/{volume_id}/action"
+    for body in ({}, {"os-nothing": {}}, {"os-extend": {}}, {"os-attach": {}}, {"revert": {}}):
+        assert api.ask("POST", action, body)[0] == 400, body
+    api.world.conductor.cloud.conf.set_override("volumes", 1, "quota")
+    status, why = message(api.ask("POST", "/volumes", {"volume": {"size": 1}}))
+    assert (status, why) == (
+        413,
+        "Maximum number of volumes allowed (1) exceeded for quota 'volumes'.",
+    )
+    assert api.ask("POST", "/snapshots", {"snapshot": {"volume_id": volume_id}})[0] == 400
+    assert api.ask("GET", f"/snapshots/{unknown}")[0] == 404
+
+
+def test_actions(api: VolumeApi) -> None:
+    volume_id = made(api)
+    action = f"/volumes/{volume_id}/action"
+
+    def do(body: Any, **more: Any) -> int:
+        status, _ = api.ask("POST", action, body, **more)
+        return int(status)
+
+    assert do({"os-reserve": {}}) == 202
+    assert show(api, volume_id)["status"] == "reserved"
+    assert do({"os-reserve": {}}) == 400
+    assert do({"os-unreserve": {}}) == 202
+    assert do({"os-set_bootable": {"bootable": True}}) == 200
+    assert do({"os-update_readonly_flag": {"readonly": True}}) == 202
+    shown = show(api, volume_id)
+    assert (shown["bootable"], shown["metadata"]) == ("true", {"readonly": "True"})
+    image = {"os-set_image_metadata": {"metadata": {"os_distro": "debian"}}}
+    assert do(image) == 200
+    assert show(api, volume_id)["volume_image_metadata"] == {"os_distro": "debian"}
+    assert do({"os-unset_image_metadata": {"key": "os_distro"}}) == 200
+    assert do({"os-unset_image_metadata": {"key": "os_distro"}}) == 404
+    assert do({"os-extend": {"new_size": 1}}) == 400
+    assert do({"os-reset_status": {"status": "error"}}) == 403
+    assert do({"os-reset_status": {"status": "error"}}, token=auth.ADMIN) == 202
+    assert do({"os-reset_status": {"status": "nonsense"}}, token=auth.ADMIN) == 400
+    assert show(api, volume_id)["status"] == "error"
+    assert do({"os-extend": {"new_size": 2}}) == 400
+    assert api.ask("DELETE", f"/volumes/{volume_id}")[0] == 202
+    assert show(api, volume_id)["status"] == "deleting"
+
+
+def test_readers_and_others(api: VolumeApi) -> None:
+    volume_id = made(api, name="mine")
+    for token, status in ((OTHER, 404), (auth.READER, 403)):
+        for method, path, body in (
+            ("PUT", f"/volumes/{volume_id}", {"volume": {"name": "x"}}),
+            ("DELETE", f"/volumes/{volume_id}", None),
+            ("POST", f"/volumes/{volume_id}/metadata", {"metadata": {"a": "b"}}),
+            ("POST", f"/volumes/{volume_id}/action", {"os-extend": {"new_size": 5}}),
+            ("POST", f"/volumes/{volume_id}/action", {"os-reserve": {}}),
+        ):
+            assert api.ask(method, path, body, token=token)[0] == status, (method, path)
+    assert api.ask("GET", f"/volumes/{volume_id}", token=OTHER)[0] == 404
+    assert api.ask("GET", "/volumes", token=OTHER)[1] == {"volumes": []}
+    assert api.ask("GET", f"/volumes/{volume_id}", token=auth.READER)[0] == 200
+    assert api.ask("POST", "/volumes", {"volume": {"size": 1}}, token=auth.READER)[0] == 403
+    assert api.ask("GET", "/os-quota-sets/demo", token=OTHER)[0] == 403
+    assert api.ask("GET", "/os-services")[0] == 403
+    other = "0123456789abcdef0123456789abcdef"
+    assert api.ask("GET", f"/{other}/volumes")[0] == 400
+
+
+def test_types(api: VolumeApi) -> None:
+    ((data,),) = [api.ask("GET", "/types")[1]["volume_types"]]
+    assert (data["name"], data["is_public"]) == ("data", True)
+    assert "volume_backend_name" not in data["extra_specs"]
+    assert api.ask("GET", "/types/default")[1]["volume_type"]["id"] == data["id"]
+    asked = {"volume_type": {"name": "gold", "os-volume-type-access:is_public": False}}
+    assert api.ask("POST", "/types", asked)[0] == 403
+    status, body = api.ask("POST", "/types", asked, token=auth.ADMIN)
+    gold = body["volume_type"]["id"]
+    assert status == 200
+    assert api.ask("POST", "/types", asked, token=auth.ADMIN)[0] == 409
+    assert api.ask("GET", f"/types/{gold}")[0] == 404
+    specs, admin = f"/types/{gold}/extra_specs", {"token": auth.ADMIN}
+    backend = {"extra_specs": {"volume_backend_name": "data"}}
+    assert api.ask("POST", specs, backend, **admin) == (200, backend)
+    action = f"/types/{gold}/action"
+    assert api.ask("POST", action, {"addProjectAccess": {"project": "demo"}}, **admin)[0] == 202
+    assert api.ask("POST", action, {"addProjectAccess": {"project": "demo"}}, **admin)[0] == 409
+    assert api.ask("GET", f"/types/{gold}")[0] == 200
+    volume_id = make(api, volume_type="gold")
+    assert show(api, volume_id)["volume_type"] == "gold"
+    assert message(api.ask("DELETE", f"/types/{gold}", **admin))[0] == 400
+    quota = {"quota_set": {"gigabytes_gold": 2}}
+    assert api.ask("PUT", "/os-quota-sets/demo", quota, **admin)[0] == 200
+    status, why = message(
+        api.ask("POST", "/volumes", {"volume": {"size": 2, "volume_type": "gold"}})
+    )
+    assert (status, "gigabytes_gold" in why) == (413, True)
+    assert api.ask("PUT", "/os-quota-sets/demo", {"quota_set": {"bad": 1}}, **admin)[0] == 400
+    assert api.ask("DELETE", "/os-quota-sets/demo", **admin)[0] == 200
+
+
+def test_what_there_is_besides(api: VolumeApi) -> None:
+    admin = {"token": auth.ADMIN}
+    zones = api.ask("GET", "/os-availability-zone")[1]["availabilityZoneInfo"]
+    assert [one["zoneName"] for one in zones] == ["nova"]
+    services = api.ask("GET", "/os-services", **admin)[1]["services"]
+    assert {one["host"] for one in services} == {"pve1", "pve2"}
+    (pool,) = api.ask("GET", "/scheduler-stats/get_pools?detail=true", **admin)[1]["pools"]
+    assert pool["capabilities"]["total_capacity_gb"] == 1000
+    for path in ("snapshots/detail", "backups", "groups", "qos-specs", "volume-transfers"):
+        status, body = api.ask("GET", f"/{path}")
+        assert (status, list(body.values())) == (200, [[]]), path
+    assert api.ask("GET", "/extensions") == (200, {"extensions": []})
+    assert api.ask("GET", "/attachments", version="3.27") == (200, {"attachments": []})
+    assert api.ask("GET", "/attachments")[0] == 404

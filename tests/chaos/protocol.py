@@ -27,8 +27,11 @@ from conductor.endpoints.manage import ManageEndpoint
 from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.refusals import RefusalEndpoint
 from conductor.endpoints.server_groups import ServerGroupEndpoint
+from conductor.endpoints.server_volumes import ServerVolumeEndpoint
 from conductor.endpoints.servers import ServerEndpoint
 from conductor.endpoints.services import ServiceEndpoint
+from conductor.endpoints.volume_types import VolumeTypeEndpoint
+from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.endpoints.whatif import WhatIfEndpoint
 
 ENDPOINTS = (
@@ -52,6 +55,7 @@ ENDPOINTS = (
         BulkMigrationEndpoint,
     ),
     *(GuestEndpoint, InterfaceEndpoint),
+    *(VolumeEndpoint, VolumeTypeEndpoint, ServerVolumeEndpoint),
     *(compute.manager.Manager, compute.manager.EventEndpoint),
     *(scheduler.manager.SchedulerManager, scheduler.manager.HostFactsManager),
 )
@@ -101,6 +105,10 @@ OTHERS = frozenset(
     | {"fail_image_download"}
     | {"create_image_member", "update_image_member", "delete_image_member"}
     | {"store_image", "remove_image", "make_vnet", "remove_vnet"}
+    | {"create_volume", "edit_volume", "delete_volume", "extend_volume", "reset_volume"}
+    | {"reserve_volume", "create_volume_type", "edit_volume_type", "delete_volume_type"}
+    | {"allow_volume_type", "attach_volume", "detach_volume", "keep_volume"}
+    | {"make_volume", "remove_volume", "grow_volume", "plug_volume"}
 )
 TABLES = (RECORDED, ACTED, IDLE, FAILURES, AUDITS, OTHERS)
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from common import bulk_migrations, ids
+from common import bulk_migrations, ids, volumes
 from common.context import RequestContext
 from common.errors import StaleTransition, Unavailable
 from common.messages.commands import (
@@ -26,24 +26,30 @@ from common.messages.commands import (
     Command,
     Copy,
     Destroy,
+    GrowVolume,
     MakeVnet,
+    MakeVolume,
     Mark,
     Move,
     Plug,
+    PlugVolume,
     Power,
     PowerAction,
     RemoveImage,
     RemoveVnet,
+    RemoveVolume,
     RetireTemplate,
     Shape,
     StoreImage,
     Swap,
 )
-from common.messages.facts import HaService, Inspection
-from common.messages.reports import Category, Copied, Failure, Outcome
+from common.messages.facts import HaService, Inspection, StorageFacts
+from common.messages.reports import Category, Copied, Failure, MadeVolume, Outcome
 from common.states import OPEN_STATES, InternalAction, ResourceType
+from common.volumes import VolumeAction
 from conductor.endpoints.images import ImageEndpoint
 from conductor.endpoints.networks import NetworkEndpoint
+from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.engine import stage_runner
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Table
@@ -51,6 +57,7 @@ from conductor.flows import build_command
 from conductor.flows.bulk import begin_bulk
 from conductor.flows.disks import begin_image
 from conductor.flows.guest.begin_plug import PlugAcceptance
+from conductor.flows.guest.begin_volume import VolumeAcceptance
 from conductor.flows.manage import mark
 from conductor.flows.manage.abandon import Abandoning
 from conductor.flows.manage.begin_adopt import Acceptance
@@ -66,8 +73,10 @@ from conductor.messages import (
     NewImage,
     NewNetwork,
     NewServerImage,
+    NewVolume,
     RebuildServer,
     RequestedNetwork,
+    VolumeWish,
 )
 from conductor.plans import BulkPlan, FollowPlan, Place, Plan, ReapPlan
 from conductor.store import leases, networks, registry, servers, templates, vmids
@@ -78,6 +87,7 @@ from db import schema
 from db.resources import SERVER_UUID
 from tests.functional.conductor.harness import IMAGE, Conductor, Died, Mortal, World
 
+VOLUMES = schema.volumes
 ADMIN = RequestContext(user_id="boss", project_id="admin", roles=["admin"], is_admin=True)
 _OPEN = sa.select(1).where(schema.operations.c.state.in_(OPEN_STATES)).limit(1)
 BROKEN = Failure(Category.AUTHORIZATION, "Permission check failed", host="pve1")
@@ -259,6 +269,10 @@ class Cloud:
         gone = isinstance(command, Destroy | RetireTemplate | RemoveImage | RemoveVnet) or (
             isinstance(command, Mark) and not command.on
         )
+        gone = gone or isinstance(command, RemoveVolume)
+        if isinstance(command, MakeVolume | GrowVolume):
+            made = MadeVolume(f"data:vm-{command.placed.vmid}-disk-0", command.size_gib << 30)
+            return Outcome(True, volume=made)
         copied = None
         if isinstance(command, Copy):
             copied = Copied(f"local:base-{command.placed.vmid}-disk-0", "raw", 5, 1 << 30)
@@ -306,9 +320,18 @@ class Cloud:
             ],
             "networks": [(one.status, one.vni) for one in self.world.rows(schema.networks)],
             "vnets": [(one.state, one.vni) for one in self.world.rows(schema.vnets)],
+            "volumes": self.volumes(),
             "templates": [one.image_id for one in self.world.rows(schema.templates)],
             "vmids": vmids,
         }
+
+    def volumes(self) -> list[Any]:
+        """What becomes of volumes, and how many attachments there are."""
+        attached = [one.status for one in self.world.rows(schema.volume_attachments)]
+        return [
+            *((one.status, one.size_gib, one.vmid is None) for one in self.world.rows(VOLUMES)),
+            attached,
+        ]
 
     def _amounts(self, uuid: str) -> Any:
         held = self.world.placement.allocations_of(uuid).by_provider
@@ -325,6 +348,7 @@ class Cloud:
             operations = [tuple(one) for one in connection.execute(query.order_by(columns.id))]
         own = [one for one in self.world.rows(schema.vmids) if one.server_uuid == uuid]
         return {
+            "volumes": self.volumes(),
             "server": (row.vm_state, row.task_state, row.power_state, row.host, row.node),
             "record": (len(row.addresses), row.vmid is None, row.deleted_at is None),
             "operations": operations,
@@ -728,6 +752,50 @@ def _remove_vnet(cloud: Cloud) -> Operation:
     return _operation_on(cloud, operation.resource_id, InternalAction.REMOVE_VNET)
 
 
+def _create_volume(cloud: Cloud) -> Operation:
+    cloud.world.storages.append(StorageFacts("data", "rbd", True, True, 1000, 900, ("images",)))
+    cloud.world.beat()
+    made = VolumeEndpoint(cloud.world.conductor.cloud).create_volume(
+        cloud.world.ctxt, NewVolume("p", 2)
+    )
+    return _operation_on(cloud, made, VolumeAction.CREATE)
+
+
+def _volume(cloud: Cloud) -> str:
+    """One that is available."""
+    operation = _create_volume(cloud)
+    cloud.work_off(cloud.heir, operation)
+    return operation.resource_id
+
+
+def _delete_volume(cloud: Cloud) -> Operation:
+    made = _volume(cloud)
+    endpoint = VolumeEndpoint(cloud.world.conductor.cloud)
+    endpoint.delete_volume(cloud.world.ctxt, made, False, False)
+    return _operation_on(cloud, made, VolumeAction.DELETE)
+
+
+def _extend_volume(cloud: Cloud) -> Operation:
+    made = _volume(cloud)
+    endpoint = VolumeEndpoint(cloud.world.conductor.cloud)
+    endpoint.extend_volume(cloud.world.ctxt, made, 5, False)
+    return _operation_on(cloud, made, VolumeAction.EXTEND)
+
+
+def _attach_volume(cloud: Cloud) -> Operation:
+    server, made = cloud.server(), _volume(cloud)
+    plugs = VolumeAcceptance(cloud.world.conductor.cloud)
+    return plugs.attach(cloud.world.ctxt, server.uuid, VolumeWish(made))[0]
+
+
+def _detach_volume(cloud: Cloud) -> Operation:
+    operation = _attach_volume(cloud)
+    cloud.work_off(cloud.heir, operation)
+    plugs = VolumeAcceptance(cloud.world.conductor.cloud)
+    (volume,) = cloud.world.rows(VOLUMES)
+    return plugs.detach(cloud.world.ctxt, operation.server_uuid, volume.id)
+
+
 def _drain(cloud: Cloud) -> Operation:
     """Of a server that is stopped: it is moved, and its migration is confirmed."""
     conductor = cloud.world.conductor
@@ -742,6 +810,18 @@ def _rebalance(cloud: Cloud) -> Operation:
     move = bulk_migrations.Move(cloud.server().uuid, "web", "pve1", target="pve2")
     return begin_bulk.rebalance(cloud.world.conductor.cloud, ADMIN, [move], 2)
 
+
+VOLUME_ENDS: dict[str, dict[str, list[Any]]] = {
+    VolumeAction.CREATE: {
+        "well": [("available", 2, False), []],
+        "in vain": [("error", 2, True), []],
+    },
+    VolumeAction.DELETE: {"well": [[]]},
+    VolumeAction.EXTEND: {
+        "well": [("available", 5, False), []],
+        "in vain": [("error_extending", 2, False), []],
+    },
+}
 
 #: action, and how it goes → begins it
 STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
@@ -767,6 +847,14 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("attach_interface", "well"): _attach,
     ("attach_interface", "badly"): lambda cloud: _refused(cloud, Plug, _attach),
     ("detach_interface", "well"): _detach,
+    (volumes.ATTACH, "well"): _attach_volume,
+    (volumes.ATTACH, "badly"): lambda cloud: _refused(cloud, PlugVolume, _attach_volume),
+    (volumes.DETACH, "well"): _detach_volume,
+    (VolumeAction.CREATE, "well"): _create_volume,
+    (VolumeAction.CREATE, "in vain"): lambda cloud: _refused(cloud, MakeVolume, _create_volume),
+    (VolumeAction.DELETE, "well"): _delete_volume,
+    (VolumeAction.EXTEND, "well"): _extend_volume,
+    (VolumeAction.EXTEND, "in vain"): lambda cloud: _refused(cloud, GrowVolume, _extend_volume),
     ("resize", "well"): _resize,
     ("resize", "badly"): lambda cloud: _refused(cloud, Shape, _resize),
     ("resize", "badly, without room"): _resize_without_room,
@@ -884,6 +972,8 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
         assert alike["amounts"] == [{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}]
     elif how.startswith("badly") and action == "attach_interface":
         assert (alike["ports"], alike["record"][0]) == (1, 1)
+    elif how.startswith("badly") and action == volumes.ATTACH:
+        assert alike["volumes"] == [("available", 2, False), []]
     elif how.startswith("badly") and action in ("rebuild", "rescue"):
         assert alike["server"][0] == "error"
         assert alike["made_of"] == (IMAGE, None)
@@ -914,6 +1004,8 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
         made["in vain"] = ([("ERROR", 5000)], [("error", 5000)])
         mine = [one for one in alike["networks"] if one[1]]
         assert (mine, alike["vnets"]) == made.get(how, ([], []))
+    elif action in VOLUME_ENDS:
+        assert alike["volumes"] == VOLUME_ENDS[action][how]
     elif action == InternalAction.REMOVE_VNET:
         assert alike["vnets"] == []
     elif action in bulk_migrations.ACTIONS:
@@ -969,7 +1061,8 @@ def _overtakable() -> Iterator[Any]:
     """What a user's server does, and a delete may come between."""
     others = {"delete", "adopt", "release", "soft-delete", *bulk_migrations.ACTIONS}
     for action, how in STORIES:
-        if isinstance(action, InternalAction) or action in others or "overtaken" in how:
+        of_server = not isinstance(action, InternalAction | VolumeAction)
+        if not of_server or action in others or "overtaken" in how:
             continue
         yield pytest.param(action, how, id=f"{action}-{how}")
 

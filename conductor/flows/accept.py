@@ -35,6 +35,7 @@ from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
+from conductor.volumes import pins
 
 _NOT_IN_HOSTNAMES = re.compile(r"[^a-z0-9.-]+")
 
@@ -180,6 +181,7 @@ class Accept:
         if _is_on_its_way(server, action):
             return None
         check_state(server, action)
+        pins.require_none(connection, server, action)
         quota = self._take_back(connection, server) if action == RESTORE else None
         plan = PLANS.get(action, Plan)() if planned is None else planned(connection, server)
         if action == "delete" and (

@@ -25,6 +25,7 @@ from conductor.plans import Place
 from conductor.store import migrations, networks, registry, server_groups, servers
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
+from conductor.volumes import pins
 
 LOG = logger(__name__)
 
@@ -161,7 +162,7 @@ def movable_from(connection: Transaction, server: Server) -> HostFacts | str:
     if server.host is None or server.vmid is None:
         return moving.NO_VM
     facts, _ = registry.host(connection, server.host)
-    return moving.pin(facts.pinned, server.vmid) or facts
+    return moving.pin(facts.pinned, server.vmid) or pins.pinned_by(connection, server) or facts
 
 
 def end_left(connection: Transaction, server: Server) -> None:

@@ -32,6 +32,7 @@ from common.messages.reports import Category, Failure, MadeVolume
 from common.states import PowerState
 from conductor.endpoints.server_volumes import ServerVolumeEndpoint
 from conductor.endpoints.volumes import VolumeEndpoint
+from conductor.flows.move import begin_live_migration
 from conductor.messages import NewVolume, VolumeEdit, VolumeWish
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema
@@ -46,6 +47,7 @@ USED = Failure(Category.PROTECTED, "VM 7 on pve1 uses it.", host="pve1")
 
 
 DATA = StorageFacts("data", "rbd", True, True, 1000, 900, ("images",))
+LOCAL = StorageFacts("own", "lvmthin", False, True, 1000, 900, ("images",))
 
 
 class Site:
@@ -358,3 +360,27 @@ def test_a_server_that_goes_lets_go_of_its_volumes(site: Site, server: str) -> N
     site.world.answer(site.last(RemoveVolume, gone), ok=True, gone=True)
     site.becomes(gone, None)
     assert site.row(begun).status == "available"
+
+
+def test_a_local_volume_pins_its_server(site: Site, server: str) -> None:
+    site.world.storages[:] = [LOCAL]
+    site.world.beat()
+    near = site.made(local_to_server=server)
+    assert site.row(near).node == site.world.row(server).node
+    site.attached(server, near)
+    cloud = site.world.conductor.cloud
+    for move in (
+        lambda: begin_live_migration.accept(cloud, site.ctxt, server, None, None),
+        lambda: site.world.migrate(server),
+    ):
+        with pytest.raises(Invalid, match="which only node"):
+            move()
+    with pytest.raises(Conflict, match=r"detach .* first"):
+        site.world.act(server, "shelve")
+    other = next(one for one in ("pve1", "pve2") if one != site.world.row(server).host)
+    far = site.made()
+    change = schema.volumes.update().where(schema.volumes.c.id == far)
+    cloud.store.run(lambda c: c.execute(change.values(host=other, node=other)))
+    with pytest.raises(Invalid, match="has of its own"):
+        site.attach(server, far)
+    assert site.row(far).status == "available"

@@ -1,0 +1,37 @@
+"""What servers can't do while they have volumes: said when it is asked for, not half-way."""
+
+from __future__ import annotations
+
+from common.errors import Conflict
+from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
+from conductor.store.volumes import attachments
+
+#: actions that end with a server without its VM, or a VM without its server
+WITHOUT_VOLUMES = frozenset({"shelve", "shelveOffload", "release"})
+
+
+def pinned_by(connection: Transaction, server: Server) -> str | None:
+    """Return why a server can't leave its host: a volume on a storage that only its node has.
+
+    Proxmox VE refuses to move a VM whose disk is another VM's.
+    """
+    for one in attachments.of_server(connection, server.uuid):
+        if not one.shared:
+            return (
+                f"volume {one.volume_id} is on storage {one.storage}, which only node {one.node} "
+                "has; detach it first"
+            )
+    return None
+
+
+def require_none(connection: Transaction, server: Server, action: str) -> None:
+    """Raise Conflict for a server with volumes where the action is one of WITHOUT_VOLUMES."""
+    if action not in WITHOUT_VOLUMES:
+        return
+    found = attachments.of_server(connection, server.uuid)
+    if found:
+        raise Conflict(
+            f"Cannot '{action}' instance {server.uuid} while it has volumes: detach "
+            f"{', '.join(one.volume_id for one in found)} first."
+        )

@@ -36,7 +36,7 @@ _HEAD = """\
   begins an action on servers, `--wait` is ours for it too: it is there for all of them, shows the
   stages on standard error, and fails with the reason.
 
-`micronova help` lists both; commands of services that don't exist here (volumes, object storage,
+`micronova help` lists both; commands of services that don't exist here (object storage,
 routers …) are left out, and `openstack` has them. Both kinds use the same credentials
 (`clouds.yaml`, `--os-…`, `OS_…`) and one session. A command is imported when it runs, so that
 `openstack`'s cost nothing until then. An error is one line with the request ID for both. A word

@@ -36,8 +36,11 @@ DIFFERENCES = """\
 What isn't supported is refused with 400 and a message, never ignored.
 
 - **Servers boot from an image to a local disk.** `block_device_mapping_v2` may hold one entry that
-  says just that; its `tag` is named in the config drive, as a SCSI disk at `0:0:0:0`. Volumes,
-  snapshots and `block_device_mapping` are refused.
+  says just that; its `tag` is named in the config drive, as a SCSI disk at `0:0:0:0`. Volumes
+  are attached to servers that there are; in a create they, snapshots and `block_device_mapping`
+  are refused.
+- **A volume on a storage that only one node has** keeps its server there: a migration is refused
+  (400). A server with volumes can't be shelved (409). Volumes can't be swapped.
 - **Interfaces are asked for by network**, with a `fixed_ip` if need be, or by `port`: a port that
   the user made keeps its address when the server goes.
 - **Refused in a create:** `trusted_image_certificates`. `OS-DCF:diskConfig` is kept and shown; it

@@ -102,7 +102,16 @@ class Campaign:
         left += [f"port {port['id']}" for port in ports]
         for one in self._made_networks():
             network.delete(f"/networks/{one}")
+        eventually(self._without_volumes, 300, 1)
         return left + [f"network {one}" for one in self._made_networks()]
+
+    def _without_volumes(self) -> bool:
+        """Delete the volumes; return whether there were none."""
+        storage = self._admin.block_storage
+        found = self._get(storage, "/volumes?all_tenants=1")["volumes"]
+        for one in found:
+            storage.delete(f"/volumes/{one['id']}?force=1")
+        return not found
 
     def _made_networks(self) -> list[str]:
         """Return the networks that have an owner."""
@@ -112,7 +121,8 @@ class Campaign:
     # --- sending
 
     def _send(self, numbers: Sequence[int], maker: Maker, tokens: Mapping[str, str]) -> None:
-        urls = dict.fromkeys(("compute", "placement", "image", "network", "versions"), "")
+        apis = ("compute", "placement", "image", "network", "volume", "versions")
+        urls = dict.fromkeys(apis, "")
         urls = dict.fromkeys(urls, self._cloud.base_url) | {"identity": self._cloud.auth_url}
         sender = Sender(urls)
         with contextlib.closing(sender):
@@ -159,6 +169,9 @@ class Campaign:
         ports = [each["id"] for each in self._get(self._member.network, "/ports?limit=5")["ports"]]
         subnets = [each["id"] for each in self._get(self._admin.network, "/subnets")["subnets"]]
         servers = [each["id"] for each in self._get(member, "/servers?limit=5")["servers"]]
+        self._member.block_storage.post("/volumes", json={"volume": {"size": 1, "name": "fuzz"}})
+        volumes = self._get(self._member.block_storage, "/volumes?limit=5")["volumes"]
+        types = self._get(self._member.block_storage, "/types")["volume_types"]
         hypervisors = self._get(compute, "/os-hypervisors", "2.53")["hypervisors"]
         aggregates = self._get(compute, "/os-aggregates")["aggregates"]
         own = sorted(self._provider_ids() - self._providers)[:20]
@@ -177,6 +190,9 @@ class Campaign:
             "network_id": network_ids,
             "object_id": network_ids,
             "subnet_id": subnets,
+            "volume_id": [each["id"] for each in volumes],
+            "volumeId": [each["id"] for each in volumes],
+            "type_id": [each["id"] for each in types],
             "port": ports,
             "port_id": ports,
             "record_id": [*network_ids, *subnets, *ports, *ports],

@@ -11,7 +11,10 @@ from urllib.parse import quote, quote_from_bytes
 from benchmarks.fuzz import values
 from benchmarks.fuzz.surface import METHODS, Target
 
-_APIS = {"compute": 10, "placement": 6, "network": 3, "image": 3, "identity": 1, "versions": 1}
+_APIS = {
+    **{"compute": 10, "placement": 6, "network": 3, "image": 3, "volume": 3},
+    **{"identity": 1, "versions": 1},
+}
 _TYPES = (
     "application/json",
     "text/plain",

@@ -10,6 +10,7 @@ from typing import Any
 from api.compute import routes
 from api.image import app as image
 from api.network import app as network
+from api.volume import app as volume
 from placement import routes as placement
 from placement.schemas import allocations, inventories, memberships, providers
 from web.guard import operation_of
@@ -95,9 +96,18 @@ class Target:
 
 def targets() -> list[Target]:
     """Return everything that the APIs answer, in a fixed order."""
-    found = [*_compute(), *_placement(), *_image(), *_network()]
+    found = [*_compute(), *_placement(), *_image(), *_network(), *_volume()]
     found += _identity()
-    documents = ("/", "/compute", "/compute/v2.1/", "/placement/", "/image/", "/network/v2.0")
+    documents = (
+        "/",
+        "/compute",
+        "/compute/v2.1/",
+        "/placement/",
+        "/image/",
+        "/network/v2.0",
+        "/volume/",
+        "/volume/v3/",
+    )
     return found + [Target("versions", "GET", path) for path in documents]
 
 
@@ -127,6 +137,24 @@ def _compute() -> Iterator[Target]:
                 described = operation_of(getattr(row.resource, name))
                 bodies = _known(described.body)
                 yield Target("compute", "POST", path, tuple(bodies), action=action)
+
+
+_VOLUME_QUERY = (
+    *("limit", "marker", "offset", "sort", "sort_key", "sort_dir", "name", "name~", "status"),
+    *("metadata", "bootable", "availability_zone", "created_at", "all_tenants", "with_count"),
+    *("size", "usage", "is_public", "force", "cascade", "detail", "volume_type", "x"),
+)
+
+
+def _volume() -> Iterator[Target]:
+    for path, (methods, actions) in volume.routes().items():
+        for method, handlers in methods.items():
+            for handler in handlers:
+                bodies = tuple(_known(operation_of(handler).body))
+                yield Target("volume", method, f"/volume{path}", bodies, _VOLUME_QUERY)
+        for action, handler in actions.items():
+            bodies = tuple(_known(operation_of(handler).body))
+            yield Target("volume", "POST", f"/volume{path}", bodies, action=action)
 
 
 def _schemas(module: ModuleType) -> tuple[Any, ...]:

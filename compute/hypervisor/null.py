@@ -41,7 +41,7 @@ from compute.hypervisor.nullcopy import NullCopy
 from compute.hypervisor.nullmachine import NullMachine, Vm
 from compute.hypervisor.nullvolume import Kept, NullVolume
 from compute.hypervisor.port import Detail, HypervisorError, MadeVnet, Observation, Removal, Work
-from compute.messages import ClusterInventory, SeenImageFile, SeenVm
+from compute.messages import ClusterInventory, SeenImageFile, SeenVm, SeenVolume
 
 STORAGE = "memory"
 #: where uploaded images are, which all hosts share
@@ -101,9 +101,9 @@ class NullHypervisor:
         )
 
     def inventory(self, known: Collection[int], read: Collection[int] = ()) -> ClusterInventory:
-        """Return every VM; there are no volumes."""
+        """Return every VM, and the volumes of projects."""
         with self.lock:
-            vms = list(self.vms.items())
+            vms, held = list(self.vms.items()), list(self.volumes.items())
             images = self._images
         files = tuple(
             SeenImageFile(
@@ -112,8 +112,12 @@ class NullHypervisor:
             for one in images
             if image_files.image_of(one.volid)
         )
-        seen = tuple(_seen(vmid, vm) for vmid, vm in vms)
-        return ClusterInventory(self.cluster, seen, image_files=files)
+        seen = [_seen(vmid, vm) for vmid, vm in vms] + [_holder(*one) for one in held]
+        volumes = tuple(
+            SeenVolume(one.volid, STORAGE, one.node, vmid, size_bytes=one.size_gib << 30)
+            for vmid, one in held
+        )
+        return ClusterInventory(self.cluster, tuple(seen), volumes, image_files=files)
 
     def group_writer(self, build: Build) -> None:
         """Do nothing: there are no groups here."""
@@ -281,6 +285,19 @@ class NullHypervisor:
             cached_images=images,
             capabilities={"linked_clone": True, "import_from": True, "upload": True},
         )
+
+
+def _holder(vmid: int, one: Kept) -> SeenVm:
+    return SeenVm(
+        vmid,
+        one.node,
+        status="stopped",
+        read=True,
+        volume_id=one.volume_id,
+        cloud=one.cloud,
+        proven=True,
+        parked=True,
+    )
 
 
 def _seen(vmid: int, vm: Vm) -> SeenVm:

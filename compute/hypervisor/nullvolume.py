@@ -19,6 +19,7 @@ class Kept:
     volid: str
     size_gib: int
     node: str
+    cloud: str
 
 
 class NullVolume:
@@ -34,7 +35,9 @@ class NullVolume:
         """Keep it."""
         vmid = command.placed.vmid
         volid = f"{command.storage}:vm-{vmid}-disk-0"
-        new = Kept(command.server_uuid, volid, command.size_gib, command.placed.node)
+        new = Kept(
+            command.server_uuid, volid, command.size_gib, command.placed.node, command.cloud
+        )
         with self._lock:
             kept = self._volumes.setdefault(vmid, new)
             if kept.volume_id != command.server_uuid or vmid in self._vms:

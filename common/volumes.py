@@ -1,4 +1,4 @@
-"""Volumes and their snapshots: statuses, and which action may begin in which. Pure.
+"""Volumes: statuses, and which action may begin in which; the options of `[volumes]`.
 
 Names and rules are Cinder's (``cinder/objects/fields.py``, ``cinder/volume/api.py``).
 """
@@ -23,25 +23,12 @@ class VolumeStatus(enum.StrEnum):
     IN_USE = "in-use"
     DETACHING = "detaching"
     EXTENDING = "extending"
-    RETYPING = "retyping"
-    UPLOADING = "uploading"
-    REVERTING = "reverting"
     DELETING = "deleting"
     MAINTENANCE = "maintenance"
     AWAITING_TRANSFER = "awaiting-transfer"
     ERROR = "error"
     ERROR_DELETING = "error_deleting"
     ERROR_EXTENDING = "error_extending"
-
-
-class SnapshotStatus(enum.StrEnum):
-    """What a snapshot is, or what is done with it."""
-
-    CREATING = "creating"
-    AVAILABLE = "available"
-    DELETING = "deleting"
-    ERROR = "error"
-    ERROR_DELETING = "error_deleting"
 
 
 class AttachStatus(enum.StrEnum):
@@ -59,11 +46,6 @@ class VolumeAction(enum.StrEnum):
     CREATE = "create-volume"
     DELETE = "delete-volume"
     EXTEND = "extend-volume"
-    RETYPE = "retype-volume"
-    UPLOAD = "upload-volume"
-    REVERT = "revert-volume"
-    SNAPSHOT = "create-snapshot"
-    DELETE_SNAPSHOT = "delete-snapshot"
 
 
 #: operations about a server
@@ -93,10 +75,6 @@ RULES: Mapping[str, Rule] = {
         frozenset({*_WELL, *_BROKEN, _S.ERROR_DELETING}), _S.DELETING, None, _S.ERROR_DELETING
     ),
     VolumeAction.EXTEND: Rule(_WELL, _S.EXTENDING, None, _S.ERROR_EXTENDING),
-    VolumeAction.RETYPE: Rule(_WELL, _S.RETYPING, _S.AVAILABLE, _S.AVAILABLE),
-    VolumeAction.UPLOAD: Rule(_WELL, _S.UPLOADING, _S.AVAILABLE, _S.AVAILABLE),
-    VolumeAction.REVERT: Rule(_WELL, _S.REVERTING, _S.AVAILABLE, _S.ERROR),
-    VolumeAction.SNAPSHOT: Rule(frozenset({_S.AVAILABLE, _S.IN_USE}), None, None, None),
     ATTACH: Rule(_WELL, _S.ATTACHING, _S.IN_USE, _S.AVAILABLE),
     DETACH: Rule(frozenset({_S.IN_USE}), _S.DETACHING, _S.AVAILABLE, _S.IN_USE),
 }

@@ -478,18 +478,6 @@ class VolumeEdit:
 
 
 @dataclass(frozen=True)
-class NewSnapshot:
-    """A snapshot of a volume that is asked for."""
-
-    volume_id: str
-    name: str = ""
-    description: str | None = None
-    metadata: dict[str, str] = field(default_factory=dict)
-    force: bool = False
-    """Also of a volume that a server has."""
-
-
-@dataclass(frozen=True)
 class VolumeTypeEdit:
     """A volume type, or what changes of it; None: it stays."""
 

@@ -34,7 +34,6 @@ from conductor.messages import (
     NewServerGroup,
     NewServerImage,
     NewShare,
-    NewSnapshot,
     NewSubnet,
     NewVolume,
     PortChange,
@@ -342,32 +341,6 @@ class VolumeTypeRpc(Protocol):
     def allow_volume_type(
         self, ctxt: RequestContext, type_id: str, project_id: str, wanted: bool
     ) -> None: ...
-
-
-class VolumeTransferRpc(Protocol):
-    """Volumes that are given to other projects."""
-
-    def create_volume_transfer(
-        self, ctxt: RequestContext, volume_id: str, name: str | None, key: str
-    ) -> str: ...
-    def accept_volume_transfer(self, ctxt: RequestContext, transfer_id: str, key: str) -> str: ...
-    def delete_volume_transfer(self, ctxt: RequestContext, transfer_id: str) -> None: ...
-
-
-class VolumeSnapshotRpc(Protocol):
-    """Snapshots of volumes."""
-
-    def create_volume_snapshot(self, ctxt: RequestContext, snapshot: NewSnapshot) -> str: ...
-    def edit_volume_snapshot(
-        self, ctxt: RequestContext, snapshot_id: str, edit: VolumeEdit
-    ) -> None: ...
-    def delete_volume_snapshot(
-        self, ctxt: RequestContext, snapshot_id: str, force: bool
-    ) -> None: ...
-    def reset_volume_snapshot(
-        self, ctxt: RequestContext, snapshot_id: str, status: str
-    ) -> None: ...
-    def revert_volume(self, ctxt: RequestContext, volume_id: str, snapshot_id: str) -> None: ...
 
 
 class ServerVolumeRpc(Protocol):

@@ -844,15 +844,3 @@ volume_type_access = sa.Table(
     sa.Column("type_id", _UUID, primary_key=True),
     sa.Column("project_id", _NAME, primary_key=True),
 )
-
-volume_transfers = sa.Table(
-    "volume_transfers",
-    metadata,
-    sa.Column("id", _UUID, primary_key=True),
-    sa.Column("volume_id", _UUID, nullable=False, unique=True),
-    sa.Column("project_id", _NAME, nullable=False, index=True),
-    sa.Column("name", _NAME),
-    sa.Column("salt", sa.String(64), nullable=False),
-    sa.Column("key_hash", sa.String(128), nullable=False),
-    sa.Column("created_at", UtcDateTime, nullable=False),
-)

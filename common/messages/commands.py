@@ -407,12 +407,6 @@ class VolumeSource:
 
     volid: str
     """A file of content ``import``, or the disk of a template or of a holder."""
-    node: str | None = None
-    """That has it, where its storage isn't shared; None: any."""
-    vmid: int | None = None
-    """The VM whose disk it is; None: a file."""
-    snapname: str | None = None
-    """The snapshot of that VM to copy; None: its disk as it is."""
 
 
 @dataclass(frozen=True)
@@ -453,35 +447,6 @@ class GrowVolume(Command):
     size_gib: int = 0
     user: VolumeUser | None = None
     """The server that has it; None: nobody has."""
-    cloud: str = ""
-
-
-@dataclass(frozen=True)
-class MoveVolume(Command):
-    """Move a parked volume to another storage of its node. The outcome has ``volume``."""
-
-    volid: str = ""
-    storage: str = ""
-    cloud: str = ""
-
-
-class SnapAction(enum.StrEnum):
-    """The action of a SnapVolume command."""
-
-    TAKE = "take"
-    REMOVE = "remove"
-    REVERT = "revert"
-
-
-@dataclass(frozen=True)
-class SnapVolume(Command):
-    """Take a snapshot of a volume in its holder, remove it, or give the volume its content."""
-
-    action: SnapAction = SnapAction.TAKE
-    volid: str = ""
-    snapname: str = ""
-    users: tuple[VolumeUser, ...] = ()
-    """The server that has it, if any: what the storage can't do then is refused."""
     cloud: str = ""
 
 

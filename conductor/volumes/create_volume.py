@@ -41,7 +41,7 @@ def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, new: NewV
     QuotaExceeded.
     """
     found = sources.find(connection, new)
-    type_ = _type(connection, cloud, new, found)
+    type_ = _type(connection, cloud, new)
     wanted = {"volumes": 1, "gigabytes": new.size_gib}
     name = None if type_ is None else str(type_.name)
     quota.take(connection, new.project_id, cloud.conf, wanted, name, new.size_gib)
@@ -108,15 +108,12 @@ def _keep_place(
     )
 
 
-def _type(
-    connection: Transaction, cloud: Cloud, new: NewVolume, found: sources.Found
-) -> Any | None:
-    """Return the volume's type: that which is asked for, its source's, or the default one."""
-    type_id = new.type_id or found.type_id
-    if type_id is not None:
-        row = types.usable(connection, type_id, new.project_id)
-        if row is None and new.type_id is not None:
-            raise NotFound(f"Volume type {type_id} could not be found.")
+def _type(connection: Transaction, cloud: Cloud, new: NewVolume) -> Any | None:
+    """Return the volume's type: that which is asked for, or the default one."""
+    if new.type_id is not None:
+        row = types.usable(connection, new.type_id, new.project_id)
+        if row is None:
+            raise NotFound(f"Volume type {new.type_id} could not be found.")
         return row
     name = cloud.conf.volumes.default_type
     if name:
@@ -146,7 +143,7 @@ class CreateVolumeFlow:
 
     def _send(self, task: VolumeWork) -> None:
         operation, plan = task.operation, task.operation.planned(VolumePlan)
-        if task.volume is None:
+        if task.volume is None or task.volume.status == VolumeStatus.DELETING:
             text = "The volume was deleted."
             self._give_up(task, Failure(Category.CREATION_FAILED, text), gone=False)
             return

@@ -21,8 +21,6 @@ class Wish:
     zone: str | None = None
     clusters: frozenset[str] | None = None
     """Those that have its image; None: any."""
-    source: Pool | None = None
-    """The pool that has the volume that it is copied from: its host must reach it."""
     host: str | None = None
     """A host that must reach it."""
 
@@ -44,7 +42,6 @@ def choose(
     """
     found = list(backends)
     reach = {one.pool for one in found if one.host == wish.host}
-    near = {one.host for one in found if one.pool == wish.source}
     tests: tuple[tuple[str, Callable[[Backend], bool]], ...] = (
         ("takes disks", lambda _: True),
         (f"is {wish.storage}", lambda one: wish.storage in (None, one.storage.name)),
@@ -52,10 +49,6 @@ def choose(
         (
             "is in a cluster that has the image",
             lambda one: wish.clusters is None or one.cluster in wish.clusters,
-        ),
-        (
-            "is on a host that reaches what it is copied from",
-            lambda one: wish.source is None or one.host in near,
         ),
         (f"host {wish.host} reaches", lambda one: wish.host is None or one.pool in reach),
         (f"has {wish.size_gib} GiB left", lambda one: _room(one, promised) >= wish.size_gib),

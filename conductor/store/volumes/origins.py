@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from db.reads import images
 from db.reads.images import Image
 from db.schema import images as table
-from db.schema import servers, volume_snapshots
+from db.schema import servers
 
 
 def server(connection: sa.Connection, server_uuid: str, project_id: str) -> Any | None:
@@ -29,10 +29,3 @@ def image_volumes(connection: sa.Connection, image_id: str) -> dict[str, str]:
     query = sa.select(table.c.locations).where(table.c.id == image_id)
     found: dict[str, str] = connection.execute(query).scalar_one()
     return found
-
-
-def snapshot(connection: sa.Connection, snapshot_id: str, project_id: str) -> Any | None:
-    """Return the row of a project's snapshot."""
-    mine = volume_snapshots.c.project_id == project_id
-    query = sa.select(volume_snapshots).where(volume_snapshots.c.id == snapshot_id, mine)
-    return connection.execute(query).first()

@@ -1,4 +1,4 @@
-"""Expand: volumes, their attachments, snapshots, types and transfers.
+"""Expand: volumes, their attachments, snapshots and types.
 
 Revision ID: 0031_volumes
 Revises: 0030_vnets
@@ -128,22 +128,6 @@ def _volume_type_access() -> None:
     )
 
 
-def _volume_transfers() -> None:
-    op.create_table(
-        "volume_transfers",
-        sa.Column("id", sa.String(36), nullable=False),
-        sa.Column("volume_id", sa.String(36), nullable=False),
-        sa.Column("project_id", sa.String(255), nullable=False),
-        sa.Column("name", sa.String(255)),
-        sa.Column("salt", sa.String(64), nullable=False),
-        sa.Column("key_hash", sa.String(128), nullable=False),
-        sa.Column("created_at", UtcDateTime, nullable=False),
-        sa.PrimaryKeyConstraint("id", name="pk_volume_transfers"),
-        sa.UniqueConstraint("volume_id", name="uq_volume_transfers_volume_id"),
-    )
-    op.create_index("ix_volume_transfers_project_id", "volume_transfers", ["project_id"])
-
-
 def upgrade() -> None:
     """Add them."""
     _volumes()
@@ -151,13 +135,11 @@ def upgrade() -> None:
     _volume_snapshots()
     _volume_types()
     _volume_type_access()
-    _volume_transfers()
 
 
 def downgrade() -> None:
     """Drop them. Volumes must be deleted before."""
     for table in (
-        "volume_transfers",
         "volume_type_access",
         "volume_types",
         "volume_snapshots",

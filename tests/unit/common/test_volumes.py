@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from common import volumes
-from common.volumes import ATTACH, DETACH, RULES, VolumeAction, VolumeStatus
+from common.volumes import ATTACH, DETACH, RULES, VolumeStatus
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_what_an_action_shows_lets_no_other_action_begin() -> None:
         assert not rule.begins & meanwhile, action
 
 
-def test_an_attached_volume_can_only_be_detached_or_snapped() -> None:
+def test_an_attached_volume_can_only_be_detached() -> None:
     able = {action for action, rule in RULES.items() if VolumeStatus.IN_USE in rule.begins}
-    assert able == {DETACH, VolumeAction.SNAPSHOT}
+    assert able == {DETACH}
     assert RULES[ATTACH].begins == {VolumeStatus.AVAILABLE}

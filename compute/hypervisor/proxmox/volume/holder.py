@@ -12,7 +12,6 @@ from common.messages.commands import (
     GrowVolume,
     MakeVolume,
     RemoveVolume,
-    VolumeSource,
     VolumeUser,
 )
 from common.messages.reports import Category, MadeVolume
@@ -25,7 +24,7 @@ from compute.hypervisor.proxmox.observe.snapshot import Storage
 from compute.hypervisor.proxmox.storage import usage
 from compute.hypervisor.proxmox.storage import volumes as stored
 from compute.hypervisor.proxmox.vm import half_created, host_checks, removal, templates
-from compute.hypervisor.proxmox.vmconfig import disks, hardware, marks, volumes
+from compute.hypervisor.proxmox.vmconfig import disks, hardware, volumes
 from compute.hypervisor.proxmox.vmconfig.marks import server_mark, volume_mark
 
 MEMORY_MIB = 16
@@ -58,7 +57,7 @@ class ProxmoxVolume:
         disk = self._disk(config)
         if disk is None:
             raise HypervisorError(Category.CREATION_FAILED, f"{self._vm} has no disk.")
-        if marks.is_building(config) or not volumes.parked(config, self._vm.vmid):
+        if not volumes.parked(config, self._vm.vmid):
             self._plug(disk)
             size = self._grow(self._vm, disk, command.size_gib)
             self.park()
@@ -118,8 +117,6 @@ class ProxmoxVolume:
             values: dict[str, Any] = {"protection": 1, "digest": config["digest"]}
             if volumes.volid(config.get(volumes.PLUGGED)):
                 values["delete"] = volumes.PLUGGED
-            if marks.is_building(config):
-                values |= self._finished()
             return self._shared.client.post(f"{self._vm.path}/config", **values)
 
         self._vm.converge(done, call)
@@ -185,14 +182,13 @@ class ProxmoxVolume:
         storage = host_checks.storage(self._shared, self._vm.node, command.storage)
         source = command.source
         self._require_room(command, storage)
-        copies = source is not None and source.snapname is not None
         key = self._shared.storage_key(self._vm.node, storage.name)
         what = "volume" if source is None else f"copy of {source.volid}"
         try:
             with self._shared.storage_queue.slot(self._work, key, what):
                 self._vm.converge(
                     lambda: self._seen() is not None,
-                    lambda: self._clone(command) if copies else self._post(command, storage),
+                    lambda: self._post(command, storage),
                     look_first=False,
                 )
         except ApiError as error:
@@ -219,23 +215,8 @@ class ProxmoxVolume:
         }
         return self._shared.client.post(f"nodes/{self._vm.node}/qemu", **values)
 
-    def _clone(self, command: MakeVolume) -> Any:
-        source: VolumeSource = command.source  # type: ignore[assignment]  # the caller says so
-        node = source.node or self._vm.node
-        values: dict[str, Any] = {
-            "newid": self._vm.vmid,
-            "name": f"volume-{command.server_uuid[:8]}",
-            "description": self._vm.mark.description(marks.BUILDING),
-            "full": 1,
-            "storage": command.storage,
-            "snapname": source.snapname,
-        }
-        if node != self._vm.node:
-            values["target"] = self._vm.node
-        return self._shared.client.post(f"nodes/{node}/qemu/{source.vmid}/clone", **values)
-
     def _finished(self) -> dict[str, Any]:
-        """Return what proves the holder: a clone gets it afterwards."""
+        """Return what proves the holder."""
         uuid = self._vm.work.command.server_uuid
         return {"description": self._vm.mark.description(), "smbios1": f"uuid={uuid}"}
 

@@ -35,7 +35,6 @@ EMPTY: Mapping[str, str] = {
     "clusters": "clusters",
     "clusters/detail": "clusters",
     "default-types": "default_types",
-    "messages": "messages",
 }
 #: collection → what it is of, in the refusal to make one
 REFUSED: Mapping[str, str] = {

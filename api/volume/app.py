@@ -11,6 +11,7 @@ from api.volume.absent import Routes
 from api.volume.attachments import ATTACHMENTS
 from api.volume.call import Cloud, resources
 from api.volume.errors import FAULTS
+from api.volume.messages import MESSAGES
 from api.volume.overview import OVERVIEW
 from api.volume.paths import Paths
 from api.volume.policies import RULES
@@ -124,5 +125,7 @@ def _others() -> Routes:
         "/v3/os-services": ({"GET": [seen.services]}, {}),
         "/v3/os-hosts": ({"GET": [seen.hosts]}, {}),
         "/v3/scheduler-stats/get_pools": ({"GET": [seen.pools]}, {}),
+        "/v3/messages": ({"GET": [MESSAGES.index]}, {}),
+        "/v3/messages/{record_id}": ({"GET": [MESSAGES.show]}, {}),
         "/v3/capabilities/{host}": ({"GET": [seen.capabilities]}, {}),
     }

@@ -251,6 +251,18 @@ def test_types(api: VolumeApi) -> None:
     assert api.ask("DELETE", "/os-quota-sets/demo", **admin)[0] == 200
 
 
+def test_a_message_says_why_a_volume_is_in_error(api: VolumeApi) -> None:
+    volume_id = make(api, availability_zone="moon")
+    assert show(api, volume_id)["status"] == "error"
+    (one,) = api.ask("GET", "/messages", version="3.3")[1]["messages"]
+    assert one["resource_uuid"] == volume_id
+    assert "is in zone moon" in one["user_message"]
+    path = f"/messages/{one['id']}"
+    assert api.ask("GET", path, version="3.3")[1] == {"message": one}
+    assert api.ask("GET", path, version="3.3", token=OTHER)[0] == 404
+    assert api.ask("GET", "/messages")[0] == 404
+
+
 def test_what_there_is_besides(api: VolumeApi) -> None:
     admin = {"token": auth.ADMIN}
     zones = api.ask("GET", "/os-availability-zone")[1]["availabilityZoneInfo"]

@@ -55,8 +55,6 @@ from conductor.sync.filters import Filters
 from conductor.sync.reclaim import RECLAIM_SECONDS, Reclaim
 from conductor.sync.reports import Reports
 from conductor.sync.vm_states import VmSync
-from conductor.volumes import volume_types
-from conductor.volumes.volume_types import VolumeTypes
 from db import engine
 from placement.client import PlacementClient
 from scheduler.client import SchedulerClient
@@ -106,8 +104,6 @@ class ConductorService:
         self.runner.periodic.add(Periodic("end_imports", SECONDS, stale.look, alone=True))
         zones = Periodic(late_zones.NAME, late_zones.SECONDS, LateZones(cloud).look, alone=True)
         self.runner.periodic.add(zones)
-        followed = VolumeTypes(cloud).follow
-        self.runner.periodic.add(Periodic(volume_types.NAME, volume_types.SECONDS, followed))
         self._notifier = Notifier(cloud)
         healer = Healer(cloud, self.runner)
         self.auditor = Auditor(cloud, Gatherer(cloud), healer)

@@ -29,6 +29,7 @@ from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 from conductor.sync.outcomes import Heard, Outcomes
+from conductor.volumes.volume_types import VolumeTypes
 
 LOG = logger(__name__)
 
@@ -51,6 +52,7 @@ class Reports:
         # A vnet is listed before its network's row is read, and after that is deleted.
         self._is_project_s = vnets.is_ours if cloud.conf.networks.tenant_vnets else _never
         self._templates = TemplateKeeper(cloud)
+        self._volume_types = VolumeTypes(cloud)
         runner.periodic.add(Periodic("tidy_templates", TIDY_SECONDS, self._templates.tidy))
         runner.periodic.add(Periodic("ask_workers_again", TIDY_SECONDS, self.ask_again))
 
@@ -105,6 +107,7 @@ class Reports:
             return restarted, unknown
 
         restarted, unknown = self._cloud.store.run(work)
+        self._volume_types.heard(heartbeat.facts)
         if restarted:
             LOG.info("Worker %s has restarted; its operations are continued.", heartbeat.worker)
             self._cloud.wake()

@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from common.log import logger
+from common.messages.facts import HostFacts
 from conductor.cloud import Cloud
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backends, types
 
 LOG = logger(__name__)
 
-NAME = "volume_types"
-SECONDS = 30.0
-#: while no host is known
-SOON_SECONDS = 1.0
-
 
 class VolumeTypes:
-    """Looks for storages that hosts have and that have no type yet."""
+    """Has a type written for each storage that a host tells of for the first time."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
+        self._known: frozenset[str] = frozenset()
 
-    def follow(self) -> float:
-        """Write what is missing; return the seconds until the next look.
+    def heard(self, facts: Iterable[HostFacts]) -> None:
+        """Take what hosts tell, once it is stored; nothing is asked while they tell no news."""
+        told = {
+            storage.name
+            for host in facts
+            for storage in host.storages
+            if storage.active and "images" in storage.content
+        }
+        if not told <= self._known:
+            self.follow()
+            self._known |= told
 
-        Two queries where nothing is.
-        """
+    def follow(self) -> None:
+        """Write what is missing. Two queries where nothing is."""
 
-        def work(connection: Transaction) -> tuple[list[str], bool]:
-            found = backends.read(connection)
-            return types.follow(connection, found), bool(found)
+        def work(connection: Transaction) -> list[str]:
+            return types.follow(connection, backends.read(connection))
 
-        made, any_host = self._cloud.store.run(work)
-        for name in made:
+        for name in self._cloud.store.run(work):
             LOG.info("Storage %s is a volume type now.", name)
-        return SECONDS if any_host else SOON_SECONDS

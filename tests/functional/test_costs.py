@@ -42,7 +42,7 @@ from tests.functional.cloud import eventually
 
 #: statements on the cloud database by everybody, BEGIN left out: create → ACTIVE, delete → gone
 CREATE_STATEMENTS = 36
-DELETE_STATEMENTS = 17
+DELETE_STATEMENTS = 18
 #: statements on the placement database
 CREATE_PLACEMENT_STATEMENTS = 12
 DELETE_PLACEMENT_STATEMENTS = 6
@@ -59,7 +59,7 @@ POWER_STATEMENTS = {"pause": 15, "unpause": 15, "suspend": 17, "resume": 15}
 POWER_CALLS = {"pause": 1, "unpause": 1, "suspend": 2, "resume": 1}
 POWER_CASTS = 2
 #: of a live migration to a host that the scheduler chooses
-LIVE_STATEMENTS, LIVE_PLACEMENT_STATEMENTS = 33, 19
+LIVE_STATEMENTS, LIVE_PLACEMENT_STATEMENTS = 34, 19
 LIVE_CALLS, LIVE_CASTS = 2, 6
 
 

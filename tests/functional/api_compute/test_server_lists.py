@@ -260,7 +260,7 @@ def test_a_page_is_no_longer_than_allowed(make: MakeApi) -> None:
 
 
 @pytest.mark.parametrize("token", [auth.MEMBER, auth.ADMIN])
-def test_a_detailed_list_takes_three_queries(make: MakeApi, token: str) -> None:
+def test_a_detailed_list_takes_four_queries(make: MakeApi, token: str) -> None:
     few, many = range(1, 4), range(10, 40)
     api = make(*(a_full_server(number, vm_state="error") for number in few))
     for more in (few, many):
@@ -269,14 +269,14 @@ def test_a_detailed_list_takes_three_queries(make: MakeApi, token: str) -> None:
         with counted(api.reader) as statements:
             answer = api.get("/servers/detail", version="2.96", token=token)
         assert answer.status_code == 200
-        # Servers, faults, security groups.
-        assert statements() <= 3
+        # Servers, faults, security groups, volumes.
+        assert statements() <= 4
 
 
-def test_one_server_takes_two_queries(api: ComputeApi) -> None:
+def test_one_server_takes_three_queries(api: ComputeApi) -> None:
     for token in (auth.MEMBER, auth.ADMIN):
         with counted(api.reader) as statements:
             assert (
                 api.get(f"/servers/{uuid_of(1)}", version="2.96", token=token).status_code == 200
             )
-        assert statements() == 2
+        assert statements() == 3

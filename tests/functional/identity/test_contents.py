@@ -53,6 +53,7 @@ def test_catalog(keystone: RunningKeystone, interface: str) -> None:
         f"{base}/placement",
         f"{base}/image",
         f"{base}/network",
+        f"{base}/volume/v3",
     }
 
 

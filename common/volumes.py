@@ -13,7 +13,7 @@ from oslo_config import cfg
 
 
 class VolumeStatus(enum.StrEnum):
-    """What a volume is, or what is done with it."""
+    """Status of a volume."""
 
     CREATING = "creating"
     DOWNLOADING = "downloading"  #: its content is copied from an image
@@ -32,16 +32,15 @@ class VolumeStatus(enum.StrEnum):
 
 
 class AttachStatus(enum.StrEnum):
-    """What an attachment is."""
+    """Status of an attachment."""
 
-    RESERVED = "reserved"
     ATTACHING = "attaching"
     ATTACHED = "attached"
     DETACHING = "detaching"
 
 
 class VolumeAction(enum.StrEnum):
-    """Operations about a volume or a snapshot: what ``operations.action`` says."""
+    """Operations about a volume: what ``operations.action`` says."""
 
     CREATE = "create-volume"
     DELETE = "delete-volume"

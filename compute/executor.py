@@ -140,7 +140,8 @@ class Executor:
         return _FLOWS[type(command)](job, hypervisor, command, self._graceful_seconds)
 
 
-#: what is done for each command; the last argument is how long a guest may take to stop
+#: command → the flow that carries it out; the last argument is in seconds: how long a guest may
+#: take to stop
 _FLOWS: Mapping[type[Command], Callable[[Job, Hypervisor, Any, int], Outcome]] = {
     Build: lambda job, at, one, _: build.build(job, at.machine(job), one, at.group_writer(one)),
     CacheImage: lambda job, at, one, _: cache.cache(job, at.machine(job), one),

@@ -449,7 +449,7 @@ class NewVolume:
     name: str = ""
     description: str | None = None
     type_id: str | None = None
-    """None: the default type, or its source's."""
+    """None: the default type."""
     availability_zone: str | None = None
     metadata: dict[str, str] = field(default_factory=dict)
     image_id: str | None = None
@@ -461,7 +461,7 @@ class NewVolume:
 
 @dataclass(frozen=True)
 class VolumeEdit:
-    """What changes of a volume's or a snapshot's record; None: it stays."""
+    """What changes of a volume's record; None: it stays."""
 
     name: str | None = None
     description: str | None = None

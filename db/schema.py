@@ -774,7 +774,6 @@ volumes = sa.Table(
     sa.Column("shared", sa.Boolean, **_FALSE),  # whether other nodes have its storage, too
     sa.Column("vmid", sa.Integer),  # the holder's
     sa.Column("volid", sa.String(255)),  # ``local-lvm:vm-101-disk-0``; None: not made yet
-    sa.Column("operation_id", BigId),  # the one that may change it now
     sa.Column("last_user", Json),  # common.messages.commands.VolumeUser: who had it last
     sa.Column("fault", sa.Text),  # why it is in error
     sa.Column("created_at", UtcDateTime, nullable=False),
@@ -817,7 +816,6 @@ volume_snapshots = sa.Table(
     sa.Column("snapname", sa.String(40)),  # of the holder's snapshot; None: it is a copy
     sa.Column("vmid", sa.Integer),  # a copy's own holder
     sa.Column("volid", sa.String(255)),
-    sa.Column("operation_id", BigId),
     sa.Column("fault", sa.Text),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime),

@@ -1,8 +1,8 @@
 """Downloads of images: from where a user says and the operator allows, into the spool.
 
-From there on it is an upload. While it goes on the conductor is told so again and again: if this
-process ends, it hears no more and lets the image wait for data again. So no download waits for
-another one.
+Once it is in the spool it is handled as an upload. A download sends the conductor a sign of life
+every ``KEEP_SECONDS``; without one for ``conductor.images.stale_imports.SILENT_SECONDS`` the
+conductor sets the image back to queued. So downloads are not queued in this process.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ class _Download:
         self._found, self._task_id = found, task_id
 
     def carry_out(self, first: Source) -> None:
-        """Download, check and hand over; the conductor is told of a failure."""
+        """Download, check and hand over to the conductor; report a failure to it."""
         try:
             self._carry_out(first)
         except (MicronovaError, OSError, urllib3.exceptions.HTTPError) as error:

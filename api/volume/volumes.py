@@ -103,8 +103,7 @@ class Volumes:
         """Delete a volume."""
         force = call.query.boolean("force")
         _find(call, volume_id, "volume:force_delete" if force else "volume:delete")
-        cascade = call.query.boolean("cascade")
-        call.conductor.delete_volume(call.ctxt, volume_id, cascade=cascade, force=force)
+        call.conductor.delete_volume(call.ctxt, volume_id, force=force)
 
 
 def _new(call: Call, asked: Mapping[str, Any], image_id: str | None) -> NewVolume:
@@ -128,7 +127,7 @@ def _new(call: Call, asked: Mapping[str, Any], image_id: str | None) -> NewVolum
 
 
 def _size(call: Call, asked: Mapping[str, Any]) -> int:
-    """Return what is asked for, or the source volume's size. Raises Invalid without either."""
+    """Return the size in the body, else that of the source volume. Raises Invalid without one."""
     size = asked.get("size")
     if size is None and asked.get("source_volid") is not None:
         return _find(call, asked["source_volid"]).size_gib
@@ -301,7 +300,7 @@ class Actions:
 
     @operation()
     def refuse(self, call: Call, volume_id: str) -> None:
-        """Refuse what is compute's to do, or can't be done here."""
+        """Refuse an action of the compute API, or one that isn't supported."""
         _find(call, volume_id, "volume:get")
         name = next(iter(call.body))
         raise Invalid(

@@ -406,15 +406,15 @@ class VolumeSource:
     """What a new volume's content is copied from."""
 
     volid: str
-    """A file of content ``import``, or the disk of a template or of a holder."""
+    """A file of content ``import``."""
 
 
 @dataclass(frozen=True)
 class MakeVolume(Command):
     """Make the holder of a volume with its disk, and park the disk; on failure leave nothing.
 
-    As with all commands about volumes but ``PlugVolume``, ``server_uuid`` is the volume's id, or
-    that of a snapshot that is a copy, and ``placed`` its holder. The outcome has ``volume``.
+    As with all commands about volumes but ``PlugVolume``, ``server_uuid`` is the volume's id and
+    ``placed`` its holder. The outcome has ``volume``.
     """
 
     name: str = ""
@@ -423,8 +423,6 @@ class MakeVolume(Command):
     source: VolumeSource | None = None
     """None: an empty volume."""
     cloud: str = ""
-    snapshot: bool = False
-    """Whether it is a snapshot that is a copy, and marked as one."""
 
 
 @dataclass(frozen=True)
@@ -436,7 +434,6 @@ class RemoveVolume(Command):
     users: tuple[VolumeUser, ...] = ()
     """Servers that had it last: their configurations are read before."""
     cloud: str = ""
-    snapshot: bool = False
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ class Outcome:
     mtu: int | None = None
     """After a MakeVnet: that of the zone."""
     volume: MadeVolume | None = None
-    """After a MakeVolume, GrowVolume, MoveVolume, or SnapVolume that reverts."""
+    """After a MakeVolume or a GrowVolume."""
 
 
 @dataclass(frozen=True)

@@ -203,8 +203,7 @@ class Facts:
     templates: tuple[TemplateFacts, ...] = ()
     volumes: tuple[VolumeFacts, ...] = ()
     busy_volumes: frozenset[str] = frozenset()
-    """Volumes with an open operation before or after the look, and those that servers get or
-    lose at that time."""
+    """Volumes with an open operation before or after the look."""
     ports: tuple[PortFacts, ...] = ()
     networks: Mapping[str, NetworkFacts] = field(default_factory=dict)
     """By their ids."""

@@ -14,8 +14,8 @@ class VolumeCalls(Base):
     def create_volume(self, ctxt: RequestContext, volume: NewVolume) -> str:
         """Make a volume; return its id. Without a place for it, it is in error at once.
 
-        Raises NotFound (type, image, snapshot, source, server), Invalid (its source is larger, or
-        not at rest), QuotaExceeded.
+        Raises NotFound (type, image, server), Invalid (the image is larger; of a snapshot or of
+        another volume), QuotaExceeded.
         """
         return self._rpc.call(ctxt, VolumeRpc.create_volume, volume=volume)
 
@@ -23,16 +23,12 @@ class VolumeCalls(Base):
         """Change what is said of a volume. Raises VolumeNotFound, also for missing metadata."""
         self._rpc.call(ctxt, VolumeRpc.edit_volume, volume_id=volume_id, edit=edit)
 
-    def delete_volume(
-        self, ctxt: RequestContext, volume_id: str, *, cascade: bool = False, force: bool = False
-    ) -> None:
-        """Begin to remove a volume; ``cascade``: with its snapshots, ``force``: in more states.
+    def delete_volume(self, ctxt: RequestContext, volume_id: str, *, force: bool = False) -> None:
+        """Begin to remove a volume; ``force``: in more states.
 
         Raises VolumeNotFound, Invalid (a server has it, or its status).
         """
-        self._rpc.call(
-            ctxt, VolumeRpc.delete_volume, volume_id=volume_id, cascade=cascade, force=force
-        )
+        self._rpc.call(ctxt, VolumeRpc.delete_volume, volume_id=volume_id, force=force)
 
     def extend_volume(
         self, ctxt: RequestContext, volume_id: str, size_gib: int, *, in_use: bool
@@ -46,11 +42,14 @@ class VolumeCalls(Base):
         )
 
     def reset_volume(self, ctxt: RequestContext, volume_id: str, status: str) -> None:
-        """Say what a volume is. Raises VolumeNotFound, Invalid where that can't be."""
+        """Set a volume's status.
+
+        Raises VolumeNotFound, Invalid where that can't be, Conflict while an operation is open.
+        """
         self._rpc.call(ctxt, VolumeRpc.reset_volume, volume_id=volume_id, status=status)
 
     def reserve_volume(self, ctxt: RequestContext, volume_id: str, *, wanted: bool) -> None:
-        """Keep a volume for somebody, or no more. Raises VolumeNotFound, Invalid."""
+        """Set a volume that is available to reserved, or back. Raises VolumeNotFound, Invalid."""
         self._rpc.call(ctxt, VolumeRpc.reserve_volume, volume_id=volume_id, wanted=wanted)
 
     def create_volume_type(self, ctxt: RequestContext, asked: VolumeTypeEdit) -> str:

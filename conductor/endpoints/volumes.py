@@ -6,19 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 from common.context import RequestContext
-from common.errors import Invalid
+from common.errors import Conflict, Invalid
 from common.log import logger
+from common.states import ResourceType
 from common.volumes import RULES, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
 from conductor.messages import NewVolume, VolumeEdit
+from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records
 from conductor.volumes import create_volume, extend_volume, remove_volume
 
 LOG = logger(__name__)
 
-#: what an administrator may say that a volume is (cinder's schema of os-reset_status)
+#: statuses that an administrator may set (cinder's schema of os-reset_status)
 _SETTABLE = frozenset(
     {
         *(VolumeStatus.AVAILABLE, VolumeStatus.IN_USE, VolumeStatus.ERROR),
@@ -43,9 +45,7 @@ class VolumeEndpoint:
         """See ``ConductorClient.edit_volume``."""
         self._with(ctxt, volume_id, lambda c, row: records.edit(c, row, edit))
 
-    def delete_volume(
-        self, ctxt: RequestContext, volume_id: str, cascade: bool, force: bool
-    ) -> None:
+    def delete_volume(self, ctxt: RequestContext, volume_id: str, force: bool) -> None:
         """See ``ConductorClient.delete_volume``."""
 
         def work(connection: Transaction, row: Any) -> None:
@@ -54,7 +54,8 @@ class VolumeEndpoint:
                 records.delete(connection, row.id)
                 return
             records.change(connection, row.id, status=VolumeStatus.DELETING)
-            if row.operation_id is None or row.status == VolumeStatus.ERROR_DELETING:
+            # One that makes it, or removes what was left of it, goes by the status when it ends.
+            if not ledger.open_of(connection, row.id, ResourceType.VOLUME):
                 where = remove_volume.place_of(row)
                 remove_volume.begin(connection, self._cloud, ctxt, row, where, gone=True)
 
@@ -94,6 +95,8 @@ class VolumeEndpoint:
         def work(connection: Transaction, row: Any) -> None:
             if status not in _SETTABLE:
                 raise Invalid(f"Invalid volume: status {status} can't be set.")
+            if ledger.open_of(connection, row.id, ResourceType.VOLUME):
+                raise Conflict(f"Volume {row.id} is {row.status}: an operation is under way.")
             attached = attachments.of_volume(connection, row.id) is not None
             if attached != (status == VolumeStatus.IN_USE) and status != VolumeStatus.ERROR:
                 has = "has it" if attached else "has it not"

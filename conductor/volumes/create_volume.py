@@ -83,11 +83,10 @@ def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, new: NewV
         plan=plan,
     )
     operation = begins.begin_later(connection, ctxt, item)
-    records.change(connection, volume_id, operation_id=operation.id)
     if why:
         failure = Failure(Category.NO_VALID_HOST, why)
         ends.close_failed(connection, operation, failure)
-        values = {"status": VolumeStatus.ERROR, "fault": why, "operation_id": None}
+        values = {"status": VolumeStatus.ERROR, "fault": why}
         records.change(connection, volume_id, **values)
     return volume_id
 
@@ -192,7 +191,7 @@ class CreateVolumeFlow:
             return
         records.change(connection, row.id, volid=volid, launched_at=clock.utcnow())
         if row.status in (VolumeStatus.CREATING, VolumeStatus.DOWNLOADING):
-            records.change(connection, row.id, status=VolumeStatus.AVAILABLE, operation_id=None)
+            records.change(connection, row.id, status=VolumeStatus.AVAILABLE)
         elif row.status == VolumeStatus.DELETING:
             # It was deleted while it was made.
             self._remove(connection, operation, gone=True)
@@ -220,7 +219,7 @@ class CreateVolumeFlow:
             if deleted:
                 records.delete(connection, row.id)
             else:
-                records.change(connection, row.id, vmid=None, operation_id=None)
+                records.change(connection, row.id, vmid=None)
 
         self._cloud.store.run(work)
         self._cloud.wake()

@@ -61,7 +61,7 @@ def begin(
         plan=VolumePlan(where, row.storage, size_gib, row.size_gib, row.volid),
     )
     operation = begins.begin_later(connection, ctxt, item)
-    records.change(connection, row.id, size_gib=size_gib, operation_id=operation.id)
+    records.change(connection, row.id, size_gib=size_gib)
     return operation
 
 
@@ -141,8 +141,8 @@ class ExtendVolumeFlow:
             ends.close_failed(connection, operation, failure)
         if row is None or row.status != VolumeStatus.EXTENDING:
             return
-        values: dict[str, Any] = {"operation_id": None}
+        values: dict[str, Any] = {}
         if failure is not None:
             former = operation.planned(VolumePlan).former_gib
-            values |= {"size_gib": former, "fault": failure.message}
+            values = {"size_gib": former, "fault": failure.message}
         records.end(connection, row, VolumeAction.EXTEND, ok=failure is None, **values)

@@ -20,11 +20,6 @@ class VolumeWork(Work):
     volume: Any | None
 
     @property
-    def has_resource(self) -> bool:
-        """Return whether the volume is there and names this operation."""
-        return self.volume is not None and self.volume.operation_id == self.operation.id
-
-    @property
     def place(self) -> Placed:
         """Return the holder's. Raises ValueError before it is reserved."""
         where = placed(self.operation)

@@ -36,7 +36,7 @@ def of_gone(connection: Transaction, cloud: Cloud, server_uuids: Sequence[str]) 
         if row.status in _ATTACHED:
             status = VolumeStatus.DELETING if goes else VolumeStatus.AVAILABLE
             values = {"status": status, "previous_status": None, "last_user": None}
-        records.change(connection, row.id, operation_id=None, **values)
+        records.change(connection, row.id, **values)
         if goes and row.status in _ATTACHED:
             where = remove_volume.place_of(row)
             remove_volume.begin(connection, cloud, internal(), row, where, gone=True)

@@ -45,7 +45,10 @@ def begin(
     *,
     gone: bool,
 ) -> Operation:
-    """Write the removal of a volume that is locked, due at once; the volume names it."""
+    """Write the removal of a volume that is locked, due at once.
+
+    ``gone``: its record goes as well.
+    """
     item = begins.new(
         cloud,
         VolumeAction.DELETE,
@@ -54,9 +57,7 @@ def begin(
         resource_type=ResourceType.VOLUME,
         plan=VolumePlan(where, str(row.storage or ""), row.size_gib, volid=row.volid, gone=gone),
     )
-    operation = begins.begin_later(connection, ctxt, item)
-    records.change(connection, row.id, operation_id=operation.id)
-    return operation
+    return begins.begin_later(connection, ctxt, item)
 
 
 class RemoveVolumeFlow:
@@ -120,7 +121,7 @@ class RemoveVolumeFlow:
             if row.status == VolumeStatus.DELETING:
                 records.delete(connection, row.id)
             else:
-                records.change(connection, row.id, vmid=None, volid=None, operation_id=None)
+                records.change(connection, row.id, vmid=None, volid=None)
         ledger.close(connection, operation.id, OperationState.DONE)
 
     def _give_up(self, connection: Transaction, operation: Operation, failure: Failure) -> None:

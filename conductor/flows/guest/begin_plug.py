@@ -8,19 +8,17 @@ VM one after the other.
 
 from __future__ import annotations
 
-from common import locks
 from common import networks as choice
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, NetworkNotFound, NotFound
 from common.messages.commands import Nic
 from conductor.cloud import Cloud
-from conductor.engine import begins
-from conductor.engine.begins import HandedOver
 from conductor.flows import build_command
-from conductor.flows.accept import check_state, scope
+from conductor.flows.accept import scope
+from conductor.flows.guest import plugging
 from conductor.messages import Attachment
-from conductor.plans import Interface, Place, PlugPlan
-from conductor.store import networks, servers, user_ports
+from conductor.plans import Interface, PlugPlan
+from conductor.store import networks, user_ports
 from conductor.store import operations as ledger
 from conductor.store.networks import Network, Port, Wish
 from conductor.store.operations import Operation
@@ -32,8 +30,6 @@ ATTACH, DETACH = "attach_interface", "detach_interface"
 PLUG, UNPLUG = "plug", "unplug"
 #: what a VM can have
 MOST = 32
-
-_AGENT_DOWN = "Service is unavailable at this time."
 
 
 class PlugAcceptance:
@@ -67,7 +63,7 @@ class PlugAcceptance:
     def _attach(
         self, connection: Transaction, ctxt: RequestContext, uuid: str, asked: Attachment
     ) -> tuple[Operation, str]:
-        server = _free(connection, ctxt, uuid, ATTACH)
+        server = plugging.free(connection, ctxt, uuid, ATTACH)
         slot = _slot(networks.ports_of(connection, uuid))
         if asked.port_id is not None:
             found = user_ports.find(
@@ -84,7 +80,9 @@ class PlugAcceptance:
             network.id, network.name, network.bridge, network.vlan, network.mtu, port.ip, port.tag
         )
         nic = build_command.nic(port, interface)
-        return self._begin(connection, ctxt, server, ATTACH, PLUG, nic, slot), port.id
+        plan = PlugPlan(plugging.place(server), nic=nic, slot=slot)
+        begun = plugging.begin(connection, self._cloud, ctxt, server, ATTACH, PLUG, plan)
+        return begun, port.id
 
     def _network(
         self,
@@ -156,7 +154,7 @@ class PlugAcceptance:
         port_id: str | None,
         address: str | None,
     ) -> Operation | None:
-        server = _free(connection, ctxt, uuid, DETACH)
+        server = plugging.free(connection, ctxt, uuid, DETACH)
         ports = networks.ports_of(connection, uuid)
         wanted = (
             one for one in ports if port_id in (None, one.id) and address in (None, *one.ips)
@@ -178,35 +176,8 @@ class PlugAcceptance:
             tag=port.tag,
             second=port.second,
         )
-        return self._begin(connection, ctxt, server, DETACH, UNPLUG, nic, port.position)
-
-    def _begin(
-        self,
-        connection: Transaction,
-        ctxt: RequestContext,
-        server: Server,
-        action: str,
-        stage: str,
-        nic: Nic,
-        slot: int,
-    ) -> Operation:
-        worker = self._cloud.worker_of(connection, str(server.host))
-        if worker is None:
-            raise Conflict(_AGENT_DOWN)
-        place = Place(server.host, None, server.cluster, server.node, server.vmid)
-        plan = PlugPlan(place, nic=nic, slot=slot)
-        handed_over = HandedOver(worker, stage)
-        return begins.begin(
-            connection, self._cloud, ctxt, server, action, plan, handed_over=handed_over
-        )
-
-
-def _free(connection: Transaction, ctxt: RequestContext, uuid: str, action: str) -> Server:
-    """Return the server, on which the action may begin; its row is locked."""
-    server = servers.alive(connection, uuid, scope(ctxt))
-    locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
-    check_state(server, action)
-    return server
+        plan = PlugPlan(plugging.place(server), nic=nic, slot=port.position)
+        return plugging.begin(connection, self._cloud, ctxt, server, DETACH, UNPLUG, plan)
 
 
 def _leaving(connection: Transaction, server_uuid: str) -> set[str]:

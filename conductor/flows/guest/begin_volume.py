@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from common import locks
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, NotFound, VolumeNotFound
 from common.messages.commands import Placed
 from common.volumes import ATTACH, DETACH, AttachStatus
 from conductor.cloud import Cloud
-from conductor.engine import begins
-from conductor.engine.begins import HandedOver
-from conductor.flows.accept import check_state, scope
+from conductor.flows.accept import scope
+from conductor.flows.guest import plugging
 from conductor.messages import AttachedVolume, VolumeWish
-from conductor.plans import Place, PlugVolumePlan
+from conductor.plans import PlugVolumePlan
 from conductor.store import servers
 from conductor.store.operations import Operation
-from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records
 from conductor.volumes import reach
@@ -51,7 +48,7 @@ class VolumeAcceptance:
     def _attach(
         self, connection: Transaction, ctxt: RequestContext, uuid: str, asked: VolumeWish
     ) -> tuple[Operation, AttachedVolume]:
-        server = _free(connection, ctxt, uuid, ATTACH)
+        server = plugging.free(connection, ctxt, uuid, ATTACH)
         row = records.locked(connection, asked.volume_id, scope(ctxt))
         had = attachments.of_volume(connection, row.id)
         if had is not None and had.server_uuid == uuid:
@@ -73,21 +70,20 @@ class VolumeAcceptance:
         )
         holder = Placed(row.host, row.cluster, row.node, row.vmid)
         plan = PlugVolumePlan(
-            _place(server),
+            plugging.place(server),
             volume_id=row.id,
             volid=row.volid,
             holder=holder,
             slot=slot,
             readonly=row.readonly or asked.mode == "ro",
         )
-        operation = self._begin(connection, ctxt, server, ATTACH, PLUG, plan)
-        records.change(connection, row.id, operation_id=operation.id)
+        operation = plugging.begin(connection, self._cloud, ctxt, server, ATTACH, PLUG, plan)
         return operation, AttachedVolume(attachment_id, slot)
 
     def _detach(
         self, connection: Transaction, ctxt: RequestContext, uuid: str, volume_id: str
     ) -> Operation:
-        server = _free(connection, ctxt, uuid, DETACH)
+        server = plugging.free(connection, ctxt, uuid, DETACH)
         row = records.locked(connection, volume_id, scope(ctxt))
         had = attachments.of_volume(connection, volume_id)
         if had is None or had.server_uuid != uuid:
@@ -97,11 +93,9 @@ class VolumeAcceptance:
         records.begin(connection, row, DETACH)
         attachments.set_status(connection, volume_id, uuid, AttachStatus.DETACHING)
         plan = PlugVolumePlan(
-            _place(server), volume_id=row.id, volid=str(row.volid), slot=had.slot
+            plugging.place(server), volume_id=row.id, volid=str(row.volid), slot=had.slot
         )
-        operation = self._begin(connection, ctxt, server, DETACH, UNPLUG, plan)
-        records.change(connection, row.id, operation_id=operation.id)
-        return operation
+        return plugging.begin(connection, self._cloud, ctxt, server, DETACH, UNPLUG, plan)
 
     def keep(
         self, ctxt: RequestContext, server_uuid: str, volume_id: str, *, delete: bool
@@ -116,35 +110,6 @@ class VolumeAcceptance:
                 )
 
         self._cloud.store.run(work)
-
-    def _begin(
-        self,
-        connection: Transaction,
-        ctxt: RequestContext,
-        server: Server,
-        action: str,
-        stage: str,
-        plan: PlugVolumePlan,
-    ) -> Operation:
-        worker = self._cloud.worker_of(connection, str(server.host))
-        if worker is None:
-            raise Conflict("Service is unavailable at this time.")
-        handed_over = HandedOver(worker, stage)
-        return begins.begin(
-            connection, self._cloud, ctxt, server, action, plan, handed_over=handed_over
-        )
-
-
-def _free(connection: Transaction, ctxt: RequestContext, uuid: str, action: str) -> Server:
-    """Return the server, on which the action may begin; its row is locked."""
-    server = servers.alive(connection, uuid, scope(ctxt))
-    locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
-    check_state(server, action)
-    return server
-
-
-def _place(server: Server) -> Place:
-    return Place(server.host, None, server.cluster, server.node, server.vmid)
 
 
 def _slot(taken: Iterable[int]) -> int:

@@ -11,13 +11,14 @@ import functools
 from common import clock
 from common.log import logger
 from common.messages.commands import Plug, Size
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Failure, Outcome
 from common.states import OperationState
-from conductor.cloud import Cloud, failure_of, placed
+from conductor.cloud import failure_of, placed
 from conductor.engine import ends, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows import build_command, guest_data
 from conductor.flows.guest.begin_plug import PLUG, UNPLUG
+from conductor.flows.guest.plugging import Plugging
 from conductor.plans import PlugPlan
 from conductor.store import filters, leases, networks, servers
 from conductor.store import operations as ledger
@@ -26,18 +27,8 @@ from conductor.store.transactions import Transaction
 LOG = logger(__name__)
 
 
-class _Plugging:
-    """What both have in common."""
-
-    on: bool
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
-
-    def _lost(self, task: Task) -> None:
-        """End it if its server goes; else another conductor goes on with it."""
-        if task.going:
-            ends.overtaken(self._cloud, task)
+class _Plugging(Plugging):
+    """Sends the command about an interface."""
 
     def _send(self, task: Task, *, on: bool) -> bool:
         """Send the command; return whether there was an agent to send it."""
@@ -68,18 +59,6 @@ class _Plugging:
         )
         self._cloud.compute.plug(operation.ctxt, worker, command)
         return True
-
-    def _silent(self, task: Task) -> Failure:
-        host = task.operation.plan.target.host
-        text = f"The agent of host {host} does not answer."
-        return Failure(Category.NODE_UNHEALTHY, text, host=host)
-
-    def _too_late(self, task: Task) -> Failure:
-        operation = task.operation
-        text = f"{operation.action} did not end in time."
-        if operation.message:
-            text += f" It waited: {operation.message}"
-        return Failure(Category.TASK_TIMEOUT, text, host=operation.plan.target.host)
 
 
 class AttachFlow(_Plugging):

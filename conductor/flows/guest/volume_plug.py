@@ -12,13 +12,14 @@ from typing import Any
 from common import clock, volumes
 from common.log import logger
 from common.messages.commands import PlugVolume
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Failure, Outcome
 from common.states import OperationState
 from common.volumes import ATTACH, DETACH, AttachStatus
-from conductor.cloud import Cloud, failure_of, placed
+from conductor.cloud import failure_of, placed
 from conductor.engine import ends, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows.guest.begin_volume import PLUG, UNPLUG
+from conductor.flows.guest.plugging import Plugging
 from conductor.plans import PlugVolumePlan
 from conductor.store import leases, servers
 from conductor.store import operations as ledger
@@ -28,16 +29,8 @@ from conductor.store.volumes import attachments, records
 LOG = logger(__name__)
 
 
-class _Plugging:
-    """What both have in common."""
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
-
-    def _lost(self, task: Task) -> None:
-        """End it if its server goes: that one's removal sees to its volumes."""
-        if task.going:
-            ends.overtaken(self._cloud, task)
+class _Plugging(Plugging):
+    """Sends the command about a volume."""
 
     def _send(self, task: Task, *, on: bool) -> bool:
         """Send the command; return whether there was an agent to send it."""
@@ -65,18 +58,6 @@ class _Plugging:
         )
         self._cloud.compute.plug_volume(operation.ctxt, worker, command)
         return True
-
-    def _silent(self, task: Task) -> Failure:
-        host = task.operation.plan.target.host
-        text = f"The agent of host {host} does not answer."
-        return Failure(Category.NODE_UNHEALTHY, text, host=host)
-
-    def _too_late(self, task: Task) -> Failure:
-        operation = task.operation
-        text = f"{operation.action} did not end in time."
-        if operation.message:
-            text += f" It waited: {operation.message}"
-        return Failure(Category.TASK_TIMEOUT, text, host=operation.plan.target.host)
 
 
 class AttachVolumeFlow(_Plugging):
@@ -111,7 +92,7 @@ class AttachVolumeFlow(_Plugging):
         row = _locked(connection, task)
         if ends.has_ended(connection, task.operation):
             return
-        if row is not None and records.end(connection, row, ATTACH, ok=True, operation_id=None):
+        if row is not None and records.end(connection, row, ATTACH, ok=True):
             attachments.set_status(connection, row.id, task.server.uuid, AttachStatus.ATTACHED)
         ledger.close(connection, task.operation.id, OperationState.DONE)
 
@@ -171,9 +152,7 @@ class DetachVolumeFlow(_Plugging):
                 return
             if row is not None:
                 fault = failure.message
-                ended = records.end(
-                    connection, row, DETACH, ok=False, operation_id=None, fault=fault
-                )
+                ended = records.end(connection, row, DETACH, ok=False, fault=fault)
                 if ended:
                     attachments.set_status(
                         connection, row.id, task.server.uuid, AttachStatus.ATTACHED
@@ -189,7 +168,7 @@ def free(connection: Transaction, row: Any, task: Task, action: str, *, ok: bool
     target = task.operation.plan.target
     user = {"server_uuid": task.server.uuid, "node": target.node, "vmid": target.vmid}
     attachments.delete(connection, row.id, task.server.uuid)
-    records.end(connection, row, action, ok=ok, operation_id=None, last_user=user)
+    records.end(connection, row, action, ok=ok, last_user=user)
 
 
 def _locked(connection: Transaction, task: Task) -> Any | None:

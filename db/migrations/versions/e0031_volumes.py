@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from db.types import BigId, Json, StorageName, UtcDateTime
+from db.types import Json, StorageName, UtcDateTime
 
 revision = "0031_volumes"
 down_revision: str | None = "0030_vnets"
@@ -42,7 +42,6 @@ def _volumes() -> None:
         sa.Column("shared", sa.Boolean, nullable=False, server_default=sa.false()),
         sa.Column("vmid", sa.Integer),
         sa.Column("volid", sa.String(255)),
-        sa.Column("operation_id", BigId),
         sa.Column("last_user", Json),
         sa.Column("fault", sa.Text),
         sa.Column("created_at", UtcDateTime, nullable=False),
@@ -91,7 +90,6 @@ def _volume_snapshots() -> None:
         sa.Column("snapname", sa.String(40)),
         sa.Column("vmid", sa.Integer),
         sa.Column("volid", sa.String(255)),
-        sa.Column("operation_id", BigId),
         sa.Column("fault", sa.Text),
         sa.Column("created_at", UtcDateTime, nullable=False),
         sa.Column("updated_at", UtcDateTime),

@@ -33,7 +33,7 @@ class Conductor:
 
         def call(ctxt: Any, *values: Any, **more: Any) -> Any:
             if name == "delete_volume":
-                more = {"cascade": False, "force": False, **more}
+                more = {"force": False, **more}
             return method(ctxt, *values, **more)
 
         return call

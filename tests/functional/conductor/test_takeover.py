@@ -771,7 +771,7 @@ def _volume(cloud: Cloud) -> str:
 def _delete_volume(cloud: Cloud) -> Operation:
     made = _volume(cloud)
     endpoint = VolumeEndpoint(cloud.world.conductor.cloud)
-    endpoint.delete_volume(cloud.world.ctxt, made, False, False)
+    endpoint.delete_volume(cloud.world.ctxt, made, False)
     return _operation_on(cloud, made, VolumeAction.DELETE)
 
 

@@ -141,7 +141,7 @@ def test_a_volume_is_made_extended_and_removed(site: Site) -> None:
     assert (command.size_gib, command.storage, command.source) == (2, "data", None)
     assert vmids(site) == before + 1
     with pytest.raises(Invalid, match="Volume status must be available"):
-        site.volumes.delete_volume(site.ctxt, volume_id, False, False)
+        site.volumes.delete_volume(site.ctxt, volume_id, False)
     volid = f"data:vm-{command.placed.vmid}-disk-0"
     for _ in range(2):
         site.world.answer(command, ok=True, volume=MadeVolume(volid, 2 << 30))
@@ -153,7 +153,7 @@ def test_a_volume_is_made_extended_and_removed(site: Site) -> None:
     assert (grow.size_gib, grow.user, grow.volid) == (5, None, volid)
     site.world.answer(grow, ok=True, volume=MadeVolume(volid, 5 << 30))
     assert site.becomes(volume_id, "available").size_gib == 5
-    site.volumes.delete_volume(site.ctxt, volume_id, False, False)
+    site.volumes.delete_volume(site.ctxt, volume_id, False)
     removal = site.last(RemoveVolume, volume_id)
     assert (removal.volid, removal.users) == (volid, ())
     assert site.row(volume_id).status == "deleting"
@@ -174,7 +174,7 @@ def test_what_fails_is_in_error_and_leaves_nothing(site: Site) -> None:
     site.becomes(unclean, "error")
     assert vmids(site) == before + 1
     removal = site.last(RemoveVolume, unclean)
-    site.volumes.delete_volume(site.ctxt, clean, False, False)
+    site.volumes.delete_volume(site.ctxt, clean, False)
     assert site.row(clean) is None
     site.world.answer(removal, ok=True, gone=True)
     eventually(lambda: vmids(site) == before)
@@ -184,11 +184,38 @@ def test_what_fails_is_in_error_and_leaves_nothing(site: Site) -> None:
     site.volumes.extend_volume(site.ctxt, volume_id, 3, False)
     site.world.answer(site.last(GrowVolume, volume_id), ok=False, failure=FULL)
     assert site.becomes(volume_id, "error_extending").size_gib == 2
-    site.volumes.delete_volume(site.ctxt, volume_id, False, False)
+    site.volumes.delete_volume(site.ctxt, volume_id, False)
     site.world.answer(site.last(RemoveVolume, volume_id), ok=False, failure=USED)
     assert site.becomes(volume_id, "error_deleting").fault == "VM 7 on pve1 uses it."
-    site.volumes.delete_volume(site.ctxt, volume_id, False, False)
+    site.volumes.delete_volume(site.ctxt, volume_id, False)
     site.world.answer(site.last(RemoveVolume, volume_id, 2), ok=True, gone=True)
+    site.becomes(volume_id, None)
+
+
+def test_one_whose_remains_could_not_be_removed_can_still_be_deleted(site: Site) -> None:
+    volume_id = site.new()
+    site.world.answer(site.last(MakeVolume, volume_id), ok=False, failure=FULL)
+    site.becomes(volume_id, "error")
+    site.world.answer(site.last(RemoveVolume, volume_id), ok=False, failure=USED)
+    eventually(lambda: {one.state for one in site.world.rows(schema.operations)} == {"failed"})
+    site.volumes.delete_volume(site.ctxt, volume_id, False)
+    site.world.answer(site.last(RemoveVolume, volume_id, 2), ok=True, gone=True)
+    site.becomes(volume_id, None)
+
+
+def test_a_status_is_not_reset_while_an_operation_is_open(site: Site) -> None:
+    volume_id = site.made()
+    site.volumes.extend_volume(site.ctxt, volume_id, 3, False)
+    with pytest.raises(Conflict, match="under way"):
+        site.volumes.reset_volume(site.ctxt, volume_id, "available")
+    grow = site.last(GrowVolume, volume_id)
+    site.world.answer(grow, ok=True, volume=MadeVolume(grow.volid, 3 << 30))
+    site.becomes(volume_id, "available")
+    site.volumes.reset_volume(site.ctxt, volume_id, "error")
+    site.volumes.delete_volume(site.ctxt, volume_id, False)
+    with pytest.raises(Conflict, match="under way"):
+        site.volumes.reset_volume(site.ctxt, volume_id, "available")
+    site.world.answer(site.last(RemoveVolume, volume_id), ok=True, gone=True)
     site.becomes(volume_id, None)
 
 
@@ -206,7 +233,7 @@ def test_without_a_place_it_says_why(site: Site) -> None:
     for source in ("source_volume_id", "snapshot_id"):
         with pytest.raises(Invalid, match="not made here"):
             site.new(**{source: ids.new_uuid()})
-    site.volumes.delete_volume(site.ctxt, volume_id, False, False)
+    site.volumes.delete_volume(site.ctxt, volume_id, False)
     assert site.row(volume_id) is None
 
 
@@ -271,7 +298,7 @@ def test_a_server_gets_it_and_loses_it(site: Site, server: str) -> None:
     with pytest.raises(Conflict, match="already attached"):
         site.attach(server, volume_id)
     with pytest.raises(Invalid, match="Volume status must be"):
-        site.volumes.delete_volume(site.ctxt, volume_id, False, True)
+        site.volumes.delete_volume(site.ctxt, volume_id, True)
     with pytest.raises(Invalid):
         site.volumes.extend_volume(site.ctxt, volume_id, 3, False)
     site.volumes.extend_volume(site.ctxt, volume_id, 3, True)
@@ -289,7 +316,7 @@ def test_a_server_gets_it_and_loses_it(site: Site, server: str) -> None:
     row = site.becomes(volume_id, "available")
     assert row.last_user["server_uuid"] == server
     assert [one.volume_id for one in site.world.rows(schema.volume_attachments)] == [other]
-    site.volumes.delete_volume(site.ctxt, volume_id, False, False)
+    site.volumes.delete_volume(site.ctxt, volume_id, False)
     assert [one.server_uuid for one in site.last(RemoveVolume, volume_id).users] == [server]
 
 
@@ -333,7 +360,7 @@ def test_others_volumes_are_not_there(site: Site, server: str) -> None:
     volume_id = site.made()
     other = RequestContext(user_id="x", project_id="other", roles=["member"])
     for refused in (
-        lambda: site.volumes.delete_volume(other, volume_id, False, False),
+        lambda: site.volumes.delete_volume(other, volume_id, False),
         lambda: site.volumes.edit_volume(other, volume_id, VolumeEdit(name="mine")),
         lambda: site.volumes.extend_volume(other, volume_id, 9, False),
         lambda: site.plugs.attach_volume(site.ctxt, server, VolumeWish(ids.new_uuid())),

@@ -237,7 +237,7 @@ def whose(config: Mapping[str, Any]) -> dict[str, Any]:
     for line in marks.lines(config):
         server = server or _after(line, marks.SERVER)
         image = image or _after(line, marks.TEMPLATE)
-        volume = volume or _after(line, marks.VOLUME) or _after(line, marks.SNAPSHOT)
+        volume = volume or _after(line, marks.VOLUME)
         cloud = cloud or _after(line, marks.CLOUD)
     mark = marks.template_mark(image or "", cloud or "")
     if server is not None:

@@ -1,7 +1,7 @@
 """Devices of a VM that exists: plugged and unplugged, running or not, found by what they are.
 
-A change that a running VM doesn't take stays pending, and would be made at its next start. So what
-became of it is read in the list of pending changes, and what is still pending is taken back.
+Proxmox VE keeps a change that a running VM doesn't take as pending, and makes it at the next
+start. So the list of pending changes is read after each change, and what is pending is reverted.
 """
 
 from __future__ import annotations
@@ -154,7 +154,8 @@ def _change(
     done: Callable[[Seen], bool],
     change: Callable[[list[Mapping[str, Any]]], dict[str, str]],
 ) -> None:
-    """Write once what is seen missing, bound to the configuration that was proven ours."""
+    """Write the change unless it is seen done, with the digest of the configuration that passed
+    the ownership fence."""
 
     def call() -> Any:
         config = vm.fence()

@@ -18,15 +18,13 @@ from typing import Any
 SERVER = "micronova: server="
 TEMPLATE = "micronova: template="
 VOLUME = "micronova: volume="
-#: a copy that is a snapshot
-SNAPSHOT = "micronova: snapshot="
 #: the cloud that made it: several may share a cluster, and make templates of the same images
 CLOUD = "micronova: cloud="
 BUILDING = "micronova: building"
 ADOPTED = "micronova: adopted smbios="
 _NO_SMBIOS = "none"
 _OURS = "micronova: "
-_OWNED = (SERVER, TEMPLATE, VOLUME, SNAPSHOT)
+_OWNED = (SERVER, TEMPLATE, VOLUME)
 
 _SMBIOS_UUID = re.compile(r"(?:^|,)uuid=([0-9a-fA-F-]{36})")
 
@@ -64,10 +62,9 @@ def template_mark(image_id: str, cloud: str) -> Mark:
     return Mark(f"{TEMPLATE}{image_id}", None, (cloud_line(cloud),) if cloud else ())
 
 
-def volume_mark(volume_id: str, cloud: str, *, snapshot: bool = False) -> Mark:
-    """Return the mark of a volume's holder, or of a snapshot that is a copy."""
-    line = f"{SNAPSHOT if snapshot else VOLUME}{volume_id}"
-    return Mark(line, volume_id, (cloud_line(cloud),) if cloud else ())
+def volume_mark(volume_id: str, cloud: str) -> Mark:
+    """Return the mark of a volume's holder."""
+    return Mark(f"{VOLUME}{volume_id}", volume_id, (cloud_line(cloud),) if cloud else ())
 
 
 def cloud_line(cloud: str) -> str:

@@ -38,11 +38,7 @@ class ProxmoxVolume:
     def __init__(self, shared: Shared, work: Work) -> None:
         self._shared, self._work = shared, work
         command = work.command
-        mark = volume_mark(
-            command.server_uuid,
-            str(getattr(command, "cloud", "")),
-            snapshot=bool(getattr(command, "snapshot", False)),
-        )
+        mark = volume_mark(command.server_uuid, str(getattr(command, "cloud", "")))
         self._vm = Vm(shared, work, command.placed.vmid, command.placed.node, mark)
 
     def make(self, command: MakeVolume) -> MadeVolume:
@@ -71,10 +67,16 @@ class ProxmoxVolume:
         disk = command.volid
         if config is not None:
             disk = self._disk(config) or disk
-        if disk is not None:
-            self._require_unused(disk, command.users)
         if config is not None:
+            # No server gets it any more: attaching one requires that its holder is protected.
             self._unprotect()
+        try:
+            if disk is not None:
+                self._require_unused(disk, command.users)
+        except HypervisorError:
+            if config is not None:
+                self.park()
+            raise
         return removal.remove(self._vm)
 
     def unmake(self) -> Removal:

@@ -16,6 +16,7 @@ from simulator.cluster import Cluster
 from simulator.engine import Engine
 from simulator.faults import BadOrder
 from simulator.model import MIB, Volume
+from simulator.seed import add_storage
 from simulator.standing import apply, undo
 from simulator.volumes import content_of, format_of, owner_of, parse_volid
 
@@ -116,6 +117,8 @@ class Control:
             ("POST", "faults"): self._order,
             ("DELETE", "faults"): self._cancel,
             ("POST", "volume"): self._put_volume,
+            ("POST", "write"): self._write,
+            ("POST", "storage"): self._add_storage,
             ("POST", "task"): self._task,
         }
 
@@ -207,6 +210,26 @@ class Control:
                 )
             )
             return {**asdict(volume), "volid": volume.volid}
+
+    def _add_storage(self, entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
+        """Add a storage for disks."""
+        cluster = self._cluster(entry, given)
+        with cluster.turn():
+            shared = bool(given.get("shared", False))
+            return asdict(
+                add_storage(cluster, str(given["name"]), str(given["type"]), shared=shared)
+            )
+
+    def _write(self, entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
+        """Write to a volume, as a guest does."""
+        cluster = self._cluster(entry, given)
+        with cluster.turn():
+            node = str(given.get("node") or next(iter(cluster.nodes)))
+            volume = cluster.volume(str(given["volid"]), node)
+            if volume is None:
+                raise BadOrder(f"no volume {given['volid']} on {node}")
+            volume.data = str(given["data"])
+            return {**asdict(cluster.add_volume(volume)), "volid": volume.volid}
 
     def _volume(self, entry: Entry, given: dict[str, Any]) -> Response:
         cluster = self._cluster(entry, given)

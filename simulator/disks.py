@@ -11,6 +11,7 @@ from simulator.cluster import Cluster
 from simulator.engine import Lock, Sleep, Work
 from simulator.errors import Interrupted, LockedCommandTimeout, PveError
 from simulator.model import MIB, Volume
+from simulator.storage_kinds import KINDS
 from simulator.tasks import Job
 from simulator.volumes import format_of, path_of
 
@@ -78,11 +79,13 @@ def allocate(
     storage = cluster.enabled_storage(storage_id, node)
     lock = yield from cluster.lock_storage(storage_id, node)
     place = cluster.place(storage_id, node)
-    name = name or cluster.volumes.free_name(place, vmid, image_format)
+    kind = KINDS[storage.type]
+    image_format = kind.format(image_format)
+    name = name or cluster.volumes.free_name(storage, node, vmid, image_format)
     path = path_of(storage, name)
     if cluster.volumes.get(place, name) is not None:
         raise PveError(f"disk image '{path}' already exists")
-    if job is not None:
+    if job is not None and kind.files:
         job.log(_formatting(path, image_format, size))
     if size >= MAX_IMAGE:
         raise PveError(
@@ -114,23 +117,51 @@ def clone_linked(cluster: Cluster, job: Job, node: str, base: Volume, vmid: int)
     storage = cluster.enabled_storage(base.storage, node)
     lock = yield from cluster.lock_storage(base.storage, node)
     place = (base.storage, base.node)
-    name = cluster.volumes.free_name(place, vmid, "qcow2")
-    own = name.partition("/")[2]
+    kind = KINDS[storage.type]
+    image_format = kind.format("qcow2")
+    name = cluster.volumes.free_name(storage, node, vmid, image_format)
+    own = name.rpartition("/")[2]
     job.log(f"clone {base.name}: images, {own}, {vmid} to {own} (base=../{base.name})")
-    job.log(_formatting(path_of(storage, name), "qcow2", base.size, f"../{base.name}"))
+    if kind.files:
+        job.log(_formatting(path_of(storage, name), image_format, base.size, f"../{base.name}"))
     if cluster.used(storage, node) + EMPTY_QCOW2 > storage.capacity:
         raise PveError(
             f"unable to create image: qemu-img: {path_of(storage, name)}: No space left on device"
         )
-    volume = cluster.add_volume(
-        Volume(*place, name, "images", "qcow2", base.size, 528_384, vmid, base.name)
-    )
+    made = Volume(*place, name, "images", image_format, base.size, 528_384, vmid, base.name)
+    made.data, made.tells_base = base.data, kind.tells_base
+    volume = cluster.add_volume(made)
     yield from _make(cluster, node, volume, lock, CLONE_SECONDS)
     return volume
 
 
-def copy(cluster: Cluster, job: Job, node: str, source: Volume, target: Volume) -> Work:
-    """Copy the data of a volume into another; takes time by size, without the storage's lock."""
+def users(cluster: Cluster, volume: Volume) -> list[int]:
+    """Return the VMs whose QEMU has a volume open."""
+    return [
+        vm.vmid
+        for vm in cluster.vms.values()
+        if vm.running and any(one.partition(",")[0] == volume.volid for one in vm.config.values())
+    ]
+
+
+def require_closed(cluster: Cluster, volume: Volume, but: int = 0) -> None:
+    """Raise what qemu-img answers for a file that a VM's QEMU has open."""
+    storage = cluster.storage(volume.storage)
+    if KINDS[storage.type].files and any(vmid != but for vmid in users(cluster, volume)):
+        path = path_of(storage, volume.name)
+        raise PveError(f"qemu-img: Could not open '{path}': Failed to get \"write\" lock")
+
+
+def copy(
+    cluster: Cluster, job: Job, node: str, source: Volume, target: Volume, snap: str = ""
+) -> Work:
+    """Copy the data of a volume into another; takes time by size, without the storage's lock.
+
+    ``snap``: as it was in that snapshot. What is copied while a VM writes to it is torn.
+    """
+    if source.content == "images" and not source.base and not snap:
+        require_closed(cluster, source, but=source.vmid)
+    data = source.kept.get(snap, source.data) if snap else written(cluster, source)
     size = source.virtual_size or source.size
     storage = cluster.storage(target.storage)
     command = (
@@ -154,7 +185,16 @@ def copy(cluster: Cluster, job: Job, node: str, source: Volume, target: Volume) 
     if cluster.used(storage, node) + grown > storage.capacity:
         job.log("qemu-img: error while writing: No space left on device")
         raise PveError(f"copy failed: {command}: exit code 1")
+    target.data = data
     resize(cluster, target, used=target.used + grown)
+
+
+def written(cluster: Cluster, volume: Volume) -> str:
+    """Return what a volume has in it; torn, if a VM that isn't its owner writes to it."""
+    if volume.content == "import":
+        return volume.data or f"image {volume.name.rpartition('/')[2]}"
+    foreign = any(vmid != volume.vmid for vmid in users(cluster, volume))
+    return f"torn {volume.data}" if foreign else volume.data
 
 
 def mirrored(name: str, size: int, step: int) -> str:

@@ -70,11 +70,17 @@ class Volume:
     checksum: str = ""
     protected: bool = False
     notes: str = ""
+    data: str = ""
+    """What a guest, or who put the volume there, has written; copies have it too."""
+    kept: dict[str, str] = field(default_factory=dict)
+    """Name of each snapshot, in their order → what was written then."""
+    tells_base: bool = True
+    """Whether the volume id names the parent."""
 
     @property
     def volid(self) -> str:
         """The volume id in configurations and lists."""
-        prefix = f"{self.parent}/" if self.parent else ""
+        prefix = f"{self.parent}/" if self.parent and self.tells_base else ""
         return f"{self.storage}:{prefix}{self.name}"
 
     @property

@@ -10,6 +10,7 @@ from simulator.access import Access, Grant, Token, User, hash_password
 from simulator.cluster import Cluster
 from simulator.model import GIB, MIB, TB, Node, Storage, Volume
 from simulator.roles import AGENT_GRANTS
+from simulator.storage_kinds import KINDS
 
 AGENT_USER = "micronova@pve"
 AGENT_TOKEN = "agent"  # noqa: S105 - a name
@@ -94,6 +95,19 @@ def add_storages(cluster: Cluster) -> None:
                 checksum=checksum,
             )
         )
+
+
+def add_storage(
+    cluster: Cluster, name: str, storage_type: str, *, shared: bool, capacity: int = TB
+) -> Storage:
+    """Add a storage for disks of any type that is known, as an administrator does."""
+    if storage_type not in KINDS:
+        raise ValueError(f"storages are {', '.join(sorted(KINDS))}")
+    path = f"/mnt/pve/{name}" if KINDS[storage_type].files else ""
+    made = Storage(name, storage_type, path, ["images"], shared, capacity)
+    cluster.storages[name] = made
+    cluster.save("storage", name, made)
+    return made
 
 
 def add_access(cluster: Cluster, known: Secrets) -> None:

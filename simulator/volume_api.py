@@ -43,7 +43,7 @@ def allocate(call: Call) -> Work:
         vmid,
         image_format,
         size,
-        f"{vmid}/{name}",
+        f"{vmid}/{name}" if kind in FILE_STORAGES else name,
     )
     return volume.volid
 

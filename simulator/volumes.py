@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from simulator.errors import PveError
 from simulator.model import Storage, Volume
+from simulator.storage_kinds import KINDS
 
 Place = tuple[str, str]
 
 #: types of storage whose volumes are files
-FILE_STORAGES = frozenset({"dir", "nfs", "cifs", "cephfs"})
+FILE_STORAGES = frozenset(name for name, one in KINDS.items() if one.files)
 
 CONTENT_DIRECTORY = {
     "images": "images",
@@ -23,6 +24,8 @@ CONTENT_DIRECTORY = {
     "snippets": "snippets",
     "rootdir": "private",
 }
+#: a volume that is no file
+_BLOCK_NAME = re.compile(r"(?:vm|base)-(\d+)-[^/]+")
 _DISK_NAME = re.compile(r"^(?:vm|base)-(\d+)-(?:disk-\d+|cloudinit|state-.+|fleece-\d+)")
 
 
@@ -42,19 +45,32 @@ def parse_volid(volid: str) -> VolumeName:
     parts = rest.split("/")
     if len(parts) == 4:
         return VolumeName(storage, "/".join(parts[2:]), "/".join(parts[:2]))
+    if len(parts) == 2 and parts[0].startswith("base-"):
+        return VolumeName(storage, parts[1], parts[0])
     return VolumeName(storage, rest)
 
 
 def content_of(name: str) -> str:
     """Return the content type by a volume's name."""
     kind = name.partition("/")[0]
-    return "images" if kind.isdigit() else kind
+    return "images" if kind.isdigit() or _BLOCK_NAME.fullmatch(name) else kind
 
 
 def owner_of(name: str) -> int:
     """Return the VMID in an image's name, or 0."""
     kind = name.partition("/")[0]
+    block = _BLOCK_NAME.fullmatch(name)
+    if block:
+        return int(block[1])
     return int(kind) if kind.isdigit() else 0
+
+
+def image_name(storage: Storage, vmid: int, stem: str, image_format: str) -> str:
+    """Return the name of a VM's volume: a file in the VM's directory, or a block device."""
+    if not KINDS[storage.type].files:
+        return f"vm-{vmid}-{stem}"
+    extension = "" if stem == "cloudinit" and image_format == "raw" else f".{image_format}"
+    return f"{vmid}/vm-{vmid}-{stem}{extension}"
 
 
 def format_of(name: str) -> str:
@@ -117,8 +133,9 @@ class VolumeStore:
         """Return the bytes that the volumes at a place use."""
         return self._used.get(place, 0)
 
-    def free_name(self, place: Place, vmid: int, extension: str) -> str:
+    def free_name(self, storage: Storage, node: str, vmid: int, image_format: str) -> str:
         """Return the next free disk name of a VM; the number of an orphan is skipped."""
+        place = (storage.id, "" if storage.shared else node)
         taken = {
             name.rpartition("/")[2].partition(".")[0].replace("base-", "vm-", 1)
             for name in self._owned.get((*place, vmid), {})
@@ -126,7 +143,7 @@ class VolumeStore:
         number = 0
         while f"vm-{vmid}-disk-{number}" in taken:
             number += 1
-        return f"{vmid}/vm-{vmid}-disk-{number}.{extension}"
+        return image_name(storage, vmid, f"disk-{number}", image_format)
 
     def all(self) -> Iterator[Volume]:
         """Yield every volume."""
@@ -135,7 +152,9 @@ class VolumeStore:
 
 
 def path_of(storage: Storage, name: str) -> str:
-    """Return the path of a volume's file on its node."""
+    """Return the path of a volume's file, or its device, on its node."""
     content = content_of(name)
+    if not KINDS[storage.type].files:
+        return f"/dev/{storage.id}/{name}"
     tail = name if content == "images" else name.partition("/")[2]
     return f"{storage.path}/{CONTENT_DIRECTORY.get(content, content)}/{tail}"

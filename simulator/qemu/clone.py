@@ -16,9 +16,10 @@ from simulator.qemu import network, permits
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.create import give_back
 from simulator.qemu.drives import Builder, Drive, drives_of, parse_drive
+from simulator.storage_kinds import CURRENT, KINDS, SNAP
 from simulator.tasks import Job
 from simulator.vmschema import is_drive
-from simulator.volumes import parse_volid
+from simulator.volumes import image_name, parse_volid
 
 LOCK_WAIT = 1.0
 _NOT_CLONED = ("parent", "vmstate", "snapstate", "lock", "template")
@@ -126,10 +127,19 @@ def _copied(call: Call, source: ConfigMap, full: bool) -> Plan:
                 raise PveError(
                     f"Linked clone feature is not supported for '{drive.file}' ({name})"
                 )
+            if full and volume is not None and not _copyable(call, volume):
+                raise PveError(f"Full clone feature is not supported for '{drive.file}' ({name})")
             plan.drives.append(drive)
         else:
             plan.config[name] = value
     return plan
+
+
+def _copyable(call: Call, volume: Volume) -> bool:
+    """Return whether a volume, or a snapshot of it, can be copied."""
+    of = SNAP if call.get("snapname") else CURRENT
+    kind = KINDS[call.cluster.storage(volume.storage).type]
+    return volume.base or kind.has("copy", of, volume.format)
 
 
 def _worker(call: Call, job: Job, newid: int) -> Work:
@@ -230,13 +240,13 @@ def _full(
     image_format = call.get("format") or disks.default_format(source.name)
     name = ""
     if drive.cloudinit:
-        name = source.name.replace(f"{source.vmid}/vm-{source.vmid}-", f"{newid}/vm-{newid}-")
         image_format = source.format
+        name = image_name(cluster.storage(storage), newid, "cloudinit", image_format)
     made = yield from disks.allocate(
         cluster, job, node, storage, newid, image_format, source.size, name
     )
     builder.made.append(made)
     job.log(f"allocated target volume '{made.volid}'")
     if not drive.cloudinit:
-        yield from disks.copy(cluster, job, node, source, made)
+        yield from disks.copy(cluster, job, node, source, made, call.get("snapname"))
     return made

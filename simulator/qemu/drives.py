@@ -11,9 +11,16 @@ from simulator.cluster import Cluster
 from simulator.engine import Release, Work
 from simulator.errors import PveError, parameter_errors
 from simulator.model import KIB, Volume
+from simulator.storage_kinds import KINDS
 from simulator.tasks import Job
 from simulator.vmschema import is_drive
-from simulator.volumes import content_of, parse_volid, path_of
+from simulator.volumes import (
+    FILE_STORAGES,
+    content_of,
+    image_name,
+    parse_volid,
+    path_of,
+)
 
 _NEW_DISK = re.compile(r"^([^/:\s]+):(\d+(?:\.\d+)?)$")
 #: seconds that a copy waits for the lock of the VM whose disk it copies
@@ -137,8 +144,10 @@ class Builder:
 
     def _cloudinit(self, drive: Drive) -> Work:
         image_format = drive.options.get("format", "qcow2")
-        extension = "" if image_format == "raw" else f".{image_format}"
-        name = f"{self.vmid}/vm-{self.vmid}-cloudinit{extension}"
+        storage = self.cluster.storage(drive.storage)
+        name = image_name(
+            storage, self.vmid, "cloudinit", KINDS[storage.type].format(image_format)
+        )
         volume = yield from disks.allocate(
             self.cluster,
             self.job,
@@ -155,6 +164,7 @@ class Builder:
 
     def _empty(self, drive: Drive, storage: str, gibibytes: float) -> Work:
         size = int(gibibytes * (1 << 30))
+        self._check_format(drive, storage)
         image_format = drive.options.get("format", "raw")
         if drive.name == "efidisk0":
             size = 528 * KIB if drive.options.get("efitype") == "4m" else 128 * KIB
@@ -168,6 +178,7 @@ class Builder:
     def _import(self, drive: Drive, storage: str) -> Work:
         wanted = drive.options["import-from"]
         source, managed = self._source(wanted), not wanted.startswith("/")
+        self._check_format(drive, storage)
         own = disks.default_format(source.name) if managed else "raw"
         try:
             lock = yield from self._lock_owner(source)
@@ -193,6 +204,11 @@ class Builder:
             raise PveError(f"cannot import from '{wanted}' - {error.text}") from error
         if lock is not None:
             yield Release(lock)
+
+    def _check_format(self, drive: Drive, storage: str) -> None:
+        wanted = drive.options.get("format")
+        if wanted and wanted not in KINDS[self.cluster.storage(storage).type].formats:
+            raise PveError(f"unsupported format '{wanted}'")
 
     def _lock_owner(self, source: Volume) -> Work:
         """Lock the VM whose disk is copied, for all others if it runs; return the lock, if any.
@@ -227,7 +243,7 @@ class Builder:
     def _existing(self, drive: Drive) -> None:
         name = parse_volid(drive.file)
         kind = self.cluster.storage(name.storage).type
-        if "/" not in name.name and kind == "dir":
+        if "/" not in name.name and kind in FILE_STORAGES:
             raise PveError(f"unable to parse directory volume name '{name.name}'")
         volume = self.cluster.volume(drive.file, self.node)
         if volume is None:

@@ -94,7 +94,9 @@ def _allocate(call: Call, log: _Log, drive: Drive, target: str, moved: list[Move
     storage = _mapped(call, drive.storage)
     name, place = source.name, cluster.place(storage, target)
     if cluster.volumes.get(place, name) is not None:
-        name = cluster.volumes.free_name(place, source.vmid, source.format)
+        name = cluster.volumes.free_name(
+            cluster.storage(storage), target, source.vmid, source.format
+        )
     made = yield from disks.allocate(
         cluster, None, target, storage, source.vmid, source.format, source.size, name
     )
@@ -161,6 +163,7 @@ def _check(call: Call, one: Moved, target: str) -> None:
 
 
 def _grow(call: Call, one: Moved) -> None:
+    one.copy.data, one.copy.kept = one.source.data, dict(one.source.kept)
     if one.source.used > one.copy.used:
         disks.resize(call.cluster, one.copy, used=one.source.used)
 

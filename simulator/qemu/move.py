@@ -118,6 +118,7 @@ def _mirror(cluster: Cluster, job: Job, name: str, source: Volume, made: Volume)
         f"mirror-{name}: mirror-job finished",
     ):
         job.log(line)
+    made.data = source.data
     disks.resize(cluster, made, used=max(source.used, made.used))
 
 
@@ -209,8 +210,8 @@ def _give(call: Call, job: Job, vmid: int, slot: str) -> Work:
 
 def _renamed(cluster: Cluster, volume: Volume, vmid: int) -> Volume:
     """Rename a volume after the VM that owns it."""
-    place = (volume.storage, volume.node)
+    storage = cluster.storage(volume.storage)
     cluster.remove_volume(volume)
-    volume.name = cluster.volumes.free_name(place, vmid, volume.format)
+    volume.name = cluster.volumes.free_name(storage, volume.node, vmid, volume.format)
     volume.vmid = vmid
     return cluster.add_volume(volume)

@@ -6,11 +6,13 @@ from typing import Any
 
 from simulator import disks
 from simulator.call import Call
+from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError
 from simulator.model import Vm, Volume
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import drives_of, stored_drive
+from simulator.storage_kinds import BASE, CURRENT, KINDS, SNAP
 from simulator.tasks import Job
 from simulator.volumes import path_of
 
@@ -97,31 +99,34 @@ def _template(call: Call, job: Job) -> Work:
 
 def _make_base(call: Call, volume: Volume) -> Volume:
     call.cluster.remove_volume(volume)
-    volume.name = volume.name.replace("/vm-", "/base-", 1)
+    folder, slash, own = volume.name.rpartition("/")
+    volume.name = f"{folder}{slash}{own.replace('vm-', 'base-', 1)}"
     return call.cluster.add_volume(volume)
 
 
 def feature(call: Call) -> dict[str, Any]:
     """Return whether all disks support snapshots, clones or copies."""
-    vm, wanted = call.vm(), call.get("feature")
+    vm, wanted, name = call.vm(), call.get("feature"), call.get("snapname")
+    if name and name not in vm.snapshots:
+        raise PveError(f"snapshot '{name}' does not exist")
+    config = vm.snapshots[name].config if name else vm.config
     able = all(
-        _able(call, vm, wanted, drive.file)
-        for drive in drives_of(vm.config)
+        able_to(call.cluster, vm, wanted, drive.file, snap=bool(name))
+        for drive in drives_of(config)
         if drive.storage and not drive.cdrom
     )
     nodes = sorted(call.cluster.nodes) if _all_shared(call, vm) else [call.node]
     return {"hasFeature": int(able), "nodes": nodes}
 
 
-def _able(call: Call, vm: Vm, wanted: str, volid: str) -> bool:
-    volume = call.cluster.volume(volid, call.node)
+def able_to(cluster: Cluster, vm: Vm, wanted: str, volid: str, *, snap: bool = False) -> bool:
+    """Return whether a VM's volume, or a snapshot of it, has a feature."""
+    volume = cluster.volume(volid, vm.node)
     if volume is None:
         return False
-    return {
-        "copy": True,
-        "clone": volume.base,
-        "snapshot": volume.format == "qcow2" and not vm.template,
-    }[wanted]
+    kind = KINDS[cluster.storage(volume.storage).type]
+    of = SNAP if snap else (BASE if volume.base else CURRENT)
+    return kind.has(wanted, of, volume.format) and not (wanted == "snapshot" and vm.template)
 
 
 def _all_shared(call: Call, vm: Vm) -> bool:

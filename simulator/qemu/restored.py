@@ -15,7 +15,7 @@ from simulator.qemu import config_lock, network, power
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import Drive, drives_of
 from simulator.tasks import Job
-from simulator.volumes import parse_volid, path_of
+from simulator.volumes import owner_of, parse_volid, path_of
 
 _READ_SECONDS = 0.5
 _LOST = (
@@ -104,7 +104,7 @@ def _read(call: Call, job: Job, vm: Vm, archive: Volume, changes: ConfigMap) -> 
 
 def _remove_disks(call: Call, vm: Vm, names: set[str]) -> Work:
     for drive in drives_of(vm.config, unused=True):
-        owned = drive.storage and parse_volid(drive.file).name.startswith(f"{vm.vmid}/")
+        owned = drive.storage and owner_of(parse_volid(drive.file).name) == vm.vmid
         if owned and (drive.name in names or not drive.cdrom):
             yield from disks.free(call.cluster, call.node, drive.file)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from simulator import disks
@@ -10,16 +12,18 @@ from simulator.call import Call
 from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError, locked
-from simulator.model import Snapshot, Vm
-from simulator.qemu import config_lock, suspend_disk
+from simulator.model import ConfigMap, Snapshot, Volume
+from simulator.qemu import config_lock, resize, suspend_disk
 from simulator.qemu.config_lock import check_lock
-from simulator.qemu.drives import drives_of
+from simulator.qemu.drives import Drive, drives_of
 from simulator.qemu.power import end_process, mark_running
+from simulator.storage_kinds import KINDS
 from simulator.tasks import Job
 from simulator.vmschema import typed
-from simulator.volumes import FILE_STORAGES
 
 SNAPSHOT_SECONDS = 0.5
+#: options that a snapshot does not have (``__snapshot_copy_config``)
+_NOT_KEPT = re.compile(r"lock|parent|vmstate|description|unused\d+")
 
 
 def snapshots(call: Call) -> list[dict[str, Any]]:
@@ -77,16 +81,13 @@ def change(call: Call) -> None:
     call.cluster.edit(vm).snapshots[name].description = call.get("description")
 
 
-def can_snapshot(cluster: Cluster, vm: Vm) -> bool:
-    """Return whether all disks' formats and storages support snapshots; raw files don't."""
-    return not any(
-        cluster.storages[one.storage].type in FILE_STORAGES
-        and volume.format == "raw"
-        and not one.cdrom
-        for one in drives_of(vm.config)
-        if one.storage in cluster.storages
-        and (volume := cluster.volume(one.file, vm.node)) is not None
-    )
+def _disks_of(cluster: Cluster, config: ConfigMap, node: str) -> Iterator[tuple[Drive, Volume]]:
+    for one in drives_of(config):
+        volume = None
+        if one.storage in cluster.storages and not one.cdrom:
+            volume = cluster.volume(one.file, node)
+        if volume is not None:
+            yield one, volume
 
 
 def create(call: Call) -> str:
@@ -107,21 +108,26 @@ def _create(call: Call, job: Job, name: str) -> Work:
         raise PveError("you can't take a snapshot if it's a template")
     if name in vm.snapshots:
         raise PveError(f"snapshot name '{name}' already used")
-    if not can_snapshot(call.cluster, vm):
+    found = list(_disks_of(cluster, vm.config, vm.node))
+    if not all(resize.able_to(cluster, vm, "snapshot", one.file) for one, _ in found):
         raise PveError("snapshot feature is not available")
-    kept = {key: text for key, text in vm.config.items() if key not in ("lock", "parent")}
+    kept = {key: text for key, text in vm.config.items() if not _NOT_KEPT.fullmatch(key)}
     cluster.edit(vm).config["lock"] = "snapshot"
     yield Release(lock)
     state = ""
     try:
         if call.flag("vmstate") and vm.running:
             state = yield from _save_memory(call, job, name)
-        for drive in drives_of(vm.config):
-            if drive.storage and not drive.cdrom:
-                job.log(f"snapshotting 'drive-{drive.name}' ({drive.file})")
-                if vm.running:
-                    job.log("internal qemu snapshot")
+        for drive, volume in found:
+            job.log(f"snapshotting 'drive-{drive.name}' ({drive.file})")
+            if vm.running:
+                job.log("internal qemu snapshot")
+            else:
+                disks.require_closed(cluster, volume)
         yield Sleep(SNAPSHOT_SECONDS)
+        for _, volume in found:
+            volume.kept[name] = volume.data
+            cluster.add_volume(volume)
     except PveError:
         cluster.edit(vm).config.pop("lock", None)
         raise
@@ -157,6 +163,11 @@ def _delete(call: Call, job: Job) -> Work:
     if gone.vmstate:
         yield from disks.free(cluster, call.node, gone.vmstate)
     yield Sleep(SNAPSHOT_SECONDS)
+    for _, volume in _disks_of(cluster, gone.config, vm.node):
+        if not vm.running:
+            disks.require_closed(cluster, volume)
+        volume.kept.pop(name, None)
+        cluster.add_volume(volume)
     cluster.edit(vm)
     del vm.snapshots[name]
     for other in vm.snapshots.values():
@@ -168,6 +179,13 @@ def _delete(call: Call, job: Job) -> Work:
             vm.config["parent"] = gone.parent
     vm.config.pop("lock", None)
     yield Release(lock)
+
+
+def _require_last(cluster: Cluster, volume: Volume, name: str) -> None:
+    """Raise unless a volume can go back to a snapshot."""
+    only_last = KINDS[cluster.storage(volume.storage).type].only_last
+    if only_last and next(reversed(volume.kept), name) != name:
+        raise PveError(f"can't rollback, '{name}' is not most recent snapshot on '{volume.volid}'")
 
 
 def rollback(call: Call) -> str:
@@ -184,12 +202,24 @@ def _rollback(call: Call, job: Job) -> Work:
     if vm.lock and vm.lock != "rollback":
         raise locked(vm.lock)
     snapshot = vm.snapshots[name]
+    found = list(_disks_of(cluster, snapshot.config, vm.node))
+    for _, volume in found:
+        _require_last(cluster, volume, name)
     if vm.running:
         end_process(cluster, vm)
     cluster.edit(vm).config["lock"] = "rollback"
     yield Sleep(SNAPSHOT_SECONDS)
-    unused = {key: text for key, text in vm.config.items() if key.startswith("unused")}
-    cluster.edit(vm).config = {**snapshot.config, **unused, "parent": name}
+    for _, volume in found:
+        disks.require_closed(cluster, volume)
+        volume.data = volume.kept.get(name, volume.data)
+        cluster.add_volume(volume)
+    used = {volume.volid for _, volume in found}
+    stays = {
+        key: text
+        for key, text in vm.config.items()
+        if key == "description" or (key.startswith("unused") and text not in used)
+    }
+    cluster.edit(vm).config = {**snapshot.config, **stays, "parent": name}
     vm.pending, vm.pending_delete, vm.pending_force = {}, [], []
     if snapshot.vmstate or call.flag("start"):
         mark_running(cluster, vm)

@@ -14,6 +14,7 @@ from simulator.model import MIB, Vm
 from simulator.qemu import ha_power
 from simulator.qemu.drives import drives_of
 from simulator.tasks import Job
+from simulator.volumes import image_name
 
 SAVE_SECONDS = 1.0
 MACHINE = "pc-i440fx-10.2+pve0"
@@ -71,9 +72,9 @@ def state_storage(cluster: Cluster, vm: Vm) -> str:
 
 def allocate_state(call: Call, job: Job, vm: Vm, storage: str, name: str) -> Work:
     """Allocate a volume for twice the memory and the state of devices."""
-    call.cluster.storage(storage)
+    found = call.cluster.storage(storage)
     size = int(vm.config.get("memory", "512")) * 2 * MIB + 500 * MIB
-    file = f"{vm.vmid}/vm-{vm.vmid}-state-{name}.raw"
+    file = image_name(found, vm.vmid, f"state-{name}", "raw")
     return (
         yield from disks.allocate(
             call.cluster, job, call.node, storage, vm.vmid, "raw", size, file

@@ -11,7 +11,7 @@ from simulator.access import Access, Grant, Identity, Token, User
 from simulator.apischema import Rule, methods, parameters
 from simulator.errors import PveError
 from simulator.faults import BadOrder, Faults
-from simulator.model import Vm, Volume
+from simulator.model import Storage, Vm, Volume
 from simulator.params import complaint, validate
 from simulator.qemu.create import default_boot, unique_tags
 from simulator.qemu.drives import check_syntax, parse_drive
@@ -108,10 +108,11 @@ def test_boot_order_and_tags() -> None:
 def test_an_orphans_number_is_skipped() -> None:
     store = VolumeStore()
     place = ("local", "pve1")
-    assert store.free_name(place, 100, "raw") == "100/vm-100-disk-0.raw"
+    storage = Storage("local", "dir", "/var/lib/vz", ["images"], False, 1 << 40)
+    assert store.free_name(storage, "pve1", 100, "raw") == "100/vm-100-disk-0.raw"
     base = Volume(*place, "100/base-100-disk-0.raw", "images", "raw", 1, 1, 100)
     store.add(base)
-    assert store.free_name(place, 100, "qcow2") == "100/vm-100-disk-1.qcow2"
+    assert store.free_name(storage, "pve1", 100, "qcow2") == "100/vm-100-disk-1.qcow2"
     clone = Volume(*place, "101/vm-101-disk-0.qcow2", "images", "qcow2", 1, 1, 101, base.name)
     store.add(clone)
     assert clone.volid == "local:100/base-100-disk-0.raw/101/vm-101-disk-0.qcow2"

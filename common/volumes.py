@@ -31,6 +31,14 @@ class VolumeStatus(enum.StrEnum):
     ERROR_EXTENDING = "error_extending"
 
 
+class SnapshotWay(enum.StrEnum):
+    """How snapshots of a volume are made: by what Proxmox VE says that its storage can do."""
+
+    ONLINE = "online"  #: by the storage, also while a running server has it
+    OFFLINE = "offline"  #: inside its file, which no running server may have open
+    COPY = "copy"  #: as a volume of its own, while no server has it
+
+
 class AttachStatus(enum.StrEnum):
     """Status of an attachment."""
 

@@ -32,6 +32,7 @@ from common.messages.commands import (
     RemoveVolume,
     RetireTemplate,
     Shape,
+    SnapVolume,
     StoreImage,
     StrictGroup,
     Swap,
@@ -116,6 +117,12 @@ class ComputeClient:
         """Grow a volume, wherever it is used."""
         self._workers.to(worker).cast(
             ctxt, WorkerRpc.grow_volume, command=self._sent(worker, command)
+        )
+
+    def snap_volume(self, ctxt: RequestContext, worker: str, command: SnapVolume) -> None:
+        """Take or remove a snapshot of a volume, or bring the volume back to it."""
+        self._workers.to(worker).cast(
+            ctxt, WorkerRpc.snap_volume, command=self._sent(worker, command)
         )
 
     def plug_volume(self, ctxt: RequestContext, worker: str, command: PlugVolume) -> None:

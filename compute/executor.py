@@ -30,6 +30,7 @@ from common.messages.commands import (
     RemoveVolume,
     RetireTemplate,
     Shape,
+    SnapVolume,
     StoreImage,
     Swap,
 )
@@ -162,6 +163,7 @@ _FLOWS: Mapping[type[Command], Callable[[Job, Hypervisor, Any, int], Outcome]] =
     RemoveVolume: lambda job, at, one, _: volumes.remove(job, at.volume(job), one),
     RetireTemplate: lambda job, at, one, _: retire.retire(job, at, one),
     Shape: lambda job, at, one, seconds: shape.shape(job, at.machine(job), one, seconds),
+    SnapVolume: lambda job, at, one, _: volumes.snap(job, at.volume(job), one),
     StoreImage: lambda job, at, one, _: store_image.store(job, at, one),
     Swap: lambda job, at, one, seconds: swap.swap(job, at.machine(job), one, seconds),
 }

@@ -29,6 +29,7 @@ from common.messages.commands import (
     RemoveVolume,
     RetireTemplate,
     Shape,
+    SnapVolume,
     StoreImage,
     StrictGroup,
     Swap,
@@ -146,6 +147,10 @@ class Manager:
 
     def grow_volume(self, ctxt: RequestContext, command: GrowVolume) -> None:
         """Accept a GrowVolume."""
+        self._accept(ctxt, command)
+
+    def snap_volume(self, ctxt: RequestContext, command: SnapVolume) -> None:
+        """Accept a SnapVolume."""
         self._accept(ctxt, command)
 
     def plug_volume(self, ctxt: RequestContext, command: PlugVolume) -> None:

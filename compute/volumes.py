@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from common.messages.commands import GrowVolume, MakeVolume, PlugVolume, RemoveVolume
+from common.messages.commands import (
+    GrowVolume,
+    MakeVolume,
+    PlugVolume,
+    RemoveVolume,
+    SnapshotVerb,
+    SnapVolume,
+)
 from common.messages.reports import Category, MadeVolume, Outcome
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Machine, Removal, Volume
 from compute.job import Job
 from compute.steps import Step, carry_out
+
+_SNAPSHOT_STEPS: Mapping[SnapshotVerb, str] = {
+    SnapshotVerb.TAKE: "compute_take_volume_snapshot",
+    SnapshotVerb.REMOVE: "compute_remove_volume_snapshot",
+    SnapshotVerb.REVERT: "compute_revert_volume",
+}
 
 
 def make(job: Job, volume: Volume, command: MakeVolume) -> Outcome:
@@ -57,6 +70,18 @@ def grow(job: Job, volume: Volume, command: GrowVolume) -> Outcome:
     step = Step("compute_grow_volume", lambda: _note(grown, lambda: volume.grow(command)))
     failure = carry_out(job, (step,))
     return Outcome(failure is None, failure=failure, volume=grown[0] if grown else None)
+
+
+def snap(job: Job, volume: Volume, command: SnapVolume) -> Outcome:
+    """See a snapshot taken or gone, or the volume brought back. It may run twice."""
+    step = Step(
+        _SNAPSHOT_STEPS[command.verb],
+        lambda: volume.snap(command),
+        lambda: volume.unsnap(command),
+        "compute_park_volume",
+    )
+    failure = carry_out(job, (step,))
+    return Outcome(failure is None, failure=failure)
 
 
 def plug(job: Job, machine: Machine, command: PlugVolume) -> Outcome:

@@ -406,7 +406,12 @@ class VolumeSource:
     """What a new volume's content is copied from."""
 
     volid: str
-    """A file of content ``import``."""
+    """A file of content ``import``, or the disk of another holder on the same node."""
+    volume_id: str = ""
+    """Whose the other holder is, where a snapshot of it is copied."""
+    vmid: int = 0
+    snapshot: str | None = None
+    """Name of the holder's snapshot; None: the volume as it is."""
 
 
 @dataclass(frozen=True)
@@ -444,6 +449,30 @@ class GrowVolume(Command):
     size_gib: int = 0
     user: VolumeUser | None = None
     """The server that has it; None: nobody has."""
+    cloud: str = ""
+
+
+class SnapshotVerb(enum.StrEnum):
+    """What is done with a snapshot of a volume in its holder."""
+
+    TAKE = "take"
+    REMOVE = "remove"
+    REVERT = "revert"
+
+
+@dataclass(frozen=True)
+class SnapVolume(Command):
+    """Have Proxmox VE take a snapshot of a volume, remove one, or bring the volume back to it."""
+
+    verb: SnapshotVerb = SnapshotVerb.TAKE
+    volid: str = ""
+    storage_way: str = ""
+    """``common.volumes.SnapshotWay``: whether it may be done while a running VM has the volume."""
+    name: str = ""
+    """2 to 40 characters, of which the first is a letter."""
+    description: str = ""
+    user: VolumeUser | None = None
+    """The server that has the volume; None: nobody has."""
     cloud: str = ""
 
 

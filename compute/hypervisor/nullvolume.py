@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from common.messages.commands import GrowVolume, MakeVolume, RemoveVolume
+from common.messages.commands import (
+    GrowVolume,
+    MakeVolume,
+    RemoveVolume,
+    SnapshotVerb,
+    SnapVolume,
+)
 from common.messages.reports import Category, MadeVolume
+from common.volumes import SnapshotWay
 from compute.hypervisor.nullmachine import Vm
-from compute.hypervisor.port import HypervisorError, Removal, Work
+from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
 
 
 @dataclass
@@ -20,6 +27,7 @@ class Kept:
     size_gib: int
     node: str
     cloud: str
+    snapshots: set[str] = field(default_factory=set)
 
 
 class NullVolume:
@@ -74,6 +82,28 @@ class NullVolume:
             kept.size_gib = max(kept.size_gib, command.size_gib)
             return _made(kept)
 
+    def snap(self, command: SnapVolume) -> Detail:
+        """Keep the snapshot's name, or forget it."""
+        with self._lock:
+            kept = self._mine()
+            if kept is None:
+                raise HypervisorError(Category.VANISHED, "There is no such volume.")
+            if command.verb is SnapshotVerb.TAKE:
+                kept.snapshots.add(command.name)
+            elif command.verb is SnapshotVerb.REMOVE:
+                kept.snapshots.discard(command.name)
+            elif command.name not in kept.snapshots:
+                raise HypervisorError(Category.VANISHED, "There is no such snapshot.")
+        return {"volume": kept.volid, "snapshot": command.name}
+
+    def unsnap(self, command: SnapVolume) -> Removal:
+        """Forget a snapshot that was being taken."""
+        with self._lock:
+            kept = self._mine()
+            if kept is not None:
+                kept.snapshots.discard(command.name)
+        return Removal(True, (f"snapshot {command.name}",))
+
     def _mine(self) -> Kept | None:
         kept = self._volumes.get(self._work.command.placed.vmid)
         mine = kept is not None and kept.volume_id == self._work.command.server_uuid
@@ -84,4 +114,4 @@ class NullVolume:
 
 
 def _made(kept: Kept) -> MadeVolume:
-    return MadeVolume(kept.volid, kept.size_gib << 30)
+    return MadeVolume(kept.volid, kept.size_gib << 30, SnapshotWay.ONLINE)

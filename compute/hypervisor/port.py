@@ -27,6 +27,7 @@ from common.messages.commands import (
     RemoveVolume,
     RetireTemplate,
     Size,
+    SnapVolume,
     StoreImage,
     StrictGroup,
 )
@@ -257,6 +258,16 @@ class Volume(Protocol):
 
     def grow(self, command: GrowVolume) -> MadeVolume:
         """Grow it to at least this size, wherever it is used."""
+
+    def snap(self, command: SnapVolume) -> Detail:
+        """Take, remove or bring back a snapshot. A snapshot that is there, or gone, is no error.
+
+        Raises HypervisorError (protected) where a running VM has the volume open and its storage
+        can't do it then.
+        """
+
+    def unsnap(self, command: SnapVolume) -> Removal:
+        """Park the volume; a snapshot that was being taken is removed."""
 
 
 @dataclass(frozen=True)

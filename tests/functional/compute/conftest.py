@@ -42,6 +42,7 @@ from common.messages.commands import (
     RetireTemplate,
     Shape,
     Size,
+    SnapVolume,
     StoreImage,
     Swap,
     Template,
@@ -162,6 +163,7 @@ class Worker:
             RemoveVnet: self.client.remove_vnet,
             MakeVolume: self.client.make_volume,
             RemoveVolume: self.client.remove_volume,
+            SnapVolume: self.client.snap_volume,
             GrowVolume: self.client.grow_volume,
             PlugVolume: self.client.plug_volume,
         }

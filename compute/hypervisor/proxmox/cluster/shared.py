@@ -55,6 +55,8 @@ class Shared:
 
         self.relist_networks: Callable[[], None] = lambda: None
         """Refreshes the snapshot, and lists the networks of all nodes, due or not."""
+        self.snapshot_ways: dict[Key, str] = {}
+        """By storage key: how snapshots of disks there are made, once Proxmox VE was asked."""
         self.applying = threading.Lock()
         """Held while the SDN configuration is applied."""
 

@@ -26,6 +26,10 @@ FILE_TYPES = frozenset({"dir", "nfs", "cifs", "cephfs", "glusterfs", "btrfs"})
 LINKED_TYPES = frozenset({"dir", "nfs", "cifs", "glusterfs", "lvmthin", "zfspool", "zfs", "rbd"})
 #: storages whose disks (files as qcow2) can have snapshots
 SNAPSHOT_TYPES = LINKED_TYPES | {"btrfs"}
+#: storages that take a snapshot of a disk while a VM runs on it, without asking that VM
+ONLINE_SNAPSHOT_TYPES = frozenset({"lvmthin", "rbd", "btrfs"})
+#: storages that can't copy a snapshot, only the disk as it is (``volume_has_feature``)
+NO_COPY_OF_SNAPSHOT_TYPES = frozenset({"zfspool", "zfs"})
 #: storages that take only what is written
 THIN_TYPES = LINKED_TYPES | {"cephfs", "btrfs"}
 
@@ -80,6 +84,11 @@ def made_of(image: Image, storage: str, storage_type: str, gib: int) -> str:
 def blank(storage: str, storage_type: str, gib: int) -> str:
     """Return the value of an empty disk of this size."""
     return f"{storage}:{gib}{_form(storage_type)}"
+
+
+def form_of_copy(storage_type: str) -> dict[str, str]:
+    """Return the parameters of a full clone that choose the format of its disks."""
+    return {"format": "qcow2"} if storage_type in LINKED_TYPES & FILE_TYPES else {}
 
 
 def _form(storage_type: str) -> str:

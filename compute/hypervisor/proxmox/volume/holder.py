@@ -12,10 +12,12 @@ from common.messages.commands import (
     GrowVolume,
     MakeVolume,
     RemoveVolume,
+    SnapVolume,
+    VolumeSource,
     VolumeUser,
 )
 from common.messages.reports import Category, MadeVolume
-from compute.hypervisor.port import HypervisorError, Removal, Work
+from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster import quorum
 from compute.hypervisor.proxmox.cluster.shared import Shared
@@ -24,8 +26,10 @@ from compute.hypervisor.proxmox.observe.snapshot import Storage
 from compute.hypervisor.proxmox.storage import usage
 from compute.hypervisor.proxmox.storage import volumes as stored
 from compute.hypervisor.proxmox.vm import half_created, host_checks, removal, templates
-from compute.hypervisor.proxmox.vmconfig import disks, hardware, volumes
+from compute.hypervisor.proxmox.vmconfig import disks, hardware, marks, volumes
 from compute.hypervisor.proxmox.vmconfig.marks import server_mark, volume_mark
+from compute.hypervisor.proxmox.volume import snapshots
+from compute.hypervisor.proxmox.volume.parking import Holder
 
 MEMORY_MIB = 16
 #: VMs up to which all of a cluster are read before a volume is removed
@@ -37,53 +41,57 @@ class ProxmoxVolume:
 
     def __init__(self, shared: Shared, work: Work) -> None:
         self._shared, self._work = shared, work
-        command = work.command
-        mark = volume_mark(command.server_uuid, str(getattr(command, "cloud", "")))
-        self._vm = Vm(shared, work, command.placed.vmid, command.placed.node, mark)
+        self._holder = Holder(shared, work)
+        self._vm = self._holder.vm
 
     def make(self, command: MakeVolume) -> MadeVolume:
         """See ``port.Volume``. Create, grow, park: six calls for an empty one."""
         quorum.require(self._vm)
-        config = self._seen()
+        config = self._holder.seen()
         if config is None:
             self._require_no_strays()
             templates.free_remains(self._vm)
             self._create(command)
-            config = self._required()
-        disk = self._disk(config)
+            config = self._made()
+        if marks.is_building(config):
+            self._configure()
+            config = self._made()
+        disk = self._holder.disk(config)
         if disk is None:
             raise HypervisorError(Category.CREATION_FAILED, f"{self._vm} has no disk.")
         if not volumes.parked(config, self._vm.vmid):
-            self._plug(disk)
+            self._holder.plug(disk)
             size = self._grow(self._vm, disk, command.size_gib)
-            self.park()
+            way = snapshots.way(self._shared, self._vm, command.storage)
+            self._holder.park()
         else:
             size = self._listed_bytes(disk)
-        return MadeVolume(disk, size)
+            way = snapshots.known_way(self._shared, self._vm.node, command.storage)
+        return MadeVolume(disk, size, way)
 
     def remove(self, command: RemoveVolume) -> Removal:
         """See ``port.Volume``."""
-        config = self._seen()
+        config = self._holder.seen()
         disk = command.volid
         if config is not None:
-            disk = self._disk(config) or disk
+            disk = self._holder.disk(config) or disk
         if config is not None:
             # No server gets it any more: attaching one requires that its holder is protected.
-            self._unprotect()
+            self._holder.unprotect()
         try:
             if disk is not None:
                 self._require_unused(disk, command.users)
         except HypervisorError:
             if config is not None:
-                self.park()
+                self._holder.park()
             raise
         return removal.remove(self._vm)
 
     def unmake(self) -> Removal:
         """See ``port.Volume``: what was never told to anybody has no users."""
         try:
-            if self._seen() is not None:
-                self._unprotect()
+            if self._holder.seen() is not None:
+                self._holder.unprotect()
             return removal.remove(self._vm)
         except HypervisorError as error:
             half_created.name_disks(self._vm, error)
@@ -93,63 +101,13 @@ class ProxmoxVolume:
         """See ``port.Volume``."""
         user = command.user
         if user is not None:
-            size = self._grow(self._server(user), command.volid, command.size_gib)
+            size = self._grow(self._holder.server(user), command.volid, command.size_gib)
             return MadeVolume(command.volid, size)
-        config = self._required()
-        disk = self._disk(config)
-        if disk != command.volid:
-            raise HypervisorError(
-                Category.VANISHED, f"{self._vm} has {disk or 'no disk'}, not {command.volid}."
-            )
-        self._plug(disk)
-        size = self._grow(self._vm, disk, command.size_gib)
-        self.park()
-        return MadeVolume(disk, size)
-
-    # --- the disk in its holder
-
-    def park(self) -> None:
-        """Unplug the disk and protect the holder, in one call."""
-
-        def done() -> bool:
-            return volumes.parked(self._vm.look() or {}, self._vm.vmid)
-
-        def call() -> Any:
-            config = self._vm.fence()
-            values: dict[str, Any] = {"protection": 1, "digest": config["digest"]}
-            if volumes.volid(config.get(volumes.PLUGGED)):
-                values["delete"] = volumes.PLUGGED
-            return self._shared.client.post(f"{self._vm.path}/config", **values)
-
-        self._vm.converge(done, call)
-        if not done():
-            raise HypervisorError(
-                Category.UNKNOWN_OUTCOME, f"The disk of {self._vm} isn't parked."
-            )
-
-    def _plug(self, disk: str) -> None:
-        """Plug the disk into its holder, which isn't protected then."""
-
-        def done() -> bool:
-            config = self._vm.look() or {}
-            return volumes.slot_of(config, disk) is not None and not _protected(config)
-
-        def call() -> Any:
-            config = self._vm.fence()
-            values = {"protection": 0, "digest": config["digest"]}
-            if volumes.slot_of(config, disk) is None:
-                values[volumes.PLUGGED] = disk
-            return self._shared.client.post(f"{self._vm.path}/config", **values)
-
-        self._vm.converge(done, call)
-
-    def _unprotect(self) -> None:
-        def call() -> Any:
-            config = self._vm.fence()
-            path = f"{self._vm.path}/config"
-            return self._shared.client.post(path, protection=0, digest=config["digest"])
-
-        self._vm.converge(lambda: not _protected(self._vm.look() or {}), call)
+        self._holder.having(command.volid)
+        self._holder.plug(command.volid)
+        size = self._grow(self._vm, command.volid, command.size_gib)
+        self._holder.park()
+        return MadeVolume(command.volid, size)
 
     def _grow(self, vm: Vm, disk: str, gib: int) -> int:
         """Grow a plugged disk to this size; return its size in bytes. Never shrinks."""
@@ -178,6 +136,14 @@ class ProxmoxVolume:
             )
         return found
 
+    def snap(self, command: SnapVolume) -> Detail:
+        """See ``port.Volume``."""
+        return snapshots.change(self._shared, self._holder, command)
+
+    def unsnap(self, command: SnapVolume) -> Removal:
+        """See ``port.Volume``."""
+        return snapshots.undo(self._shared, self._holder, command)
+
     # --- making
 
     def _create(self, command: MakeVolume) -> None:
@@ -189,17 +155,19 @@ class ProxmoxVolume:
         try:
             with self._shared.storage_queue.slot(self._work, key, what):
                 self._vm.converge(
-                    lambda: self._seen() is not None,
+                    lambda: self._holder.seen() is not None,
                     lambda: self._post(command, storage),
                     look_first=False,
                 )
         except ApiError as error:
             # The owner decides: our holder is gone on with, another's VM is never adopted.
-            if not error.id_taken or self._seen() is None:
+            if not error.id_taken or self._holder.seen() is None:
                 raise
 
     def _post(self, command: MakeVolume, storage: Storage) -> Any:
         source = command.source
+        if source is not None and source.snapshot is not None:
+            return self._clone(command, source, storage)
         if source is None:
             disk = disks.blank(storage.name, storage.type, command.size_gib)
         else:
@@ -216,6 +184,38 @@ class ProxmoxVolume:
             volumes.PLUGGED: disk,
         }
         return self._shared.client.post(f"nodes/{self._vm.node}/qemu", **values)
+
+    def _clone(self, command: MakeVolume, source: VolumeSource, storage: Storage) -> Any:
+        """Copy the snapshot of another holder, proven the source's."""
+        mark = volume_mark(source.volume_id, command.cloud)
+        there = Vm(self._shared, self._work, source.vmid, self._vm.node, mark)
+        there.fence()
+        values = {
+            "newid": self._vm.vmid,
+            "name": f"volume-{command.server_uuid[:8]}",
+            "description": self._vm.mark.description(marks.BUILDING),
+            "snapname": source.snapshot,
+            "storage": storage.name,
+            "full": 1,
+            **disks.form_of_copy(storage.type),
+        }
+        return self._shared.client.post(f"{there.path}/clone", **values)
+
+    def _configure(self) -> None:
+        """Give a clone the marks of its own volume."""
+
+        def call() -> Any:
+            config = self._vm.fence()
+            path, values = f"{self._vm.path}/config", self._finished()
+            return self._shared.client.post(path, digest=config["digest"], **values)
+
+        self._vm.converge(lambda: not marks.is_building(self._vm.look() or {}), call)
+
+    def _made(self) -> Config:
+        config = self._holder.seen()
+        if config is None:
+            raise HypervisorError(Category.VANISHED, f"{self._vm} isn't there any more.")
+        return config
 
     def _finished(self) -> dict[str, Any]:
         """Return what proves the holder."""
@@ -239,32 +239,10 @@ class ProxmoxVolume:
 
     # --- looking
 
-    def _seen(self) -> Config | None:
-        """Return the holder's configuration, after waiting for the task that has its lock."""
-        config = self._vm.locate()
-        return None if config is None else self._vm.ours(config)
-
-    def _required(self) -> Config:
-        config = self._seen()
-        if config is None:
-            raise HypervisorError(Category.VANISHED, f"{self._vm} isn't there any more.")
-        return config
-
-    def _disk(self, config: Config) -> str | None:
-        return volumes.held(config, self._vm.vmid)
-
     def _listed_bytes(self, disk: str) -> int:
         path = f"nodes/{self._vm.node}/storage/{disk.split(':', 1)[0]}/content"
         listed = self._shared.client.get(path, content="images", vmid=self._vm.vmid)
         return next((int(one["size"]) for one in listed if one["volid"] == disk), 0)
-
-    def _server(self, user: VolumeUser) -> Vm:
-        """Return the VM of a server that has the volume, proven the server's."""
-        vm = Vm(self._shared, self._work, user.vmid, user.node, server_mark(user.server_uuid))
-        config = vm.locate()
-        if config is None or vm.ours(config) is None:
-            raise HypervisorError(Category.VANISHED, f"{vm} isn't there any more.")
-        return vm
 
     # --- the fence
 
@@ -281,10 +259,6 @@ class ProxmoxVolume:
             found = usage.user(self._vm, storage, disk, but=self._vm.vmid)
             if found is not None:
                 raise _in_use(disk, found)
-
-
-def _protected(config: Config) -> bool:
-    return str(config.get("protection", "0")) == "1"
 
 
 def _in_use(disk: str, who: str) -> HypervisorError:

@@ -1,0 +1,112 @@
+"""The VM that holds a volume: seen and proven, its disk plugged for an operation, and parked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.messages.commands import Command, VolumeUser
+from common.messages.reports import Category
+from compute.hypervisor.port import HypervisorError, Work
+from compute.hypervisor.proxmox.cluster.shared import Shared
+from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
+from compute.hypervisor.proxmox.vmconfig import marks, volumes
+from compute.hypervisor.proxmox.vmconfig.marks import server_mark, volume_mark
+
+
+class Holder:
+    """The holder that a command is about; ``vm`` is its VM."""
+
+    def __init__(self, shared: Shared, work: Work) -> None:
+        self._shared, self._work = shared, work
+        command: Command = work.command
+        mark = volume_mark(command.server_uuid, str(getattr(command, "cloud", "")))
+        self.vm = Vm(shared, work, command.placed.vmid, command.placed.node, mark)
+
+    # --- looking
+
+    def seen(self) -> Config | None:
+        """Return its configuration, after waiting for the task that has its lock; None: gone."""
+        config = self.vm.locate()
+        return None if config is None else self.vm.ours(config)
+
+    def required(self) -> Config:
+        """Return its configuration. Raises HypervisorError if it is gone or half made."""
+        config = self.seen()
+        if config is None or marks.is_building(config):
+            raise HypervisorError(Category.VANISHED, f"{self.vm} isn't there any more.")
+        return config
+
+    def disk(self, config: Config) -> str | None:
+        """Return the volume that it has; None: it has none."""
+        return volumes.held(config, self.vm.vmid)
+
+    def having(self, volid: str) -> Config:
+        """Return its configuration. Raises HypervisorError unless it has this volume."""
+        config = self.required()
+        disk = self.disk(config)
+        if disk != volid:
+            raise HypervisorError(
+                Category.VANISHED, f"{self.vm} has {disk or 'no disk'}, not {volid}."
+            )
+        return config
+
+    def server(self, user: VolumeUser) -> Vm:
+        """Return the VM of a server that has the volume, proven the server's."""
+        vm = Vm(self._shared, self._work, user.vmid, user.node, server_mark(user.server_uuid))
+        config = vm.locate()
+        if config is None or vm.ours(config) is None:
+            raise HypervisorError(Category.VANISHED, f"{vm} isn't there any more.")
+        return vm
+
+    # --- the disk
+
+    def park(self) -> None:
+        """Unplug the disk and protect the holder, in one call."""
+        vm = self.vm
+
+        def done() -> bool:
+            return volumes.parked(vm.look() or {}, vm.vmid)
+
+        def call() -> Any:
+            config = vm.fence()
+            values: dict[str, Any] = {"protection": 1, "digest": config["digest"]}
+            if volumes.volid(config.get(volumes.PLUGGED)):
+                values["delete"] = volumes.PLUGGED
+            return self._shared.client.post(f"{vm.path}/config", **values)
+
+        vm.converge(done, call)
+        if not done():
+            raise HypervisorError(Category.UNKNOWN_OUTCOME, f"The disk of {vm} isn't parked.")
+
+    def plug(self, disk: str) -> None:
+        """Plug the disk into its holder, which isn't protected then."""
+        vm = self.vm
+
+        def done() -> bool:
+            config = vm.look() or {}
+            return volumes.slot_of(config, disk) is not None and not protected(config)
+
+        def call() -> Any:
+            config = vm.fence()
+            values = {"protection": 0, "digest": config["digest"]}
+            if volumes.slot_of(config, disk) is None:
+                values[volumes.PLUGGED] = disk
+            return self._shared.client.post(f"{vm.path}/config", **values)
+
+        vm.converge(done, call)
+
+    def unprotect(self) -> None:
+        """Have the holder removable."""
+        vm = self.vm
+
+        def call() -> Any:
+            config = vm.fence()
+            path = f"{vm.path}/config"
+            return self._shared.client.post(path, protection=0, digest=config["digest"])
+
+        vm.converge(lambda: not protected(vm.look() or {}), call)
+
+
+def protected(config: Config) -> bool:
+    """Return whether Proxmox VE keeps a VM and its disks from removal."""
+    return str(config.get("protection", "0")) == "1"

@@ -1,0 +1,229 @@
+"""Snapshots of volumes on storages of each type; what was written is what comes back."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from common import clock
+from common.messages.commands import (
+    MakeVolume,
+    PowerAction,
+    SnapshotVerb,
+    SnapVolume,
+    VolumeSource,
+    VolumeUser,
+)
+from common.messages.reports import Category, Outcome
+from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
+from tests.functional.compute.conftest import (
+    CLOUD,
+    Cluster,
+    Worker,
+    a_build,
+    a_destroy,
+    a_power,
+    a_removal,
+    a_volume,
+    an_attachment,
+    as_root,
+)
+from tests.functional.simulator_fixture import RunningSimulator
+
+#: storage type → how snapshots of volumes on it are made
+KINDS = {
+    "nfs": "offline",
+    "lvmthin": "online",
+    "rbd": "online",
+    "zfspool": "copy",
+    "lvm": "copy",
+}
+NATIVE = [kind for kind, way in KINDS.items() if way != "copy"]
+
+
+class Disks:
+    """The cluster's storages, one of each type, and what volumes on them have in them."""
+
+    def __init__(self, simulator: RunningSimulator, worker: Worker) -> None:
+        self._simulator, self.worker = simulator, worker
+        for kind in KINDS:
+            self._simulator.control("POST", "storage", {"name": f"of-{kind}", "type": kind})
+        driver = worker.hypervisors[0]
+        assert isinstance(driver, ProxmoxHypervisor)
+        driver.shared.snapshot_ways.clear()
+        driver.observe()
+
+    def write(self, volid: str, data: str) -> None:
+        self._simulator.control("POST", "write", {"volid": volid, "data": data})
+
+    def data(self, volid: str) -> str:
+        volumes = self._simulator.state()["clusters"][0]["volumes"]
+        return next(str(one["data"]) for one in volumes if one["volid"] == volid)
+
+    def made(self, command: MakeVolume, way: str = "") -> str:
+        outcome = self.worker.run(command)
+        assert outcome.ok, outcome
+        assert outcome.volume is not None
+        assert outcome.volume.snapshots == way
+        return outcome.volume.volid
+
+    def snap(self, volume: MakeVolume, volid: str, verb: str, **more: Any) -> Outcome:
+        command = SnapVolume(
+            next_number(),
+            1,
+            volume.server_uuid,
+            volume.placed,
+            clock.after(60),
+            verb=SnapshotVerb(verb),
+            volid=volid,
+            name=more.pop("name", "s1"),
+            cloud=CLOUD,
+            **more,
+        )
+        return self.worker.run(command)
+
+
+def next_number() -> int:
+    return a_volume().operation_id
+
+
+@pytest.fixture
+def disks(simulator: RunningSimulator, worker: Worker) -> Disks:
+    return Disks(simulator, worker)
+
+
+def parked(cluster: Cluster, vmid: int, volid: str) -> bool:
+    config = cluster.vm(vmid)["config"]
+    return config.get("unused0") == volid and "scsi0" not in config and "lock" not in config
+
+
+def names(cluster: Cluster, vmid: int) -> set[str]:
+    return set(cluster.vm(vmid)["snapshots"])
+
+
+@pytest.mark.parametrize("kind", NATIVE)
+def test_taken_copied_brought_back_and_removed(kind: str, disks: Disks, cluster: Cluster) -> None:
+    volume = a_volume(storage=f"of-{kind}")
+    volid = disks.made(volume, KINDS[kind])
+    vmid = volume.placed.vmid
+    disks.write(volid, "before")
+    for _ in range(2):
+        assert disks.snap(volume, volid, "take").ok
+        assert names(cluster, vmid) == {"s1"}
+        assert parked(cluster, vmid, volid)
+    disks.write(volid, "after")
+
+    source = VolumeSource(volid, volume.server_uuid, vmid, "s1")
+    copy = a_volume(storage=f"of-{kind}", source=source, size_gib=3)
+    for again in (copy, dataclasses.replace(copy, operation_id=next_number())):
+        copied = disks.made(again, KINDS[kind])
+    assert disks.data(copied) == "before"
+    assert parked(cluster, copy.placed.vmid, copied)
+    holder = cluster.vm(copy.placed.vmid)["config"]
+    assert holder["smbios1"] == f"uuid={copy.server_uuid}"
+    assert "building" not in holder["description"]
+    assert not names(cluster, copy.placed.vmid)
+
+    for _ in range(2):
+        assert disks.snap(volume, volid, "revert").ok
+        assert disks.data(volid) == "before"
+        assert parked(cluster, vmid, volid)
+    for _ in range(2):
+        assert disks.snap(volume, volid, "remove").ok
+        assert not names(cluster, vmid)
+        assert parked(cluster, vmid, volid)
+    for one, disk in ((volume, volid), (copy, copied)):
+        assert disks.worker.run(a_removal(one, disk)).gone
+        assert cluster.is_empty(one.placed.vmid)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_copy_is_a_volume_of_its_own(kind: str, disks: Disks) -> None:
+    volume = a_volume(storage=f"of-{kind}")
+    volid = disks.made(volume, KINDS[kind])
+    disks.write(volid, "pattern")
+    copy = a_volume(storage=f"of-{kind}", source=VolumeSource(volid))
+    copied = disks.made(copy, KINDS[kind])
+    disks.write(volid, "later")
+    assert disks.data(copied) == "pattern"
+    for one, disk in ((volume, volid), (copy, copied)):
+        assert disks.worker.run(a_removal(one, disk)).gone
+
+
+@pytest.mark.parametrize("kind", NATIVE)
+def test_while_a_server_has_it(kind: str, disks: Disks, cluster: Cluster) -> None:
+    """Running: only where the storage takes it; off: in any case."""
+    build, volume = a_build(), a_volume(storage=f"of-{kind}")
+    assert disks.worker.run(build).ok
+    volid = disks.made(volume, KINDS[kind])
+    assert disks.worker.run(an_attachment(build, volume, volid)).ok
+    disks.write(volid, "written by the guest")
+    user = VolumeUser(build.server_uuid, build.placed.node, build.placed.vmid)
+    more: dict[str, Any] = {"user": user, "storage_way": KINDS[kind]}
+    running = disks.snap(volume, volid, "take", **more)
+    assert running.ok == (KINDS[kind] == "online")
+    assert parked(cluster, volume.placed.vmid, volid)
+    if not running.ok:
+        assert running.failure is not None
+        assert running.failure.category is Category.PROTECTED
+        assert "Stop the server" in running.failure.message
+        assert disks.worker.run(a_power(build, PowerAction.STOP)).ok
+        assert disks.snap(volume, volid, "take", **more).ok
+    assert disks.snap(volume, volid, "remove", **more).ok
+    assert disks.data(volid) == "written by the guest"
+    assert cluster.vm(build.placed.vmid)["config"]["scsi1"].startswith(f"{volid},")
+    assert disks.worker.run(a_destroy(build)).gone
+    assert parked(cluster, volume.placed.vmid, volid)
+    assert disks.worker.run(a_removal(volume, volid, build)).gone
+
+
+@pytest.mark.parametrize("verb", ["take", "remove", "revert"])
+@pytest.mark.parametrize("phase", ["hang", "lose-answer", "drop", "task-fail", "task-kill"])
+def test_answers_are_lost_and_tasks_fail(
+    verb: str, phase: str, disks: Disks, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    """What is asked again comes to its end, and nothing of the volume is lost."""
+    volume = a_volume(storage="of-rbd")
+    volid = disks.made(volume, "online")
+    vmid = volume.placed.vmid
+    disks.write(volid, "pattern")
+    if verb != "take":
+        assert disks.snap(volume, volid, "take").ok
+        disks.write(volid, "pattern" if verb == "remove" else "other")
+    path = {"take": "/snapshot$", "remove": "/snapshot/s1$", "revert": "/rollback$"}[verb]
+    method = "DELETE" if verb == "remove" else "POST"
+    simulator.fault(action=phase, method=method, path=path, times=1)
+    first = disks.snap(volume, volid, verb)
+    if not first.ok:
+        assert first.failure is not None
+        simulator.control("DELETE", "faults")
+        if first.failure.remedy:
+            # As root does when told.
+            assert f"qm unlock {vmid}" in first.failure.remedy
+            as_told(simulator, vmid)
+        second = disks.snap(volume, volid, verb)
+        assert second.ok, second
+    assert disks.data(volid) == "pattern"
+    assert parked(cluster, vmid, volid)
+    assert names(cluster, vmid) == (set() if verb == "remove" else {"s1"})
+    assert disks.worker.run(a_removal(volume, volid)).gone
+
+
+def as_told(simulator: RunningSimulator, vmid: int) -> None:
+    as_root(simulator).nodes("pve1").qemu(vmid).config.put(delete="lock", skiplock=1)
+
+
+def test_one_that_is_not_there_is_not_brought_back(disks: Disks, cluster: Cluster) -> None:
+    volume = a_volume(storage="of-rbd")
+    volid = disks.made(volume, "online")
+    refused = disks.snap(volume, volid, "revert")
+    assert refused.failure is not None
+    assert refused.failure.category is Category.VANISHED
+    other = disks.snap(volume, volid.replace("disk-0", "disk-7"), "take")
+    assert not other.ok
+    stranger = dataclasses.replace(volume, server_uuid=a_volume().server_uuid)
+    assert not disks.snap(stranger, volid, "take").ok
+    assert not names(cluster, volume.placed.vmid)
+    assert disks.worker.run(a_removal(volume, volid)).gone

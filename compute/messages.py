@@ -110,6 +110,16 @@ class SeenVnet:
 
 
 @dataclass(frozen=True)
+class SeenTag:
+    """A VLAN tag that an interface of somebody else's VM has."""
+
+    vmid: int
+    node: str
+    bridge: str
+    vlan: int
+
+
+@dataclass(frozen=True)
 class ClusterInventory:
     """Everything in a cluster that may be ours, read in bulk."""
 
@@ -133,3 +143,7 @@ class ClusterInventory:
     """None: they were not looked for, as by an agent of an older release."""
     vnets: tuple[SeenVnet, ...] | None = None
     """None: they could not be read, or were not looked for."""
+    other_tags: tuple[SeenTag, ...] | None = None
+    """Of VMs that aren't ours, as far as they were read so far; None: they were not looked at."""
+    other_tags_complete: bool = False
+    """Whether all of those VMs were read since the agent began."""

@@ -28,6 +28,7 @@ from conductor.engine.periodic import Periodic, Periodics, only_one
 from conductor.store import findings as store
 from conductor.store import operations, vmids
 from conductor.store.findings import Kept, NewFinding
+from conductor.store.segments import OF_OTHERS
 
 LOG = logger(__name__)
 
@@ -274,6 +275,8 @@ def _is_left(facts: Facts, cluster: str) -> bool:
 
 
 def _would_show(inventory: ClusterInventory, finding: Kept) -> bool:
+    if finding.kind == OF_OTHERS:
+        return inventory.other_tags_complete
     vm = next((one for one in inventory.vms if one.vmid == finding.vmid), None)
     if finding.kind in BY_CONFIG and vm is not None:
         return vm.read

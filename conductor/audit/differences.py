@@ -11,7 +11,7 @@ from conductor.audit.facts import Facts, Finding
 from conductor.audit.firewalls import firewalls
 from conductor.audit.holders import holders
 from conductor.audit.image_files import image_files
-from conductor.audit.nics import nics
+from conductor.audit.nics import nics, tags_of_others
 from conductor.audit.records import records
 from conductor.audit.vms import vms
 from conductor.audit.vnets import vnets
@@ -29,6 +29,7 @@ def differences(facts: Facts) -> list[Finding]:
         *records(facts),
         *affinity(facts),
         *nics(facts),
+        *tags_of_others(facts),
         *firewalls(facts),
     ]
     return sorted({one.key: one for one in found}.values(), key=lambda one: one.key)

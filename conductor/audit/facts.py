@@ -10,6 +10,7 @@ from typing import Any
 from common.messages.commands import StrictGroup
 from common.messages.filters import FilterCheck
 from compute.messages import ClusterInventory
+from conductor.store.segments import TagRange
 from conductor.store.vnets import Vnet
 from conductor.sync import allocations as resources
 
@@ -208,6 +209,7 @@ class Facts:
     networks: Mapping[str, NetworkFacts] = field(default_factory=dict)
     """By their ids."""
     mac_prefix: str = ""
+    tenant_vlans: tuple[TagRange, ...] = ()
     """How the MAC addresses begin that this cloud gives."""
     firewalls: Mapping[str, FilterCheck] | None = None
     """How the firewalls of servers' VMs differ, of those that were looked at; None: ports are

@@ -41,6 +41,7 @@ from conductor.store import (
     filter_outbox,
     findings,
     migrations,
+    segments,
     server_groups,
     vmids,
     vnets,
@@ -75,6 +76,7 @@ class Gatherer:
                 _record(connection),
                 cloud=self._cloud.id,
                 mac_prefix=self._cloud.conf.networks.mac_prefix,
+                tenant_vlans=tuple(map(segments.parse, self._cloud.conf.networks.tenant_vlans)),
             )
             if read is None:
                 doubted = findings.doubted(connection, BY_CONFIG | BY_FIREWALL)

@@ -10,6 +10,8 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from conductor.store.segments import OF_OTHERS
+
 
 class Verb(enum.StrEnum):
     """What heals a finding."""
@@ -293,6 +295,14 @@ KINDS: Mapping[str, Kind] = {
             "the VM is the server's, and its interface has the port's MAC",
             "In Proxmox VE, put interface {mac} of VM {vmid} on {node} onto bridge {bridge}, VLAN "
             "tag {vlan}; or: openstack server remove port {server} {subject}, then add it again",
+        ),
+        Kind(
+            OF_OTHERS,
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "none: the VM is not ours, and is never touched",
+            "In Proxmox VE, give the interface of VM {vmid} on {node} another VLAN tag than "
+            "{vlan}, or take that out of [networks] tenant_vlans. Till then no new network gets it.",
         ),
         Kind(
             "firewall_differs",

@@ -12,6 +12,7 @@ from common.messages.facts import NicFacts
 from compute.messages import SeenVm
 from conductor.audit.facts import Facts, Finding, PortFacts, ServerFacts
 from conductor.audit.records import PRESENT
+from conductor.store.segments import OF_OTHERS
 
 
 def nics(facts: Facts) -> Iterator[Finding]:
@@ -63,6 +64,31 @@ def _of_vm(
             text = f"VM {server.vmid} has an interface {mac}, which no port of its server is."
             subject = f"{server.cluster}/{server.vmid}/{mac}"
             yield _finding("nic_without_port", server, subject, text, {"mac": mac})
+
+
+def tags_of_others(facts: Facts) -> Iterator[Finding]:
+    """Yield VLAN tags of ``[networks] tenant_vlans`` that VMs of others have."""
+    networks = {(one.bridge, one.vlan): one for one in facts.networks.values()}
+    for cluster, inventory in facts.inventories.items():
+        for tag in inventory.other_tags or ():
+            if not any(one.has(tag.bridge, tag.vlan) for one in facts.tenant_vlans):
+                continue
+            network = networks.get((tag.bridge, tag.vlan))
+            whose = f"network {network.name} ({network.id})" if network else "no network yet"
+            yield Finding(
+                OF_OTHERS,
+                f"{cluster}/{tag.vmid}/{tag.bridge}/{tag.vlan}",
+                f"VM {tag.vmid}, which is not ours, is on {_wire(tag.bridge, tag.vlan)}, which "
+                f"is for networks of projects: {whose}.",
+                cluster=cluster,
+                node=tag.node,
+                vmid=tag.vmid,
+                evidence={
+                    "bridge": tag.bridge,
+                    "vlan": tag.vlan,
+                    "network": network.id if network else None,
+                },
+            )
 
 
 def _wire(bridge: str, vlan: int | None) -> str:

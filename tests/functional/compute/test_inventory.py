@@ -205,3 +205,17 @@ def test_a_disk_without_a_vm_says_whether_a_task_of_ours_made_it(
         worker.hypervisors[0].shared.client.delete(  # type: ignore[attr-defined]
             f"nodes/pve1/storage/local/content/{one['volid']}"
         )
+
+
+def test_vlan_tags_of_others_are_seen(worker: Worker, client: Client) -> None:
+    """Of VMs outside of the band and without our tag; ours are not among them."""
+    make(client, 900, net0="virtio,bridge=vmbr0,tag=77")
+    make(client, 901, net0="virtio,bridge=vmbr0")
+    build = a_build()
+    assert worker.run(build).ok
+    inventory = take_inventory(worker, build.placed.vmid, template_vmid())
+    assert inventory.other_tags_complete
+    assert [(one.vmid, one.bridge, one.vlan) for one in inventory.other_tags or ()] == [
+        (900, "vmbr0", 77)
+    ]
+    assert worker.run(a_destroy(build)).gone

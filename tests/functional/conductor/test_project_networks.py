@@ -11,6 +11,7 @@ from common.context import RequestContext
 from common.errors import ConfigurationError, Conflict, Invalid, NetworkNotFound
 from common.messages.commands import Build, Plug
 from common.states import PowerState
+from compute.messages import ClusterInventory, SeenTag
 from conductor.endpoints.interfaces import InterfaceEndpoint
 from conductor.endpoints.networks import NetworkEndpoint
 from conductor.endpoints.ports import PortEndpoint
@@ -175,3 +176,30 @@ def test_what_the_configuration_and_clusters_say_spares_what_projects_made(
     over = of_bridges.parse_subnet("vmbr0=10.8.0.0/16")
     with pytest.raises(ConfigurationError, match="overlaps a subnet of network"):
         store.run(lambda c: of_bridges.ensure_subnet(c, over))
+
+
+def test_a_tag_that_a_vm_of_others_has_is_told_and_not_given_out(
+    world: World, networks: NetworkEndpoint
+) -> None:
+    def audited(*tags: SeenTag, complete: bool = True) -> set[str]:
+        world.compute.seen["sim1"] = ClusterInventory(
+            "sim1", other_tags=tags, other_tags_complete=complete
+        )
+        world.conductor.auditor.audit()
+        found = [one for one in world.rows(schema.findings) if one.healed_at is None]
+        return {one.subject for one in found if one.kind == "vlan_of_others"}
+
+    def tags() -> set[int | None]:
+        return {one.vlan for one in world.rows(schema.networks) if one.project_id == "p"}
+
+    theirs = SeenTag(900, "pve1", "vmbr1", 1000)
+    assert audited(theirs) == {"sim1/900/vmbr1/1000"}
+    made_by(networks, "p")
+    assert tags() == {1001}
+    with pytest.raises(Conflict, match="No project network is available"):
+        networks.create_networks(OURS, [NewNetwork("p", "second", mtu=1400)])
+    # An agent that began anew has not read that VM yet.
+    assert audited(complete=False) == {"sim1/900/vmbr1/1000"}
+    assert audited() == set()
+    networks.create_networks(OURS, [NewNetwork("p", "second", mtu=1400)])
+    assert tags() == {1000, 1001}

@@ -10,9 +10,10 @@ import pytest
 
 from common.messages.facts import NicFacts
 from common.messages.filters import FilterCheck
-from compute.messages import ClusterInventory, SeenVm
+from compute.messages import ClusterInventory, SeenTag, SeenVm
 from conductor.audit.differences import differences
 from conductor.audit.facts import Facts, NetworkFacts, PortFacts, ServerFacts
+from conductor.store.segments import TagRange
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 MINE, NEW = "fa:16:3e:00:00:01", "fa:16:3e:00:00:02"
@@ -91,3 +92,21 @@ def test_firewalls() -> None:
     assert found(RIGHT, firewalls=both) == {"firewall_differs": at, "firewall_foreign": at}
     # It is to be written yet.
     assert found(RIGHT, firewalls=both, firewalls_due=frozenset({"web"})) == {}
+
+
+def test_tags_of_projects_networks_that_other_vms_have() -> None:
+    """One that a network has, one that none has yet, one that is not for networks of projects."""
+    tags = tuple(
+        SeenTag(900 + number, "pve1", *wire)
+        for number, wire in enumerate([("vmbr0", 7), ("vmbr0", 9), ("vmbr0", 50), ("vmbr1", 7)])
+    )
+    facts = Facts(
+        NOW,
+        networks={"net": NetworkFacts("net", "blue", "vmbr0", 7)},
+        tenant_vlans=(TagRange("vmbr0", 5, 10),),
+        inventories={"c1": ClusterInventory("c1", other_tags=tags)},
+    )
+    seen = {one.subject: one.cause for one in differences(facts) if one.kind == "vlan_of_others"}
+    assert seen.keys() == {"c1/900/vmbr0/7", "c1/901/vmbr0/9"}
+    assert "network blue (net)" in seen["c1/900/vmbr0/7"]
+    assert "no network yet" in seen["c1/901/vmbr0/9"]

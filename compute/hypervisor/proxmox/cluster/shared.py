@@ -12,6 +12,7 @@ from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.api.tasks import Tasks
 from compute.hypervisor.proxmox.cluster.restarts import Restarts
 from compute.hypervisor.proxmox.cluster.storage_queue import Key, StorageQueue
+from compute.hypervisor.proxmox.cluster.strangers import Strangers
 from compute.hypervisor.proxmox.cluster.stray_volumes import StrayVolumes
 from compute.hypervisor.proxmox.ha.affinity import Affinity
 from compute.hypervisor.proxmox.observe.snapshot import Node, Snapshot
@@ -47,6 +48,7 @@ class Shared:
             settings.shared_storage_slots,
             settings.most_storage_slots,
         )
+        self.strangers = Strangers()
         self._snapshot: Snapshot | None = None
         self.refresh: Callable[[], Snapshot] | None = None
         """Refreshes the snapshot; for who comes before there is one."""

@@ -2,7 +2,8 @@
 
 Four calls for the cluster, one per storage (of each node, unless it is shared). Lists of Proxmox
 VE have no descriptions, so only those VMs are read that the record doesn't explain, that are
-locked, that lack our tag (a bounded number of them), and those asked for by number.
+locked, that lack our tag (a bounded number of them), those asked for by number, and a few of
+others' for their VLAN tags.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from common.messages.facts import NicFacts
 from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.api.upid import Upid
@@ -59,6 +61,8 @@ class InventoryReader:
                 lambda place: storages.read(*place), self._places(resources, online)
             )
             seen = [one for one in vms if one is not None]
+            strangers = self._others(resources, online)
+            others, complete = self._shared.strangers.look(strangers, self._nics)
             found = [volume for part in volumes for volume in part]
             found = storages.with_makers(
                 found, {int(one["vmid"]) for one in listed}, online, readers
@@ -76,6 +80,8 @@ class InventoryReader:
             *affinity,
             replicas=copied,
             vnets=self._shared.snapshot.project_vnets,
+            other_tags=others,
+            other_tags_complete=complete,
             image_files=tuple(sorted(storages.files, key=lambda one: (one.volid, one.node))),
         )
 
@@ -124,6 +130,23 @@ class InventoryReader:
     def _may_be_ours(self, one: Mapping[str, Any]) -> bool:
         vmid = int(one["vmid"])
         return self._shared.settings.in_band(vmid) or vmid in self._known or TAG in _tags(one)
+
+    def _others(
+        self, resources: Iterable[Mapping[str, Any]], online: frozenset[str]
+    ) -> dict[int, str]:
+        """Return VMID → node of the VMs that are none of ours."""
+        return {
+            int(one["vmid"]): str(one["node"])
+            for one in resources
+            if one.get("type") == "qemu" and one["node"] in online and not self._may_be_ours(one)
+        }
+
+    def _nics(self, vmid: int, node: str) -> Sequence[NicFacts] | None:
+        try:
+            return tuple(nics(self._client.get(f"nodes/{node}/qemu/{vmid}/config")))
+        except ApiError:
+            # Gone, or hidden from the token: nothing depends on it.
+            return None
 
     def _online(
         self, resources: Iterable[Mapping[str, Any]], status: Iterable[Mapping[str, Any]]

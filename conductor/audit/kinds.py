@@ -302,7 +302,7 @@ KINDS: Mapping[str, Kind] = {
             Verb.REPORT,
             "none: the VM is not ours, and is never touched",
             "In Proxmox VE, give the interface of VM {vmid} on {node} another VLAN tag than "
-            "{vlan}, or take that out of [networks] tenant_vlans. Till then no new network gets it.",
+            "{vlan}, or take that out of [networks] tenant_vlans. Until then no network gets it.",
         ),
         Kind(
             "firewall_differs",

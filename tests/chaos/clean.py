@@ -109,11 +109,14 @@ def _cluster(
         )
     }
     owned = {row.vmid: row for row in alive.values() if row.cluster == name and row.vmid}
-    found = _vmids(connection, name, templates, alive)
+    held = [row for row in connection.execute(sa.select(schema.volumes)) if row.cluster == name]
+    holders = {row.vmid for row in held if row.vmid is not None}
+    found = _vmids(connection, name, templates | holders, alive)
+    found += _held(connection, state, held)
     for vm in state["vms"]:
         server = owned.get(vm["vmid"])
         what = f"VM {vm['vmid']} on {vm['node']}"
-        if server is None and vm["vmid"] not in templates:
+        if server is None and vm["vmid"] not in templates | holders:
             found.append(f"{what} is nobody's")
         elif vm["lock"] and not (server is not None and vm["lock"] == server.vm_state):
             found.append(f"{what} is locked ({vm['lock']})")
@@ -126,12 +129,47 @@ def _cluster(
         if row.vm_state in WITH_VM and vmid not in there
     ]
     # A template that was not made, or not made to its end, leaves nothing either.
-    owners = (templates & there) | owned.keys()
+    owners = ((templates | holders) & there) | owned.keys()
     found += _volumes(state, owners, {row.uuid for row in owned.values()})
     found += _affinity(connection, state, owned.keys())
     found += [f"lock {one['name']} is held or waited for" for one in state["locks"]]
     found += [f"task {task['upid']} runs" for task in state["tasks"]]
     return found
+
+
+def _held(
+    connection: sa.Connection, state: Mapping[str, Any], volumes: Collection[Any]
+) -> list[str]:
+    """Each volume rests in its holder, and one VM at the most names it: its server's."""
+    attached = {
+        row.volume_id: row.server_uuid
+        for row in connection.execute(sa.select(schema.volume_attachments))
+    }
+    vmids = {row.uuid: row.vmid for row in connection.execute(sa.select(schema.servers))}
+    vms = {vm["vmid"]: vm["config"] for vm in state["vms"]}
+    found = []
+    for row in volumes:
+        if row.status not in ("available", "in-use") or row.volid is None:
+            continue
+        holder = vms.get(row.vmid, {})
+        parked = holder.get("unused0") == row.volid and str(holder.get("protection")) == "1"
+        if not parked or "scsi0" in holder:
+            found.append(f"volume {row.id} ({row.status}) doesn't rest in VM {row.vmid}")
+        naming = sorted(
+            vmid
+            for vmid, config in vms.items()
+            if vmid != row.vmid and any(_volid(value) == row.volid for value in config.values())
+        )
+        wanted = [vmids[attached[row.id]]] if row.id in attached else []
+        if naming != wanted or (row.status == "in-use") != bool(wanted):
+            found.append(
+                f"volume {row.id} ({row.status}) is named by VMs {naming} instead of {wanted}"
+            )
+    return found
+
+
+def _volid(value: Any) -> str:
+    return str(value).partition(",")[0]
 
 
 def _affinity(

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 
 from db import engine, schema
 from placement.db import migrate
 from simulator.access import Grant
 from simulator.cluster import Cluster
 from simulator.model import GIB, MIB, Volume
+from simulator.sdn_config import Zone
 from tests.functional import backends
 
 #: the cloud's id
 CLOUD = "chaos"
+#: a zone for vnets of projects' networks
+ZONE = "tenants"
 #: an ISO image that every node has on its own storage
 CD = "tool.iso"
 
@@ -49,6 +53,18 @@ def grant(cluster: Cluster, user: str) -> None:
         cluster.access.roles["MicronovaHA"] = frozenset({"Sys.Console"})
         cluster.access.grants.append(Grant("/", user, "user", "MicronovaHA", propagate=False))
         cluster.save_access()
+
+
+def add_zone(cluster: Cluster, token: Mapping[str, str]) -> None:
+    """Give the cluster a VXLAN zone, and the agent what vnets need, see docs/networks.md."""
+    with cluster.turn():
+        for kind, who in (("user", token["user"]), ("token", token["tokenid"])):
+            cluster.access.grants.append(Grant("/sdn", who, kind, "PVESDNAdmin"))
+        cluster.save_access()
+        cluster.sdn.zones[ZONE] = Zone(ZONE, "vxlan", [], {"peers": "10.0.0.1"})
+        cluster.sdn.apply()
+        for node in cluster.nodes.values():
+            node.sdn_version = cluster.sdn.version
 
 
 def databases(postgres: backends.Postgres) -> str:

@@ -23,6 +23,7 @@ from tests.chaos.drain_play import SERVERS, DrainPlay
 from tests.chaos.dressing import image_name
 from tests.chaos.group_play import AUDITED, OPTIONS, GroupPlay, new_steps
 from tests.chaos.play import BUILD, DESTROY, DRAIN, FIRST, GROUP, PAIR, Play
+from tests.chaos.resource_play import STORIES, ResourcePlay
 from tests.chaos.stage import NODES, Plan, Stage, stage
 
 IDLE_SECONDS = 2.5
@@ -34,6 +35,7 @@ SCENARIOS = (
     DRAIN,
     *(FIRST, BUILD, PAIR, DESTROY, GROUP),
     *(name for name, one in ACTIONS.items() if not one.options),
+    *STORIES,
 )
 #: of which only steps that no other one has are cases
 BESIDE = (GROUP, DRAIN)
@@ -189,8 +191,8 @@ class Theatre:
         play.act()
         state = play.settled()
         self.stage.director.disarm()
-        assert play.kept() == ""
-        assert self.stage.clear_away() == ""
+        problem = play.kept() or self.stage.clear_away()
+        assert problem == "", problem
         return list(steps), state, play.good
 
     def run(self, case: Case) -> Result:
@@ -247,6 +249,8 @@ def kind_of(scenario: str) -> type[Play]:
     """What runs a scenario."""
     if scenario in ACTIONS:
         return ActionPlay
+    if scenario in STORIES:
+        return ResourcePlay
     return {GROUP: GroupPlay, DRAIN: DrainPlay}.get(scenario, Play)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from identity.private_file import write_private
 from launcher.embedded.settings import Sections
 from simulator.server import Simulator
+from tests.chaos.dressing import ZONE
 from tests.fixtures.auth import SERVICE
 
 _RABBIT = {
@@ -41,7 +42,10 @@ def sections(
             "token": SERVICE,
         },
         "quota": {"instances": "-1", "cores": "-1", "ram": "-1"},
-        "networks": {"subnets": "vmbr0=10.20.0.0/16"},
+        "networks": {
+            "subnets": "vmbr0=10.20.0.0/16",
+            "tenant_vnets": f"*:{ZONE}:5000-5009",
+        },
         "conductor": {
             "lease_seconds": "5",
             "scan_seconds": "0.1",

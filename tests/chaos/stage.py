@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import queue
 import signal
@@ -35,6 +36,7 @@ from tests.chaos import dressing
 from tests.chaos.cloud import Cloud
 from tests.chaos.director import GO, MESSAGE, Director
 from tests.chaos.doors import WatchedSimulator, watched_placement
+from tests.chaos.image_door import ImageDoor, image_door
 from tests.chaos.nursery import Nursery
 from tests.chaos.proxy import Proxy
 from tests.chaos.settings import sections
@@ -97,6 +99,7 @@ class Stage(Cloud):
         stack.callback(self.simulator.stop)
         dressing.put_images(self.simulator.cluster(), plan.images)
         dressing.grant(self.simulator.cluster(), self.simulator.token["user"])
+        dressing.add_zone(self.simulator.cluster(), self.simulator.token)
         self.engine = sa.create_engine(self.database_url)
         stack.callback(self.engine.dispose)
         self._nursery = Nursery(folder / "log" / "nursery.log")
@@ -113,14 +116,22 @@ class Stage(Cloud):
         self.services = self._configure()
         for name in self.services:
             self._start(name)
-        conf = configuration.load([str(folder / "stage.conf")])
-        self.transport = rpc.transport(conf)
+        self.conf = configuration.load([str(folder / "stage.conf")])
+        self._stack = stack
+        self.transport = rpc.transport(self.conf)
         # Else it would look for its broker for ever, and the next one may have the port.
         stack.callback(self.transport.cleanup)
         self.client = ConductorClient(self.transport)
         login_session = session.Session(auth=token_endpoint.Token(self.placement_url, SERVICE))
         self.placement = PlacementClient(adapter.Adapter(login_session, service_type="placement"))
         self.until(self._hosts_are_known, START_SECONDS)
+
+    @functools.cached_property
+    def image_door(self) -> ImageDoor:
+        """The Image API beside it, once a story needs it."""
+        spool = self.folder / "spool"
+        door = image_door(self.conf, self.database_url, self.client, spool)
+        return self._stack.enter_context(door)
 
     def _ask(self, method: str, call: Callable[[], Any]) -> None:
         verdict, ticket = self.director.before("client", MESSAGE, method)

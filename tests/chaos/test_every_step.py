@@ -22,6 +22,7 @@ from tests.chaos.cases import ACTIONS, NODES_DOWN, SAMPLE, WHICH, cases_of, chos
 from tests.chaos.director import MESSAGE, PLACEMENT, PROXMOX, TRANSACTION, Step
 from tests.chaos.enumeration import FEW, SCENARIOS, Theatre, line_of, moves, problems
 from tests.chaos.play import DRAIN, GROUP
+from tests.chaos.resource_play import STORIES
 from tests.chaos.stage import Stage
 from tests.chaos.summary import PROPERTY
 
@@ -67,7 +68,8 @@ def _kinds_of(scenario: str) -> set[str]:
     """What steps a scenario has at least: an action may need neither Proxmox VE nor placement."""
     if scenario in LIFE and LIFE[scenario].writes:
         return {PROXMOX}
-    return {MESSAGE, TRANSACTION} if scenario in LIFE or scenario == DRAIN else EVERY_KIND
+    free = scenario in LIFE or scenario in STORIES or scenario == DRAIN
+    return {MESSAGE, TRANSACTION} if free else EVERY_KIND
 
 
 def require_everything(

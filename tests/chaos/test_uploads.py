@@ -8,16 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
 import sqlalchemy as sa
 
-from api.image.app import make_app
 from common.messages.reports import Category
 from conductor.images.templates import TemplateKeeper
-from db import engine, schema
+from db import schema
+from tests.chaos.image_door import ImageDoor, image_door
 from tests.chaos.world import World, world
-from tests.fixtures import auth
-from tests.fixtures.listings import mounted, served
 
 DATA = os.urandom(5 * 2**20)
 UPLOAD = {"method": "POST", "path": "/upload$", "times": 1}
@@ -26,25 +23,19 @@ UPLOAD = {"method": "POST", "path": "/upload$", "times": 1}
 class Site:
     """A cloud with the Image API beside it."""
 
-    def __init__(self, cloud: World, url: str) -> None:
-        self.cloud, self._url = cloud, f"{url}/image/v2/images"
+    def __init__(self, cloud: World, door: ImageDoor) -> None:
+        self.cloud, self._door = cloud, door
 
     def send(self, name: str) -> str:
         """Make an image and send its data; returns its id at once."""
-        body = {"name": name, "disk_format": "raw", "container_format": "bare"}
-        image_id = str(self._ask("POST", self._url, json=body).json()["id"])
-        headers = {"Content-Type": "application/octet-stream"}
-        self._ask("PUT", f"{self._url}/{image_id}/file", data=DATA, headers=headers)
+        image_id = self._door.make(name)
+        answer = self._door.send(image_id, DATA)
+        assert answer.ok, answer.text
         return image_id
 
     def delete(self, image_id: str) -> None:
-        self._ask("DELETE", f"{self._url}/{image_id}")
-
-    def _ask(self, method: str, url: str, **more: Any) -> requests.Response:
-        more["headers"] = {"X-Auth-Token": auth.MEMBER, **more.get("headers", {})}
-        answer = requests.request(method, url, timeout=30, **more)
+        answer = self._door.delete(image_id)
         assert answer.ok, answer.text
-        return answer
 
     def becomes(self, image_id: str, status: str) -> None:
         columns = schema.images.c
@@ -59,25 +50,11 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    with world(tmp_path, {"conductor": {"template_grace_seconds": "0"}}) as cloud:
-        apps: list[Any] = []
-
-        def door(environ: Any, start: Any) -> Any:
-            """The API, which is made once its address is known."""
-            return apps[0](environ, start)
-
-        with served(door) as root:
-            for name, value in {
-                "fetch_url": f"{root}/image",
-                "spool_dir": str(tmp_path / "spool"),
-                "upload_wait_seconds": 0,
-            }.items():
-                cloud.conf.set_override(name, value, "images")
-            reader = engine.reader(cloud.database_url)
-            app = make_app(cloud.conf, reader, auth.header_auth, cloud.client)
-            apps.append(mounted(app, "/image"))
-            yield Site(cloud, root)
-            reader.dispose()
+    with (
+        world(tmp_path, {"conductor": {"template_grace_seconds": "0"}}) as cloud,
+        image_door(cloud.conf, cloud.database_url, cloud.client, tmp_path / "spool") as door,
+    ):
+        yield Site(cloud, door)
 
 
 def _restart(kind: str) -> Callable[[World], None]:

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from common.errors import Conflict
 from conductor.messages import NewNetwork
 from db import schema
-from simulator.access import Grant
 from simulator.sdn_config import Vnet, Zone
+from tests.chaos import dressing
 from tests.chaos.world import World, world
 
 OPTIONS = {"networks": {"subnets": "vmbr0=10.20.0.0/16", "tenant_vnets": "*:tenants:5000-5001"}}
@@ -61,17 +61,7 @@ class Site:
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
     with world(tmp_path, OPTIONS) as cloud:
-        pve = cloud.simulator.cluster()
-        with pve.turn():
-            user = cloud.simulator.token["user"]
-            token = cloud.simulator.token["tokenid"]
-            for kind, who in (("user", user), ("token", token)):
-                pve.access.grants.append(Grant("/sdn", who, kind, "PVESDNAdmin"))
-            pve.save_access()
-            pve.sdn.zones["tenants"] = Zone("tenants", "vxlan", [], {"peers": "10.0.0.1"})
-            pve.sdn.apply()
-            for node in pve.nodes.values():
-                node.sdn_version = pve.sdn.version
+        dressing.add_zone(cloud.simulator.cluster(), cloud.simulator.token)
         zones = schema.hosts.c.facts["zones"]
         cloud.until(lambda: all(one == ["tenants"] for (one,) in cloud.rows(sa.select(zones))))
         yield Site(cloud)

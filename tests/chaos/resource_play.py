@@ -1,0 +1,94 @@
+"""Scenarios of what is no server: images with their files, networks with their vnets, volumes.
+
+Each is a story: what must be there before, what is asked, and what must be so whatever strikes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from common.errors import MicronovaError
+from tests.chaos.cloud import Overdue
+from tests.chaos.image_stories import DeleteImage, Upload
+from tests.chaos.network_stories import DeleteNetwork, MakeNetwork
+from tests.chaos.play import Play
+from tests.chaos.stage import Stage
+from tests.chaos.story import Story
+from tests.chaos.volume_stories import (
+    Attach,
+    CopyImage,
+    CreateVolume,
+    DeleteServer,
+    DeleteVolume,
+    Detach,
+    Extend,
+    ExtendAttached,
+)
+
+SOON_SECONDS = 20
+
+#: scenario → its story
+STORIES: Mapping[str, Callable[[Stage, str], Story]] = {
+    "upload": Upload,
+    "delete of an image": DeleteImage,
+    "network": MakeNetwork,
+    "delete of a network": DeleteNetwork,
+    "volume": CreateVolume,
+    "volume of an image": CopyImage,
+    "extend a volume": Extend,
+    "delete of a volume": DeleteVolume,
+    "attach a volume": Attach,
+    "extend an attached volume": ExtendAttached,
+    "detach a volume": Detach,
+    "delete of a server with a volume": DeleteServer,
+}
+
+
+class ResourcePlay(Play):
+    """One run of a story."""
+
+    def __init__(self, stage: Stage, scenario: str, number: int, image: int) -> None:
+        super().__init__(stage, scenario, number, image)
+        self._story = STORIES[scenario](stage, f"thing-{number}")
+        self.good = self._story.good
+
+    def prepare(self) -> None:
+        """See ``Play``."""
+        self._story.prepare()
+
+    def act(self) -> None:
+        """See ``Play``. A refusal because of what was struck is an answer."""
+        with contextlib.suppress(MicronovaError):
+            self._story.act()
+
+    def rows(self) -> list[Any]:
+        """See ``Play``: servers, if the story has some."""
+        return self._story.servers()
+
+    def settled(self) -> str:
+        """See ``Play``: what it is once nothing is under way."""
+        if self.good != "none" and self._story.state() == "none":
+            self._heard()
+
+        def rest() -> str:
+            if self.stage.open_operations():
+                return ""
+            return self._story.state()
+
+        return str(self.stage.helped(rest))
+
+    def kept(self) -> str:
+        """What is wrong with it; then it is removed, and nothing of it may be left."""
+        wrong = ""
+
+        def right() -> bool:
+            nonlocal wrong
+            self.stage.follow_remedies()
+            wrong = self._story.wrong()
+            return not wrong
+
+        with contextlib.suppress(Overdue):
+            self.stage.until(right, SOON_SECONDS)
+        return wrong or self._story.remove()

@@ -23,7 +23,6 @@ class Upload(Story):
     def __init__(self, stage: Stage, name: str) -> None:
         super().__init__(stage, name)
         self._door = stage.image_door
-        self._image_id = ""
 
     def prepare(self) -> None:
         """See ``Story``: it begins with nothing."""
@@ -31,8 +30,9 @@ class Upload(Story):
     def act(self) -> None:
         """See ``Story``."""
         with contextlib.suppress(requests.RequestException):
-            self._image_id = self._door.make(self.name)
-            self._door.send(self._image_id, DATA)
+            made = self._door.make(self.name)
+            if made.ok:
+                self._door.send(str(made.json()["id"]), DATA)
 
     def state(self) -> str:
         """See ``Story``: what is being saved is under way, though no operation may be open."""
@@ -56,13 +56,13 @@ class Upload(Story):
 
     def remove(self) -> str:
         """See ``Story``."""
-        if self._image_id:
-            self.until_gone(lambda: self._row() is None, lambda: self._door.delete(self._image_id))
+        row = self._row()
+        if row is not None:
+            self.until_gone(lambda: self._row() is None, lambda: self._door.delete(row.id))
         return f"files {self._files()}" if self._files() else ""
 
     def _row(self) -> Any:
-        columns = schema.images.c
-        query = sa.select(schema.images).where(columns.id == self._image_id)
+        query = sa.select(schema.images).where(schema.images.c.name == self.name)
         return next(iter(self.stage.rows(query)), None)
 
     def _files(self) -> dict[str, int]:
@@ -83,4 +83,4 @@ class DeleteImage(Upload):
     def act(self) -> None:
         """See ``Story``."""
         with contextlib.suppress(requests.RequestException):
-            self._door.delete(self._image_id)
+            self._door.delete(self._row().id)

@@ -28,7 +28,9 @@ class Site:
 
     def send(self, name: str) -> str:
         """Make an image and send its data; returns its id at once."""
-        image_id = self._door.make(name)
+        made = self._door.make(name)
+        assert made.ok, made.text
+        image_id = str(made.json()["id"])
         answer = self._door.send(image_id, DATA)
         assert answer.ok, answer.text
         return image_id

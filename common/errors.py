@@ -84,6 +84,13 @@ class ImageNotFound(NotFound):
     sentence = "Image could not be found."
 
 
+class SnapshotNotFound(NotFound):
+    """No such snapshot of a volume, or nothing of that name belongs to it."""
+
+    code = "micronova.snapshot_not_found"
+    sentence = "Snapshot could not be found."
+
+
 class VolumeNotFound(NotFound):
     """No such volume, or nothing of that name belongs to it."""
 

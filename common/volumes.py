@@ -23,12 +23,23 @@ class VolumeStatus(enum.StrEnum):
     IN_USE = "in-use"
     DETACHING = "detaching"
     EXTENDING = "extending"
+    REVERTING = "reverting"
     DELETING = "deleting"
     MAINTENANCE = "maintenance"
     AWAITING_TRANSFER = "awaiting-transfer"
     ERROR = "error"
     ERROR_DELETING = "error_deleting"
     ERROR_EXTENDING = "error_extending"
+
+
+class SnapshotStatus(enum.StrEnum):
+    """Status of a snapshot of a volume."""
+
+    CREATING = "creating"
+    AVAILABLE = "available"
+    DELETING = "deleting"
+    ERROR = "error"
+    ERROR_DELETING = "error_deleting"
 
 
 class SnapshotWay(enum.StrEnum):
@@ -53,6 +64,9 @@ class VolumeAction(enum.StrEnum):
     CREATE = "create-volume"
     DELETE = "delete-volume"
     EXTEND = "extend-volume"
+    REVERT = "revert-volume"
+    TAKE_SNAPSHOT = "create-snapshot"
+    DELETE_SNAPSHOT = "delete-snapshot"
 
 
 #: operations about a server
@@ -74,6 +88,8 @@ class Rule:
     """None: it is gone, or what it was."""
     failed: VolumeStatus | None
     """None: what it was."""
+    alone: bool = True
+    """Whether nothing may copy the volume, or make or remove a snapshot of it, meanwhile."""
 
 
 RULES: Mapping[str, Rule] = {
@@ -82,9 +98,15 @@ RULES: Mapping[str, Rule] = {
         frozenset({*_WELL, *_BROKEN, _S.ERROR_DELETING}), _S.DELETING, None, _S.ERROR_DELETING
     ),
     VolumeAction.EXTEND: Rule(_WELL, _S.EXTENDING, None, _S.ERROR_EXTENDING),
+    VolumeAction.REVERT: Rule(_WELL, _S.REVERTING, _S.AVAILABLE, _S.ERROR),
     ATTACH: Rule(_WELL, _S.ATTACHING, _S.IN_USE, _S.AVAILABLE),
-    DETACH: Rule(frozenset({_S.IN_USE}), _S.DETACHING, _S.AVAILABLE, _S.IN_USE),
+    DETACH: Rule(frozenset({_S.IN_USE}), _S.DETACHING, _S.AVAILABLE, _S.IN_USE, alone=False),
 }
+
+#: statuses in which a snapshot may be deleted
+DELETABLE_SNAPSHOTS = frozenset(
+    {SnapshotStatus.AVAILABLE, SnapshotStatus.ERROR, SnapshotStatus.ERROR_DELETING}
+)
 
 #: from 3.42 on also while a server has it
 EXTENDABLE_IN_USE = frozenset({_S.AVAILABLE, _S.IN_USE})
@@ -93,6 +115,11 @@ EXTENDABLE_IN_USE = frozenset({_S.AVAILABLE, _S.IN_USE})
 def serial(volume_id: str) -> str:
     """Return the serial number that the guest sees: a SCSI disk's has at most 20 characters."""
     return volume_id[:20]
+
+
+def snapname(snapshot_id: str) -> str:
+    """Return the name of a snapshot in its holder: 2 to 40 characters, a letter first."""
+    return f"s{snapshot_id.replace('-', '')[:19]}"
 
 
 def device(slot: int) -> str:

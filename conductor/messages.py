@@ -460,8 +460,20 @@ class NewVolume:
 
 
 @dataclass(frozen=True)
+class NewVolumeSnapshot:
+    """A snapshot of a volume that is asked for."""
+
+    volume_id: str
+    name: str = ""
+    description: str | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+    in_use: bool = False
+    """Whether a server may have the volume."""
+
+
+@dataclass(frozen=True)
 class VolumeEdit:
-    """What changes of a volume's record; None: it stays."""
+    """What changes of a volume's record, or of a snapshot's; None: it stays."""
 
     name: str | None = None
     description: str | None = None

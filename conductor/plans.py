@@ -267,6 +267,24 @@ class VolumePlan(Plan):
 
 
 @dataclass(frozen=True)
+class VolumeSnapshotPlan(Plan):
+    """The plan of what is done with a snapshot; its VMID is that of the volume's holder, or of a
+    copy's own. Sizes in GiB.
+    """
+
+    volume_id: str = ""
+    storage: str = ""
+    size_gib: int = 0
+    volid: str | None = None
+    """The volume; where a copy is removed, the copy."""
+    snapname: str | None = None
+    """None: it is a copy."""
+    way: str = ""
+    gone: bool = True
+    """Whether its record goes with it; else only what was left of a failure is removed."""
+
+
+@dataclass(frozen=True)
 class PlugVolumePlan(Plan):
     """The plan of giving a server a volume, or of taking it away."""
 
@@ -379,6 +397,9 @@ PLANS: Mapping[str, type[Plan]] = {
     VolumeAction.CREATE: VolumePlan,
     VolumeAction.DELETE: VolumePlan,
     VolumeAction.EXTEND: VolumePlan,
+    VolumeAction.REVERT: VolumeSnapshotPlan,
+    VolumeAction.TAKE_SNAPSHOT: VolumeSnapshotPlan,
+    VolumeAction.DELETE_SNAPSHOT: VolumeSnapshotPlan,
     volumes.ATTACH: PlugVolumePlan,
     volumes.DETACH: PlugVolumePlan,
     "attach_interface": PlugPlan,

@@ -36,6 +36,7 @@ from conductor.messages import (
     NewShare,
     NewSubnet,
     NewVolume,
+    NewVolumeSnapshot,
     PortChange,
     RebuildServer,
     Refused,
@@ -320,12 +321,28 @@ class VolumeRpc(Protocol):
 
     def create_volume(self, ctxt: RequestContext, volume: NewVolume) -> str: ...
     def edit_volume(self, ctxt: RequestContext, volume_id: str, edit: VolumeEdit) -> None: ...
-    def delete_volume(self, ctxt: RequestContext, volume_id: str, force: bool) -> None: ...
+    def delete_volume(
+        self, ctxt: RequestContext, volume_id: str, force: bool, cascade: bool = False
+    ) -> None: ...
     def extend_volume(
         self, ctxt: RequestContext, volume_id: str, size_gib: int, in_use: bool
     ) -> None: ...
     def reset_volume(self, ctxt: RequestContext, volume_id: str, status: str) -> None: ...
     def reserve_volume(self, ctxt: RequestContext, volume_id: str, wanted: bool) -> None: ...
+
+
+class VolumeSnapshotRpc(Protocol):
+    """Snapshots of volumes."""
+
+    def create_volume_snapshot(self, ctxt: RequestContext, snapshot: NewVolumeSnapshot) -> str: ...
+    def edit_volume_snapshot(
+        self, ctxt: RequestContext, snapshot_id: str, edit: VolumeEdit
+    ) -> None: ...
+    def delete_volume_snapshot(self, ctxt: RequestContext, snapshot_id: str) -> None: ...
+    def reset_volume_snapshot(
+        self, ctxt: RequestContext, snapshot_id: str, status: str
+    ) -> None: ...
+    def revert_volume(self, ctxt: RequestContext, volume_id: str, snapshot_id: str) -> None: ...
 
 
 class VolumeTypeRpc(Protocol):
@@ -380,6 +397,7 @@ class ConductorRpc(
     SecurityGroupRpc,
     ImageRpc,
     VolumeRpc,
+    VolumeSnapshotRpc,
     VolumeTypeRpc,
     ServerVolumeRpc,
     RefusalRpc,
@@ -409,6 +427,7 @@ Endpoints = tuple[
     SecurityGroupRpc,
     ImageRpc,
     VolumeRpc,
+    VolumeSnapshotRpc,
     VolumeTypeRpc,
     ServerVolumeRpc,
     RefusalRpc,

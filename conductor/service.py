@@ -35,6 +35,7 @@ from conductor.endpoints.server_groups import ServerGroupEndpoint
 from conductor.endpoints.server_volumes import ServerVolumeEndpoint
 from conductor.endpoints.servers import ServerEndpoint
 from conductor.endpoints.services import ServiceEndpoint
+from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
 from conductor.endpoints.volume_types import VolumeTypeEndpoint
 from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.endpoints.whatif import WhatIfEndpoint
@@ -130,6 +131,7 @@ class ConductorService:
             SecurityGroupEndpoint(cloud, lambda: self.runner.periodic.wake(filters.NAME)),
             ImageEndpoint(cloud),
             VolumeEndpoint(cloud),
+            VolumeSnapshotEndpoint(cloud),
             VolumeTypeEndpoint(cloud),
             ServerVolumeEndpoint(cloud, self.runner),
             RefusalEndpoint(cloud),

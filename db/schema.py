@@ -774,6 +774,7 @@ volumes = sa.Table(
     sa.Column("shared", sa.Boolean, **_FALSE),  # whether other nodes have its storage, too
     sa.Column("vmid", sa.Integer),  # the holder's
     sa.Column("volid", sa.String(255)),  # ``local-lvm:vm-101-disk-0``; None: not made yet
+    sa.Column("snapshot_way", sa.String(16)),  # common.volumes.SnapshotWay; None: not asked yet
     sa.Column("last_user", Json),  # common.messages.commands.VolumeUser: who had it last
     sa.Column("fault", sa.Text),  # why it is in error
     sa.Column("created_at", UtcDateTime, nullable=False),
@@ -814,7 +815,12 @@ volume_snapshots = sa.Table(
     sa.Column("size_gib", sa.Integer, nullable=False),
     sa.Column("metadata", Json, nullable=False, key="meta"),
     sa.Column("snapname", sa.String(40)),  # of the holder's snapshot; None: it is a copy
-    sa.Column("vmid", sa.Integer),  # a copy's own holder
+    sa.Column("host", _NAME),  # where a copy's own holder is, as with volumes
+    sa.Column("cluster", _NAME),
+    sa.Column("node", _NAME),
+    sa.Column("storage", StorageName),
+    sa.Column("shared", sa.Boolean, **_FALSE),
+    sa.Column("vmid", sa.Integer),
     sa.Column("volid", sa.String(255)),
     sa.Column("fault", sa.Text),
     sa.Column("created_at", UtcDateTime, nullable=False),

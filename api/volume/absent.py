@@ -10,8 +10,6 @@ from common.errors import Invalid, NotFound
 
 #: path → the key of its list
 EMPTY: Mapping[str, str] = {
-    "snapshots": "snapshots",
-    "snapshots/detail": "snapshots",
     "backups": "backups",
     "backups/detail": "backups",
     "groups": "groups",
@@ -38,7 +36,6 @@ EMPTY: Mapping[str, str] = {
 }
 #: collection → what it is of, in the refusal to make one
 REFUSED: Mapping[str, str] = {
-    "snapshots": "snapshots",
     "backups": "backups",
     "groups": "groups of volumes",
     "group_types": "groups of volumes",
@@ -87,7 +84,13 @@ class Extensions:
     def filters(self, call: Call) -> Any:
         """List what lists can be filtered by."""
         names = ["name", "status", "metadata", "bootable", "availability_zone", "created_at"]
-        return {"resource_filters": [{"resource": "volume", "filters": names}]}
+        of_snapshots = ["name", "status", "volume_id", "metadata"]
+        found = {"volume": names, "snapshot": of_snapshots}
+        return {
+            "resource_filters": [
+                {"resource": name, "filters": filters} for name, filters in found.items()
+            ]
+        }
 
 
 Routes = dict[str, tuple[Mapping[str, Iterable[Any]], Mapping[str, Any]]]

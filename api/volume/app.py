@@ -12,10 +12,12 @@ from api.volume.attachments import ATTACHMENTS
 from api.volume.call import Cloud, resources
 from api.volume.errors import FAULTS
 from api.volume.messages import MESSAGES
+from api.volume.metadata import Metadata
 from api.volume.overview import OVERVIEW
 from api.volume.paths import Paths
 from api.volume.policies import RULES
 from api.volume.quotas import LIMITS, QUOTA_SETS
+from api.volume.snapshots import SNAPSHOT_ACTIONS, SNAPSHOT_METADATA, SNAPSHOTS
 from api.volume.types import EXTRA_SPECS, TYPE_ACTIONS, TYPES
 from api.volume.versions import Versions, anonymous
 from common import quotas
@@ -55,6 +57,7 @@ def routes() -> Routes:
         "/": ({"GET": [versions.index]}, {}),
         "/v3": ({"GET": [versions.show]}, {}),
         **_of_volumes(),
+        **_of_snapshots(),
         **_of_types(),
         **_others(),
         **absent.routes(),
@@ -62,21 +65,14 @@ def routes() -> Routes:
 
 
 def _of_volumes() -> Routes:
-    one, meta, item = volumes.VOLUMES, volumes.METADATA, "/v3/volumes/{volume_id}"
+    one, item = volumes.VOLUMES, "/v3/volumes/{volume_id}"
     attached = ATTACHMENTS
     return {
         "/v3/volumes": ({"GET": [one.index], "POST": [one.create]}, {}),
         "/v3/volumes/detail": ({"GET": [one.detail]}, {}),
         "/v3/volumes/summary": ({"GET": [one.summary]}, {}),
         item: ({"GET": [one.show], "PUT": [one.update], "DELETE": [one.delete]}, {}),
-        f"{item}/metadata": (
-            {"GET": [meta.index], "POST": [meta.create], "PUT": [meta.update_all]},
-            {},
-        ),
-        f"{item}/metadata/{{key}}": (
-            {"GET": [meta.show], "PUT": [meta.update], "DELETE": [meta.delete]},
-            {},
-        ),
+        **_of_metadata(item, volumes.METADATA),
         f"{item}/action": ({"POST": []}, volumes.ACTION_NAMES),
         "/v3/attachments": ({"GET": [attached.index], "POST": [attached.create]}, {}),
         "/v3/attachments/detail": ({"GET": [attached.detail]}, {}),
@@ -89,6 +85,30 @@ def _of_volumes() -> Routes:
             {},
         ),
         "/v3/attachments/{attachment_id}/action": ({"POST": [attached.change]}, {}),
+    }
+
+
+def _of_snapshots() -> Routes:
+    one, item = SNAPSHOTS, "/v3/snapshots/{snapshot_id}"
+    return {
+        "/v3/snapshots": ({"GET": [one.index], "POST": [one.create]}, {}),
+        "/v3/snapshots/detail": ({"GET": [one.detail]}, {}),
+        item: ({"GET": [one.show], "PUT": [one.update], "DELETE": [one.delete]}, {}),
+        **_of_metadata(item, SNAPSHOT_METADATA),
+        f"{item}/action": ({"POST": []}, SNAPSHOT_ACTIONS),
+    }
+
+
+def _of_metadata(item: str, meta: Metadata) -> Routes:
+    return {
+        f"{item}/metadata": (
+            {"GET": [meta.index], "POST": [meta.create], "PUT": [meta.update_all]},
+            {},
+        ),
+        f"{item}/metadata/{{key}}": (
+            {"GET": [meta.show], "PUT": [meta.update], "DELETE": [meta.delete]},
+            {},
+        ),
     }
 
 

@@ -7,6 +7,7 @@ from web.policy import ADMIN, PROJECT_MEMBER, PROJECT_READER, rule
 _VOLUME = "/volumes/{volume_id}"
 _ACTION = f"{_VOLUME}/action"
 _TYPE = "/types/{type_id}"
+_SNAPSHOT = "/snapshots/{snapshot_id}"
 
 # (rule, who may, what, method, path)
 _ROWS = (
@@ -82,6 +83,60 @@ _ROWS = (
         "Delete a volume in more states.",
         "POST",
         _ACTION,
+    ),
+    (
+        "volume:revert_to_snapshot",
+        PROJECT_MEMBER,
+        "Bring a volume back to its last snapshot.",
+        "POST",
+        _ACTION,
+    ),
+    ("volume:get_all_snapshots", PROJECT_READER, "List snapshots.", "GET", "/snapshots"),
+    ("volume:create_snapshot", PROJECT_MEMBER, "Take a snapshot.", "POST", "/snapshots"),
+    ("volume:get_snapshot", PROJECT_READER, "Show a snapshot.", "GET", _SNAPSHOT),
+    ("volume:update_snapshot", PROJECT_MEMBER, "Rename a snapshot.", "PUT", _SNAPSHOT),
+    ("volume:delete_snapshot", PROJECT_MEMBER, "Delete a snapshot.", "DELETE", _SNAPSHOT),
+    (
+        "volume:get_snapshot_metadata",
+        PROJECT_READER,
+        "Show the metadata of a snapshot.",
+        "GET",
+        f"{_SNAPSHOT}/metadata",
+    ),
+    (
+        "volume:update_snapshot_metadata",
+        PROJECT_MEMBER,
+        "Change them.",
+        "POST",
+        f"{_SNAPSHOT}/metadata",
+    ),
+    (
+        "volume:delete_snapshot_metadata",
+        PROJECT_MEMBER,
+        "Delete them.",
+        "DELETE",
+        f"{_SNAPSHOT}/metadata/{{key}}",
+    ),
+    (
+        "volume_extension:extended_snapshot_attributes",
+        PROJECT_READER,
+        "Show whose a snapshot is, and how far it is.",
+        "GET",
+        _SNAPSHOT,
+    ),
+    (
+        "volume_extension:snapshot_admin_actions:reset_status",
+        ADMIN,
+        "Say what a snapshot is.",
+        "POST",
+        f"{_SNAPSHOT}/action",
+    ),
+    (
+        "volume_extension:snapshot_admin_actions:force_delete",
+        ADMIN,
+        "Delete a snapshot, as an administrator.",
+        "POST",
+        f"{_SNAPSHOT}/action",
     ),
     ("volume:attachments", PROJECT_READER, "List and show attachments.", "GET", "/attachments"),
     (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import datetime
+from collections.abc import Container
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,6 +12,7 @@ from api.volume.call import Call
 from common import clock
 from common.errors import Invalid
 from db.reads.keyset import Page
+from db.reads.volume_snapshots import Filter as SnapshotFilter
 from db.reads.volumes import SORTABLE, Filter
 
 MAX_LIMIT = 1000
@@ -22,6 +24,13 @@ _EQUAL = {
     "size": "size_gib",
     "snapshot_id": "snapshot_id",
     "source_volid": "source_volume_id",
+    "user_id": "user_id",
+}
+_EQUAL_SNAPSHOTS = {
+    "name": "name",
+    "display_name": "name",
+    "status": "status",
+    "volume_id": "volume_id",
     "user_id": "user_id",
 }
 
@@ -42,7 +51,7 @@ def _number(call: Call, name: str) -> int | None:
     return int(text)
 
 
-def order(call: Call) -> list[tuple[str, bool]]:
+def order(call: Call, sortable: Container[str] = SORTABLE.keys()) -> list[tuple[str, bool]]:
     """Return (name, descending) of each sort key. Raises Invalid."""
     text = call.query.last("sort")
     if text is None:
@@ -56,7 +65,7 @@ def order(call: Call) -> list[tuple[str, bool]]:
             pairs.append((key, turn or "desc"))
     found = []
     for key, turn in pairs:
-        if key not in SORTABLE:
+        if key not in sortable:
             raise Invalid(f"Invalid input received: Invalid sort key: {key[:255]}")
         if turn not in ("asc", "desc"):
             raise Invalid(f"Invalid input received: Invalid sort direction: {turn[:255]}")
@@ -84,6 +93,23 @@ def volumes(call: Call) -> Filter:
         metadata=_metadata(call),
         type_name=call.query.last("volume_type"),
         created=_created(call) if call.version >= 60 else (),
+    )
+
+
+def snapshots(call: Call) -> SnapshotFilter:
+    """Return which snapshots a list shows. Raises Invalid."""
+    everybody = call.is_admin and call.query.boolean("all_tenants")
+    project = call.query.last("project_id") or call.query.last("tenant_id")
+    equal = {
+        column: value
+        for name, column in _EQUAL_SNAPSHOTS.items()
+        if (value := call.query.last(name)) is not None
+    }
+    return SnapshotFilter(
+        project_id=project if everybody else call.project,
+        equal=equal,
+        name_part=call.query.last("name~") if call.version >= 34 else None,
+        metadata=_metadata(call) if call.version >= 22 else {},
     )
 
 

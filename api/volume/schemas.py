@@ -83,6 +83,38 @@ UPDATE = _body(
         "minProperties": 1,
     },
 )
+CREATE_SNAPSHOT = _body(
+    "snapshot",
+    _object(
+        ["volume_id"],
+        more=True,
+        volume_id=types.UUID,
+        name=_NAME,
+        display_name=_NAME,
+        description=_NAME,
+        display_description=_NAME,
+        force={**types.BOOLEAN},
+        metadata=_METADATA,
+    ),
+)
+UPDATE_SNAPSHOT = _body(
+    "snapshot",
+    {
+        **_object(
+            [],
+            more=True,
+            name=_NAME,
+            display_name=_NAME,
+            description=_NAME,
+            display_description=_NAME,
+        ),
+        "minProperties": 1,
+    },
+)
+RESET_SNAPSHOT = _body(
+    "os-reset_status", _object(["status"], status={"type": "string", "maxLength": 255})
+)
+REVERT = _body("revert", _object(["snapshot_id"], snapshot_id=types.UUID))
 METADATA = _body("metadata", {**_METADATA, "type": "object"})
 META = _body("meta", _ITEM)
 EXTEND = _body("os-extend", _object(["new_size"], new_size=_SIZE))

@@ -6,7 +6,8 @@ import datetime
 from typing import Any
 
 from api.volume.call import Call
-from common.volumes import device
+from common.volumes import SnapshotStatus, device
+from db.reads.volume_snapshots import Snapshot
 from db.reads.volumes import Attachment, Volume, VolumeType
 
 
@@ -116,6 +117,38 @@ def attachment(one: Attachment) -> dict[str, Any]:
         "attach_mode": one.mode,
         "connection_info": {},
     }
+
+
+def brief_snapshot(_: Call, one: Snapshot) -> dict[str, Any]:
+    """Return a snapshot in a list without details."""
+    return {
+        "id": one.id,
+        "name": one.name,
+        "description": one.description,
+        "status": one.status,
+        "size": one.size_gib,
+        "volume_id": one.volume_id,
+        "metadata": dict(one.meta),
+        "created_at": moment(one.created_at),
+        "updated_at": moment(one.updated_at),
+    }
+
+
+def snapshot(call: Call, one: Snapshot) -> dict[str, Any]:
+    """Return a snapshot with its details."""
+    shown = brief_snapshot(call, one)
+    if call.allows(
+        "volume_extension:extended_snapshot_attributes", {"project_id": one.project_id}
+    ):
+        done = "0%" if one.status == SnapshotStatus.CREATING else "100%"
+        shown["os-extended-snapshot-attributes:progress"] = done
+        shown["os-extended-snapshot-attributes:project_id"] = one.project_id
+    later: tuple[tuple[int, str, Any], ...] = (
+        (14, "group_snapshot_id", None),
+        (41, "user_id", one.user_id),
+        (65, "consumes_quota", True),
+    )
+    return shown | {name: value for since, name, value in later if call.version >= since}
 
 
 def volume_type(call: Call, one: VolumeType) -> dict[str, Any]:

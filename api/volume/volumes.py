@@ -7,9 +7,10 @@ from typing import Any
 
 from api.volume import queries, schemas, views
 from api.volume.call import Call, operation
-from common.errors import Invalid, NotFound, VolumeNotFound
+from api.volume.metadata import Metadata, Owner
+from common.errors import Invalid, NotFound, SnapshotNotFound, VolumeNotFound
 from conductor.messages import NewVolume, VolumeEdit
-from db.reads import volumes
+from db.reads import volume_snapshots, volumes
 from db.reads.volumes import Volume
 from web.guard import Params
 
@@ -25,7 +26,7 @@ def _own(call: Call, _: Params) -> Mapping[str, Any]:
     return {"project_id": call.project}
 
 
-def _find(call: Call, volume_id: str, rule: str | None = None) -> Volume:
+def find(call: Call, volume_id: str, rule: str | None = None) -> Volume:
     """Return a volume that the user may do this to. Raises VolumeNotFound, Forbidden."""
     found = call.read(volumes.get, volume_id, call.reach)
     if found is None:
@@ -73,7 +74,7 @@ class Volumes:
     @operation()
     def show(self, call: Call, volume_id: str) -> Any:
         """Show a volume."""
-        return {"volume": views.volume(call, _find(call, volume_id, "volume:get"))}
+        return {"volume": views.volume(call, find(call, volume_id, "volume:get"))}
 
     @operation("volume:create", status=202, body=schemas.CREATE, on=_own)
     def create(self, call: Call) -> Any:
@@ -88,22 +89,22 @@ class Volumes:
         if image_id is not None:
             call.check("volume:create_from_image", {"project_id": call.project})
         made = call.conductor.create_volume(call.ctxt, _new(call, asked, image_id))
-        return {"volume": views.volume(call, _find(call, made))}
+        return {"volume": views.volume(call, find(call, made))}
 
     @operation(body=schemas.UPDATE)
     def update(self, call: Call, volume_id: str) -> Any:
         """Rename or describe a volume."""
-        _find(call, volume_id, "volume:update")
+        find(call, volume_id, "volume:update")
         asked = call.body["volume"]
-        call.conductor.edit_volume(call.ctxt, volume_id, _edit(asked))
-        return {"volume": views.volume(call, _find(call, volume_id))}
+        call.conductor.edit_volume(call.ctxt, volume_id, edit_of(asked))
+        return {"volume": views.volume(call, find(call, volume_id))}
 
     @operation(status=202)
     def delete(self, call: Call, volume_id: str) -> None:
         """Delete a volume."""
-        force = call.query.boolean("force")
-        _find(call, volume_id, "volume:force_delete" if force else "volume:delete")
-        call.conductor.delete_volume(call.ctxt, volume_id, force=force)
+        force, cascade = call.query.boolean("force"), call.query.boolean("cascade")
+        find(call, volume_id, "volume:force_delete" if force else "volume:delete")
+        call.conductor.delete_volume(call.ctxt, volume_id, force=force, cascade=cascade)
 
 
 def _new(call: Call, asked: Mapping[str, Any], image_id: str | None) -> NewVolume:
@@ -127,10 +128,15 @@ def _new(call: Call, asked: Mapping[str, Any], image_id: str | None) -> NewVolum
 
 
 def _size(call: Call, asked: Mapping[str, Any]) -> int:
-    """Return the size in the body, else that of the source volume. Raises Invalid without one."""
+    """Return the size in the body, else that of the source. Raises Invalid without one."""
     size = asked.get("size")
+    if size is None and asked.get("snapshot_id") is not None:
+        found = call.read(volume_snapshots.get, asked["snapshot_id"], call.project)
+        if found is None:
+            raise SnapshotNotFound(f"Snapshot {asked['snapshot_id']} could not be found.")
+        return found.size_gib
     if size is None and asked.get("source_volid") is not None:
-        return _find(call, asked["source_volid"]).size_gib
+        return find(call, asked["source_volid"]).size_gib
     if size is None:
         raise Invalid(
             "Invalid input received: Volume size must be an integer and greater than 0 "
@@ -149,7 +155,8 @@ def _type_id(call: Call, asked: str | None) -> str | None:
     raise NotFound(f"Volume type {asked} could not be found.")
 
 
-def _edit(asked: Mapping[str, Any]) -> VolumeEdit:
+def edit_of(asked: Mapping[str, Any]) -> VolumeEdit:
+    """Return what a PUT changes of a volume's or a snapshot's record."""
     name = asked.get("name", asked.get("display_name"))
     text = asked.get("description", asked.get("display_description"))
     cleared = text is None and bool({"description", "display_description"} & asked.keys())
@@ -163,59 +170,8 @@ def _edit(asked: Mapping[str, Any]) -> VolumeEdit:
     )
 
 
-class Metadata:
-    """The metadata of a volume."""
-
-    @operation()
-    def index(self, call: Call, volume_id: str) -> Any:
-        """List them."""
-        return {"metadata": _find(call, volume_id, "volume:get_volume_metadata").meta}
-
-    @operation()
-    def show(self, call: Call, volume_id: str, key: str) -> Any:
-        """Show one."""
-        found = _find(call, volume_id, "volume:get_volume_metadata").meta
-        if key not in found:
-            raise _no_key(volume_id, key)
-        return {"meta": {key: found[key]}}
-
-    @operation(body=schemas.METADATA)
-    def create(self, call: Call, volume_id: str) -> Any:
-        """Add or change some."""
-        return self._set(call, volume_id, call.body["metadata"], replace=False)
-
-    @operation(body=schemas.METADATA)
-    def update_all(self, call: Call, volume_id: str) -> Any:
-        """Replace all."""
-        return self._set(call, volume_id, call.body["metadata"], replace=True)
-
-    @operation(body=schemas.META)
-    def update(self, call: Call, volume_id: str, key: str) -> Any:
-        """Set one."""
-        meta = call.body["meta"]
-        if key not in meta:
-            raise Invalid("Request body and URI mismatch")
-        self._set(call, volume_id, meta, replace=False)
-        return {"meta": meta}
-
-    @operation()
-    def delete(self, call: Call, volume_id: str, key: str) -> None:
-        """Delete one."""
-        found = _find(call, volume_id, "volume:delete_volume_metadata")
-        if key not in found.meta:
-            raise _no_key(volume_id, key)
-        call.conductor.edit_volume(call.ctxt, volume_id, VolumeEdit(remove_metadata=(key,)))
-
-    @staticmethod
-    def _set(call: Call, volume_id: str, items: Mapping[str, str], *, replace: bool) -> Any:
-        _find(call, volume_id, "volume:update_volume_metadata")
-        edit = VolumeEdit(metadata=dict(items), replace_metadata=replace)
-        call.conductor.edit_volume(call.ctxt, volume_id, edit)
-        return {"metadata": _find(call, volume_id).meta}
-
-
-def _no_key(volume_id: str, key: str) -> NotFound:
-    return NotFound(f"Volume {volume_id} has no metadata with key {key}.")
+def _metadata(call: Call, volume_id: str, rule: str) -> Mapping[str, str]:
+    return find(call, volume_id, rule).meta
 
 
 class Actions:
@@ -224,7 +180,7 @@ class Actions:
     @operation(status=202, body=schemas.EXTEND)
     def extend(self, call: Call, volume_id: str) -> None:
         """Extend a volume; since 3.42 also while a server has it."""
-        found = _find(call, volume_id, "volume:extend")
+        found = find(call, volume_id, "volume:extend")
         in_use = call.version >= 42
         if in_use and found.attachments:
             call.check("volume:extend_attached_volume", {"project_id": found.project_id})
@@ -234,26 +190,26 @@ class Actions:
     @operation(status=202)
     def reserve(self, call: Call, volume_id: str) -> None:
         """Reserve a volume."""
-        _find(call, volume_id, "volume_extension:volume_actions:reserve")
+        find(call, volume_id, "volume_extension:volume_actions:reserve")
         call.conductor.reserve_volume(call.ctxt, volume_id, wanted=True)
 
     @operation(status=202)
     def unreserve(self, call: Call, volume_id: str) -> None:
         """Reserve a volume no more."""
-        _find(call, volume_id, "volume_extension:volume_actions:reserve")
+        find(call, volume_id, "volume_extension:volume_actions:reserve")
         call.conductor.reserve_volume(call.ctxt, volume_id, wanted=False)
 
     @operation(body=schemas.BOOTABLE)
     def set_bootable(self, call: Call, volume_id: str) -> None:
         """Say whether a volume can be booted from."""
-        _find(call, volume_id, "volume_extension:volume_actions:set_bootable")
+        find(call, volume_id, "volume_extension:volume_actions:set_bootable")
         wanted = _truth(call.body["os-set_bootable"]["bootable"])
         call.conductor.edit_volume(call.ctxt, volume_id, VolumeEdit(bootable=wanted))
 
     @operation(status=202, body=schemas.READONLY)
     def update_readonly_flag(self, call: Call, volume_id: str) -> None:
         """Have servers get a volume read-only."""
-        found = _find(call, volume_id, "volume:update_readonly_flag")
+        found = find(call, volume_id, "volume:update_readonly_flag")
         if found.status != "available":
             raise Invalid(
                 f"Invalid volume: Volume {volume_id} status must be available to update readonly "
@@ -265,7 +221,7 @@ class Actions:
     @operation(status=202, body=schemas.RESET)
     def reset_status(self, call: Call, volume_id: str) -> None:
         """Say what a volume is."""
-        _find(call, volume_id, "volume_extension:volume_admin_actions:reset_status")
+        find(call, volume_id, "volume_extension:volume_admin_actions:reset_status")
         status = call.body["os-reset_status"].get("status")
         if status is None:
             raise Invalid("Invalid input received: only the status can be reset here.")
@@ -274,34 +230,41 @@ class Actions:
     @operation(status=202)
     def force_delete(self, call: Call, volume_id: str) -> None:
         """Delete a volume in more states."""
-        _find(call, volume_id, "volume_extension:volume_admin_actions:force_delete")
+        find(call, volume_id, "volume_extension:volume_admin_actions:force_delete")
         call.conductor.delete_volume(call.ctxt, volume_id, force=True)
 
     @operation()
     def show_image_metadata(self, call: Call, volume_id: str) -> Any:
         """Show the image metadata of a volume."""
-        found = _find(call, volume_id, "volume_extension:volume_image_metadata:show")
+        found = find(call, volume_id, "volume_extension:volume_image_metadata:show")
         return {"metadata": dict(found.image_metadata or {})}
 
     @operation(body=schemas.SET_IMAGE_METADATA)
     def set_image_metadata(self, call: Call, volume_id: str) -> Any:
         """Add or change image metadata of a volume."""
-        _find(call, volume_id, "volume_extension:volume_image_metadata:set")
+        find(call, volume_id, "volume_extension:volume_image_metadata:set")
         items = call.body["os-set_image_metadata"]["metadata"]
         call.conductor.edit_volume(call.ctxt, volume_id, VolumeEdit(image_metadata=items))
-        return {"metadata": dict(_find(call, volume_id).image_metadata or {})}
+        return {"metadata": dict(find(call, volume_id).image_metadata or {})}
 
     @operation(body=schemas.UNSET_IMAGE_METADATA)
     def unset_image_metadata(self, call: Call, volume_id: str) -> None:
         """Delete image metadata of a volume."""
-        _find(call, volume_id, "volume_extension:volume_image_metadata:set")
+        find(call, volume_id, "volume_extension:volume_image_metadata:set")
         key = call.body["os-unset_image_metadata"]["key"]
         call.conductor.edit_volume(call.ctxt, volume_id, VolumeEdit(remove_image_metadata=key))
+
+    @operation(status=202, since="3.40", body=schemas.REVERT)
+    def revert(self, call: Call, volume_id: str) -> None:
+        """Bring a volume back to its last snapshot."""
+        find(call, volume_id, "volume:revert_to_snapshot")
+        snapshot_id = call.body["revert"]["snapshot_id"]
+        call.conductor.revert_volume(call.ctxt, volume_id, snapshot_id)
 
     @operation()
     def refuse(self, call: Call, volume_id: str) -> None:
         """Refuse an action of the compute API, or one that isn't supported."""
-        _find(call, volume_id, "volume:get")
+        find(call, volume_id, "volume:get")
         name = next(iter(call.body))
         raise Invalid(
             f"{name} is not done here: servers get and lose volumes through the compute API."
@@ -312,7 +275,15 @@ def _truth(value: Any) -> bool:
     return str(value).lower() in ("true", "1", "on", "yes")
 
 
-VOLUMES, METADATA, ACTIONS = Volumes(), Metadata(), Actions()
+VOLUMES, ACTIONS = Volumes(), Actions()
+METADATA = Metadata(
+    Owner(
+        "Volume",
+        "volume",
+        _metadata,
+        lambda call, record_id, edit: call.conductor.edit_volume(call.ctxt, record_id, edit),
+    )
+)
 
 ACTION_NAMES: Mapping[str, Any] = {
     "os-extend": ACTIONS.extend,
@@ -334,5 +305,5 @@ ACTION_NAMES: Mapping[str, Any] = {
             *("volume_upload_image", "unmanage"),
         )
     },
-    "revert": ACTIONS.refuse,
+    "revert": ACTIONS.revert,
 }

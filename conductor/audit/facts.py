@@ -209,8 +209,9 @@ class Facts:
     networks: Mapping[str, NetworkFacts] = field(default_factory=dict)
     """By their ids."""
     mac_prefix: str = ""
-    tenant_vlans: tuple[TagRange, ...] = ()
     """How the MAC addresses begin that this cloud gives."""
+    tenant_vlans: tuple[TagRange, ...] = ()
+    """VLAN tags that are for networks of projects alone."""
     firewalls: Mapping[str, FilterCheck] | None = None
     """How the firewalls of servers' VMs differ, of those that were looked at; None: ports are
     not filtered here."""

@@ -25,6 +25,7 @@ from conductor.client.server_groups import ServerGroupCalls
 from conductor.client.server_volumes import ServerVolumeCalls
 from conductor.client.servers import ServerCalls
 from conductor.client.services import ServiceCalls
+from conductor.client.volume_snapshots import VolumeSnapshotCalls
 from conductor.client.volumes import VolumeCalls
 from conductor.client.whatif import WhatIfCalls
 
@@ -49,6 +50,7 @@ class ConductorClient(
     SecurityGroupCalls,
     ImageCalls,
     VolumeCalls,
+    VolumeSnapshotCalls,
     ServerVolumeCalls,
     RefusalCalls,
 ):

@@ -23,12 +23,16 @@ class VolumeCalls(Base):
         """Change what is said of a volume. Raises VolumeNotFound, also for missing metadata."""
         self._rpc.call(ctxt, VolumeRpc.edit_volume, volume_id=volume_id, edit=edit)
 
-    def delete_volume(self, ctxt: RequestContext, volume_id: str, *, force: bool = False) -> None:
-        """Begin to remove a volume; ``force``: in more states.
+    def delete_volume(
+        self, ctxt: RequestContext, volume_id: str, *, force: bool = False, cascade: bool = False
+    ) -> None:
+        """Begin to remove a volume; ``force``: in more states; ``cascade``: its snapshots, too.
 
-        Raises VolumeNotFound, Invalid (a server has it, or its status).
+        Raises VolumeNotFound, Invalid (a server has it, it has snapshots, or its status).
         """
-        self._rpc.call(ctxt, VolumeRpc.delete_volume, volume_id=volume_id, force=force)
+        self._rpc.call(
+            ctxt, VolumeRpc.delete_volume, volume_id=volume_id, force=force, cascade=cascade
+        )
 
     def extend_volume(
         self, ctxt: RequestContext, volume_id: str, size_gib: int, *, in_use: bool

@@ -15,8 +15,9 @@ from conductor.flows.accept import scope
 from conductor.messages import NewVolume, VolumeEdit
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, records
+from conductor.store.volumes import attachments, records, snapshots
 from conductor.volumes import create_volume, extend_volume, remove_volume
+from conductor.volumes.snapshots import remove_snapshot
 
 LOG = logger(__name__)
 
@@ -45,11 +46,20 @@ class VolumeEndpoint:
         """See ``ConductorClient.edit_volume``."""
         self._with(ctxt, volume_id, lambda c, row: records.edit(c, row, edit))
 
-    def delete_volume(self, ctxt: RequestContext, volume_id: str, force: bool) -> None:
+    def delete_volume(
+        self, ctxt: RequestContext, volume_id: str, force: bool, cascade: bool = False
+    ) -> None:
         """See ``ConductorClient.delete_volume``."""
 
         def work(connection: Transaction, row: Any) -> None:
-            self._require_free(connection, row, force=force)
+            self._require_free(connection, row, force=force, cascade=cascade)
+            snapshots.require_alone(connection, row)
+            for one in snapshots.of_volume(connection, row.id):
+                # With the last of them the volume goes.
+                records.change(connection, row.id, status=VolumeStatus.DELETING)
+                remove_snapshot.begin(connection, self._cloud, ctxt, one, row)
+            if records.has_snapshots(connection, row.id):
+                return
             if row.vmid is None:
                 records.delete(connection, row.id)
                 return
@@ -62,14 +72,17 @@ class VolumeEndpoint:
         self._with(ctxt, volume_id, work)
         self._cloud.wake()
 
-    def _require_free(self, connection: Transaction, row: Any, *, force: bool) -> None:
+    def _require_free(
+        self, connection: Transaction, row: Any, *, force: bool, cascade: bool
+    ) -> None:
         """Raise Invalid, in Cinder's words, unless the volume may be deleted."""
         may = set(RULES[VolumeAction.DELETE].begins)
         if force:
             may |= {VolumeStatus.CREATING, VolumeStatus.DOWNLOADING, VolumeStatus.RESERVED}
             may |= {VolumeStatus.MAINTENANCE, VolumeStatus.AWAITING_TRANSFER}
         attached = attachments.of_volume(connection, row.id) is not None
-        if row.status in may and not attached and not records.has_snapshots(connection, row.id):
+        kept = not cascade and records.has_snapshots(connection, row.id)
+        if row.status in may and not attached and not kept:
             return
         names = " or ".join(sorted(may))
         raise Invalid(

@@ -44,6 +44,9 @@ from conductor.sync.relocation import Follow
 from conductor.volumes.create_volume import CreateVolumeFlow
 from conductor.volumes.extend_volume import ExtendVolumeFlow
 from conductor.volumes.remove_volume import RemoveVolumeFlow
+from conductor.volumes.snapshots.remove_snapshot import RemoveSnapshotFlow
+from conductor.volumes.snapshots.revert import RevertVolumeFlow
+from conductor.volumes.snapshots.take_snapshot import TakeSnapshotFlow
 
 
 def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
@@ -87,6 +90,9 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
         VolumeAction.CREATE: CreateVolumeFlow(cloud).table(),
         VolumeAction.DELETE: RemoveVolumeFlow(cloud).table(),
         VolumeAction.EXTEND: ExtendVolumeFlow(cloud).table(),
+        VolumeAction.REVERT: RevertVolumeFlow(cloud).table(),
+        VolumeAction.TAKE_SNAPSHOT: TakeSnapshotFlow(cloud).table(),
+        VolumeAction.DELETE_SNAPSHOT: RemoveSnapshotFlow(cloud).table(),
         **{action: BulkFlow(cloud).table() for action in bulk_migrations.ACTIONS},
     }
 

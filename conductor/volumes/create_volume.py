@@ -14,7 +14,7 @@ from common.context import RequestContext
 from common.errors import Invalid, NotFound
 from common.log import logger
 from common.messages.commands import MakeVolume
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Category, Failure, MadeVolume, Outcome
 from common.states import OperationState, ResourceType
 from common.volumes import VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
@@ -41,6 +41,8 @@ def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, new: NewV
     QuotaExceeded.
     """
     found = sources.find(connection, new)
+    if new.type_id is None and found.type_id is not None:
+        new = dataclasses.replace(new, type_id=found.type_id)
     type_ = _type(connection, cloud, new)
     wanted = {"volumes": 1, "gigabytes": new.size_gib}
     name = None if type_ is None else str(type_.name)
@@ -49,7 +51,7 @@ def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, new: NewV
     wish = dataclasses.replace(
         found.wish,
         size_gib=new.size_gib,
-        storage=None if type_ is None else type_.storage,
+        storage=found.wish.storage if type_ is None else type_.storage,
         zone=new.availability_zone,
         host=found.host,
     )
@@ -171,8 +173,8 @@ class CreateVolumeFlow:
         """Store that it is there; or why not, and try again where that may help."""
         operation = task.operation
         if outcome.ok and outcome.volume is not None:
-            volid = outcome.volume.volid
-            self._cloud.store.run(lambda c: self._made(c, operation, volid))
+            made = outcome.volume
+            self._cloud.store.run(lambda c: self._made(c, operation, made))
             LOG.info("Volume %s is made.", operation.resource_id)
             self._cloud.wake()
             return
@@ -182,14 +184,17 @@ class CreateVolumeFlow:
         if not ends.waits(self._cloud, operation, failure):
             self._give_up(task, failure, gone=outcome.gone)
 
-    def _made(self, connection: Transaction, operation: Operation, volid: str) -> None:
+    def _made(self, connection: Transaction, operation: Operation, made: MadeVolume) -> None:
         row = records.held(connection, operation.resource_id)
         if ends.has_ended(connection, operation):
             return
         ledger.close(connection, operation.id, OperationState.DONE)
         if row is None:
             return
-        records.change(connection, row.id, volid=volid, launched_at=clock.utcnow())
+        values = {"volid": made.volid, "snapshot_way": made.snapshots or None}
+        records.change(connection, row.id, launched_at=clock.utcnow(), **values)
+        if made.snapshots and row.type_id is not None:
+            types.learn(connection, row.type_id, made.snapshots)
         if row.status in (VolumeStatus.CREATING, VolumeStatus.DOWNLOADING):
             records.change(connection, row.id, status=VolumeStatus.AVAILABLE)
         elif row.status == VolumeStatus.DELETING:

@@ -21,7 +21,7 @@ from conductor.store import servers
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, quota, records, types
-from conductor.volumes import remove_volume
+from conductor.volumes import beginning, remove_volume
 from conductor.volumes.load import VolumeWork, load
 
 LOG = logger(__name__)
@@ -46,7 +46,7 @@ def begin(
             "Invalid input received: New size for extend must be greater than current size. "
             f"(current: {row.size_gib}, extended: {size_gib})."
         )
-    records.begin(connection, row, VolumeAction.EXTEND, EXTENDABLE_IN_USE if in_use else ())
+    beginning.begin(connection, row, VolumeAction.EXTEND, EXTENDABLE_IN_USE if in_use else ())
     type_ = None if row.type_id is None else types.get(connection, row.type_id)
     name = None if type_ is None else str(type_.name)
     more = {"gigabytes": size_gib - row.size_gib}

@@ -23,6 +23,8 @@ class Wish:
     """Those that have its image; None: any."""
     host: str | None = None
     """A host that must reach it."""
+    on: str | None = None
+    """The host where it is copied, which has the holder of what it is copied from."""
 
 
 #: of a volume that is copied from nothing
@@ -50,6 +52,7 @@ def choose(
             "is in a cluster that has the image",
             lambda one: wish.clusters is None or one.cluster in wish.clusters,
         ),
+        (f"host {wish.on} has", lambda one: wish.on in (None, one.host)),
         (f"host {wish.host} reaches", lambda one: wish.host is None or one.pool in reach),
         (f"has {wish.size_gib} GiB left", lambda one: _room(one, promised) >= wish.size_gib),
         ("is on a host whose agent answers", lambda one: one.host not in down),

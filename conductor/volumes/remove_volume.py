@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from common import clock
-from common.context import RequestContext
+from common.context import RequestContext, internal
 from common.log import logger
 from common.messages.commands import RemoveVolume, VolumeUser
 from common.messages.reports import Category, Failure, Outcome
@@ -23,12 +23,10 @@ from conductor.store import vmids
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records
+from conductor.volumes import removing
 from conductor.volumes.load import VolumeWork, load
 
 LOG = logger(__name__)
-
-#: seconds between two tries of what can't be removed, and their number: about a week
-AGAIN_SECONDS, MOST_TRIES = 600.0, 1000
 
 
 def place_of(row: Any) -> Place:
@@ -58,6 +56,15 @@ def begin(
         plan=VolumePlan(where, str(row.storage or ""), row.size_gib, volid=row.volid, gone=gone),
     )
     return begins.begin_later(connection, ctxt, item)
+
+
+def after_snapshots(connection: Transaction, cloud: Cloud, volume: Any) -> None:
+    """Begin the removal of a volume that is locked, once it is to go and has no snapshot left."""
+    if volume.status != VolumeStatus.DELETING or records.has_snapshots(connection, volume.id):
+        return
+    if not ledger.open_of(connection, volume.id, ResourceType.VOLUME):
+        where = place_of(volume)
+        begin(connection, cloud, internal(), volume, where, gone=True)
 
 
 class RemoveVolumeFlow:
@@ -97,18 +104,8 @@ class RemoveVolumeFlow:
             return
         unknown = Failure(Category.UNKNOWN_OUTCOME, "The volume was not seen gone.")
         failure = outcome.failure or unknown
-        LOG.warning("Volume %s stays: %s", operation.resource_id, failure.message)
-        if failure.category is Category.PROTECTED or operation.attempt >= MOST_TRIES:
-            self._cloud.store.run(lambda c: self._give_up(c, operation, failure))
-            return
-        slow = operation.attempt > self._cloud.conf.conductor.max_waits
-        until = clock.after(AGAIN_SECONDS + self._cloud.conf.conductor.action_timeout_seconds)
-        ends.again(
-            self._cloud,
-            operation,
-            failure,
-            lambda c: ledger.save(c, operation.id, deadline=until),
-            AGAIN_SECONDS if slow else None,
+        removing.again(
+            self._cloud, operation, failure, lambda c: self._give_up(c, operation, failure)
         )
 
     def _gone(self, connection: Transaction, operation: Operation) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 from common.errors import ImageNotFound, Invalid, ServerNotFound
 from common.messages.commands import VolumeSource
+from common.volumes import SnapshotStatus, VolumeStatus
 from conductor.messages import NewVolume
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import origins
+from conductor.store.volumes import origins, records, snapshots
 from conductor.volumes.places import ANYWHERE, Wish
 
 GIB = 1 << 30
@@ -27,9 +28,15 @@ class Found:
     """One that must reach it."""
     volids: Mapping[str, str] = field(default_factory=dict)
     """Of an image: cluster → volume."""
+    copied: VolumeSource | None = None
+    """Of a volume or a snapshot: what is copied, on its holder's host."""
+    type_id: str | None = None
+    """The type, unless another one is asked for."""
 
     def source(self, cluster: str) -> VolumeSource | None:
         """Return what an agent of this cluster copies; None: nothing."""
+        if self.copied is not None:
+            return self.copied
         volid = self.volids.get(cluster)
         return None if volid is None else VolumeSource(volid)
 
@@ -41,10 +48,62 @@ def find(connection: Transaction, new: NewVolume) -> Found:
         host = _host_of(connection, new.local_to_server, new.project_id)
     if new.image_id is not None:
         return _image(connection, new, host)
-    if new.snapshot_id is not None or new.source_volume_id is not None:
-        # The source would have to rest until the copy is whole.
-        raise Invalid("Volumes of snapshots and of other volumes are not made here.")
+    if new.snapshot_id is not None:
+        return _snapshot(connection, new, host)
+    if new.source_volume_id is not None:
+        return _volume(connection, new, host)
     return Found(host=host)
+
+
+def _snapshot(connection: Transaction, new: NewVolume, host: str | None) -> Found:
+    """Return a snapshot, locked with its volume, as a source."""
+    row, volume = snapshots.locked(connection, str(new.snapshot_id), new.project_id)
+    if row.status != SnapshotStatus.AVAILABLE:
+        raise Invalid(
+            "Invalid snapshot: Originating snapshot status must be one of 'available' values; it "
+            f"is {row.status}."
+        )
+    if volume.status in (VolumeStatus.REVERTING, VolumeStatus.DELETING):
+        raise Invalid(f"Invalid volume: Volume {volume.id} is {volume.status}.")
+    _require_size(new, row.size_gib, "snapshot")
+    if row.snapname is None:
+        place, copied = row, VolumeSource(row.volid)
+    else:
+        place = volume
+        copied = VolumeSource(volume.volid, volume.id, volume.vmid, row.snapname)
+    return _copy(volume, place, copied, host)
+
+
+def _volume(connection: Transaction, new: NewVolume, host: str | None) -> Found:
+    """Return a volume, locked, as a source: nobody may write to it until the copy is whole."""
+    row = records.locked(connection, str(new.source_volume_id), new.project_id)
+    if row.status != VolumeStatus.AVAILABLE:
+        raise Invalid(
+            f"Invalid volume: Volume {row.id} status must be available to be copied, but current "
+            f"status is: {row.status}. Take a snapshot of a volume that a server has."
+        )
+    snapshots.require_alone(connection, row)
+    _require_size(new, row.size_gib, "source volume")
+    return _copy(row, row, VolumeSource(row.volid), host)
+
+
+def _copy(volume: Any, place: Any, copied: VolumeSource, host: str | None) -> Found:
+    return Found(
+        Wish(0, storage=place.storage, on=place.host),
+        bootable=volume.bootable,
+        image_metadata=volume.image_metadata,
+        host=host,
+        copied=copied,
+        type_id=volume.type_id,
+    )
+
+
+def _require_size(new: NewVolume, has_gib: int, what: str) -> None:
+    if new.size_gib < has_gib:
+        raise Invalid(
+            f"Invalid input received: Volume size '{new.size_gib}'GB cannot be smaller than the "
+            f"{what} size {has_gib}GB. They must be >= original {what} size."
+        )
 
 
 def _host_of(connection: Transaction, server_uuid: str, project_id: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import sqlalchemy as sa
 
 from common import codec
 from common.messages.facts import StorageFacts
-from db.schema import hosts, services, volumes
+from db.schema import hosts, services, volume_snapshots, volumes
 
 _COMPUTE = "nova-compute"
 
@@ -61,14 +62,19 @@ def read(connection: sa.Connection) -> list[Backend]:
 
 
 def promised(connection: sa.Connection) -> dict[tuple[str, str, str], int]:
-    """Return how many GiB volumes have of each pool; see ``Backend.pool``."""
-    node = sa.case((volumes.c.shared, ""), else_=volumes.c.node)
-    query = (
-        sa.select(volumes.c.cluster, volumes.c.storage, node, sa.func.sum(volumes.c.size_gib))
-        .where(volumes.c.vmid.is_not(None))
-        .group_by(volumes.c.cluster, volumes.c.storage, node)
-    )
-    return {
-        (cluster, storage, where): int(gib)
-        for cluster, storage, where, gib in connection.execute(query)
-    }
+    """Return how many GiB volumes, and snapshots that are copies, have of each pool.
+
+    See ``Backend.pool``.
+    """
+    found: defaultdict[tuple[str, str, str], int] = defaultdict(int)
+    for table in (volumes, volume_snapshots):
+        one = table.c
+        node = sa.case((one.shared, ""), else_=one.node)
+        query = (
+            sa.select(one.cluster, one.storage, node, sa.func.sum(one.size_gib))
+            .where(one.vmid.is_not(None))
+            .group_by(one.cluster, one.storage, node)
+        )
+        for cluster, storage, where, gib in connection.execute(query):
+            found[cluster, storage, where] += int(gib)
+    return dict(found)

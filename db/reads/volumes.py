@@ -12,11 +12,19 @@ import sqlalchemy as sa
 
 from db.reads import keyset
 from db.reads.keyset import Page, Sort
-from db.schema import servers, volume_attachments, volume_type_access, volume_types, volumes
+from db.schema import (
+    servers,
+    volume_attachments,
+    volume_snapshots,
+    volume_type_access,
+    volume_types,
+    volumes,
+)
 
 _C = volumes.c
 _A = volume_attachments.c
 _T = volume_types.c
+_S = volume_snapshots.c
 
 
 @dataclass(frozen=True)
@@ -163,19 +171,32 @@ def summary(connection: sa.Connection, project_id: str | None) -> tuple[int, int
 
 
 def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
-    """Return what a project uses: ``volumes``, ``gigabytes``, and both ``_<type>``."""
-    query = (
-        sa.select(_T.name, sa.func.count(), sa.func.sum(_C.size_gib))
-        .select_from(_FROM)
+    """Return what a project's volumes and snapshots use, in all and of each type."""
+    used: dict[str, int] = {"volumes": 0, "snapshots": 0, "gigabytes": 0}
+    type_of = _T.name
+    of_volumes = (
+        sa.select(type_of, sa.func.count(), sa.func.sum(_C.size_gib))
+        .select_from(volumes.outerjoin(volume_types, _T.id == _C.type_id))
         .where(_C.project_id == project_id)
-        .group_by(_T.name)
+        .group_by(type_of)
     )
-    used: dict[str, int] = {"volumes": 0, "gigabytes": 0}
-    for name, number, gib in connection.execute(query):
-        for resource, amount in (("volumes", int(number)), ("gigabytes", int(gib or 0))):
-            used[resource] += amount
-            if name is not None:
-                used[f"{resource}_{name}"] = amount
+    of_snapshots = (
+        sa.select(type_of, sa.func.count(), sa.func.sum(_S.size_gib))
+        .select_from(
+            volume_snapshots.join(volumes, _C.id == _S.volume_id).outerjoin(
+                volume_types, _T.id == _C.type_id
+            )
+        )
+        .where(_S.project_id == project_id)
+        .group_by(type_of)
+    )
+    for kind, query in (("volumes", of_volumes), ("snapshots", of_snapshots)):
+        for name, count, gib in connection.execute(query):
+            for resource, amount in ((kind, int(count)), ("gigabytes", int(gib or 0))):
+                used[resource] += amount
+                if name is not None:
+                    of_type = f"{resource}_{name}"
+                    used[of_type] = used.get(of_type, 0) + amount
     return used
 
 

@@ -30,6 +30,7 @@ from conductor.endpoints.server_groups import ServerGroupEndpoint
 from conductor.endpoints.server_volumes import ServerVolumeEndpoint
 from conductor.endpoints.servers import ServerEndpoint
 from conductor.endpoints.services import ServiceEndpoint
+from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
 from conductor.endpoints.volume_types import VolumeTypeEndpoint
 from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.endpoints.whatif import WhatIfEndpoint
@@ -55,7 +56,7 @@ ENDPOINTS = (
         BulkMigrationEndpoint,
     ),
     *(GuestEndpoint, InterfaceEndpoint),
-    *(VolumeEndpoint, VolumeTypeEndpoint, ServerVolumeEndpoint),
+    *(VolumeEndpoint, VolumeSnapshotEndpoint, VolumeTypeEndpoint, ServerVolumeEndpoint),
     *(compute.manager.Manager, compute.manager.EventEndpoint),
     *(scheduler.manager.SchedulerManager, scheduler.manager.HostFactsManager),
 )
@@ -108,7 +109,9 @@ OTHERS = frozenset(
     | {"create_volume", "edit_volume", "delete_volume", "extend_volume", "reset_volume"}
     | {"reserve_volume", "create_volume_type", "edit_volume_type", "delete_volume_type"}
     | {"allow_volume_type", "attach_volume", "detach_volume", "keep_volume"}
-    | {"make_volume", "remove_volume", "grow_volume", "plug_volume"}
+    | {"make_volume", "remove_volume", "grow_volume", "plug_volume", "snap_volume"}
+    | {"create_volume_snapshot", "edit_volume_snapshot", "delete_volume_snapshot"}
+    | {"reset_volume_snapshot", "revert_volume"}
 )
 TABLES = (RECORDED, ACTED, IDLE, FAILURES, AUDITS, OTHERS)
 

@@ -78,3 +78,42 @@ def test_openstacksdk(connection: Any, name: str) -> None:
     assert connection.block_storage.get_volume(found.id).size == 2
     assert connection.delete_volume(found.id, wait=True, timeout=60)
     assert connection.block_storage.find_volume(name) is None
+
+
+def test_snapshots(client: Client, name: str) -> None:
+    """Taken, listed, copied to a volume, brought back to, and removed with their volume."""
+    made = client.ask("volume", "create", "--size", "1", name)
+    copy = f"{name}-copy"
+    try:
+        becomes(client, name, "available")
+        words = ("--volume", name, "--property", "tier=gold", f"{name}-1")
+        taken = client.ask("volume", "snapshot", "create", *words)
+        assert (taken["volume_id"], taken["properties"]) == (made["id"], {"tier": "gold"})
+        shot = taken["id"]
+
+        def there() -> bool:
+            return bool(client.ask("volume", "snapshot", "show", shot)["status"] == "available")
+
+        eventually(there, 30, 0.2)
+        client.do("volume", "snapshot", "set", "--description", "d", shot)
+        (listed,) = client.ask("volume", "snapshot", "list", "--volume", name, "--long")
+        assert (listed["ID"], listed["Description"]) == (shot, "d")
+        assert client.run("volume", "delete", name).returncode == 1
+        client.ask("volume", "create", "--snapshot", shot, "--size", "2", copy)
+        becomes(client, copy, "available")
+        client.do("--os-volume-api-version", "3.40", "volume", "revert", shot)
+        becomes(client, name, "available")
+        client.do("volume", "snapshot", "delete", shot)
+        eventually(lambda: client.names("volume", "snapshot", "list") == [], 30, 0.2)
+        client.ask("volume", "snapshot", "create", "--volume", name, f"{name}-2")
+        eventually(
+            lambda: client.ask("volume", "snapshot", "list")[0]["Status"] == "available", 30, 0.2
+        )
+        client.ask("volume", "create", "--source", copy, "--size", "2", f"{name}-third")
+        becomes(client, f"{name}-third", "available")
+    finally:
+        client.do("volume", "delete", "--purge", name)
+        for one in (copy, f"{name}-third"):
+            client.run("volume", "delete", one)
+    eventually(lambda: client.run("volume", "show", name).returncode == 1, 30, 0.2)
+    assert client.names("volume", "snapshot", "list") == []

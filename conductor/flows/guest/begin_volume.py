@@ -21,7 +21,7 @@ from conductor.store import servers
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records
-from conductor.volumes import reach
+from conductor.volumes import beginning, reach
 
 #: the stages of their flows
 PLUG, UNPLUG = "plug_volume", "unplug_volume"
@@ -53,7 +53,7 @@ class VolumeAcceptance:
         had = attachments.of_volume(connection, row.id)
         if had is not None and had.server_uuid == uuid:
             raise Conflict(f"volume {row.id} already attached")
-        records.begin(connection, row, ATTACH)
+        beginning.begin(connection, row, ATTACH)
         if row.volid is None or row.vmid is None:
             raise Invalid(f"Invalid volume: Volume {row.id} was never made.")
         reach.require(connection, row, server)
@@ -90,7 +90,7 @@ class VolumeAcceptance:
             raise NotFound(f"volume_id not found: {volume_id}")
         if had.slot == 0:
             raise Invalid("Cannot detach a root device volume")
-        records.begin(connection, row, DETACH)
+        beginning.begin(connection, row, DETACH)
         attachments.set_status(connection, volume_id, uuid, AttachStatus.DETACHING)
         plan = PlugVolumePlan(
             plugging.place(server), volume_id=row.id, volid=str(row.volid), slot=had.slot

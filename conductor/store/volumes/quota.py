@@ -10,45 +10,13 @@ from oslo_config import cfg
 from common import quotas as options
 from common.errors import QuotaExceeded
 from conductor.store import quotas
-from db.schema import volume_snapshots, volume_types, volumes
-
-_V, _S = volumes.c, volume_snapshots.c
+from db.reads.volumes import usage
 
 
 def limits(connection: sa.Connection, project_id: str, conf: cfg.ConfigOpts) -> dict[str, int]:
     """Return the project's limits, -1 for none, under Cinder's names."""
     defaults = {name: conf.quota[name] for name in options.OF_VOLUMES}
     return quotas.limits(connection, project_id, defaults)
-
-
-def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
-    """Return what a project's volumes and snapshots use, in all and of each type."""
-    used: dict[str, int] = {"volumes": 0, "snapshots": 0, "gigabytes": 0}
-    type_of = volume_types.c.name
-    of_volumes = (
-        sa.select(type_of, sa.func.count(), sa.func.sum(_V.size_gib))
-        .select_from(volumes.outerjoin(volume_types, volume_types.c.id == _V.type_id))
-        .where(_V.project_id == project_id)
-        .group_by(type_of)
-    )
-    of_snapshots = (
-        sa.select(type_of, sa.func.count(), sa.func.sum(_S.size_gib))
-        .select_from(
-            volume_snapshots.join(volumes, _V.id == _S.volume_id).outerjoin(
-                volume_types, volume_types.c.id == _V.type_id
-            )
-        )
-        .where(_S.project_id == project_id)
-        .group_by(type_of)
-    )
-    for kind, query in (("volumes", of_volumes), ("snapshots", of_snapshots)):
-        for name, count, gib in connection.execute(query):
-            for resource, amount in ((kind, int(count)), ("gigabytes", int(gib or 0))):
-                used[resource] += amount
-                if name is not None:
-                    of_type = f"{resource}_{name}"
-                    used[of_type] = used.get(of_type, 0) + amount
-    return used
 
 
 def take(

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common import clock, ids
-from common.errors import Invalid, VolumeNotFound
+from common.errors import Invalid, NotFound, VolumeNotFound
 from common.volumes import RULES, VolumeStatus
 from conductor.messages import NewVolume, VolumeEdit
 from db.schema import volume_attachments, volume_snapshots, volumes
@@ -73,20 +73,24 @@ def change(connection: sa.Connection, volume_id: str, **values: Any) -> None:
     connection.execute(changed.values(updated_at=clock.utcnow(), **values))
 
 
-def begin(connection: sa.Connection, row: Any, action: str, statuses: Iterable[str] = ()) -> None:
-    """Have a volume that is locked show that an action has begun.
+def require_status(row: Any, action: str, statuses: Iterable[str] = ()) -> None:
+    """Raise Invalid unless an action may begin in a volume's status.
 
-    ``statuses``: in which it may, where the action's rule isn't all. Raises Invalid.
+    ``statuses``: in which it may, where the action's rule isn't all.
     """
-    rule = RULES[action]
-    may = {str(one) for one in statuses or rule.begins}
+    may = {str(one) for one in statuses or RULES[action].begins}
     if row.status not in may:
         raise Invalid(
             f"Invalid volume: Volume {row.id} status must be {' or '.join(sorted(may))}, but "
             f"current status is: {row.status}."
         )
-    if rule.meanwhile is not None:
-        change(connection, row.id, status=rule.meanwhile, previous_status=row.status)
+
+
+def show_begun(connection: sa.Connection, row: Any, action: str) -> None:
+    """Have a volume that is locked show that an action has begun."""
+    meanwhile = RULES[action].meanwhile
+    if meanwhile is not None:
+        change(connection, row.id, status=meanwhile, previous_status=row.status)
 
 
 def end(connection: sa.Connection, row: Any, action: str, *, ok: bool, **values: Any) -> bool:
@@ -125,8 +129,13 @@ def edit(connection: sa.Connection, row: Any, asked: VolumeEdit) -> None:
         change(connection, row.id, **values)
 
 
-def edited(row: Any, asked: VolumeEdit) -> dict[str, Any]:
-    """Return the columns that an edit of a volume or a snapshot changes. Raises NotFound."""
+def edited(
+    row: Any, asked: VolumeEdit, missing: type[NotFound] = VolumeNotFound, noun: str = "Volume"
+) -> dict[str, Any]:
+    """Return the columns that an edit of a volume or a snapshot changes.
+
+    Raises ``missing`` for metadata that aren't there.
+    """
     values: dict[str, Any] = {}
     if asked.name is not None:
         values["name"] = asked.name
@@ -136,9 +145,9 @@ def edited(row: Any, asked: VolumeEdit) -> dict[str, Any]:
     if asked.metadata is not None:
         values["meta"] = {**items, **asked.metadata}
     if asked.remove_metadata:
-        missing = [key for key in asked.remove_metadata if key not in row.meta]
-        if missing:
-            raise VolumeNotFound(f"Volume has no metadata with key {missing[0]}.", key=missing[0])
+        unknown = [key for key in asked.remove_metadata if key not in row.meta]
+        if unknown:
+            raise missing(f"{noun} has no metadata with key {unknown[0]}.", key=unknown[0])
         left = {key: one for key, one in row.meta.items() if key not in asked.remove_metadata}
         values["meta"] = left
     return values

@@ -21,7 +21,7 @@ _LOCK = "types of volumes"
 BACKEND = "volume_backend_name"
 ZONES = "RESKEY:availability_zones"
 MULTIATTACH = "multiattach"
-KIND, SHARED = "storage:type", "storage:shared"
+KIND, SHARED, SNAPSHOTS = "storage:type", "storage:shared", "storage:snapshots"
 
 
 def follow(connection: sa.Connection, backends: Iterable[Backend]) -> list[str]:
@@ -68,6 +68,15 @@ def _row(name: str, backends: list[Backend]) -> dict[str, Any]:
 def get(connection: sa.Connection, type_id: str) -> Any | None:
     """Return a type by its id; None: there is none."""
     return connection.execute(sa.select(volume_types).where(_C.id == type_id)).first()
+
+
+def learn(connection: sa.Connection, type_id: str, way: str) -> None:
+    """Write how snapshots of a type's volumes are made, as Proxmox VE says; once."""
+    row = get(connection, type_id)
+    if row is not None and row.extra_specs.get(SNAPSHOTS) != way:
+        specs = {**row.extra_specs, SNAPSHOTS: way}
+        changed = volume_types.update().where(_C.id == type_id)
+        connection.execute(changed.values(extra_specs=specs))
 
 
 def usable(connection: sa.Connection, type_id: str, project_id: str) -> Any | None:

@@ -11,6 +11,7 @@ import pytest
 
 from api.volume.app import make_app
 from conductor.endpoints.quotas import QuotaEndpoint
+from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
 from conductor.endpoints.volume_types import VolumeTypeEndpoint
 from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.volumes.volume_types import VolumeTypes
@@ -25,7 +26,10 @@ class Conductor:
     """The endpoints that the API calls, as over the bus."""
 
     def __init__(self, cloud: Any) -> None:
-        self._endpoints = (VolumeEndpoint(cloud), VolumeTypeEndpoint(cloud), QuotaEndpoint(cloud))
+        self._endpoints = (
+            *(VolumeEndpoint(cloud), VolumeSnapshotEndpoint(cloud)),
+            *(VolumeTypeEndpoint(cloud), QuotaEndpoint(cloud)),
+        )
 
     def __getattr__(self, name: str) -> Any:
         endpoint = next(one for one in self._endpoints if hasattr(one, name))

@@ -149,13 +149,13 @@ def test_refusals(api: VolumeApi) -> None:
     assert api.ask("POST", "/volumes", none)[0] == 404
     for name in ("snapshot_id", "source_volid"):
         asked = {"volume": {"size": 1, name: unknown}}
-        assert "not made here" in message(api.ask("POST", "/volumes", asked))[1]
+        assert message(api.ask("POST", "/volumes", asked))[0] == 404
     volume_id = make(api)
     status, why = message(api.ask("DELETE", f"/volumes/{volume_id}"))
     assert status == 400
     assert why.startswith("Invalid volume: Volume status must be available or")
     action = f"/volumes/{volume_id}/action"
-    for body in ({}, {"os-nothing": {}}, {"os-extend": {}}, {"os-attach": {}}, {"revert": {}}):
+    for body in ({}, {"os-nothing": {}}, {"os-extend": {}}, {"os-attach": {}}):
         assert api.ask("POST", action, body)[0] == 400, body
     api.world.conductor.cloud.conf.set_override("volumes", 1, "quota")
     status, why = message(api.ask("POST", "/volumes", {"volume": {"size": 1}}))

@@ -1,0 +1,148 @@
+"""`/snapshots`: snapshots of volumes, their metadata and actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from api.volume import queries, schemas, views
+from api.volume.call import Call, operation
+from api.volume.metadata import Metadata, Owner
+from api.volume.volumes import edit_of, find
+from common.errors import Invalid, SnapshotNotFound
+from conductor.messages import NewVolumeSnapshot
+from db.reads import volume_snapshots
+from db.reads.volume_snapshots import Snapshot
+
+#: from when on a server may have the volume without ``force`` (cinder, SNAPSHOT_IN_USE)
+_IN_USE_SINCE = 66
+
+
+def find_snapshot(call: Call, snapshot_id: str, rule: str | None = None) -> Snapshot:
+    """Return a snapshot that the user may do this to. Raises SnapshotNotFound, Forbidden."""
+    found = call.read(volume_snapshots.get, snapshot_id, call.reach)
+    if found is None:
+        raise SnapshotNotFound(f"Snapshot {snapshot_id} could not be found.")
+    if rule is not None:
+        call.check(rule, {"project_id": found.project_id})
+    return found
+
+
+class Snapshots:
+    """Snapshots of volumes."""
+
+    @operation("volume:get_all_snapshots")
+    def index(self, call: Call) -> Any:
+        """List snapshots."""
+        return self._listed(call, "snapshots", views.brief_snapshot)
+
+    @operation("volume:get_all_snapshots")
+    def detail(self, call: Call) -> Any:
+        """List snapshots in detail."""
+        return self._listed(call, "snapshots/detail", views.snapshot)
+
+    @staticmethod
+    def _listed(call: Call, path: str, view: Any) -> Any:
+        page, offset = queries.page(call)
+        wanted = queries.snapshots(call)
+        order = queries.order(call, volume_snapshots.SORTABLE)
+        found = call.read(volume_snapshots.listing, wanted, order, page, offset)
+        answer: dict[str, Any] = {"snapshots": [view(call, one) for one in found]}
+        if found and len(found) == page.limit:
+            answer["snapshots_links"] = queries.following(call, path, found[-1].id)
+        if call.version >= 45 and call.query.boolean("with_count"):
+            answer["count"] = call.read(volume_snapshots.count, wanted)
+        return answer
+
+    @operation()
+    def show(self, call: Call, snapshot_id: str) -> Any:
+        """Show a snapshot."""
+        found = find_snapshot(call, snapshot_id, "volume:get_snapshot")
+        return {"snapshot": views.snapshot(call, found)}
+
+    @operation(status=202, body=schemas.CREATE_SNAPSHOT)
+    def create(self, call: Call) -> Any:
+        """Take a snapshot."""
+        asked = call.body["snapshot"]
+        found = find(call, asked["volume_id"], "volume:create_snapshot")
+        new = NewVolumeSnapshot(
+            found.id,
+            name=asked.get("name") or asked.get("display_name") or "",
+            description=asked.get("description") or asked.get("display_description"),
+            metadata=asked.get("metadata") or {},
+            in_use=_in_use(call, asked),
+        )
+        made = call.conductor.create_volume_snapshot(call.ctxt, new)
+        return {"snapshot": views.brief_snapshot(call, find_snapshot(call, made))}
+
+    @operation(body=schemas.UPDATE_SNAPSHOT)
+    def update(self, call: Call, snapshot_id: str) -> Any:
+        """Rename or describe a snapshot."""
+        find_snapshot(call, snapshot_id, "volume:update_snapshot")
+        edit = edit_of(call.body["snapshot"])
+        call.conductor.edit_volume_snapshot(call.ctxt, snapshot_id, edit)
+        return {"snapshot": views.brief_snapshot(call, find_snapshot(call, snapshot_id))}
+
+    @operation(status=202)
+    def delete(self, call: Call, snapshot_id: str) -> None:
+        """Delete a snapshot."""
+        find_snapshot(call, snapshot_id, "volume:delete_snapshot")
+        call.conductor.delete_volume_snapshot(call.ctxt, snapshot_id)
+
+    @operation(status=202, body=schemas.RESET_SNAPSHOT)
+    def reset_status(self, call: Call, snapshot_id: str) -> None:
+        """Say what a snapshot is."""
+        rule = "volume_extension:snapshot_admin_actions:reset_status"
+        find_snapshot(call, snapshot_id, rule)
+        status = call.body["os-reset_status"]["status"]
+        call.conductor.reset_volume_snapshot(call.ctxt, snapshot_id, status)
+
+    @operation(status=202)
+    def force_delete(self, call: Call, snapshot_id: str) -> None:
+        """Delete a snapshot, as an administrator."""
+        rule = "volume_extension:snapshot_admin_actions:force_delete"
+        find_snapshot(call, snapshot_id, rule)
+        call.conductor.delete_volume_snapshot(call.ctxt, snapshot_id)
+
+    @operation()
+    def refuse(self, call: Call, snapshot_id: str) -> None:
+        """Refuse an action that isn't supported."""
+        find_snapshot(call, snapshot_id, "volume:get_snapshot")
+        raise Invalid(f"{next(iter(call.body))} is not done here.")
+
+
+def _in_use(call: Call, asked: Mapping[str, Any]) -> bool:
+    """Return whether a server may have the volume. Raises Invalid."""
+    force = asked.get("force")
+    wanted = str(force).lower() in ("true", "1", "t", "on", "y", "yes")
+    if call.version < _IN_USE_SINCE:
+        return wanted
+    if force is not None and not wanted:
+        raise Invalid(
+            "Invalid value for 'force'. Since microversion 3.66 it is deprecated: only True is "
+            "accepted, which is the default behavior."
+        )
+    return True
+
+
+def _metadata(call: Call, snapshot_id: str, rule: str) -> Mapping[str, str]:
+    return find_snapshot(call, snapshot_id, rule).meta
+
+
+SNAPSHOTS = Snapshots()
+SNAPSHOT_METADATA = Metadata(
+    Owner(
+        "Snapshot",
+        "snapshot",
+        _metadata,
+        lambda call, record_id, edit: call.conductor.edit_volume_snapshot(
+            call.ctxt, record_id, edit
+        ),
+    )
+)
+SNAPSHOT_ACTIONS: Mapping[str, Any] = {
+    "os-reset_status": SNAPSHOTS.reset_status,
+    "os-force_delete": SNAPSHOTS.force_delete,
+    "os-update_snapshot_status": SNAPSHOTS.refuse,
+    "os-unmanage": SNAPSHOTS.refuse,
+}

@@ -1,0 +1,21 @@
+"""Begins what is done with a volume: its status allows it, and nothing else works on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from common.volumes import RULES
+from conductor.store.transactions import Transaction
+from conductor.store.volumes import records, snapshots
+
+
+def begin(connection: Transaction, row: Any, action: str, statuses: Iterable[str] = ()) -> None:
+    """Have a volume that is locked show that an action has begun. Raises Invalid.
+
+    ``statuses``: in which it may, where the action's rule isn't all.
+    """
+    records.require_status(row, action, statuses)
+    if RULES[action].alone:
+        snapshots.require_alone(connection, row)
+    records.show_begun(connection, row, action)

@@ -1,0 +1,1 @@
+"""Snapshots of volumes: taken, removed, and volumes brought back to them."""

@@ -1,0 +1,78 @@
+"""Operations about a snapshot, with its record and that of its volume."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from common.messages.commands import Placed, SnapshotVerb, SnapVolume, VolumeUser
+from conductor.cloud import Cloud, placed
+from conductor.engine.stages import Work
+from conductor.plans import VolumeSnapshotPlan
+from conductor.store import servers
+from conductor.store.operations import Operation
+from conductor.store.transactions import Transaction
+from conductor.store.volumes import attachments, records, snapshots
+
+
+@dataclass(frozen=True)
+class SnapshotWork(Work):
+    """An operation about a snapshot, and what there is of it; None: it is gone."""
+
+    snapshot: Any | None
+    volume: Any | None
+    user: VolumeUser | None
+    """The server that has the volume."""
+
+    @property
+    def plan(self) -> VolumeSnapshotPlan:
+        """The operation's plan."""
+        return self.operation.planned(VolumeSnapshotPlan)
+
+    @property
+    def place(self) -> Placed:
+        """Return the holder's. Raises ValueError before it is reserved."""
+        where = placed(self.operation)
+        if where is None:
+            raise ValueError(f"operation {self.operation.id} has no place")
+        return where
+
+    def command(self, cloud: Cloud, verb: SnapshotVerb, deadline: Any) -> SnapVolume:
+        """Return what an agent does with the snapshot in the volume's holder."""
+        plan, operation = self.plan, self.operation
+        return SnapVolume(
+            operation.id,
+            operation.attempt,
+            plan.volume_id,
+            self.place,
+            deadline,
+            verb=verb,
+            volid=str(plan.volid),
+            storage_way=plan.way,
+            name=str(plan.snapname),
+            description=f"micronova: snapshot={operation.resource_id}",
+            user=self.user,
+            cloud=cloud.id,
+        )
+
+
+def load(connection: Transaction, operation: Operation) -> SnapshotWork:
+    """Read the snapshot, its volume and the server that has that."""
+    volume_id = operation.planned(VolumeSnapshotPlan).volume_id
+    return SnapshotWork(
+        operation,
+        snapshots.get(connection, operation.resource_id),
+        records.get(connection, volume_id),
+        user_of(connection, volume_id),
+    )
+
+
+def user_of(connection: Transaction, volume_id: str) -> VolumeUser | None:
+    """Return the server's VM that has a volume; None: none has."""
+    attached = attachments.of_volume(connection, volume_id)
+    if attached is None:
+        return None
+    server = servers.get(connection, attached.server_uuid)
+    if server.vmid is None or server.node is None:
+        return None
+    return VolumeUser(server.uuid, server.node, server.vmid)

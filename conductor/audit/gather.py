@@ -47,6 +47,7 @@ from conductor.store import (
     vnets,
 )
 from conductor.store.transactions import Transaction
+from conductor.store.volumes import snapshots
 from conductor.sync.allocations import of_flavor
 
 LOG = logger(__name__)
@@ -209,8 +210,8 @@ def _record(connection: Transaction) -> Facts:
             for one in audit_record.rows(connection, "vmids", Reservation)
         },
         templates=tuple(audit_record.rows(connection, "templates", TemplateFacts)),
-        volumes=tuple(audit_record.rows(connection, "volumes", VolumeFacts)),
-        busy_volumes=audit_record.busy(connection, ResourceType.VOLUME),
+        volumes=_volumes(connection),
+        busy_volumes=_busy_volumes(connection),
         busy_images=audit_record.busy(connection, ResourceType.IMAGE),
         busy_networks=audit_record.busy(connection, ResourceType.NETWORK),
         ports=tuple(audit_record.rows(connection, "ports", PortFacts)),
@@ -272,7 +273,7 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
         firewalls_due=facts.firewalls_due | filter_outbox.changing(connection),
         uploads={one.id: one for one in audit_record.uploads(connection, UploadFacts)},
         volumes=_still_there(connection, facts),
-        busy_volumes=facts.busy_volumes | audit_record.busy(connection, ResourceType.VOLUME),
+        busy_volumes=facts.busy_volumes | _busy_volumes(connection),
         busy_images=facts.busy_images | audit_record.busy(connection, ResourceType.IMAGE),
         uploaded=audit_record.begun(
             connection, ResourceType.IMAGE, InternalAction.STORE_IMAGE, _files(facts)
@@ -300,8 +301,23 @@ def _files(facts: Facts) -> list[str]:
 def _still_there(connection: Transaction, facts: Facts) -> tuple[VolumeFacts, ...]:
     """Return the volumes that are as they were before the look, and those made since."""
     before = {one.id: one for one in facts.volumes}
-    now = audit_record.rows(connection, "volumes", VolumeFacts)
+    now = _volumes(connection)
     return tuple(one for one in now if before.get(one.id, one).vmid == one.vmid)
+
+
+def _volumes(connection: Transaction) -> tuple[VolumeFacts, ...]:
+    """Return what has a holder: volumes, and snapshots that are copies."""
+    tables = ("volumes", "volume_snapshots")
+    return tuple(
+        one for table in tables for one in audit_record.rows(connection, table, VolumeFacts)
+    )
+
+
+def _busy_volumes(connection: Transaction) -> frozenset[str]:
+    """Return the volumes, and those of the snapshots, with an open operation."""
+    busy = audit_record.busy(connection, ResourceType.VOLUME)
+    shots = audit_record.busy(connection, ResourceType.SNAPSHOT)
+    return busy | shots | snapshots.volumes_of(connection, shots)
 
 
 def _vnets(facts: Facts) -> list[str]:

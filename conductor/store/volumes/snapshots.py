@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -82,6 +82,14 @@ def of_volume(connection: sa.Connection, volume_id: str) -> list[Any]:
     """Return a volume's snapshots, the last one first."""
     query = sa.select(volume_snapshots).where(_C.volume_id == volume_id)
     return list(connection.execute(query.order_by(_C.created_at.desc(), _C.id.desc())))
+
+
+def volumes_of(connection: sa.Connection, snapshot_ids: Collection[str]) -> frozenset[str]:
+    """Return the ids of the volumes that these are snapshots of."""
+    if not snapshot_ids:
+        return frozenset()
+    query = sa.select(_C.volume_id).where(_C.id.in_(sorted(snapshot_ids)))
+    return frozenset(connection.execute(query).scalars())
 
 
 def change(connection: sa.Connection, snapshot_id: str, **values: Any) -> None:

@@ -190,7 +190,9 @@ class TakeSnapshotFlow:
             snapshots.change(connection, row.id, status=status, volid=volid)
 
     def _give_up(self, task: SnapshotWork, failure: Failure, *, gone: bool) -> None:
-        """Have it be in error; what may be left of it is removed. Its record stays."""
+        """Have it be in error. What may be left of a copy is removed now; what may be left in the
+        volume's holder goes with the record, or with the volume.
+        """
         operation = task.operation
 
         def work(connection: Transaction) -> None:
@@ -202,6 +204,8 @@ class TakeSnapshotFlow:
                 return
             fault = failure.message
             snapshots.change(connection, row.id, status=SnapshotStatus.ERROR, fault=fault)
+            if row.snapname is not None:
+                return
             if not gone:
                 remove_snapshot.begin_again(connection, self._cloud, operation, gone=False)
             elif row.vmid is not None:

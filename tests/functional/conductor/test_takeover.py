@@ -40,6 +40,7 @@ from common.messages.commands import (
     RemoveVolume,
     RetireTemplate,
     Shape,
+    SnapVolume,
     StoreImage,
     Swap,
 )
@@ -49,6 +50,7 @@ from common.states import OPEN_STATES, InternalAction, ResourceType
 from common.volumes import VolumeAction
 from conductor.endpoints.images import ImageEndpoint
 from conductor.endpoints.networks import NetworkEndpoint
+from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
 from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.engine import stage_runner
 from conductor.engine.cases import Cases
@@ -74,6 +76,7 @@ from conductor.messages import (
     NewNetwork,
     NewServerImage,
     NewVolume,
+    NewVolumeSnapshot,
     RebuildServer,
     RequestedNetwork,
     VolumeWish,
@@ -110,6 +113,8 @@ class Cloud:
     """Whether migrations leave VMs where they are."""
     silent: bool = False
     """Whether nothing is heard of how they ended."""
+    snapshot_way: str = "online"
+    """How the storage makes snapshots of volumes."""
     drive_fails: int = 0
     """The last attempt that can't put the config drive in where the VM has moved to."""
     nodes: dict[str, str] = field(default_factory=dict)
@@ -271,7 +276,8 @@ class Cloud:
         )
         gone = gone or isinstance(command, RemoveVolume)
         if isinstance(command, MakeVolume | GrowVolume):
-            made = MadeVolume(f"data:vm-{command.placed.vmid}-disk-0", command.size_gib << 30)
+            size, volid = command.size_gib << 30, f"data:vm-{command.placed.vmid}-disk-0"
+            made = MadeVolume(volid, size, self.snapshot_way)
             return Outcome(True, volume=made)
         copied = None
         if isinstance(command, Copy):
@@ -321,6 +327,10 @@ class Cloud:
             "networks": [(one.status, one.vni) for one in self.world.rows(schema.networks)],
             "vnets": [(one.state, one.vni) for one in self.world.rows(schema.vnets)],
             "volumes": self.volumes(),
+            "snapshots": [
+                (one.status, one.vmid is not None)
+                for one in self.world.rows(schema.volume_snapshots)
+            ],
             "templates": [one.image_id for one in self.world.rows(schema.templates)],
             "vmids": vmids,
         }
@@ -782,6 +792,42 @@ def _extend_volume(cloud: Cloud) -> Operation:
     return _operation_on(cloud, made, VolumeAction.EXTEND)
 
 
+def _snapshot(cloud: Cloud, *, way: str = "online") -> Operation:
+    """A snapshot of a volume is taken: in its holder, or as a copy."""
+    cloud.snapshot_way = way
+    volume_id = _volume(cloud)
+    endpoint = VolumeSnapshotEndpoint(cloud.world.conductor.cloud)
+    made = endpoint.create_volume_snapshot(cloud.world.ctxt, NewVolumeSnapshot(volume_id))
+    return _operation_on(cloud, made, VolumeAction.TAKE_SNAPSHOT)
+
+
+def _remove_snapshot(cloud: Cloud, *, way: str = "online") -> Operation:
+    operation = _snapshot(cloud, way=way)
+    cloud.work_off(cloud.heir, operation)
+    endpoint = VolumeSnapshotEndpoint(cloud.world.conductor.cloud)
+    endpoint.delete_volume_snapshot(cloud.world.ctxt, operation.resource_id)
+    return _operation_on(cloud, operation.resource_id, VolumeAction.DELETE_SNAPSHOT)
+
+
+def _cascade(cloud: Cloud) -> Operation:
+    """The last snapshot goes, and its volume with it."""
+    operation = _snapshot(cloud)
+    cloud.work_off(cloud.heir, operation)
+    (volume,) = cloud.world.rows(VOLUMES)
+    endpoint = VolumeEndpoint(cloud.world.conductor.cloud)
+    endpoint.delete_volume(cloud.world.ctxt, volume.id, False, True)
+    return _operation_on(cloud, operation.resource_id, VolumeAction.DELETE_SNAPSHOT)
+
+
+def _revert_volume(cloud: Cloud) -> Operation:
+    operation = _snapshot(cloud)
+    cloud.work_off(cloud.heir, operation)
+    (volume,) = cloud.world.rows(VOLUMES)
+    endpoint = VolumeSnapshotEndpoint(cloud.world.conductor.cloud)
+    endpoint.revert_volume(cloud.world.ctxt, volume.id, operation.resource_id)
+    return _operation_on(cloud, volume.id, VolumeAction.REVERT)
+
+
 def _attach_volume(cloud: Cloud) -> Operation:
     server, made = cloud.server(), _volume(cloud)
     plugs = VolumeAcceptance(cloud.world.conductor.cloud)
@@ -821,6 +867,30 @@ VOLUME_ENDS: dict[str, dict[str, list[Any]]] = {
         "well": [("available", 5, False), []],
         "in vain": [("error_extending", 2, False), []],
     },
+    VolumeAction.TAKE_SNAPSHOT: {
+        "well": [("available", 2, False), []],
+        "well, as a copy": [("available", 2, False), []],
+        "in vain": [("available", 2, False), []],
+        "in vain, as a copy": [("available", 2, False), []],
+    },
+    VolumeAction.DELETE_SNAPSHOT: {
+        "well": [("available", 2, False), []],
+        "well, of a copy": [("available", 2, False), []],
+        "well, with its volume": [[]],
+    },
+    VolumeAction.REVERT: {
+        "well": [("available", 2, False), []],
+        "in vain": [("error", 2, False), []],
+    },
+}
+#: (status, whether it has a holder of its own) of snapshots
+SNAPSHOT_ENDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
+    (VolumeAction.TAKE_SNAPSHOT, "well"): [("available", False)],
+    (VolumeAction.TAKE_SNAPSHOT, "well, as a copy"): [("available", True)],
+    (VolumeAction.TAKE_SNAPSHOT, "in vain"): [("error", False)],
+    (VolumeAction.TAKE_SNAPSHOT, "in vain, as a copy"): [("error", False)],
+    (VolumeAction.REVERT, "well"): [("available", False)],
+    (VolumeAction.REVERT, "in vain"): [("available", False)],
 }
 
 #: action, and how it goes → begins it
@@ -854,6 +924,19 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     (VolumeAction.CREATE, "in vain"): lambda cloud: _refused(cloud, MakeVolume, _create_volume),
     (VolumeAction.DELETE, "well"): _delete_volume,
     (VolumeAction.EXTEND, "well"): _extend_volume,
+    (VolumeAction.TAKE_SNAPSHOT, "well"): _snapshot,
+    (VolumeAction.TAKE_SNAPSHOT, "well, as a copy"): lambda cloud: _snapshot(cloud, way="copy"),
+    (VolumeAction.TAKE_SNAPSHOT, "in vain"): lambda cloud: _refused(cloud, SnapVolume, _snapshot),
+    (VolumeAction.TAKE_SNAPSHOT, "in vain, as a copy"): lambda cloud: _refused(
+        cloud, MakeVolume, lambda cloud: _snapshot(cloud, way="copy")
+    ),
+    (VolumeAction.DELETE_SNAPSHOT, "well"): _remove_snapshot,
+    (VolumeAction.DELETE_SNAPSHOT, "well, of a copy"): lambda cloud: _remove_snapshot(
+        cloud, way="copy"
+    ),
+    (VolumeAction.DELETE_SNAPSHOT, "well, with its volume"): _cascade,
+    (VolumeAction.REVERT, "well"): _revert_volume,
+    (VolumeAction.REVERT, "in vain"): lambda cloud: _refused(cloud, SnapVolume, _revert_volume),
     (VolumeAction.EXTEND, "in vain"): lambda cloud: _refused(cloud, GrowVolume, _extend_volume),
     ("resize", "well"): _resize,
     ("resize", "badly"): lambda cloud: _refused(cloud, Shape, _resize),
@@ -1006,6 +1089,7 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
         assert (mine, alike["vnets"]) == made.get(how, ([], []))
     elif action in VOLUME_ENDS:
         assert alike["volumes"] == VOLUME_ENDS[action][how]
+        assert alike["snapshots"] == SNAPSHOT_ENDS.get((action, how), [])
     elif action == InternalAction.REMOVE_VNET:
         assert alike["vnets"] == []
     elif action in bulk_migrations.ACTIONS:

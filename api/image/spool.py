@@ -14,6 +14,7 @@ import hashlib
 import os
 import secrets
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -26,6 +27,8 @@ LOG = logger(__name__)
 
 #: seconds between two looks for files that are not needed any more
 TIDY_SECONDS = 30.0
+#: how long a conductor that did not answer may still take complete data
+DOUBT_SECONDS = 300.0
 
 _PART = ".part"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -111,7 +114,7 @@ class Spool:
     def _discard(self, part: Path, complete: Path) -> None:
         """Remove what was written, unless the record needs it although the answer was lost."""
         part.unlink(missing_ok=True)
-        if not complete.exists():
+        if not complete.exists() or _may_be_taken(complete):
             return
         try:
             needed = self._needed({_image_of(complete)})
@@ -128,6 +131,15 @@ class Spool:
         """
         part = self._folder / f"{image_id}{_PART}"
         part.rename(self._complete(image_id, upload.token))
+
+    def doubt(self, image_id: str, upload: Upload) -> None:
+        """Keep complete data for a while of which nobody knows whether they were taken.
+
+        Their modification time is set to the end of that, so that all processes heed it.
+        """
+        until = time.time() + DOUBT_SECONDS
+        with contextlib.suppress(FileNotFoundError):
+            os.utime(self._complete(image_id, upload.token), (until, until))
 
     def read(self, image_id: str, token: str, first: int, last: int) -> tuple[bytes, int]:
         """Return bytes of complete data, and the length of all. Raises NotFound.
@@ -180,6 +192,8 @@ class Spool:
         complete = [path for path in files if path.suffix != _PART]
         needed = self._needed({_image_of(path) for path in complete}) if complete else ()
         for path in files:
+            if path in complete and _may_be_taken(path):
+                continue
             if path.suffix == _PART or _image_of(path) not in needed:
                 self._remove_unlocked(path)
         return len(self._files())
@@ -213,6 +227,14 @@ class Spool:
 
     def _complete(self, image_id: str, token: str) -> Path:
         return self._folder / f"{image_id}.{hashlib.sha256(token.encode()).hexdigest()}"
+
+
+def _may_be_taken(path: Path) -> bool:
+    """Return whether complete data are kept for somebody who didn't answer; see ``doubt``."""
+    try:
+        return path.stat().st_mtime > time.time()
+    except FileNotFoundError:
+        return False
 
 
 def _image_of(path: Path) -> str:

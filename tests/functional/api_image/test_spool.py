@@ -79,6 +79,21 @@ def test_data_stay_where_only_the_answer_was_lost(tmp_path: Path) -> None:
     assert names(tmp_path) == ["kept"]
 
 
+def test_data_stay_for_a_conductor_that_takes_them_late(tmp_path: Path) -> None:
+    """It did not answer: whether it has the message isn't known for a while."""
+    mine, other = spool(tmp_path), spool(tmp_path)
+    with contextlib.suppress(TimeoutError), mine.upload("a") as upload:
+        upload.write(b"x")
+        mine.complete("a", upload)
+        mine.doubt("a", upload)
+        raise TimeoutError
+    assert other.tidy() == 1
+    assert mine.read("a", upload.token, 0, 0) == (b"x", 1)
+    (path,) = (tmp_path / "spool").iterdir()
+    os.utime(path, (1, 1))
+    assert other.tidy() == 0
+
+
 def test_an_upload_that_ends_while_the_spool_is_tidied_stays(tmp_path: Path) -> None:
     # It isn't needed when the look begins, and is when its lock is gone.
     folder = tmp_path / "spool"

@@ -20,6 +20,7 @@ from api.plain import Call, operation
 from common.context import RequestContext
 from common.errors import Conflict, Gone, ImageNotFound, Invalid, NotFound, TooLarge, Unavailable
 from common.log import logger
+from common.rpc import UNKNOWN
 from conductor.messages import ImageData
 from db.reading import reading
 from db.reads import images
@@ -79,9 +80,10 @@ class Uploads:
                 f"Image {found.id} could not be found after upload. The image may have been "
                 "deleted during the upload."
             ) from error
-        except Unavailable:
-            # The conductor may have the message, and take them after this request has ended.
-            self.spool.doubt(found.id, upload)
+        except Unavailable as error:
+            if error.details.get("outcome") == UNKNOWN:
+                # The conductor may be taking them while this request ends.
+                self.spool.doubt(found.id, upload)
             raise
         upload.is_needed = True
         LOG.info("The data of image %s are here, %d bytes.", found.id, upload.size_bytes)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from common.errors import ImageNotFound, Invalid, ServerNotFound
 from common.messages.commands import VolumeSource
+from common.messages.scheduling import ImageHome
 from conductor.messages import NewVolume
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import origins
@@ -27,6 +29,8 @@ class Found:
     """One that must reach it."""
     volids: Mapping[str, str] = field(default_factory=dict)
     """Of an image: cluster → volume."""
+    home: ImageHome | None = None
+    """The only node where a server's image can be copied from; None of others."""
 
     def source(self, cluster: str) -> VolumeSource | None:
         """Return what an agent of this cluster copies; None: nothing."""
@@ -92,4 +96,13 @@ def _image(connection: Transaction, new: NewVolume, host: str | None) -> Found:
         image_metadata=kept,
         host=host,
         volids=volids,
+        home=home_of(found.home),
     )
+
+
+def home_of(home: Mapping[str, Any] | None) -> ImageHome | None:
+    """Return the only node where a server's image, which is there, can be copied from.
+
+    Proxmox VE imports a template's disk on the template's node alone, whatever its storage.
+    """
+    return None if home is None else dataclasses.replace(ImageHome(**home), shared=False)

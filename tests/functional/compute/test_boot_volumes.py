@@ -70,9 +70,7 @@ def test_a_server_boots_from_a_volume(worker: Worker, cluster: Cluster) -> None:
         assert worker.run(a_removal(command, volid, build)).gone
 
 
-def test_one_with_a_disk_of_its_own_gets_a_volume_beside(
-    worker: Worker, cluster: Cluster
-) -> None:
+def test_one_with_a_disk_of_its_own_gets_a_volume_beside(worker: Worker, cluster: Cluster) -> None:
     data = made(worker)
     build = a_build(volumes=(a_server_volume(*data, slot=1),), cloud=CLOUD)
     assert worker.run(build).ok

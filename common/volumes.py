@@ -72,6 +72,11 @@ class VolumeAction(enum.StrEnum):
 #: operations about a server
 ATTACH, DETACH = "attach_volume", "detach_volume"
 
+#: the SCSI slot of a server's root disk
+ROOT_SLOT = 0
+#: the SCSI slots that other volumes get: 14 and 15 are a rescued server's
+SLOTS = (*range(1, 14), *range(16, 31))
+
 _S = VolumeStatus
 _WELL = frozenset({_S.AVAILABLE})
 _BROKEN = frozenset({_S.ERROR, _S.ERROR_EXTENDING})

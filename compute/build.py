@@ -1,4 +1,7 @@
-"""Build: create the VM of the record and see it run; on failure leave nothing behind."""
+"""Build: create the VM of the record and see it run; on failure leave nothing behind.
+
+Volumes are named by the VM, and never its own: what removes the VM leaves them where they are.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import replace
 
-from common.messages.commands import Build
+from common.messages.commands import Build, PlugVolume
 from common.messages.reports import Outcome
 from common.states import PowerState
 from compute import configdrive
@@ -77,6 +80,7 @@ def steps(machine: Machine, command: Build) -> tuple[Step, ...]:
             "compute_destroy_vm",
         ),
         Step("compute_resize_disk", lambda: machine.resize_disk(command)),
+        *_attached(machine, command),
         *filtered(machine, command.filter),
         Step("compute_start_vm", machine.start),
     )
@@ -88,3 +92,32 @@ def _upload_config_drive(machine: Machine, command: Build) -> Detail:
     return machine.upload_config_drive(
         command, functools.partial(configdrive.image, command.config_drive)
     )
+
+
+def _attached(machine: Machine, command: Build) -> tuple[Step, ...]:
+    """Return the step that has the VM name its volumes; none where it has none."""
+    if not command.volumes:
+        return ()
+    return (Step("compute_attach_volumes", lambda: _attach_volumes(machine, command)),)
+
+
+def _attach_volumes(machine: Machine, command: Build) -> Detail:
+    return {
+        one.volume_id: machine.plug_volume(
+            PlugVolume(
+                command.operation_id,
+                command.attempt,
+                command.server_uuid,
+                command.placed,
+                command.deadline,
+                volume_id=one.volume_id,
+                volid=one.volid,
+                holder=one.holder,
+                cloud=command.cloud,
+                slot=one.slot,
+                serial=one.serial,
+                readonly=one.readonly,
+            )
+        )
+        for one in command.volumes
+    }

@@ -28,6 +28,30 @@ class FlavorSnapshot:
     ephemeral_gib: int = 0
     swap_mib: int = 0
     extra_specs: Mapping[str, str] = field(default_factory=dict)
+    volume_backed: bool = False
+    """Whether its server boots from a volume, and has no root disk of this size."""
+
+
+def root_gib(flavor: Mapping[str, Any]) -> int:
+    """Return the size of a server's own root disk by its ``FlavorSnapshot``; a volume is none."""
+    return 0 if flavor.get("volume_backed") else int(flavor["disk_gib"])
+
+
+@dataclass(frozen=True)
+class BlockDevice:
+    """A volume that a new server gets: one that is there, or one that is made with it."""
+
+    volume_id: str | None = None
+    """One that is there; the rest says what is made."""
+    size_gib: int = 0
+    type_id: str | None = None
+    """None: the default type."""
+    image_id: str | None = None
+    snapshot_id: str | None = None
+    boot: bool = False
+    """Whether it is the root disk."""
+    delete_on_termination: bool = False
+    tag: str | None = None
 
 
 @dataclass(frozen=True)
@@ -254,6 +278,7 @@ class CreateServers:
     name: str
     flavor: FlavorSnapshot
     image_id: str
+    """Empty: they boot from a volume."""
     image_properties: Mapping[str, str] = field(default_factory=dict)
     least_memory_mib: int = 0
     """The image's minimum disk and memory."""
@@ -296,6 +321,12 @@ class CreateServers:
     """Whether ``fixed_ip`` may be outside of the allocation pools."""
     disk_tag: str | None = None
     """The user's name for the root disk, for the guest."""
+    volumes: tuple[BlockDevice, ...] = ()
+
+    @property
+    def volume_backed(self) -> bool:
+        """Return whether they boot from a volume."""
+        return any(one.boot for one in self.volumes)
 
 
 @dataclass(frozen=True)

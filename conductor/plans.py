@@ -8,6 +8,7 @@ ignored, missing ones take their default.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,6 +59,10 @@ class CreatePlan(Plan):
     image: Image | None = None
     template: Template | None = None
     nics: tuple[Nic, ...] = ()
+    has_volumes: bool = False
+    """Whether its server gets volumes: their attachments say which."""
+    making_since: datetime.datetime | None = None
+    """When it began to wait for volumes that are made on its host."""
     too_few: str | None = None
     """Why none of a create's builds bound by ``min_count`` is done; empty: enough hosts were
     found. None: not decided yet."""
@@ -73,6 +78,7 @@ class CreatePlan(Plan):
             waits=self.waits,
             refusals=self.refusals,
             nics=self.nics,
+            has_volumes=self.has_volumes,
             too_few=self.too_few,
         )
 

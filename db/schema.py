@@ -797,6 +797,8 @@ volume_attachments = sa.Table(
     sa.Column("mode", sa.String(2), nullable=False),  # rw, ro
     sa.Column("tag", sa.String(60)),
     sa.Column("delete_on_termination", sa.Boolean, **_FALSE),
+    # Whether the volume is made with the server, whose build has not ended: it goes if that fails.
+    sa.Column("with_build", sa.Boolean, **_FALSE),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("attached_at", UtcDateTime),
     sa.UniqueConstraint("server_uuid", "slot"),

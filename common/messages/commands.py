@@ -142,6 +142,20 @@ class Command:
 
 
 @dataclass(frozen=True)
+class ServerVolume:
+    """A volume that a server's VM names; the volume and its holder stay as they are."""
+
+    volume_id: str
+    volid: str
+    holder: Placed
+    """Must have it parked when it is plugged, if its node answers."""
+    slot: int
+    """The SCSI slot that it gets; 0: it is the root disk."""
+    serial: str
+    readonly: bool = False
+
+
+@dataclass(frozen=True)
 class Build(Command):
     """Create the VM of the record and see it run; on failure leave nothing behind."""
 
@@ -167,6 +181,13 @@ class Build(Command):
     """As they were when the server was created; both decide the guest's hardware."""
     filter: Filter | None = None
     """What is to pass its interfaces, written before it starts; None: nothing is filtered."""
+    volumes: tuple[ServerVolume, ...] = ()
+    """Plugged before it starts."""
+
+    @property
+    def boots_from_volume(self) -> bool:
+        """Return whether its root disk is a volume: then it has none of its own."""
+        return any(one.slot == 0 for one in self.volumes)
 
 
 @dataclass(frozen=True)

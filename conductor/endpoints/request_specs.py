@@ -13,6 +13,7 @@ from conductor.store import server_groups
 from conductor.store import servers as servers_store
 from conductor.store.placed import Placed
 from conductor.store.transactions import Transaction
+from conductor.volumes import needs
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ def of_servers(connection: Transaction, placed: Placed) -> list[PlacedServer]:
     rows, nics = placed.rows, placed.nics
     named = {uuid for row in rows for uuid in hints.all_servers(row.scheduler_hints)}
     where = servers_store.hosts_of(connection, sorted(named), None)
+    volumes = needs.of_servers(connection, [row.uuid for row in rows])
     groups = {
         uuid: server_groups.facts(connection, uuid, None)
         for uuid in {row.server_group_uuid for row in rows}
@@ -57,6 +59,8 @@ def of_servers(connection: Transaction, placed: Placed) -> list[PlacedServer]:
                 hints=row.scheduler_hints,
                 server_hosts=_of(where, row.scheduler_hints),
                 group=groups[row.server_group_uuid],
+                volumes=volumes.get(row.uuid, ()),
+                volume_backed=bool(row.flavor.get("volume_backed")),
             ),
         )
         for row in rows

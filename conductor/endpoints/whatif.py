@@ -21,6 +21,7 @@ from conductor.messages import CreateServers, DrainStep, Evacuation
 from conductor.store import placed, registry, server_groups
 from conductor.store import servers as servers_store
 from conductor.store.transactions import Transaction
+from conductor.volumes import needs
 from scheduler.messages import Capacity, Movable, Rebalancing
 
 #: servers that one preview places at most
@@ -63,7 +64,7 @@ class WhatIfEndpoint:
         asked = tuple(request for _, request in here)
         decisions = self._cloud.scheduler.preview(ctxt, asked, (host,))
         return [
-            Evacuation(request.server_uuid, name, decision, kept(facts, _vmid(request)))
+            Evacuation(request.server_uuid, name, decision, kept(facts, request))
             for (name, request), decision in zip(here, decisions, strict=True)
         ]
 
@@ -90,6 +91,11 @@ class WhatIfEndpoint:
         with self._cloud.store.read() as connection:
             interfaces = requested_networks(connection, ctxt, asked, self._auto, make=False)
             group = server_groups.facts(connection, asked.server_group, None)
+            project = str(ctxt.project_id)
+            volumes = tuple(
+                needs.of_device(connection, self._cloud, one, project, scope(ctxt))
+                for one in asked.volumes
+            )
             named = hints.all_servers(asked.scheduler_hints)
             server_hosts = servers_store.hosts_of(connection, named, scope(ctxt))
         return RequestSpec(
@@ -98,7 +104,7 @@ class WhatIfEndpoint:
             user_id=str(ctxt.user_id),
             vcpus=asked.flavor.vcpus,
             memory_mib=asked.flavor.memory_mib,
-            disk_gib=asked.flavor.disk_gib,
+            disk_gib=0 if asked.volume_backed else asked.flavor.disk_gib,
             image_id=asked.image_id or None,
             image_properties=asked.image_properties,
             extra_specs=asked.flavor.extra_specs,
@@ -112,6 +118,8 @@ class WhatIfEndpoint:
             least_memory_mib=asked.least_memory_mib,
             least_disk_gib=asked.least_disk_gib,
             image_home=asked.image_home,
+            volumes=volumes,
+            volume_backed=asked.volume_backed,
         )
 
 
@@ -131,10 +139,6 @@ def _step(move: Move, decision: Decision | None) -> DrainStep:
         return DrainStep(move.server_uuid, move.name, None, reason=move.reason)
     why = move.reason if decision.host else decision.reason
     return DrainStep(move.server_uuid, move.name, move.way, decision.host, why)
-
-
-def _vmid(request: RequestSpec) -> int | None:
-    return None if request.vm is None else request.vm[1]
 
 
 def _movable(one: request_specs.PlacedServer) -> Movable:

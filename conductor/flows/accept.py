@@ -18,7 +18,7 @@ from conductor.engine import begins
 from conductor.engine.begins import HandedOver
 from conductor.flows.auto_network import AutoNetwork
 from conductor.flows.remove import delete
-from conductor.messages import CreatedServers, CreateServers
+from conductor.messages import CreatedServers, CreateServers, root_gib
 from conductor.plans import PLANS, CreateParams, CreatePlan, DeletePlan, Interface, Plan
 from conductor.store import (
     addresses,
@@ -35,7 +35,7 @@ from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
-from conductor.volumes import pins
+from conductor.volumes import new_servers, pins
 
 _NOT_IN_HOSTNAMES = re.compile(r"[^a-z0-9.-]+")
 
@@ -76,6 +76,7 @@ class Accept:
         self, connection: Transaction, ctxt: RequestContext, request: CreateServers
     ) -> tuple[CreatedServers, list[Operation]]:
         interfaces = requested_networks(connection, ctxt, request, self._auto)
+        volumes = new_servers.lock(connection, request.volumes, scope(ctxt), request.max_count)
         each = {
             "instances": 1,
             "cores": request.flavor.vcpus,
@@ -103,7 +104,8 @@ class Accept:
             min_count=request.min_count,
         )
         uuids = [ids.new_uuid() for _ in range(count)]
-        begun = self._begin(connection, ctxt, project_id, uuids, params, quota)
+        plan = CreatePlan(has_volumes=bool(request.volumes))
+        begun = self._begin(connection, ctxt, project_id, uuids, params, plan, quota)
         reservation = f"r-{secrets.token_hex(4)}"
         new = servers.insert(
             connection,
@@ -112,6 +114,8 @@ class Accept:
                 for index, operation in enumerate(begun)
             ],
         )
+        if request.volumes:
+            new_servers.accept(connection, self._cloud, ctxt, uuids, request.volumes, volumes)
         for position, one in enumerate(interfaces):
             # Only a single server can name a port.
             if one.port_id is not None:
@@ -131,10 +135,10 @@ class Accept:
         project_id: str,
         uuids: Sequence[str],
         params: CreateParams,
+        plan: CreatePlan,
         quota: Step,
     ) -> list[Operation]:
         """Insert the whole batch with two statements."""
-        plan = CreatePlan()
         return ledger.insert(
             connection,
             ctxt,
@@ -351,6 +355,8 @@ def _record(
     count: int,
 ) -> dict[str, Any]:
     """Return the row of one new server."""
+    flavor = dataclasses.replace(request.flavor, volume_backed=request.volume_backed)
+    kept = codec.loads(codec.dumps(flavor))
     name = f"{request.name}-{index + 1}" if count > 1 else request.name
     hostname = request.hostname or hostname_of(name, operation.server_uuid)
     if request.hostname and count > 1:
@@ -368,11 +374,11 @@ def _record(
         "operation_id": operation.id,
         "reservation_id": reservation,
         "launch_index": index,
-        "flavor": codec.loads(codec.dumps(request.flavor)),
+        "flavor": kept,
         "vcpus": request.flavor.vcpus,
         "memory_mib": request.flavor.memory_mib,
-        "disk_gib": request.flavor.disk_gib,
-        "image_id": request.image_id,
+        "disk_gib": root_gib(kept),
+        "image_id": request.image_id or None,
         "image_properties": dict(request.image_properties),
         "key_name": request.key_name,
         "public_key": request.public_key,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from common.errors import MicronovaError
-from common.messages.commands import Build, Image, Nic, StrictGroup
+from common.messages.commands import Build, Image, Nic, Placed, ServerVolume, StrictGroup
 from common.messages.facts import HostFacts
 from common.messages.scheduling import ImageHome
+from common.volumes import serial
 from conductor.cloud import placed
 from conductor.flows import guest_data
 from conductor.plans import CreateParams, CreatePlan, Interface
@@ -87,12 +88,28 @@ def image(
     )
 
 
+def volume(attached: Any) -> ServerVolume:
+    """Return a volume as a server's VM names it; see ``attachments.of_server``."""
+    return ServerVolume(
+        attached.volume_id,
+        attached.volid,
+        Placed(attached.host, attached.cluster, attached.node, attached.vmid),
+        attached.slot,
+        serial(attached.volume_id),
+        readonly=attached.mode == "ro",
+    )
+
+
 def build(
-    operation: Operation, server: Server, cloud: str, group: StrictGroup | None = None
+    operation: Operation,
+    server: Server,
+    cloud: str,
+    group: StrictGroup | None = None,
+    attached: Sequence[Any] = (),
 ) -> Build:
     """Return the command. It may be sent again.
 
-    ``group`` is the server's, if it is strict.
+    ``group`` is the server's, if it is strict; ``attached``: its volumes.
     """
     plan, asked = operation.planned(CreatePlan), operation.asked(CreateParams)
     where = placed(operation)
@@ -109,10 +126,18 @@ def build(
         image=plan.image,
         template=plan.template,
         nics=plan.nics,
-        config_drive=guest_data.config_drive(server, plan.nics, asked.admin_password, asked.files),
+        config_drive=guest_data.config_drive(
+            server, plan.nics, asked.admin_password, asked.files, _tagged(attached)
+        ),
         cloud=cloud,
         group=group,
+        volumes=tuple(map(volume, attached)),
     )
+
+
+def _tagged(attached: Sequence[Any]) -> list[tuple[int, str, str]]:
+    """Return slot, serial number and name of the volumes that their user has given a name."""
+    return [(one.slot, serial(one.volume_id), one.tag) for one in attached if one.tag is not None]
 
 
 def of_server(server: Server) -> dict[str, Any]:

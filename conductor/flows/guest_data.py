@@ -15,10 +15,14 @@ def config_drive(
     nics: Sequence[Nic],
     admin_password: str | None,
     files: tuple[GuestFile, ...] = (),
+    volumes: Sequence[tuple[int, str, str]] = (),
 ) -> ConfigDrive:
-    """Return metadata, network data, user data and files of one server."""
+    """Return metadata, network data, user data and files of one server.
+
+    ``volumes``: (SCSI slot, serial number, name) of those with a user's name.
+    """
     return ConfigDrive(
-        meta_data=_meta_data(server, nics, admin_password),
+        meta_data=_meta_data(server, nics, admin_password, volumes),
         network_data=network_data(nics),
         vendor_data={},
         user_data=server.user_data,
@@ -26,7 +30,12 @@ def config_drive(
     )
 
 
-def _meta_data(server: Server, nics: Sequence[Nic], admin_password: str | None) -> dict[str, Any]:
+def _meta_data(
+    server: Server,
+    nics: Sequence[Nic],
+    admin_password: str | None,
+    volumes: Sequence[tuple[int, str, str]],
+) -> dict[str, Any]:
     data: dict[str, Any] = {
         "uuid": server.uuid,
         "name": server.name,
@@ -38,6 +47,7 @@ def _meta_data(server: Server, nics: Sequence[Nic], admin_password: str | None) 
         "devices": [
             *(_nic(nic) for nic in nics if nic.tag is not None),
             *([_root_disk(server.disk_tag)] if server.disk_tag is not None else ()),
+            *(_volume(*one) for one in volumes),
         ],
     }
     if server.public_key:
@@ -64,6 +74,15 @@ def _root_disk(tag: str) -> dict[str, Any]:
     libvirt writes it for Nova. Only volumes have a serial number there.
     """
     return {"type": "disk", "bus": "scsi", "address": "0:0:0:0", "tags": [tag]}
+
+
+def _volume(slot: int, serial: str, tag: str) -> dict[str, Any]:
+    """Return a volume with the name that its user gave it, as ``_root_disk``.
+
+    Each disk has a SCSI controller of its own; the guest finds it by its serial number.
+    """
+    address = f"{slot}:0:0:0"
+    return {"type": "disk", "bus": "scsi", "address": address, "serial": serial, "tags": [tag]}
 
 
 def network_data(nics: Sequence[Nic]) -> dict[str, Any]:

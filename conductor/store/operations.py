@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from common import clock
 from common.context import RequestContext
 from common.failures import RULES
-from common.messages.reports import Failure, Report, Step
+from common.messages.reports import Category, Failure, Report, Step
 from common.messages.scheduling import Decision
 from common.states import OPEN_STATES, OperationState, ResourceType
 from conductor import plans
@@ -262,6 +262,31 @@ def ended(connection: sa.Connection, operation_id: int) -> Ended | None:
         .where(operations.c.id == operation_id)
     ).first()
     return None if row is None else Ended(row.state, row.category)
+
+
+def last_fault(connection: sa.Connection, resource_id: str, resource_type: str) -> Failure | None:
+    """Return the last fault of a resource's operations; None: there is none."""
+    mine = resources.about(resource_type, resource_id)
+    query = (
+        sa.select(faults)
+        .join(operations, operations.c.id == faults.c.operation_id)
+        .where(mine)
+        .order_by(faults.c.id.desc())
+    )
+    row = connection.execute(query.limit(1)).first()
+    if row is None:
+        return None
+    return Failure(
+        Category(row.category),
+        row.message,
+        host=row.host,
+        upid=row.upid,
+        log_tail=tuple(row.log_tail or ()),
+        cleaned=tuple(row.cleaned or ()),
+        left=tuple(row.left or ()),
+        remedy=row.remedy,
+        owner_message=row.owner_message,
+    )
 
 
 def any_open(connection: sa.Connection, ids: Sequence[int]) -> bool:

@@ -57,6 +57,11 @@ class Server:
     security_groups: Sequence[str] = ()
     """Those of the create: ids, or ``default``."""
 
+    @property
+    def volume_backed(self) -> bool:
+        """Return whether its root disk is a volume."""
+        return bool(self.flavor.get("volume_backed"))
+
     def replace(self, **values: Any) -> Server:
         """Return a copy with some columns changed; unknown columns are ignored."""
         return dataclasses.replace(

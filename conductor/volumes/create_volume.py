@@ -28,7 +28,7 @@ from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
 from conductor.store.volumes import backends, quota, records, types
-from conductor.volumes import places, remove_volume, sources
+from conductor.volumes import awaited_by, places, remove_volume, sources
 from conductor.volumes.load import VolumeWork, load
 
 LOG = logger(__name__)
@@ -41,9 +41,7 @@ def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, new: NewV
     QuotaExceeded.
     """
     found = sources.find(connection, new)
-    if new.type_id is None and found.type_id is not None:
-        new = dataclasses.replace(new, type_id=found.type_id)
-    type_ = _type(connection, cloud, new)
+    type_ = type_of(connection, cloud, new, found)
     wanted = {"volumes": 1, "gigabytes": new.size_gib}
     name = None if type_ is None else str(type_.name)
     quota.take(connection, new.project_id, cloud.conf, wanted, name, new.size_gib)
@@ -56,7 +54,32 @@ def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, new: NewV
         host=found.host,
     )
     place = places.choose(known, backends.promised(connection), wish, cloud.down(connection))
-    volume_id = records.insert(
+    volume_id = write(connection, ctxt, new, found, type_)
+    why = place if isinstance(place, str) else ""
+    if not isinstance(place, str):
+        try:
+            make(connection, cloud, ctxt, volume_id, new, found, place)
+        except BandExhausted as error:
+            why = error.message
+    if why:
+        plan = VolumePlan(size_gib=new.size_gib)
+        operation = _operation(connection, cloud, ctxt, volume_id, new.project_id, plan)
+        failure = Failure(Category.NO_VALID_HOST, why)
+        ends.close_failed(connection, operation, failure)
+        values = {"status": VolumeStatus.ERROR, "fault": why}
+        records.change(connection, volume_id, **values)
+    return volume_id
+
+
+def write(
+    connection: Transaction,
+    ctxt: RequestContext,
+    new: NewVolume,
+    found: sources.Found,
+    type_: Any | None,
+) -> str:
+    """Write the record of a volume that is to be made; return its id."""
+    return records.insert(
         connection,
         dataclasses.replace(new, type_id=None if type_ is None else type_.id),
         str(ctxt.user_id),
@@ -64,33 +87,43 @@ def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, new: NewV
         image_metadata=found.image_metadata,
         status=VolumeStatus.DOWNLOADING if new.image_id else VolumeStatus.CREATING,
     )
-    plan, why = VolumePlan(size_gib=new.size_gib, source=None), ""
-    if isinstance(place, str):
-        why = place
-    else:
-        try:
-            vmid = vmids.reserve(connection, place.cluster, None, None)
-            where = Place(place.host, None, place.cluster, place.node, vmid)
-            source = found.source(place.cluster)
-            plan = VolumePlan(where, place.storage.name, new.size_gib, source=source)
-            _keep_place(connection, volume_id, place, vmid)
-        except BandExhausted as error:
-            why = error.message
+
+
+def make(
+    connection: Transaction,
+    cloud: Cloud,
+    ctxt: RequestContext,
+    volume_id: str,
+    new: NewVolume,
+    found: sources.Found,
+    place: backends.Backend,
+) -> Operation:
+    """Write the operation that makes a volume of the record there. Raises BandExhausted."""
+    vmid = vmids.reserve(connection, place.cluster, None, None)
+    where = Place(place.host, None, place.cluster, place.node, vmid)
+    source = found.source(place.cluster)
+    plan = VolumePlan(where, place.storage.name, new.size_gib, source=source)
+    _keep_place(connection, volume_id, place, vmid)
+    return _operation(connection, cloud, ctxt, volume_id, new.project_id, plan)
+
+
+def _operation(
+    connection: Transaction,
+    cloud: Cloud,
+    ctxt: RequestContext,
+    volume_id: str,
+    project_id: str,
+    plan: VolumePlan,
+) -> Operation:
     item = begins.new(
         cloud,
         VolumeAction.CREATE,
         volume_id,
-        new.project_id,
+        project_id,
         resource_type=ResourceType.VOLUME,
         plan=plan,
     )
-    operation = begins.begin_later(connection, ctxt, item)
-    if why:
-        failure = Failure(Category.NO_VALID_HOST, why)
-        ends.close_failed(connection, operation, failure)
-        values = {"status": VolumeStatus.ERROR, "fault": why}
-        records.change(connection, volume_id, **values)
-    return volume_id
+    return begins.begin_later(connection, ctxt, item)
 
 
 def _keep_place(
@@ -109,13 +142,20 @@ def _keep_place(
     )
 
 
-def _type(connection: Transaction, cloud: Cloud, new: NewVolume) -> Any | None:
-    """Return the volume's type: that which is asked for, or the default one."""
+def type_of(
+    connection: Transaction, cloud: Cloud, new: NewVolume, found: sources.Found
+) -> Any | None:
+    """Return the type that is asked for, that of what is copied, or the default one.
+
+    Raises NotFound, Invalid.
+    """
     if new.type_id is not None:
         row = types.usable(connection, new.type_id, new.project_id)
         if row is None:
             raise NotFound(f"Volume type {new.type_id} could not be found.")
         return row
+    if found.copied is not None:
+        return None if found.type_id is None else types.get(connection, found.type_id)
     name = cloud.conf.volumes.default_type
     if name:
         row = types.named(connection, name)
@@ -196,7 +236,10 @@ class CreateVolumeFlow:
         if made.snapshots and row.type_id is not None:
             types.learn(connection, row.type_id, made.snapshots)
         if row.status in (VolumeStatus.CREATING, VolumeStatus.DOWNLOADING):
-            records.change(connection, row.id, status=VolumeStatus.AVAILABLE)
+            # A server that is built with it waits for it.
+            waits = awaited_by.wake(connection, row.id)
+            now = VolumeStatus.ATTACHING if waits else VolumeStatus.AVAILABLE
+            records.change(connection, row.id, status=now)
         elif row.status == VolumeStatus.DELETING:
             # It was deleted while it was made.
             self._remove(connection, operation, gone=True)
@@ -216,6 +259,7 @@ class CreateVolumeFlow:
                 records.change(
                     connection, row.id, status=VolumeStatus.ERROR, fault=failure.message
                 )
+                awaited_by.wake(connection, row.id)
             if not gone:
                 self._remove(connection, operation, gone=deleted)
                 return

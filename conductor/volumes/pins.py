@@ -1,12 +1,20 @@
-"""What servers can't do while they have volumes: said when it is asked for, not half-way."""
+"""What servers can't do while they have volumes, or boot from one: said when it is asked for, not
+half-way."""
 
 from __future__ import annotations
 
-from common.errors import Conflict
+from common.errors import Conflict, Invalid
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments
 
+#: action → why a server that boots from a volume can't: Nova's words where it has some
+NOT_FROM_A_VOLUME = {
+    "rebuild": "A server that boots from a volume can't be rebuilt here.",
+    "rescue": "Instance {} cannot be rescued: Cannot rescue a volume-backed instance",
+    "createImage": "No image is made here of a server that boots from a volume.",
+    "createBackup": "Backup is not supported for volume-backed instances.",
+}
 #: actions that end with a server without its VM, or a VM without its server
 WITHOUT_VOLUMES = frozenset({"shelve", "shelveOffload", "release"})
 
@@ -23,6 +31,12 @@ def pinned_by(connection: Transaction, server: Server) -> str | None:
                 "has; detach it first"
             )
     return None
+
+
+def require_own_disk(server: Server, action: str) -> None:
+    """Raise Invalid for a server that boots from a volume and an action on its own root disk."""
+    if server.volume_backed and action in NOT_FROM_A_VOLUME:
+        raise Invalid(NOT_FROM_A_VOLUME[action].format(server.uuid))
 
 
 def require_none(connection: Transaction, server: Server, action: str) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from common.context import internal
+from common.states import ResourceType
 from common.volumes import VolumeStatus
 from conductor.cloud import Cloud
+from conductor.store import leases
+from conductor.store import operations as ledger
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records
@@ -20,10 +24,14 @@ _ATTACHED = (
 _LOST = "Its server's record was deleted, but not its VM {}, which may use the volume."
 
 
-def of_gone(connection: Transaction, cloud: Cloud, server_uuids: Sequence[str]) -> bool:
+def of_gone(
+    connection: Transaction, cloud: Cloud, server_uuids: Sequence[str], *, failed: bool = False
+) -> bool:
     """Free the volumes of servers whose VMs were seen gone; return whether some are removed now.
 
-    One query where there are none. The servers' rows must be locked before.
+    What was made with a server goes unless its build has ended well; ``failed``: it has failed,
+    and all other volumes stay. One query where there are none. The servers' rows must be locked
+    before.
     """
     removed = False
     for one in attachments.of_servers(connection, server_uuids):
@@ -31,7 +39,13 @@ def of_gone(connection: Transaction, cloud: Cloud, server_uuids: Sequence[str]) 
         attachments.delete(connection, one.volume_id, one.server_uuid)
         if row is None:
             continue
-        goes = one.delete_on_termination and not records.has_snapshots(connection, row.id)
+        if one.with_build:
+            discard(connection, cloud, row)
+            _end_wait(connection, one.server_uuid)
+            removed = True
+            continue
+        goes = one.delete_on_termination and not failed
+        goes = goes and not records.has_snapshots(connection, row.id)
         values = {"previous_status": VolumeStatus.AVAILABLE, "last_user": None}
         if row.status in _ATTACHED:
             status = VolumeStatus.DELETING if goes else VolumeStatus.AVAILABLE
@@ -42,6 +56,25 @@ def of_gone(connection: Transaction, cloud: Cloud, server_uuids: Sequence[str]) 
             remove_volume.begin(connection, cloud, internal(), row, where, gone=True)
             removed = True
     return removed
+
+
+def _end_wait(connection: Transaction, server_uuid: str) -> None:
+    """Have a build that waits for its volumes end now: it has lost its server."""
+    for operation in ledger.open_with(connection, server_uuid, "create"):
+        leases.hurry(connection, operation.id)
+
+
+def discard(connection: Transaction, cloud: Cloud, row: Any) -> None:
+    """Remove a volume, locked, that no server has had; its record goes once it was seen gone."""
+    working = ledger.open_of(connection, row.id, ResourceType.VOLUME)
+    if row.vmid is None and not working:
+        records.delete(connection, row.id)
+        return
+    records.change(connection, row.id, status=VolumeStatus.DELETING, previous_status=None)
+    # What makes it, or removes what was left of it, goes by the status when it ends.
+    if not working:
+        where = remove_volume.place_of(row)
+        remove_volume.begin(connection, cloud, internal(), row, where, gone=True)
 
 
 def of_lost(connection: Transaction, server: Server) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from common.errors import ImageNotFound, Invalid, ServerNotFound
 from common.messages.commands import VolumeSource
+from common.messages.scheduling import ImageHome, VolumeNeed
 from common.volumes import SnapshotStatus, VolumeStatus
 from conductor.messages import NewVolume
 from conductor.store.transactions import Transaction
@@ -32,6 +34,22 @@ class Found:
     """Of a volume or a snapshot: what is copied, on its holder's host."""
     type_id: str | None = None
     """The type, unless another one is asked for."""
+    place: Any | None = None
+    """The row that says where that is which is copied."""
+
+    def need(self, storage: str | None, size_gib: int) -> VolumeNeed | None:
+        """Return what a server's host needs if the copy is made for it; None: it is no copy.
+
+        ``storage``: of the type that was asked for.
+        """
+        at = self.place
+        if at is None:
+            return None
+        here = at.shared and storage in (None, at.storage)
+        return VolumeNeed(storage or at.storage, at.cluster, None if here else at.node, size_gib)
+
+    home: ImageHome | None = None
+    """The only node where a server's image can be copied from; None of others."""
 
     def source(self, cluster: str) -> VolumeSource | None:
         """Return what an agent of this cluster copies; None: nothing."""
@@ -95,7 +113,22 @@ def _copy(volume: Any, place: Any, copied: VolumeSource, host: str | None) -> Fo
         host=host,
         copied=copied,
         type_id=volume.type_id,
+        place=place,
     )
+
+
+def place_of(connection: Transaction, snapshot_id: str) -> Any | None:
+    """Return the row that says where a snapshot is: its own, or its volume's; None: it is gone."""
+    row = snapshots.get(connection, snapshot_id)
+    if row is None or row.snapname is None:
+        return row
+    return records.get(connection, row.volume_id)
+
+
+def size_of(connection: Transaction, snapshot_id: str | None) -> int:
+    """Return the size of a snapshot, GiB; 0 where there is none."""
+    row = None if snapshot_id is None else snapshots.get(connection, snapshot_id)
+    return 0 if row is None else int(row.size_gib)
 
 
 def _require_size(new: NewVolume, has_gib: int, what: str) -> None:
@@ -151,4 +184,13 @@ def _image(connection: Transaction, new: NewVolume, host: str | None) -> Found:
         image_metadata=kept,
         host=host,
         volids=volids,
+        home=home_of(found.home),
     )
+
+
+def home_of(home: Mapping[str, Any] | None) -> ImageHome | None:
+    """Return the only node where a server's image, which is there, can be copied from.
+
+    Proxmox VE imports a template's disk on the template's node alone, whatever its storage.
+    """
+    return None if home is None else dataclasses.replace(ImageHome(**home), shared=False)

@@ -94,6 +94,11 @@ class Server:
     node_online: bool | None = None
     """Whether the host's node answered in the last refresh."""
 
+    @property
+    def volume_backed(self) -> bool:
+        """Return whether its root disk is a volume."""
+        return bool(self.flavor.get("volume_backed"))
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:

@@ -10,6 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from common.volumes import ROOT_SLOT
 from db.reads import keyset
 from db.reads.keyset import Page, Sort
 from db.schema import (
@@ -216,6 +217,13 @@ def attachments(
     if volume_id is not None:
         query = query.where(_A.volume_id == volume_id)
     return [Attachment(*row) for row in connection.execute(query)]
+
+
+def root_image(connection: sa.Connection, server_uuid: str) -> str | None:
+    """Return the image that the root volume of a server was made of."""
+    mine = (_A.server_uuid == server_uuid) & (_A.slot == ROOT_SLOT)
+    query = sa.select(_C.image_id).join(volume_attachments, _A.volume_id == _C.id).where(mine)
+    return connection.execute(query).scalar()
 
 
 def attachment(

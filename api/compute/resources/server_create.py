@@ -6,7 +6,7 @@ import ipaddress
 import secrets
 import string
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,9 @@ from oslo_utils import strutils
 
 from api.compute.call import Call
 from api.compute.policies import ANY_ADDRESS, NEAR_HOST, named
+from api.compute.resources import boot_sources
+from api.compute.resources.block_devices import Device, check_blank, devices_of
+from api.compute.resources.boot_sources import Sources
 from api.compute.resources.server_place import Place, check_place, place_of
 from api.compute.resources.server_security_groups import group_of
 from api.compute.schemas.types import MAX_INT
@@ -22,7 +25,6 @@ from api.compute.views import servers as views
 from common import hints, ids
 from common.errors import (
     FlavorNotFound,
-    ImageNotFound,
     Invalid,
     KeyPairNotFound,
     NotFound,
@@ -32,14 +34,13 @@ from common.messages.commands import GuestFile
 from common.messages.scheduling import ImageHome
 from common.security_rules import DEFAULT
 from conductor.messages import CreateServers, FlavorSnapshot, RequestedNetwork
-from db.reads import flavors, images, keypairs, services
+from db.reads import flavors, keypairs, services
 from db.reads.flavors import Flavor
 from db.reads.images import Image
 from db.reads.keypairs import KeyPair
 from db.reads.services import Zones
 
 _UNSUPPORTED: Mapping[str, str] = {
-    "block_device_mapping": "Volumes are not supported: boot from an image to a local disk.",
     "trusted_image_certificates": "Image certificates are not supported.",
 }
 _ACCESS: Mapping[str, str] = {"accessIPv4": "access_ip_v4", "accessIPv6": "access_ip_v6"}
@@ -53,7 +54,7 @@ class _Existing:
     """What the request names, as read from the database."""
 
     flavor: Flavor | None
-    image: Image | None
+    sources: Sources
     keypair: KeyPair | None
     zones: Zones | None
     """Read only where the request names a zone or a host."""
@@ -70,11 +71,16 @@ def create_request(call: Call) -> CreateServers:
         if asked.get(name):
             raise NotSupported(sentence)
     least, most = _counts(asked)
-    image_id, disk_tag = _image_and_tag(call, asked)
+    devices = devices_of(asked)
+    if devices:
+        call.check(named("servers:create:attach_volume"))
+    image_id = boot_sources.image_of(asked, devices)
     networks = _networks(call, asked, most)
     place = place_of(call, asked)
-    existing = call.read(_read, call, asked, image_id, place)
-    flavor, image = _checked(call, asked, existing, image_id)
+    existing = call.read(_read, call, asked, devices, image_id, place)
+    flavor, sources = _checked(call, asked, existing), existing.sources
+    check_blank(devices, flavor.ephemeral_gib, flavor.swap_mib)
+    image = sources.local_image
     if existing.zones is not None:
         check_place(place, existing.zones)
     if asked.get("hostname") and most > 1:
@@ -82,17 +88,18 @@ def create_request(call: Call) -> CreateServers:
     return CreateServers(
         name=asked["name"].strip(),
         flavor=snapshot(flavor),
-        image_id=image.id,
-        image_properties={key: str(value) for key, value in image.properties.items()},
-        least_memory_mib=image.min_ram_mib,
-        least_disk_gib=least_disk_gib(image),
-        image_home=home(image),
+        image_id=image.id if image else "",
+        image_properties=sources.properties,
+        least_memory_mib=sources.least_memory_mib,
+        least_disk_gib=least_disk_gib(image) if image else 0,
+        image_home=home(image) if image else None,
         min_count=least,
         max_count=most,
         **networks,
         availability_zone=place.zone,
         force_host=place.host,
-        disk_tag=disk_tag,
+        disk_tag=sources.disk_tag,
+        volumes=boot_sources.volumes_of(sources),
         **_for_the_guest(call, asked, existing.keypair),
     )
 
@@ -155,36 +162,31 @@ def _read(
     connection: sa.Connection,
     call: Call,
     asked: Mapping[str, Any],
-    image_id: str,
+    devices: tuple[Device, ...],
+    image_id: str | None,
     place: Place,
 ) -> _Existing:
     project = None if call.is_admin else call.ctxt.project_id or ""
     key_name = asked.get("key_name")
     return _Existing(
         flavor=flavors.find(connection, str(asked["flavorRef"]).rsplit("/", 1)[-1], project),
-        image=images.get(connection, image_id, project),
+        sources=boot_sources.read(connection, devices, image_id, project),
         keypair=keypairs.find(connection, call.ctxt.user_id or "", key_name) if key_name else None,
         zones=services.zones(connection) if place != Place() else None,
     )
 
 
-def _checked(
-    call: Call, asked: Mapping[str, Any], existing: _Existing, image_id: str
-) -> tuple[Flavor, Image]:
-    """Return the flavor and the image. Raises unless both exist and fit together."""
-    flavor, image = existing.flavor, existing.image
+def _checked(call: Call, asked: Mapping[str, Any], existing: _Existing) -> Flavor:
+    """Return the flavor. Raises unless it exists, and fits what servers boot from."""
+    flavor, sources = existing.flavor, existing.sources
     if flavor is None or (flavor.disabled and not call.is_admin):
         raise FlavorNotFound(f"Flavor {asked['flavorRef']} could not be found.")
-    if image is None:
-        raise ImageNotFound("Can not find requested image")
-    if image.status != "active":
-        raise Invalid(f"Image {image_id} is not active.")
-    if image.server_uuid is not None and image.home is None:
-        raise Invalid(f"Image {image_id} has no data: it only lists a shelved server.")
+    boot_sources.check(sources, flavor)
     if asked.get("key_name") and existing.keypair is None:
         raise KeyPairNotFound("Invalid key_name provided.")
-    check_size(flavor, image)
-    return flavor, image
+    if sources.local_image is not None:
+        check_size(flavor, sources.local_image)
+    return flavor
 
 
 def check_size(flavor: Flavor | FlavorSnapshot, image: Image) -> None:
@@ -244,40 +246,6 @@ def _count(value: Any) -> int:
     if len(str(value)) > 10 or int(value) > MAX_INT:
         raise Invalid(f"min_count and max_count may be {MAX_INT} at the most")
     return int(value)
-
-
-def _image_and_tag(call: Call, asked: Mapping[str, Any]) -> tuple[str, str | None]:
-    """Return the image's UUID, from `imageRef` or the block device of the local root disk, and
-    that device's tag."""
-    image_id, tag = asked.get("imageRef", ""), None
-    devices = asked.get("block_device_mapping_v2")
-    if devices:
-        call.check(named("servers:create:attach_volume"))
-        image_id, tag = _boot_device(devices, image_id), devices[0].get("tag")
-    if not image_id or not ids.is_uuid(image_id):
-        raise Invalid("Invalid imageRef provided.")
-    return str(uuid.UUID(image_id)), tag
-
-
-def _boot_device(devices: Sequence[Mapping[str, Any]], image_id: str) -> str:
-    device = devices[0]
-    local_image = (
-        len(devices) == 1
-        and device.get("source_type", "image") == "image"
-        and device.get("destination_type", "local") == "local"
-        and str(device.get("boot_index", 0)) == "0"
-        and not device.get("volume_id")
-        and not device.get("snapshot_id")
-    )
-    if not local_image:
-        raise NotSupported(
-            "Volumes are not supported: block_device_mapping_v2 may hold one entry, "
-            "from an image to the local root disk (boot_index 0)."
-        )
-    named_image = str(device.get("uuid") or device.get("image_id") or image_id)
-    if image_id and named_image != image_id:
-        raise Invalid("Block Device Mapping is Invalid: it names another image than imageRef.")
-    return named_image
 
 
 def _networks(call: Call, asked: Mapping[str, Any], most: int) -> dict[str, Any]:

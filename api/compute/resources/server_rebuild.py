@@ -20,12 +20,14 @@ from api.compute.views import servers as views
 from common import codec
 from common.errors import ImageNotFound, Invalid, KeyPairNotFound, NotSupported
 from conductor.messages import FlavorSnapshot, RebuildServer
-from db.reads import images, keypairs
+from db.reads import images, keypairs, volumes
 from db.reads.images import Image
 from db.reads.keypairs import KeyPair
 from web.guard import Reply
 
 _CERTIFICATES = "trusted_image_certificates"
+#: from this version on Nova makes a volume anew
+_REIMAGES = 93
 
 
 class RebuildActions:
@@ -67,6 +69,7 @@ def _request(call: Call) -> RebuildServer:
     startable.require(call, "rebuild")
     if asked.get(_CERTIFICATES):
         raise NotSupported("Image certificates are not supported.")
+    _require_own_disk(call, str(uuid.UUID(asked["imageRef"])))
     if strutils.bool_from_string(asked.get("preserve_ephemeral", False), strict=True):
         raise NotSupported("preserve_ephemeral is not supported: a rebuild replaces the disk.")
     image, keypair = call.read(_read, call, asked)
@@ -84,6 +87,18 @@ def _request(call: Call) -> RebuildServer:
         admin_password=asked.get("adminPass") or password(),
         files=files(asked),
     )
+
+
+def _require_own_disk(call: Call, image_id: str) -> None:
+    """Raise Invalid for a server that boots from a volume; for another image in Nova's words."""
+    if not call.server.volume_backed:
+        return
+    if call.version < _REIMAGES and image_id != call.read(volumes.root_image, call.server.uuid):
+        raise Invalid(
+            f"Image {image_id} is unacceptable: Unable to rebuild with a different image for a "
+            "volume-backed server."
+        )
+    raise Invalid("A server that boots from a volume can't be rebuilt here.")
 
 
 def _read(

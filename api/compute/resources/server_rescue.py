@@ -30,6 +30,11 @@ class RescueActions:
         """
         asked = call.body["rescue"] or {}
         startable.require(call, "rescue")
+        if call.server.volume_backed:
+            raise Invalid(
+                f"Instance {call.server.uuid} cannot be rescued: "
+                "Cannot rescue a volume-backed instance"
+            )
         image = _rescue_image(call, asked.get("rescue_image_ref"))
         secret = asked.get("adminPass") or password()
         call.conductor.rescue_server(call.ctxt, call.server.uuid, image.id, secret)

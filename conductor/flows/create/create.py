@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from common import clock
 from common.errors import Conflict, Invalid, NetworkNotFound, StaleTransition
@@ -19,12 +20,13 @@ from common.messages.facts import HostFacts
 from common.messages.reports import Category, Failure, Outcome, Step
 from common.states import TaskState, VmState
 from conductor.cloud import Cloud
-from conductor.engine import endings, ends
+from conductor.engine import endings
 from conductor.engine.endings import Ended, Ending
 from conductor.engine.stages import Stage, Table, Task
 from conductor.engine.walk import Walk, must_build
 from conductor.flows import build_command, guest_data
 from conductor.flows.create.batch import Together
+from conductor.flows.create.make_volumes import MakeVolumes
 from conductor.flows.create.schedule import Moved, Placing
 from conductor.flows.create.unwind import Unwinding
 from conductor.plans import CreatePlan, Interface
@@ -41,6 +43,7 @@ from conductor.store import (
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
+from conductor.store.volumes import attachments
 
 LOG = logger(__name__)
 
@@ -52,6 +55,7 @@ class Create:
         self._cloud = cloud
         self._unwinding = Unwinding(cloud, self.table)
         self._placing = Placing(cloud, self._unwinding, self._go_on)
+        self._volumes = MakeVolumes(cloud, self._unwinding)
         # The builds of which begin by themselves: none is its agent's before.
         decide = functools.partial(self._decide, go_on=False)
         self._together = Together(cloud, decide)
@@ -151,6 +155,8 @@ class Create:
         Raises what they raise; by themselves they say what is wrong.
         """
         self._connect(connection, walk)
+        if walk.operation.planned(CreatePlan).has_volumes:
+            return
         image = build_command.image(connection, walk.server.image_id, facts)
         if image is not None:
             self._choose_disk(connection, walk, facts, image)
@@ -227,14 +233,19 @@ class Create:
         walk.step_on(plan, addresses=guest_data.addresses(nics))
 
     def _map_disk(self, task: Task) -> Task | None:
-        """Run the stage ``block_device_mapping``; ERROR if the image has left the cluster."""
+        """Run the stage ``block_device_mapping``: volumes are made, and the image is looked up.
+
+        ERROR if the image has left the cluster.
+        """
         if task.shown != TaskState.BLOCK_DEVICE_MAPPING:
             return task
         operation, server = task.operation, task.server
+        if operation.planned(CreatePlan).has_volumes and not self._volumes.are_made(task):
+            return None
         with self._cloud.store.read() as connection:
             facts, _ = registry.host(connection, str(operation.plan.target.host))
             image = build_command.image(connection, server.image_id, facts)
-        if image is None:
+        if image is None and not server.volume_backed:
             text = f"Image {server.image_id} is no longer in cluster {facts.cluster}."
             self._unwinding.fail(
                 operation, server, Failure(Category.IMAGE_NOT_FOUND, text), gone=True
@@ -249,12 +260,15 @@ class Create:
         return self._cloud.store.run(work)
 
     def _choose_disk(
-        self, connection: Transaction, walk: Walk, facts: HostFacts, image: Image
+        self, connection: Transaction, walk: Walk, facts: HostFacts, image: Image | None
     ) -> None:
-        """Reserve the template to clone from, if the host can clone it; pass on the lease."""
+        """Reserve the template to clone from, if the host can clone it; pass on the lease.
+
+        A server that boots from a volume needs no image.
+        """
         template = None
         clones = facts.capabilities.get("linked_clone") or facts.capabilities.get("full_clone")
-        if (clones and not image.cd) or image.template_only:
+        if image is not None and ((clones and not image.cd) or image.template_only):
             template = templates.reserve(connection, facts, image.id)
         plan = walk.operation.planned(CreatePlan)
         walk.step_on(dataclasses.replace(plan, image=image, template=template))
@@ -276,12 +290,20 @@ class Create:
             return
         LOG.info("Build is sent to host %s, VMID %s.", host, operation.plan.target.vmid)
         group = self._group(server)
-        command = build_command.build(operation, server, self._cloud.id, group)
+        attached = self._attached(task)
+        command = build_command.build(operation, server, self._cloud.id, group, attached)
         if any(nic.filtered for nic in command.nics):
             with self._cloud.store.read() as connection:
                 wanted = filters.wanted(connection, server.uuid)
             command = dataclasses.replace(command, filter=wanted)
         self._cloud.compute.build(operation.ctxt, worker, command)
+
+    def _attached(self, task: Task) -> list[Any]:
+        """Return the server's volumes."""
+        if not task.operation.planned(CreatePlan).has_volumes:
+            return []
+        with self._cloud.store.read() as connection:
+            return attachments.of_server(connection, task.server.uuid)
 
     def _group(self, server: Server) -> StrictGroup | None:
         if server.server_group_uuid is None:
@@ -295,13 +317,7 @@ class Create:
         if not outcome.ok:
             self._unwinding.failed(task.operation, task.server, outcome)
             return
-        ends.done(
-            self._cloud,
-            task,
-            VmState.ACTIVE,
-            power_state=outcome.power_state,
-            launched_at=clock.utcnow(),
-        )
+        self._cloud.store.run(lambda connection: _write_active(connection, [Ended(task, outcome)]))
         LOG.info("Server is active on %s.", task.server.host)
 
 
@@ -329,6 +345,11 @@ def _write_active(connection: Transaction, built: Sequence[Ended]) -> None:
             for one in built
         ],
     )
+    with_volumes = [
+        one.task.server.uuid for one in built if one.task.operation.planned(CreatePlan).has_volumes
+    ]
+    if with_volumes:
+        attachments.built(connection, with_volumes)
 
 
 def _is_over(task: Task) -> bool:

@@ -94,7 +94,7 @@ def with_flavor(requested: RequestSpec, suggestion: Suggestion, offer: Offer) ->
         requested,
         vcpus=offer.vcpus,
         memory_mib=offer.memory_mib,
-        disk_gib=offer.disk_gib,
+        disk_gib=0 if requested.volume_backed else offer.disk_gib,
         extra_specs=offer.extra_specs,
         **values,
     )

@@ -15,7 +15,7 @@ from common.errors import MicronovaError, StaleTransition, Unavailable
 from common.log import logger
 from common.messages.facts import HostFacts
 from common.messages.reports import Category, Failure, Step
-from common.messages.scheduling import Alternate, Decision, RequestSpec
+from common.messages.scheduling import Alternate, Decision, RequestSpec, VolumeNeed
 from common.server_groups import GroupFacts
 from conductor.cloud import Cloud
 from conductor.engine.walk import Walk
@@ -32,6 +32,7 @@ from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
+from conductor.volumes import needs
 
 LOG = logger(__name__)
 
@@ -58,6 +59,8 @@ class _Around:
 
     group: GroupFacts | None = None
     server_hosts: Mapping[str, str] = field(default_factory=dict)
+    volumes: tuple[VolumeNeed, ...] = ()
+    """What the server's own volumes need."""
 
 
 class Placing:
@@ -163,17 +166,23 @@ class Placing:
         return None if isinstance(placed_or_why_not, str) else placed_or_why_not
 
     def _around(self, operation: Operation, server: Server) -> _Around:
-        """Read the others only if the server is in a group, or its hints name servers.
+        """Read the others only if the server is in a group, or its hints name servers; and its
+        volumes if it has some.
 
         Only servers that the user may see: else the decision would reveal where they are.
         """
         named = hints.all_servers(server.scheduler_hints)
-        if server.server_group_uuid is None and not named:
+        has_volumes = operation.planned(CreatePlan).has_volumes
+        if server.server_group_uuid is None and not named and not has_volumes:
             return _Around()
         with self._cloud.store.read() as connection:
+            volumes = (
+                needs.of_server(connection, server.uuid, server.project_id) if has_volumes else ()
+            )
             return _Around(
                 server_groups.facts(connection, server.server_group_uuid, server.uuid),
                 servers.hosts_of(connection, named, scope(operation.ctxt)),
+                volumes,
             )
 
     def _select(
@@ -402,4 +411,6 @@ def _requested(
         least_memory_mib=asked.least_memory_mib,
         least_disk_gib=asked.least_disk_gib,
         image_home=asked.image_home,
+        volumes=around.volumes,
+        volume_backed=server.volume_backed,
     )

@@ -29,12 +29,13 @@ from conductor.engine.stages import Table, Task, Undo
 from conductor.engine.undoing import Undoing
 from conductor.flows.create import replace_vmid
 from conductor.plans import CreatePlan
-from conductor.store import leases, networks, registry, server_groups, transitions
+from conductor.store import leases, networks, registry, server_groups, servers, transitions
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
+from conductor.volumes import build_volumes, release
 
 LOG = logger(__name__)
 
@@ -153,6 +154,10 @@ class Unwinding:
         plan = operation.planned(CreatePlan)
 
         def work(connection: Transaction) -> None:
+            if plan.has_volumes:
+                # Before other rows, in the order in which all lock them.
+                servers.get(connection, server.uuid, lock=True)
+                build_volumes.renew(connection, self._cloud, server.uuid)
             failed = not_again(connection, plan.target, verdict)
             ledger.record_failure(connection, operation, failure)
             following = leases.next_attempt(connection, operation)
@@ -246,10 +251,12 @@ class Unwinding:
             self._not_gone(task, outcome)
         return outcome.gone
 
-    @staticmethod
-    def _give_back(connection: Transaction, task: Task, failure: Failure | None) -> Task:
-        """Release what is reserved in the record: the group's place, VMID and addresses."""
+    def _give_back(self, connection: Transaction, task: Task, failure: Failure | None) -> Task:
+        """Release what is reserved in the record: volumes, the group's place, VMID, addresses."""
         operation, server = task.operation, task.server
+        if operation.planned(CreatePlan).has_volumes:
+            servers.get(connection, server.uuid, lock=True)
+            release.of_gone(connection, self._cloud, [server.uuid], failed=True)
         server_groups.give_back(connection, server)
         doubt = failure or Failure(Category.UNKNOWN_OUTCOME, "")
         replace_vmid.give_back(connection, operation.plan.target, doubt, operation.id)

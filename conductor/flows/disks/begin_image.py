@@ -16,6 +16,7 @@ from conductor.store import quotas, registry, server_images, servers, transition
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
+from conductor.volumes import pins
 
 #: properties of a server's image that say what that image is, not how its servers are made
 _OWN = frozenset(
@@ -44,6 +45,7 @@ def _accept(
     server = servers.alive(connection, server_uuid, scope(ctxt))
     action = "createImage" if asked.backup_type is None else "createBackup"
     check_state(server, action)
+    pins.require_own_disk(server, action)
     if asked.limited:
         allowed = quotas.limits(connection, server.project_id, cloud.quota)
         quotas.check_image_metadata(allowed, asked.metadata)

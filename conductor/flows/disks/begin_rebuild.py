@@ -22,6 +22,7 @@ from conductor.store import quotas, registry, servers, transitions
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
+from conductor.volumes import pins
 
 NUMA_CHANGED = (
     "An instance's NUMA topology cannot be changed as part of a rebuild. "
@@ -51,6 +52,7 @@ class RebuildAcceptance:
         require_no_tpm(server, has, "rebuild")
         locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
         check_state(server, "rebuild")
+        pins.require_own_disk(server, "rebuild")
         _check_hardware(server, has, request.image_properties)
         allowed = quotas.limits(connection, server.project_id, self._cloud.quota)
         changes = dict(request.changes)

@@ -14,6 +14,7 @@ from conductor.store import migrations, servers, transitions
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
+from conductor.volumes import pins
 
 
 class RescueAcceptance:
@@ -32,6 +33,7 @@ class RescueAcceptance:
             require_no_tpm(server, hardware_of(server, server.image_properties), "rescue")
             locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
             check_state(server, "rescue")
+            pins.require_own_disk(server, "rescue")
             # One that was left when the server went to ERROR.
             migrations.end_open(connection, server.uuid)
             plan = RescuePlan(here(connection, server), was=server.vm_state, image_id=image_id)

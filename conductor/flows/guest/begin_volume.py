@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, NotFound, VolumeNotFound
 from common.messages.commands import Placed
-from common.volumes import ATTACH, DETACH, AttachStatus
+from common.volumes import ATTACH, DETACH, ROOT_SLOT, SLOTS, AttachStatus
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
 from conductor.flows.guest import plugging
@@ -25,8 +25,6 @@ from conductor.volumes import beginning, reach
 
 #: the stages of their flows
 PLUG, UNPLUG = "plug_volume", "unplug_volume"
-#: the SCSI slots that volumes get: 0 is the root disk's, 14 and 15 a rescued server's
-SLOTS = (*range(1, 14), *range(16, 31))
 
 
 class VolumeAcceptance:
@@ -88,7 +86,7 @@ class VolumeAcceptance:
         had = attachments.of_volume(connection, volume_id)
         if had is None or had.server_uuid != uuid:
             raise NotFound(f"volume_id not found: {volume_id}")
-        if had.slot == 0:
+        if had.slot == ROOT_SLOT:
             raise Invalid("Cannot detach a root device volume")
         beginning.begin(connection, row, DETACH)
         attachments.set_status(connection, volume_id, uuid, AttachStatus.DETACHING)

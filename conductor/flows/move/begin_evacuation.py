@@ -51,7 +51,7 @@ def accept(cloud: Cloud, ctxt: RequestContext, server_uuid: str, host: str | Non
     """See ``ConductorClient.evacuate_server``. A refusal claims, writes and moves nothing."""
     with cloud.store.read() as connection:
         lost = _look(cloud, connection, ctxt, server_uuid, host)
-    why = kept(lost.facts, lost.server.vmid)
+    why = kept(lost.facts, lost.request)
     if why:
         raise _refusal(lost, f"It can't be evacuated: {why}. Bring node {lost.facts.node} back.")
     service, known = _service(cloud, ctxt, lost.server)
@@ -69,12 +69,15 @@ def accept(cloud: Cloud, ctxt: RequestContext, server_uuid: str, host: str | Non
     return cloud.store.run(lambda c: _begin(cloud, c, ctxt, server_uuid))
 
 
-def kept(facts: HostFacts, vmid: int | None) -> str:
+def kept(facts: HostFacts, request: RequestSpec) -> str:
     """Return why a VM can't be evacuated while its host is gone; empty: it can. Pure."""
     own = any(one.name == facts.vm_storage and not one.shared for one in facts.storages)
-    if own:
+    if own and not request.volume_backed:
         return f"its disk is on the node's own storage {facts.vm_storage}"
-    return facts.pinned.get("" if vmid is None else str(vmid), "")
+    local = next((one for one in request.volumes if one.node is not None), None)
+    if local is not None:
+        return f"it has a volume on the node's own storage {local.storage}"
+    return "" if request.vm is None else facts.pinned.get(str(request.vm[1]), "")
 
 
 def _look(

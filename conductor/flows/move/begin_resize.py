@@ -24,7 +24,7 @@ from conductor.engine import begins
 from conductor.flows.accept import check_state, scope
 from conductor.flows.move import destination, own_host
 from conductor.flows.move.cold_move import OTHER_HOST
-from conductor.messages import FlavorSnapshot
+from conductor.messages import FlavorSnapshot, root_gib
 from conductor.plans import Place, ResizePlan
 from conductor.store import migrations, quotas, registry, servers, transitions
 from conductor.store import operations as ledger
@@ -56,6 +56,7 @@ class ResizeAcceptance:
             bound = destination.immovable(connection, server)
         if bound is None:
             return
+        flavor = dataclasses.replace(flavor, volume_backed=server.volume_backed)
         _check(server, flavor)
         why = "its own host may not be used (allow_resize_to_same_host)"
         if self._cloud.conf.conductor.allow_resize_to_same_host:
@@ -79,6 +80,7 @@ class ResizeAcceptance:
         self, connection: Transaction, ctxt: RequestContext, uuid: str, flavor: FlavorSnapshot
     ) -> Operation:
         server = self._free(connection, ctxt, uuid, "resize")
+        flavor = dataclasses.replace(flavor, volume_backed=server.volume_backed)
         new: Mapping[str, Any] = codec.loads(codec.dumps(flavor))
         _check(server, flavor)
         self._require_agent(connection, server)
@@ -114,7 +116,7 @@ class ResizeAcceptance:
         larger = {
             "vcpus": max(server.vcpus, flavor.vcpus),
             "memory_mib": max(server.memory_mib, flavor.memory_mib),
-            "disk_gib": max(server.disk_gib, flavor.disk_gib),
+            "disk_gib": max(server.disk_gib, root_gib(new)),
         }
         return self._begun(connection, server, operation, **larger)
 
@@ -279,7 +281,8 @@ def _check(server: Server, flavor: FlavorSnapshot) -> None:
     """Raise Invalid for a flavor that the server can't have, in Nova's words where it has some."""
     if flavor.id == server.flavor.get("id"):
         raise Invalid("When resizing, instances must change flavor!")
-    old_disk = int(server.flavor.get("disk_gib", server.disk_gib))
+    # A volume stays as it is.
+    old_disk = 0 if server.volume_backed else int(server.flavor.get("disk_gib", server.disk_gib))
     if not flavor.disk_gib and old_disk:
         raise Invalid(
             "Server disk was unable to be resized because: "

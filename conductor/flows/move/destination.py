@@ -21,11 +21,12 @@ from conductor.cloud import Cloud
 from conductor.engine.stages import Task
 from conductor.flows import build_command
 from conductor.flows.accept import scope
+from conductor.messages import root_gib
 from conductor.plans import Place
 from conductor.store import migrations, networks, registry, server_groups, servers
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
-from conductor.volumes import pins
+from conductor.volumes import needs, pins
 
 LOG = logger(__name__)
 
@@ -204,7 +205,7 @@ def _request(
         user_id=server.user_id,
         vcpus=flavor["vcpus"],
         memory_mib=flavor["memory_mib"],
-        disk_gib=flavor["disk_gib"],
+        disk_gib=root_gib(flavor),
         image_id=image_id if local_cd else None,
         image_properties=server.image_properties,
         extra_specs=dict(flavor.get("extra_specs") or {}),
@@ -219,4 +220,6 @@ def _request(
         group=server_groups.facts(
             connection, server.server_group_uuid, server.uuid, wanted.holder
         ),
+        volumes=needs.of_servers(connection, [server.uuid]).get(server.uuid, ()),
+        volume_backed=server.volume_backed,
     )

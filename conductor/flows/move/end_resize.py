@@ -20,6 +20,7 @@ from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.move import shaping
 from conductor.flows.move.cold_move import BACK, OTHER_HOST, SAME_HOST, ColdMove, case
 from conductor.flows.move.settling import hold, settle
+from conductor.messages import root_gib
 from conductor.plans import ResizePlan
 from conductor.store import migrations, server_groups, transitions
 from conductor.store import operations as ledger
@@ -82,7 +83,7 @@ class ConfirmFlow(_SecondHalf):
 
     def _grow(self, task: Task) -> Task | None:
         operation, plan = task.operation, task.operation.planned(ResizePlan)
-        if plan.new["disk_gib"] <= plan.old["disk_gib"]:
+        if root_gib(plan.new) <= root_gib(plan.old):
             return task
         worker = self._cloud.take_to(operation, str(plan.target.host))
         where = placed(operation)
@@ -95,7 +96,7 @@ class ConfirmFlow(_SecondHalf):
             task.server.uuid,
             where,
             operation.deadline,
-            disk_gib=plan.new["disk_gib"],
+            disk_gib=root_gib(plan.new),
         )
         self._cloud.compute.grow(operation.ctxt, worker, command)
         return None

@@ -12,6 +12,7 @@ from common.context import RequestContext
 from common.messages.reports import Step
 from common.messages.scheduling import Decision, RequestSpec
 from conductor.cloud import Cloud
+from conductor.flows.move.shaping import sizes
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
@@ -19,7 +20,6 @@ from conductor.store.transactions import Transaction
 
 #: Nova's words, which clients read
 NO_VALID_HOST = "No valid host was found. No valid host found for {}"
-_SIZES = ("vcpus", "memory_mib", "disk_gib")
 
 
 def decide(
@@ -34,7 +34,8 @@ def decide(
     What it has already is its own: only what it grows by, from a flavor to another, is asked for,
     and no image, which may be gone. Raises Unavailable.
     """
-    grows = {name: max(0, wants[name] - has[name]) for name in _SIZES}
+    wanted, held = sizes(wants), sizes(has)
+    grows = {name: max(0, wanted[name] - held[name]) for name in wanted}
     same = _specs(wants) == _specs(has)
     if same and not any(grows.values()):
         return Decision(server.uuid, server.host, considered=1)

@@ -13,6 +13,7 @@ from common.states import OperationState, VmState
 from conductor.cloud import Cloud, placed
 from conductor.engine import ends
 from conductor.engine.stages import Task
+from conductor.messages import root_gib
 from conductor.plans import ResizePlan
 from conductor.store import leases, migrations, transitions
 from conductor.store import operations as ledger
@@ -23,7 +24,11 @@ Flavor = Mapping[str, Any]
 
 def sizes(flavor: Flavor) -> dict[str, Any]:
     """Return the columns of a server that its flavor decides."""
-    return {name: flavor[name] for name in ("vcpus", "memory_mib", "disk_gib")}
+    return {
+        "vcpus": flavor["vcpus"],
+        "memory_mib": flavor["memory_mib"],
+        "disk_gib": root_gib(flavor),
+    }
 
 
 def send(cloud: Cloud, task: Task, *, forward: bool, starts: bool = True) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from common import clock, ids
-from common.volumes import AttachStatus
-from db.schema import volume_attachments, volumes
+from common.volumes import AttachStatus, VolumeStatus
+from db.schema import volume_attachments, volume_types, volumes
 
 _C = volume_attachments.c
 
@@ -25,8 +25,12 @@ def insert(
     tag: str | None = None,
     delete_on_termination: bool = False,
     status: AttachStatus = AttachStatus.ATTACHING,
+    with_build: bool = False,
 ) -> str:
-    """Write an attachment of a volume that is locked; return its id."""
+    """Write an attachment of a volume that is locked; return its id.
+
+    ``with_build``: the volume is made with the server, whose build has not ended.
+    """
     attachment_id = ids.new_uuid()
     connection.execute(
         volume_attachments.insert().values(
@@ -39,6 +43,7 @@ def insert(
             mode=mode,
             tag=tag,
             delete_on_termination=delete_on_termination,
+            with_build=with_build,
             created_at=clock.utcnow(),
         )
     )
@@ -53,6 +58,12 @@ def of_volume(connection: sa.Connection, volume_id: str) -> Any | None:
 
 def of_server(connection: sa.Connection, server_uuid: str) -> list[Any]:
     """Return the attachments of a server with its volumes' volid and place, by slot."""
+    return with_volumes(connection, [server_uuid])
+
+
+def with_volumes(connection: sa.Connection, server_uuids: Collection[str]) -> list[Any]:
+    """Return the attachments of several servers as ``of_server`` does, with what a volume that is
+    not made yet shall be: ``image_id``, and ``of_type``, the storage of its type."""
     query = (
         sa.select(
             volume_attachments,
@@ -65,10 +76,17 @@ def of_server(connection: sa.Connection, server_uuid: str) -> list[Any]:
             volumes.c.vmid,
             volumes.c.size_gib,
             volumes.c.bootable,
+            volumes.c.image_id,
+            volumes.c.snapshot_id,
+            volume_types.c.storage.label("of_type"),
         )
-        .join(volumes, volumes.c.id == _C.volume_id)
-        .where(_C.server_uuid == server_uuid)
-        .order_by(_C.slot)
+        .select_from(
+            volume_attachments.join(volumes, volumes.c.id == _C.volume_id).outerjoin(
+                volume_types, volume_types.c.id == volumes.c.type_id
+            )
+        )
+        .where(_C.server_uuid.in_(sorted(server_uuids)))
+        .order_by(_C.server_uuid, _C.slot)
     )
     return list(connection.execute(query))
 
@@ -83,6 +101,23 @@ def set_status(
     mine = (_C.volume_id == volume_id) & (_C.server_uuid == server_uuid)
     return bool(
         connection.execute(volume_attachments.update().where(mine).values(**values)).rowcount
+    )
+
+
+def built(connection: sa.Connection, server_uuids: Collection[str]) -> None:
+    """Have servers that were built have their volumes: two statements, whatever their number."""
+    theirs = _C.server_uuid.in_(sorted(server_uuids))
+    attached = sa.select(_C.volume_id).where(theirs)
+    now = clock.utcnow()
+    connection.execute(
+        volumes.update()
+        .where(volumes.c.id.in_(attached), volumes.c.status == VolumeStatus.ATTACHING)
+        .values(status=VolumeStatus.IN_USE, previous_status=None, updated_at=now)
+    )
+    connection.execute(
+        volume_attachments.update()
+        .where(theirs)
+        .values(status=AttachStatus.ATTACHED, attached_at=now, with_build=False)
     )
 
 

@@ -42,6 +42,29 @@ def insert(connection: sa.Connection, new: NewVolume, user_id: str, **more: Any)
     return volume_id
 
 
+def again(connection: sa.Connection, row: Any) -> str:
+    """Write a volume like one that is locked, which is to be made; return its id."""
+    new = NewVolume(
+        row.project_id,
+        row.size_gib,
+        row.name,
+        row.description,
+        row.type_id,
+        metadata=row.meta,
+        image_id=row.image_id,
+        snapshot_id=row.snapshot_id,
+        source_volume_id=row.source_volume_id,
+    )
+    return insert(
+        connection,
+        new,
+        row.user_id,
+        bootable=row.bootable,
+        image_metadata=row.image_metadata,
+        status=VolumeStatus.DOWNLOADING if row.image_id else VolumeStatus.CREATING,
+    )
+
+
 def get(connection: sa.Connection, volume_id: str) -> Any | None:
     """Return a volume's row; None: there is no such volume."""
     return connection.execute(sa.select(volumes).where(_C.id == volume_id)).first()

@@ -149,8 +149,8 @@ def test_the_password_may_be_kept_back(make: MakeApi) -> None:
     [
         ({"flavorRef": "nope"}, "Flavor nope could not be found."),
         ({"imageRef": "5b0d2b6f-4a0b-4a57-9f0e-000000000000"}, "Can not find requested image"),
-        ({"imageRef": None}, "Invalid imageRef provided."),
-        ({"imageRef": ""}, "Invalid imageRef provided."),
+        ({"imageRef": None}, "Missing imageRef attribute"),
+        ({"imageRef": ""}, "Missing imageRef attribute"),
         ({"key_name": "nope"}, "Invalid key_name provided."),
         ({"min_count": 3, "max_count": 2}, "min_count must be <= max_count"),
         ({"min_count": "9" * 5000}, "at the most"),
@@ -165,11 +165,6 @@ def test_the_password_may_be_kept_back(make: MakeApi) -> None:
         ),
         ({"networks": [{}]}, "Bad network format: missing 'uuid'"),
         ({"networks": [{"uuid": IMAGE}]}, "Network could not be found."),
-        ({"block_device_mapping": [{"volume_id": IMAGE}]}, "Volumes are not supported"),
-        (
-            {"block_device_mapping_v2": [{"source_type": "volume", "uuid": IMAGE}]},
-            "Volumes are not supported",
-        ),
         ({"availability_zone": "mars"}, "The requested availability zone is not available"),
         ({"hostname": "web", "max_count": 2}, "Unable to allocate a single hostname"),
         ({"flavorRef": "tiny"}, "Flavor's disk is too small for requested image."),
@@ -194,9 +189,8 @@ def test_create_from_a_local_block_device(api: ComputeApi) -> None:
         "boot_index": 0,
         "delete_on_termination": True,
     }
-    for image in (IMAGE, ""):
-        body = a_create(block_device_mapping_v2=[device], imageRef=image)
-        assert api.request("POST", "/servers", body, version="2.96").status_code == 202
+    body = a_create(block_device_mapping_v2=[device])
+    assert api.request("POST", "/servers", body, version="2.96").status_code == 202
     assert api.conductor.asked[-1][1].image_id == IMAGE
 
 
@@ -217,11 +211,6 @@ def test_the_tag_of_the_root_disk(api: ComputeApi) -> None:
         answer = api.request("POST", "/servers", body, version=version)
         assert answer.status_code == 400
         assert why in answer.json["badRequest"]["message"]
-    blank = {"source_type": "blank", "destination_type": "local", "boot_index": -1, "tag": "b"}
-    body = a_create(block_device_mapping_v2=[device, blank])
-    answer = api.request("POST", "/servers", body, version="2.96")
-    assert answer.status_code == 400
-    assert "may hold one entry" in answer.json["badRequest"]["message"]
     assert len(api.conductor.asked) == 3
 
 

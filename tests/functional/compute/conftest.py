@@ -40,6 +40,7 @@ from common.messages.commands import (
     RemoveVnet,
     RemoveVolume,
     RetireTemplate,
+    ServerVolume,
     Shape,
     Size,
     SnapVolume,
@@ -354,6 +355,18 @@ def an_attachment(build: Build, volume: MakeVolume, volid: str, **more: Any) -> 
     return PlugVolume(
         next(_numbers), 1, build.server_uuid, build.placed, clock.after(60), **(values | more)
     )
+
+
+def a_server_volume(volume: MakeVolume, volid: str, slot: int = 0) -> ServerVolume:
+    """A made volume as a build names it."""
+    serial = volume.server_uuid[:20]
+    return ServerVolume(volume.server_uuid, volid, volume.placed, slot, serial)
+
+
+def a_build_on(*volumes: ServerVolume, **more: Any) -> Build:
+    """A build of a server that boots from a volume."""
+    values: dict[str, Any] = {"image": None, "template": None, "disk_gib": 0, "cloud": CLOUD}
+    return a_build(volumes=volumes, **(values | more))
 
 
 def a_swap(build: Build, *, running: bool = True, **changes: Any) -> Swap:

@@ -98,6 +98,9 @@ class Scheduler:
                 request.server_uuid, None, reason="No valid host was found: none left."
             )
         self.placement.claims[request.server_uuid] = left[0]
+        if request.volume_backed:
+            without_disk = {"VCPU": request.vcpus, "MEMORY_MB": request.memory_mib}
+            self.placement.amounts[request.server_uuid] = without_disk
         self.gate.wait(10)
         others = tuple(Alternate(host, f"uuid-{host}", 1.0) for host in left[1:])
         return Decision(

@@ -69,6 +69,7 @@ from conductor.images import cache_image, remove_image, remove_template
 from conductor.messages import (
     Adoption,
     Attachment,
+    BlockDevice,
     CreateServers,
     FlavorSnapshot,
     ImageData,
@@ -157,13 +158,16 @@ class Cloud:
         self.work_off(self.heir, operation)
         return self.world.row(operation.server_uuid)
 
-    def build(self) -> Operation:
+    def build(self, *volumes: BlockDevice) -> Operation:
         flavor = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
         with self.world.conductor.store.read() as connection:
             query = sa.select(schema.networks.c.id).where(schema.networks.c.bridge == "vmbr0")
             network = connection.scalars(query).one()
         wanted = (RequestedNetwork(network),)
-        request = CreateServers("web", flavor, IMAGE, networks=wanted, auto_network=False)
+        image = "" if any(one.boot for one in volumes) else IMAGE
+        request = CreateServers(
+            "web", flavor, image, networks=wanted, auto_network=False, volumes=volumes
+        )
         (operation,) = self.world.conductor.accept.create(self.world.ctxt, request)[1]
         return operation
 
@@ -338,10 +342,9 @@ class Cloud:
     def volumes(self) -> list[Any]:
         """What becomes of volumes, and how many attachments there are."""
         attached = [one.status for one in self.world.rows(schema.volume_attachments)]
-        return [
-            *((one.status, one.size_gib, one.vmid is None) for one in self.world.rows(VOLUMES)),
-            attached,
-        ]
+        rows = self.world.rows(VOLUMES)
+        found = sorted((one.status, one.size_gib, one.vmid is None) for one in rows)
+        return [*found, attached]
 
     def _amounts(self, uuid: str) -> Any:
         held = self.world.placement.allocations_of(uuid).by_provider
@@ -842,6 +845,33 @@ def _detach_volume(cloud: Cloud) -> Operation:
     return plugs.detach(cloud.world.ctxt, operation.server_uuid, volume.id)
 
 
+def _boot(cloud: Cloud) -> Operation:
+    """A server from a volume that is made with it, and one that is there beside it."""
+    there = _volume(cloud)
+    root = BlockDevice(size_gib=3, image_id=IMAGE, boot=True, delete_on_termination=True)
+    return cloud.build(root, BlockDevice(there))
+
+
+def _overtaken_boot(cloud: Cloud) -> Operation:
+    operation = _boot(cloud)
+    cloud.act(cloud.world.row(operation.server_uuid), "delete")
+    return operation
+
+
+def _boot_without_image(cloud: Cloud) -> Operation:
+    """The image goes before the volume is begun."""
+    operation = _boot(cloud)
+    change = VOLUMES.update().where(VOLUMES.c.size_gib == 3).values(image_id=ids.new_uuid())
+    cloud.world.conductor.store.run(lambda c: c.execute(change))
+    return operation
+
+
+def _delete_boot(cloud: Cloud) -> Operation:
+    operation = _boot(cloud)
+    cloud.work_off(cloud.heir, operation)
+    return cloud.act(cloud.world.row(operation.server_uuid), "delete")
+
+
 def _drain(cloud: Cloud) -> Operation:
     """Of a server that is stopped: it is moved, and its migration is confirmed."""
     conductor = cloud.world.conductor
@@ -893,6 +923,26 @@ SNAPSHOT_ENDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
     (VolumeAction.REVERT, "in vain"): [("available", False)],
 }
 
+#: of builds and deletes with volumes
+BOOT_ENDS: dict[tuple[str, str], list[Any]] = {
+    ("create", "well, from a volume"): [
+        ("in-use", 2, False),
+        ("in-use", 3, False),
+        ["attached", "attached"],
+    ],
+    **{
+        ("create", how): [("available", 2, False), []]
+        for how in (
+            "badly, from a volume",
+            "badly, from a volume, and cleaned up",
+            "badly, its volume not made",
+            "badly, the image of its volume gone",
+            "overtaken by a delete, from a volume",
+        )
+    },
+    ("delete", "well, of one from a volume"): [("available", 2, False), []],
+}
+
 #: action, and how it goes → begins it
 STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("create", "well"): Cloud.build,
@@ -902,6 +952,15 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ),
     ("create", "badly, before any agent acts"): _without_image,
     ("create", "overtaken by a delete"): _overtaken,
+    ("create", "well, from a volume"): _boot,
+    ("create", "badly, from a volume"): lambda cloud: _refused(cloud, Build, _boot),
+    ("create", "badly, from a volume, and cleaned up"): lambda cloud: _refused(
+        cloud, Build, _boot, cleans_up=True
+    ),
+    ("create", "badly, its volume not made"): lambda cloud: _refused(cloud, MakeVolume, _boot),
+    ("create", "badly, the image of its volume gone"): _boot_without_image,
+    ("create", "overtaken by a delete, from a volume"): _overtaken_boot,
+    ("delete", "well, of one from a volume"): _delete_boot,
     ("delete", "well"): lambda cloud: cloud.act(cloud.server(), "delete"),
     ("stop", "well"): lambda cloud: cloud.act(cloud.server(), "stop"),
     ("start", "well"): _after("stop", "start"),
@@ -1034,6 +1093,8 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
     cloud.work_off(cloud.world.conductor, operation)
     commits, alike = cloud.mortal.commits, cloud.ending(operation)
     assert commits >= 1
+    if (action, how) in BOOT_ENDS:
+        assert alike["volumes"] == BOOT_ENDS[action, how]
     if action == "live-migration" and how.startswith("overtaken"):
         assert (alike["others"], alike["claim"]) == (0, None)
     elif action == "live-migration":
@@ -1176,6 +1237,8 @@ def test_a_delete_at_any_moment_leaves_nothing(cloud: Cloud, action: str, how: s
         assert not {*ended["resizes"]} & OPEN_MIGRATIONS, at
         left = {name: ended[name] for name in ("ports", "vmids", "claim", "others")}
         assert left == {"ports": 0, "vmids": [], "claim": None, "others": 0}, at
+        if (action, how) in BOOT_ENDS:
+            assert ended["volumes"] == [("available", 2, False), []], at
         _clear(cloud, operation)
         _nothing_left(cloud)
 

@@ -9,7 +9,7 @@ from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.vmid import Vm
 from compute.hypervisor.proxmox.vm import devices
 from compute.hypervisor.proxmox.vm.devices import Device
-from compute.hypervisor.proxmox.vmconfig import marks, volumes
+from compute.hypervisor.proxmox.vmconfig import disks, marks, volumes
 from compute.hypervisor.proxmox.vmconfig.marks import volume_mark
 
 
@@ -19,7 +19,7 @@ def device(volid: str) -> Device:
 
 
 def plug(vm: Vm, command: PlugVolume) -> str:
-    """Plug it, unless it is plugged; return its slot.
+    """Plug it, unless it is plugged; return its slot. The root disk is what the VM boots from.
 
     Raises HypervisorError if its holder doesn't have it parked, and what ``devices.plug`` does.
     """
@@ -28,7 +28,9 @@ def plug(vm: Vm, command: PlugVolume) -> str:
     if not now.plugged:
         _require_parked(vm, command)
     text = volumes.reference(command.volid, command.serial, readonly=command.readonly)
-    return devices.plug(vm, wanted, text, [f"scsi{command.slot}"])
+    slot = f"scsi{command.slot}"
+    boot = {disks.BOOT: f"order={slot}"} if slot == disks.ROOT_DISK else {}
+    return devices.plug(vm, wanted, text, [slot], boot)
 
 
 def unplug(vm: Vm, volid: str) -> None:

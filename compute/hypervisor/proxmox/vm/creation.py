@@ -31,8 +31,12 @@ class Creation:
     def ensure_image(self, build: Build) -> Detail:
         """Ensure the template if the storage can clone it; else import the image.
 
-        An image whose file was replaced since it was listed is listed again, once.
+        An image whose file was replaced since it was listed is listed again, once. A server whose
+        root disk is a volume needs none.
         """
+        if build.boots_from_volume:
+            self.way = Way.VOLUME
+            return {"way": self.way.value}
         try:
             return self._ensure_image(build)
         except host_checks.ReplacedError as replaced:
@@ -113,10 +117,12 @@ class Creation:
             raise
 
     def _create(self, build: Build, storage: Storage) -> Any:
-        image = host_checks.image(self._shared, build)
         values = self._parameters(build) | guest.disks(guest.of(build), storage.name, storage.type)
         values["vmid"] = self._vm.vmid
-        values[disks.ROOT_DISK] = disks.made_of(image, storage.name, storage.type, build.disk_gib)
+        if not build.boots_from_volume:
+            image = host_checks.image(self._shared, build)
+            made = disks.made_of(image, storage.name, storage.type, build.disk_gib)
+            values[disks.ROOT_DISK] = made
         return self._shared.client.post(f"nodes/{self._vm.node}/qemu", **values)
 
     def configure(self, build: Build, seen: Config, storage: Storage) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from common.failures import Verdict
@@ -76,10 +77,17 @@ def free_slot(pending: Iterable[Mapping[str, Any]], slots: Sequence[str], what: 
     return free
 
 
-def plug(vm: Vm, device: Device, text: str, slots: Sequence[str]) -> str:
+def plug(
+    vm: Vm,
+    device: Device,
+    text: str,
+    slots: Sequence[str],
+    also: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """Plug it into the first of the slots that is free, unless it is plugged; return its slot.
 
-    Raises HypervisorError if the VM doesn't take it; then it may be pending.
+    ``also``: options that are set with it. Raises HypervisorError if the VM doesn't take it; then
+    it may be pending.
     """
     now = look(vm, device)
     if now.plugged:
@@ -87,7 +95,7 @@ def plug(vm: Vm, device: Device, text: str, slots: Sequence[str]) -> str:
 
     def change(pending: list[Mapping[str, Any]]) -> dict[str, str]:
         slot = seen(pending, device).waiting or free_slot(pending, slots, device.what)
-        return {slot: text}
+        return {slot: text, **also}
 
     _change(vm, device, lambda after: after.plugged, change)
     now = _look_after(vm, device)

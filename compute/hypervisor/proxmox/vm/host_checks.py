@@ -24,8 +24,9 @@ def host(shared: Shared, build: Build, node_name: str) -> Storage:
     node(shared, build)
     found = storage(shared, node_name, build.storage)
     hardware(build)
-    room(build, found)
-    image_is_there(shared, build)
+    if not build.boots_from_volume:
+        room(build, found)
+        image_is_there(shared, build)
     if build.config_drive is not None:
         config_drives(shared, node_name)
     return found

@@ -46,6 +46,8 @@ class Way(enum.StrEnum):
     IMPORT_FROM = "import_from"
     BLANK = "blank"
     """An empty disk, and the image as a CD."""
+    VOLUME = "volume"
+    """None of its own: a volume that is there."""
 
 
 CLONES = frozenset({Way.LINKED_CLONE, Way.FULL_CLONE})

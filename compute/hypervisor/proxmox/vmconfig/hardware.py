@@ -35,11 +35,13 @@ def parameters(
         "smbios1": f"uuid={build.server_uuid}",
         "memory": build.memory_mib,
         "scsihw": "virtio-scsi-single",
-        disks.BOOT: disks.boot_order(build.image),
         "agent": "enabled=1",
         # for serial consoles; it can't be added while the guest runs
         "serial0": "socket",
     } | guest.options(has, cpu_type)
+    if not build.boots_from_volume:
+        # Proxmox VE takes no order with a disk that isn't there yet: a volume brings it along.
+        found[disks.BOOT] = disks.boot_order(build.image)
     found |= {f"net{number}": net(nic, model, queues) for number, nic in enumerate(build.nics)}
     if config_drive is not None:
         found[disks.CONFIG_DRIVE] = disks.cd(config_drive)

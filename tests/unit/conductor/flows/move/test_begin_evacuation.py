@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any
 
 import pytest
 
 from common.messages.facts import HostFacts, StorageFacts
+from common.messages.scheduling import RequestSpec, VolumeNeed
 from conductor.flows.move.begin_evacuation import kept
 
+OWN, SHARED = VolumeNeed("local", "c1", "pve1"), VolumeNeed("ceph", "c1")
 DRIVE = "its config drive is on the node's own storage local"
 
 
 @pytest.mark.parametrize(
-    ("vm_storage", "vmid", "reason"),
+    ("vm_storage", "vmid", "volumes", "backed", "reason"),
     [
-        ("nfs", 100_001, ""),
-        ("nfs", 100_002, DRIVE),
-        ("nfs", None, ""),
-        ("local", None, "its disk is on the node's own storage local"),
-        ("local", 100_001, "its disk is on the node's own storage local"),
+        ("nfs", 100_001, (), False, ""),
+        ("nfs", 100_002, (), False, DRIVE),
+        ("nfs", None, (), False, ""),
+        ("local", None, (), False, "its disk is on the node's own storage local"),
+        ("local", 100_001, (), False, "its disk is on the node's own storage local"),
+        ("local", 100_001, (SHARED,), True, ""),
+        ("local", 100_001, (OWN,), True, "it has a volume on the node's own storage local"),
+        ("nfs", 100_001, (SHARED, OWN), False, "it has a volume on the node's own storage local"),
     ],
 )
 def test_what_cannot_be_had_elsewhere_while_its_node_is_gone(
-    vm_storage: str, vmid: int | None, reason: str
+    vm_storage: str, vmid: int | None, volumes: Any, backed: bool, reason: str
 ) -> None:
     now = datetime.datetime.now(datetime.UTC)
     facts = HostFacts(
@@ -41,4 +47,6 @@ def test_what_cannot_be_had_elsewhere_while_its_node_is_gone(
         ),
         pinned={"100002": DRIVE},
     )
-    assert kept(facts, vmid) == reason
+    vm = None if vmid is None else ("c1", vmid)
+    asked = RequestSpec("s", "p", "u", 1, 512, 1, vm=vm, volumes=volumes, volume_backed=backed)
+    assert kept(facts, asked) == reason

@@ -1,0 +1,185 @@
+"""What the servers of a create boot from: an image, or a volume that is there or is made."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from api.compute.resources.block_devices import Device, invalid
+from common import ids
+from common.errors import ImageNotFound, Invalid
+from conductor.messages import BlockDevice
+from db.reads import images, volumes
+from db.reads.flavors import Flavor
+from db.reads.images import Image
+from db.reads.volumes import Volume, VolumeType
+
+_GIB = 1024**3
+#: what a volume keeps of its image that are no properties (nova's VIM_IMAGE_ATTRIBUTES)
+_OF_IMAGE = frozenset(
+    {"image_id", "image_name", "size", "checksum"}
+    | {"container_format", "disk_format", "min_ram", "min_disk"}
+)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a create boots from, as read from the database."""
+
+    devices: tuple[Device, ...]
+    image: Image | None = None
+    volume: Volume | None = None
+    """The root disk, where that is there."""
+    types: Sequence[VolumeType] = ()
+    """Those that may be used, where one is named."""
+
+    @property
+    def root(self) -> Device | None:
+        """Return the root disk where it is named as a device."""
+        return root_of(self.devices)
+
+    @property
+    def from_volume(self) -> bool:
+        """Return whether the root disk is a volume."""
+        return self.root is not None and self.root.on_volume
+
+    @property
+    def local_image(self) -> Image | None:
+        """Return the image of a root disk that is no volume."""
+        return None if self.from_volume else self.image
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Return the image properties that decide the guest's hardware."""
+        found: Mapping[str, Any] = {}
+        if self.image is not None:
+            found = self.image.properties
+        elif self.volume is not None:
+            kept = self.volume.image_metadata or {}
+            found = {name: value for name, value in kept.items() if name not in _OF_IMAGE}
+        return {name: str(value) for name, value in found.items()}
+
+    @property
+    def least_memory_mib(self) -> int:
+        """Return the memory that the image needs."""
+        if self.image is not None:
+            return self.image.min_ram_mib
+        kept = (self.volume.image_metadata if self.volume is not None else None) or {}
+        text = str(kept.get("min_ram", "0"))
+        return int(text) if text.isascii() and text.isdigit() else 0
+
+    @property
+    def disk_tag(self) -> str | None:
+        """Return the name of a root disk that is no volume."""
+        return None if self.root is None or self.from_volume else self.root.tag
+
+
+def root_of(devices: Sequence[Device]) -> Device | None:
+    """Return the root disk where it is named as a device."""
+    return next((one for one in devices if one.boots), None)
+
+
+def image_of(asked: Mapping[str, Any], devices: Sequence[Device]) -> str | None:
+    """Return the image that is named for the root disk, by ``imageRef`` or by its device.
+
+    None: there is none, and a volume is the root disk. Raises Invalid.
+    """
+    named = asked.get("imageRef") or None
+    root = root_of(devices)
+    if named is None and root is not None:
+        named = root.uuid if root.source == "image" else None
+        if named is not None and not ids.is_uuid(named):
+            raise invalid(f"failed to get image {named}.")
+    if named is None and root is None:
+        raise Invalid("Missing imageRef attribute")
+    if named is not None and not ids.is_uuid(named):
+        raise Invalid("Invalid imageRef provided.")
+    return None if named is None else str(uuid.UUID(named))
+
+
+def read(
+    connection: sa.Connection,
+    devices: tuple[Device, ...],
+    image_id: str | None,
+    project_id: str | None,
+) -> Sources:
+    """Return what is named; ``project_id``: whose it must be, None: anybody's. Raises Invalid."""
+    image = None if image_id is None else images.get(connection, image_id, project_id)
+    if image is None and image_id is not None:
+        root = root_of(devices)
+        if root is not None and root.on_volume and root.source == "image":
+            raise invalid(f"failed to get image {image_id}.")
+        raise ImageNotFound("Can not find requested image")
+    named = any(one.volume_type for one in devices)
+    types = volumes.types(connection, project_id) if named else ()
+    return Sources(devices, image, _root_volume(connection, devices, project_id), types)
+
+
+def _root_volume(
+    connection: sa.Connection, devices: Sequence[Device], project_id: str | None
+) -> Volume | None:
+    root = root_of(devices)
+    if root is None or root.source != "volume":
+        return None
+    found = None
+    if ids.is_uuid(str(root.uuid)):
+        found = volumes.get(connection, str(uuid.UUID(root.uuid)), project_id)
+    if found is None:
+        raise invalid(f"failed to get volume {root.uuid}.")
+    if not found.bootable:
+        raise Invalid(f"Block Device {found.id} is not bootable.")
+    return found
+
+
+def check(sources: Sources, flavor: Flavor) -> None:
+    """Raise Invalid unless flavor and root volume take the image."""
+    image, root = sources.image, sources.root
+    if image is not None and image.status != "active":
+        raise Invalid(f"Image {image.id} is not active.")
+    if image is not None and image.server_uuid is not None and image.home is None:
+        raise Invalid(f"Image {image.id} has no data: it only lists a shelved server.")
+    if not sources.from_volume or root is None:
+        return
+    if sources.least_memory_mib > flavor.memory_mib:
+        raise Invalid("Flavor's memory is too small for requested image.")
+    if image is not None and root.size_gib and image.min_disk_gib > root.size_gib:
+        raise Invalid(
+            "Volume is smaller than the minimum size specified in image metadata. Volume size "
+            f"is {root.size_gib * _GIB} bytes, minimum size is {image.min_disk_gib * _GIB} bytes."
+        )
+
+
+def volumes_of(sources: Sources) -> tuple[BlockDevice, ...]:
+    """Return the volumes that the servers get. Raises Invalid for a type that is not there."""
+    return tuple(_volume(one, sources.types) for one in sources.devices if one.on_volume)
+
+
+def _volume(device: Device, types: Sequence[VolumeType]) -> BlockDevice:
+    source = device.uuid
+    if source is not None:
+        if not ids.is_uuid(source):
+            raise invalid(f"failed to get {device.source} {source}.")
+        source = str(uuid.UUID(source))
+    return BlockDevice(
+        volume_id=source if device.source == "volume" else None,
+        size_gib=device.size_gib,
+        type_id=_type(device.volume_type, types),
+        image_id=source if device.source == "image" else None,
+        snapshot_id=source if device.source == "snapshot" else None,
+        boot=device.boots,
+        delete_on_termination=device.delete_on_termination,
+        tag=device.tag,
+    )
+
+
+def _type(wanted: str | None, types: Sequence[VolumeType]) -> str | None:
+    if wanted is None:
+        return None
+    found = next((one.id for one in types if wanted in (one.id, one.name)), None)
+    if found is None:
+        raise Invalid(f"Volume type {wanted} could not be found.")
+    return found

@@ -1,0 +1,371 @@
+"""Block devices of a create, in both syntaxes; what is wrong with them is said in Nova's words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from common import ids
+from conductor.messages import BlockDevice
+from db import schema
+from tests.fixtures.compute import IMAGE, ComputeApi, a_flavor, a_full_server, uuid_of
+from tests.fixtures.listings import NOW, Row, an_image
+from tests.functional.api_compute.conftest import MakeApi
+from tests.functional.api_compute.test_servers import a_create
+
+VOLUME, BLANK, OTHERS = (ids.named("volume", name) for name in ("root", "blank", "others"))
+FAST = ids.named("volume_type", "fast")
+SEQUENCE = (
+    "Block Device Mapping is Invalid: Boot sequence for the instance and image/block device "
+    "mapping combination is not valid."
+)
+ROOT = {
+    "uuid": IMAGE,
+    "source_type": "image",
+    "destination_type": "volume",
+    "boot_index": 0,
+    "volume_size": 30,
+}
+LOCAL = {"uuid": IMAGE, "source_type": "image", "destination_type": "local", "boot_index": 0}
+BOOTED = {
+    "uuid": VOLUME,
+    "source_type": "volume",
+    "destination_type": "volume",
+    "boot_index": "0",
+}
+DATA = {"source_type": "blank", "destination_type": "volume", "volume_size": 5}
+EPHEMERAL = {"source_type": "blank", "destination_type": "local"}
+
+
+def a_volume(volume_id: str, project: str = "demo", **changes: Any) -> Row:
+    values: dict[str, Any] = {
+        "id": volume_id,
+        "project_id": project,
+        "user_id": "demo",
+        "name": "",
+        "status": "available",
+        "size_gib": 5,
+        "bootable": False,
+        "readonly": False,
+        "meta": {},
+        "created_at": NOW,
+        "shared": True,
+    }
+    return schema.volumes, values | changes
+
+
+def a_type(name: str) -> Row:
+    values = {
+        "id": ids.named("volume_type", name),
+        "name": name,
+        "is_public": True,
+        "storage": name,
+        "extra_specs": {},
+        "created_at": NOW,
+    }
+    return schema.volume_types, values
+
+
+@pytest.fixture
+def stocked(make: MakeApi) -> ComputeApi:
+    kept = {"image_id": IMAGE, "os_distro": "debian", "min_ram": "512", "min_disk": "2"}
+    return make(
+        a_volume(VOLUME, bootable=True, image_id=IMAGE, image_metadata=kept),
+        a_volume(BLANK),
+        a_volume(OTHERS, "others", bootable=True),
+        a_type("fast"),
+        a_flavor("rich", ephemeral_gib=10, swap_mib=512),
+        a_flavor("poor", memory_mib=256),
+        an_image("min8", min_disk_gib=8),
+        an_image("gone", status="deactivated"),
+    )
+
+
+def asked(api: ComputeApi, devices: list[Any], version: str = "2.96", **changes: Any) -> Any:
+    values = {"block_device_mapping_v2": devices, "imageRef": ""}
+    if version == "2.1":
+        values["networks"] = [{"uuid": ids.named("network", "vmbr0")}]
+    body = a_create(**(values | changes))
+    answer = api.request("POST", "/servers", body, version=version)
+    assert answer.status_code == 202, answer.text
+    return api.conductor.asked[-1][1]
+
+
+def test_an_image_on_a_new_volume(stocked: ComputeApi) -> None:
+    request = asked(
+        stocked, [{**ROOT, "volume_type": "fast", "tag": "root", "delete_on_termination": True}]
+    )
+    assert (request.image_id, request.volume_backed) == ("", True)
+    assert request.volumes == (
+        BlockDevice(
+            size_gib=30,
+            type_id=FAST,
+            image_id=IMAGE,
+            boot=True,
+            delete_on_termination=True,
+            tag="root",
+        ),
+    )
+    assert (request.disk_tag, request.least_disk_gib, request.image_home) == (None, 0, None)
+    by_id = asked(stocked, [{**ROOT, "volume_type": FAST}])
+    assert by_id.volumes[0].type_id == FAST
+
+
+def test_an_existing_volume(stocked: ComputeApi) -> None:
+    request = asked(stocked, [BOOTED, {**DATA, "boot_index": None}])
+    assert request.volumes == (
+        BlockDevice(VOLUME, boot=True),
+        BlockDevice(size_gib=5),
+    )
+    # The volume's image decides the hardware.
+    assert request.image_properties == {"os_distro": "debian"}
+    assert request.least_memory_mib == 512
+    # Clients leave out the image, or send it empty.
+    assert asked(stocked, [BOOTED], imageRef=None).volumes[0].volume_id == VOLUME
+
+
+def test_volumes_beside_a_local_disk(stocked: ComputeApi) -> None:
+    request = asked(
+        stocked,
+        [LOCAL, {**BOOTED, "uuid": BLANK, "boot_index": -1}, {**DATA, "boot_index": 1}],
+        imageRef=IMAGE,
+    )
+    assert (request.image_id, request.volume_backed) == (IMAGE, False)
+    assert [(one.volume_id, one.boot) for one in request.volumes] == [
+        (BLANK, False),
+        (None, False),
+    ]
+
+
+def test_a_flavor_s_disk_says_nothing_of_a_volume(stocked: ComputeApi) -> None:
+    """Nor is a blank local disk made that has no size."""
+    stocked.add(a_flavor("diskless", disk_gib=1))
+    request = asked(stocked, [ROOT, EPHEMERAL], flavorRef="diskless")
+    assert [one.size_gib for one in request.volumes] == [30]
+
+
+def test_the_older_syntax(stocked: ComputeApi) -> None:
+    devices = [
+        {"device_name": "/dev/vda", "volume_id": VOLUME, "delete_on_termination": "True"},
+        {"device_name": "vdb", "volume_id": BLANK},
+        {"device_name": "vdc", "no_device": True},
+    ]
+    body = a_create(block_device_mapping=devices, imageRef="")
+    assert stocked.request("POST", "/servers", body, version="2.96").status_code == 202
+    request = stocked.conductor.asked[-1][1]
+    assert request.volumes == (
+        BlockDevice(VOLUME, boot=True, delete_on_termination=True),
+        BlockDevice(BLANK),
+    )
+    beside = a_create(block_device_mapping=devices[1:], imageRef=IMAGE)
+    assert stocked.request("POST", "/servers", beside, version="2.96").status_code == 202
+    request = stocked.conductor.asked[-1][1]
+    assert (request.image_id, [one.volume_id for one in request.volumes]) == (IMAGE, [BLANK])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"block_device_mapping": [{"volume_id": VOLUME}]},
+            "Using different block_device_mapping syntaxes is not allowed in the same request.",
+        ),
+        ({"block_device_mapping_v2": [{**DATA, "boot_index": -1}]}, SEQUENCE),
+        ({"block_device_mapping_v2": [{**ROOT, "boot_index": 1}]}, SEQUENCE),
+        ({"block_device_mapping_v2": [ROOT, BOOTED]}, SEQUENCE),
+        ({"block_device_mapping_v2": [DATA], "imageRef": IMAGE}, SEQUENCE),
+        (
+            {"block_device_mapping_v2": None, "block_device_mapping": [{"volume_id": VOLUME}]},
+            SEQUENCE,
+        ),
+        (
+            {"block_device_mapping_v2": None, "block_device_mapping": [{"volume_size": 1}]},
+            "Block Device Mapping is Invalid: Unrecognized legacy format.",
+        ),
+        (
+            {"block_device_mapping_v2": [{**DATA, "uuid": VOLUME}]},
+            "Block Device Mapping is Invalid: Invalid device UUID.",
+        ),
+        (
+            {"block_device_mapping_v2": [{"source_type": "volume", "boot_index": 0}]},
+            "Block Device Mapping is Invalid: Missing device UUID.",
+        ),
+        (
+            {"block_device_mapping_v2": [{"uuid": VOLUME, "boot_index": 0}]},
+            "Block Device Mapping is Invalid: Some required fields are missing",
+        ),
+        (
+            {"block_device_mapping_v2": [LOCAL]},
+            "Block Device Mapping is Invalid: Mapping image to local is not supported.",
+        ),
+        (
+            {"block_device_mapping_v2": [{**LOCAL, "uuid": VOLUME}], "imageRef": IMAGE},
+            "it names another image than imageRef",
+        ),
+        (
+            {"block_device_mapping_v2": [{**BOOTED, "destination_type": "local"}]},
+            "Mapping volume to local is not supported.",
+        ),
+        (
+            {"block_device_mapping_v2": [{**LOCAL, "volume_type": "fast"}], "imageRef": IMAGE},
+            "Specifying a volume_type with destination_type=local is not supported.",
+        ),
+        (
+            {"block_device_mapping_v2": [{**BOOTED, "volume_type": "fast"}]},
+            "Specifying volume type to existing volume is not supported.",
+        ),
+        (
+            {"block_device_mapping_v2": [{**ROOT, "volume_type": "slow"}]},
+            "Volume type slow could not be found.",
+        ),
+        (
+            {"block_device_mapping_v2": [{**ROOT, "volume_size": None}]},
+            "Images with destination_type 'volume' need to have a non-zero size specified",
+        ),
+        (
+            {"block_device_mapping_v2": [ROOT, {**DATA, "volume_size": None}]},
+            "Blank volumes (source: 'blank', dest: 'volume') need to have non-zero size",
+        ),
+        (
+            {"block_device_mapping_v2": [{**ROOT, "disk_bus": "tape"}]},
+            "The provided disk bus tape is not valid.",
+        ),
+        (
+            {"block_device_mapping_v2": [{**ROOT, "device_type": "cdrom"}]},
+            "A block device of type cdrom is not supported",
+        ),
+        (
+            {
+                "block_device_mapping_v2": [LOCAL, {**DATA, "device_name": "/dev/vda"}],
+                "imageRef": IMAGE,
+            },
+            "The volume cannot be assigned the same device name as the root device vda",
+        ),
+        (
+            {"block_device_mapping_v2": [{**BOOTED, "uuid": BLANK}]},
+            f"Block Device {BLANK} is not bootable.",
+        ),
+        (
+            {"block_device_mapping_v2": [{**BOOTED, "uuid": OTHERS}]},
+            f"Block Device Mapping is Invalid: failed to get volume {OTHERS}.",
+        ),
+        (
+            {"block_device_mapping_v2": [{**BOOTED, "uuid": "vol-1"}]},
+            "Block Device Mapping is Invalid: failed to get volume vol-1.",
+        ),
+        (
+            {"block_device_mapping_v2": [{**ROOT, "uuid": VOLUME}]},
+            f"Block Device Mapping is Invalid: failed to get image {VOLUME}.",
+        ),
+        (
+            {
+                "block_device_mapping_v2": [
+                    {**ROOT, "uuid": ids.named("image", "min8"), "volume_size": 4}
+                ]
+            },
+            "Volume is smaller than the minimum size specified in image metadata. Volume size is "
+            f"{4 << 30} bytes, minimum size is {8 << 30} bytes.",
+        ),
+        (
+            {"block_device_mapping_v2": [{**ROOT, "uuid": ids.named("image", "gone")}]},
+            "is not active",
+        ),
+        (
+            {"block_device_mapping_v2": [BOOTED], "flavorRef": "poor"},
+            "Flavor's memory is too small for requested image.",
+        ),
+        (
+            {"block_device_mapping_v2": [ROOT, {**EPHEMERAL, "volume_size": 1}]},
+            "Ephemeral disks requested are larger than the instance type allows.",
+        ),
+        (
+            {"block_device_mapping_v2": [ROOT, EPHEMERAL], "flavorRef": "rich"},
+            "Local disks beside the root disk (ephemeral, swap) are not made here",
+        ),
+        (
+            {
+                "block_device_mapping_v2": [ROOT, *[{**EPHEMERAL, "guest_format": "swap"}] * 2],
+                "flavorRef": "rich",
+            },
+            "More than one swap drive requested.",
+        ),
+        (
+            {
+                "block_device_mapping_v2": [
+                    ROOT,
+                    {**EPHEMERAL, "guest_format": "swap", "volume_size": 1024},
+                ],
+                "flavorRef": "rich",
+            },
+            "Swap drive requested is larger than instance type allows.",
+        ),
+        (
+            {"block_device_mapping_v2": [ROOT, *[EPHEMERAL] * 4]},
+            "You specified more local devices than the limit allows",
+        ),
+    ],
+)
+def test_refusals(stocked: ComputeApi, changes: dict[str, Any], message: str) -> None:
+    values: dict[str, Any] = {"imageRef": "", "block_device_mapping_v2": [ROOT], **changes}
+    for device in values["block_device_mapping_v2"] or ():
+        for name in [name for name, value in device.items() if value is None]:
+            device.pop(name)
+    answer = stocked.request("POST", "/servers", a_create(**values), version="2.96")
+    assert answer.status_code == 400, answer.text
+    assert message in answer.json["badRequest"]["message"]
+    assert stocked.conductor.asked == []
+
+
+def test_what_versions_know(stocked: ComputeApi) -> None:
+    for version, device, known in (
+        ("2.66", {**ROOT, "volume_type": "fast"}, False),
+        ("2.67", {**ROOT, "volume_type": "fast"}, True),
+        ("2.41", {**ROOT, "tag": "a"}, False),
+        ("2.42", {**ROOT, "tag": "a"}, True),
+    ):
+        body = a_create(block_device_mapping_v2=[device], imageRef="")
+        answer = stocked.request("POST", "/servers", body, version=version)
+        assert answer.status_code == (202 if known else 400), (version, answer.text)
+
+
+def test_a_server_from_a_volume_shows_no_image_and_is_not_rebuilt(make: MakeApi) -> None:
+    flavor = {"id": "m1.small", "name": "m1.small", "vcpus": 1, "memory_mib": 2048}
+    flavor |= {"disk_gib": 20, "volume_backed": True}
+    attached = {
+        "id": ids.new_uuid(),
+        "volume_id": VOLUME,
+        "server_uuid": uuid_of(1),
+        "project_id": "demo",
+        "status": "attached",
+        "slot": 0,
+        "mode": "rw",
+        "created_at": NOW,
+        "delete_on_termination": True,
+    }
+    api = make(
+        a_full_server(1, flavor=flavor, image_id=None),
+        a_volume(VOLUME, bootable=True, image_id=IMAGE, status="in-use"),
+        an_image("other"),
+        (schema.volume_attachments, attached),
+    )
+    shown = api.get(f"/servers/{uuid_of(1)}", version="2.96").json["server"]
+    assert shown["image"] == ""
+    assert shown["flavor"]["disk"] == 20
+    assert shown["os-extended-volumes:volumes_attached"] == [
+        {"id": VOLUME, "delete_on_termination": True}
+    ]
+    other = ids.named("image", "other")
+    for version, image, words in (
+        ("2.92", other, f"Image {other} is unacceptable: Unable to rebuild with a different"),
+        ("2.92", IMAGE, "can't be rebuilt here"),
+        ("2.93", other, "can't be rebuilt here"),
+    ):
+        path, body = f"/servers/{uuid_of(1)}/action", {"rebuild": {"imageRef": image}}
+        answer = api.request("POST", path, body, version=version)
+        assert answer.status_code == 400
+        assert words in answer.json["badRequest"]["message"]
+    answer = api.request("POST", f"/servers/{uuid_of(1)}/action", {"rescue": None})
+    assert answer.json["badRequest"]["message"] == (
+        f"Instance {uuid_of(1)} cannot be rescued: Cannot rescue a volume-backed instance"
+    )

@@ -21,6 +21,7 @@ from scheduler.filters.server_groups import (
 from scheduler.filters.service import node_healthy, service_enabled, service_up
 from scheduler.filters.storage import disk_way, storage_room
 from scheduler.filters.traits import capabilities, traits
+from scheduler.filters.volumes import volume_reach
 from scheduler.weighers.capacity import cpu, disk, ram, storage
 from scheduler.weighers.cluster import cluster_score, cluster_spread
 from scheduler.weighers.ha import ha_priority
@@ -66,4 +67,5 @@ __all__ = [
     "storage_room",
     "traits",
     "vlan_reach",
+    "volume_reach",
 ]

@@ -25,6 +25,7 @@ FILTERS = [
     "vlan_reach",
     "disk_way",
     "storage_room",
+    "volume_reach",
     "server_group_affinity",
     "server_group_anti_affinity",
     "same_host",

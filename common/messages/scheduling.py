@@ -34,6 +34,29 @@ class ImageHome:
 
 
 @dataclass(frozen=True)
+class VolumeNeed:
+    """What one of a server's volumes needs of the host."""
+
+    storage: str | None = None
+    """The storage that the host must reach; None: any that takes disks."""
+    cluster: str | None = None
+    """Where the volume is; None: it is made where the server goes."""
+    node: str | None = None
+    """The only node that has its storage; None: the storage is shared, or the volume not made."""
+    gib: int = 0
+    """The room that the storage must have for it; 0: the volume is there."""
+    image_id: str | None = None
+    """What it is made of; None: of nothing that hosts must have."""
+    home: ImageHome | None = None
+    """The only place of that image."""
+
+    @property
+    def is_there(self) -> bool:
+        """Return whether the volume exists."""
+        return self.cluster is not None
+
+
+@dataclass(frozen=True)
 class RequestSpec:
     """What one server needs of a host."""
 
@@ -73,6 +96,9 @@ class RequestSpec:
     """The only place of its image; None: hosts say whether they have it."""
     by_itself: bool = False
     """It was asked for by itself, so its decision has every detail, whatever others have."""
+    volumes: tuple[VolumeNeed, ...] = ()
+    volume_backed: bool = False
+    """Its root disk is one of the volumes: it needs no room for a disk of its own."""
 
     @property
     def kind(self) -> RequestSpec:

@@ -43,6 +43,7 @@ _WORDS: Mapping[str, str] = {
     "storage_room": "no room on the storage",
     "traits": "not the traits",
     "vlan_reach": "not the VLAN",
+    "volume_reach": "no storage for its volumes",
 }
 
 

@@ -86,8 +86,13 @@ def _has_disk(host: Host, request: RequestSpec) -> bool:
     return mine is not None and request.vm is not None and request.vm[0] == mine[0]
 
 
+def _at_first(request: RequestSpec) -> int:
+    """Return the GiB that a thin root disk takes at first; a volume takes none of it."""
+    return 0 if request.volume_backed else 1
+
+
 def _no_room(columns: HostColumns, request: RequestSpec) -> Mask:
-    needed = np.where(columns.measure(_thick) > 0, request.disk_gib, 1)
+    needed = np.where(columns.measure(_thick) > 0, request.disk_gib, _at_first(request))
     available = columns.measure(_available)
     refused: Mask = available - columns.reserved_gib * columns.measure(_thick) < needed
     if request.vm is None:
@@ -124,7 +129,8 @@ def _why_no_room(
         if unusable:
             yield Group(mine, constant(unusable))
             continue
-        text = functools.partial(_too_little, name, request.disk_gib if thick else 1)
+        needed = request.disk_gib if thick else _at_first(request)
+        text = functools.partial(_too_little, name, needed)
         free = columns.measure(_available)[mine] - (columns.reserved_gib[mine] if thick else 0)
         yield Group(mine, text, (np.maximum(free, 0).astype(np.int64),))
 
@@ -142,7 +148,7 @@ def storage_room(host: Host, request: RequestSpec) -> str | None:
         return _unusable(host)
     if _has_disk(host, request):
         return None
-    needed = request.disk_gib if _thick(host) else 1
+    needed = request.disk_gib if _thick(host) else _at_first(request)
     free = storage.available_gib - (host.reserved_gib if _thick(host) else 0)
     if free < needed:
         return f"{max(free, 0)}".join(_too_little(storage.name, needed))
@@ -173,14 +179,15 @@ def _cached(host: Host) -> tuple[str, ...]:
 
 
 def _no_way(columns: HostColumns, request: RequestSpec) -> Mask | None:
-    if request.image_id is None:
+    if request.image_id is None and not request.volume_backed:
         return None
     refused = ~columns.where(_ways, lambda ways: ways.uploading)
     doubtful = ~columns.where(_ways, lambda ways: ways.importing)
     # A server's image is a template, and never imported.
-    if request.image_home is None and doubtful.any():
+    imported = request.image_id is not None and request.image_home is None
+    if imported and doubtful.any():
         cloning = columns.where(_ways, lambda ways: ways.cloning)
-        refused |= doubtful & ~(cloning & columns.having(_cached, request.image_id))
+        refused |= doubtful & ~(cloning & columns.having(_cached, request.image_id or ""))
     return refused
 
 
@@ -200,10 +207,10 @@ def disk_way(host: Host, request: RequestSpec) -> str | None:
     Agents report the ways that a node's Proxmox VE and its storages offer; those that an agent
     doesn't report count as present.
     """
-    if request.image_id is None:
+    if request.image_id is None and not request.volume_backed:
         return None
     ways = _ways(host)
-    imported = request.image_home is None
+    imported = request.image_id is not None and request.image_home is None
     if (
         imported
         and not ways.importing

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from common import codec, config
 from common.aggregates import AggregateFacts, AllAggregates
 from common.messages.facts import HaRule, Heartbeat, StorageFacts
-from common.messages.scheduling import Refused, RequestSpec
+from common.messages.scheduling import Refused, RequestSpec, VolumeNeed
 from common.server_groups import GroupFacts, Policy
 from placement.messages import Candidates, Usage
 from scheduler import config as scheduler_config
@@ -48,7 +48,7 @@ memberships = st.sampled_from(
     ]
 )
 storages = st.builds(
-    lambda active, free: (StorageFacts("local", "dir", False, active, 100, free),),
+    lambda active, free: (StorageFacts("local", "dir", False, active, 100, free, ("images",)),),
     st.booleans(),
     st.integers(0, 100),
 )
@@ -110,6 +110,15 @@ asked: dict[str, st.SearchStrategy[Any]] = {
     "availability_zone": st.sampled_from([None, "az1"]),
     "vm": st.sampled_from([None, ("sim1", 7), ("sim2", 7)]),
     "vlans": st.sampled_from([(), (("vmbr0", 7),)]),
+    "volume_backed": st.booleans(),
+    "volumes": st.sampled_from(
+        [
+            (),
+            (VolumeNeed("local", "sim1"),),
+            (VolumeNeed("local", "sim1", "a"),),
+            (VolumeNeed(gib=50, image_id="image"), VolumeNeed("ceph", gib=1)),
+        ]
+    ),
     "networks": st.sampled_from([(), ("vmbr1",)]),
     "hints": st.sampled_from(
         [

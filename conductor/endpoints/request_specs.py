@@ -13,6 +13,7 @@ from conductor.store import server_groups
 from conductor.store import servers as servers_store
 from conductor.store.placed import Placed
 from conductor.store.transactions import Transaction
+from conductor.volumes import pins
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ def of_servers(connection: Transaction, placed: Placed) -> list[PlacedServer]:
         uuid: server_groups.facts(connection, uuid, None)
         for uuid in {row.server_group_uuid for row in rows}
     }
+    volumes = pins.needs(connection, [row.uuid for row in rows])
     return [
         PlacedServer(
             row.name,
@@ -54,6 +56,7 @@ def of_servers(connection: Transaction, placed: Placed) -> list[PlacedServer]:
                 networks=tuple(bridge for bridge, _ in nics.get(row.uuid, ())),
                 vlans=build_command.vlans(nics.get(row.uuid, ())),
                 vm=None if row.vmid is None else (row.cluster, row.vmid),
+                volumes=volumes.get(row.uuid, ()),
                 hints=row.scheduler_hints,
                 server_hosts=_of(where, row.scheduler_hints),
                 group=groups[row.server_group_uuid],

@@ -21,6 +21,7 @@ from conductor.messages import CreateServers, DrainStep, Evacuation
 from conductor.store import placed, registry, server_groups
 from conductor.store import servers as servers_store
 from conductor.store.transactions import Transaction
+from conductor.volumes import pins
 from scheduler.messages import Capacity, Movable, Rebalancing
 
 #: servers that one preview places at most
@@ -58,12 +59,18 @@ class WhatIfEndpoint:
         with self._cloud.store.read() as connection:
             facts, _ = registry.host(connection, host)
             here = _servers_on(connection, host)
+            pinned = pins.pinned(connection, [request.server_uuid for _, request in here])
         if not here:
             return []
         asked = tuple(request for _, request in here)
         decisions = self._cloud.scheduler.preview(ctxt, asked, (host,))
         return [
-            Evacuation(request.server_uuid, name, decision, kept(facts, _vmid(request)))
+            Evacuation(
+                request.server_uuid,
+                name,
+                decision,
+                kept(facts, _vmid(request)) or pinned.get(request.server_uuid, ""),
+            )
             for (name, request), decision in zip(here, decisions, strict=True)
         ]
 

@@ -29,6 +29,7 @@ from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 from conductor.sync import whereabouts
+from conductor.volumes import pins
 
 LOG = logger(__name__)
 
@@ -51,7 +52,8 @@ def accept(cloud: Cloud, ctxt: RequestContext, server_uuid: str, host: str | Non
     """See ``ConductorClient.evacuate_server``. A refusal claims, writes and moves nothing."""
     with cloud.store.read() as connection:
         lost = _look(cloud, connection, ctxt, server_uuid, host)
-    why = kept(lost.facts, lost.server.vmid)
+        of_volume = pins.pinned_by(connection, lost.server)
+    why = kept(lost.facts, lost.server.vmid) or of_volume
     if why:
         raise _refusal(lost, f"It can't be evacuated: {why}. Bring node {lost.facts.node} back.")
     service, known = _service(cloud, ctxt, lost.server)

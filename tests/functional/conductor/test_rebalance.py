@@ -47,7 +47,7 @@ def test_servers_ask_again_what_they_asked(tmp_path: Path) -> None:
         assert asked.server_hosts == {two[1]["uuid"]: "pve2"}
         assert asked.image_id is None
         assert asked.vm == ("sim1", 100_001)
-        assert count() == 3
+        assert count() == 4
         assert found[0].requested.vm is None
         largest = placed.idle(connection, ("active", "stopped"), 1)
         first = request_specs.of_servers(connection, largest)

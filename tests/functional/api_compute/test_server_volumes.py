@@ -157,7 +157,7 @@ def test_a_volume_is_attached(api: ComputeApi) -> None:
 @pytest.mark.parametrize("version", ["2.70", "2.79", "2.89", "2.100", "2.101"])
 def test_what_an_attachment_answers(api: ComputeApi, version: str) -> None:
     minor = int(version.partition(".")[2])
-    asked = {"tag": "logs"} | ({"delete_on_termination": "yes"} if minor >= 79 else {})
+    asked: dict[str, Any] = {"tag": "logs"} | ({"delete_on_termination": "yes"} if minor >= 79 else {})
     answer = attach(api, version=version, **asked)
     if minor >= 101:
         assert (answer.status_code, answer.content) == (202, b"")
@@ -352,12 +352,13 @@ def test_nobody_swaps_volumes(api: ComputeApi) -> None:
 
 def test_only_what_becomes_of_it_is_changed(api: ComputeApi) -> None:
     mine = {"volumeId": volume_id(HAD)}
-    for body in (
+    bodies: tuple[dict[str, Any], ...] = (
         {},
         {"delete_on_termination": True},
         {"delete_on_termination": "0", "device": "/dev/sdb", "tag": "data"},
         {"delete_on_termination": "TRUE", "serverId": uuid_of(1), "id": volume_id(HAD)},
-    ):
+    )
+    for body in bodies:
         answer = put(api, HAD, mine | body, "2.85")
         assert (answer.status_code, answer.content) == (202, b"")
     shown = api.get(f"{PATH}/{volume_id(HAD)}", version="2.85").json["volumeAttachment"]
@@ -377,7 +378,8 @@ def test_only_what_becomes_of_it_is_changed(api: ComputeApi) -> None:
         f"No volume Block Device Mapping with id {volume_id(FREE)}.",
     )
     assert put(api, HAD, mine, "2.85", auth.READER).status_code == 403
-    for body in ({"device": "sdb"}, {"delete_on_termination": "x"}, {"x": 1}, {"tag": None}):
+    bodies = ({"device": "sdb"}, {"delete_on_termination": "x"}, {"x": 1}, {"tag": None})
+    for body in bodies:
         assert put(api, HAD, mine | body, "2.85").status_code == 400
     assert put(api, HAD, {**mine, "device": "/dev/sdb"}, "2.84", auth.SERVICE).status_code == 400
 

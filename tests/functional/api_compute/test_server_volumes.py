@@ -157,7 +157,9 @@ def test_a_volume_is_attached(api: ComputeApi) -> None:
 @pytest.mark.parametrize("version", ["2.70", "2.79", "2.89", "2.100", "2.101"])
 def test_what_an_attachment_answers(api: ComputeApi, version: str) -> None:
     minor = int(version.partition(".")[2])
-    asked: dict[str, Any] = {"tag": "logs"} | ({"delete_on_termination": "yes"} if minor >= 79 else {})
+    asked: dict[str, Any] = {"tag": "logs"} | (
+        {"delete_on_termination": "yes"} if minor >= 79 else {}
+    )
     answer = attach(api, version=version, **asked)
     if minor >= 101:
         assert (answer.status_code, answer.content) == (202, b"")

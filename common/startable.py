@@ -13,9 +13,13 @@ def check(
     refused = states.refusal(action, vm_state, task_state, launched)
     if refused is None:
         return
-    attribute, state = refused
+    raise conflict(uuid, *refused, action)
+
+
+def conflict(uuid: str, attribute: str, state: str, action: str) -> ServerStateConflict:
+    """Return Nova's error for an action that may not begin while an attribute is this."""
     label = states.ACTIONS[action].label
-    raise ServerStateConflict(
+    return ServerStateConflict(
         f"Cannot '{label}' instance {uuid} while it is in {attribute} {state}",
         attribute=attribute,
         state=state,

@@ -146,8 +146,17 @@ _OF_POWER: frozenset[TaskState] = frozenset(
 SOFT_DELETABLE: frozenset[VmState] = frozenset(
     {VmState.ACTIVE, VmState.STOPPED, VmState.PAUSED, VmState.SUSPENDED, VmState.ERROR}
 )
+#: parked, or about to be
+SHELVED: frozenset[VmState] = frozenset({VmState.SHELVED, VmState.SHELVED_OFFLOADED})
 #: of these an image can be made
 _IMAGED = frozenset({VmState.ACTIVE, VmState.STOPPED, VmState.PAUSED, VmState.SUSPENDED})
+#: these get and lose volumes
+_WITH_VOLUMES = frozenset(
+    {
+        *(VmState.ACTIVE, VmState.PAUSED, VmState.STOPPED),
+        *(VmState.RESIZED, VmState.SOFT_DELETED, *SHELVED),
+    }
+)
 #: the last one only where the server goes to another host
 _RESIZING = (TaskState.RESIZE_PREP, TaskState.RESIZE_MIGRATING, TaskState.RESIZE_FINISH)
 
@@ -316,7 +325,7 @@ ACTIONS: Mapping[str, Action] = {
         Action(
             "attach_volume",
             "attach_volume",
-            frozenset({VmState.ACTIVE, VmState.PAUSED, VmState.STOPPED}),
+            _WITH_VOLUMES,
             _IDLE,
             (),
             None,
@@ -325,7 +334,7 @@ ACTIONS: Mapping[str, Action] = {
         Action(
             "detach_volume",
             "detach_volume",
-            frozenset({VmState.ACTIVE, VmState.PAUSED, VmState.STOPPED}),
+            _WITH_VOLUMES,
             _IDLE,
             (),
             None,

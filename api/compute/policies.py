@@ -25,6 +25,7 @@ _GROUP = "/os-server-groups/{group_id}"
 _QUOTA_CLASS = "/os-quota-class-sets/{class_name}"
 _USAGE = "/os-simple-tenant-usage"
 _SECURITY, _FLOATING = "/os-security-groups", "/os-floating-ips"
+_VOLUMES, _SNAPSHOTS = "/os-volumes", "/os-snapshots"
 _AGGREGATE = "/os-aggregates/{aggregate_id}"
 
 # (rule, who may, what, method, path)
@@ -243,7 +244,7 @@ _ROWS = (
     ),
     (
         "os-volumes-attachments:swap",
-        ADMIN,
+        SERVICE,
         "Swap one volume for another one (refused here).",
         "PUT",
         f"{_SERVER}/os-volume_attachments/{{volume_id}}",
@@ -269,6 +270,34 @@ _ROWS = (
     ("os-floating-ips:show", PROJECT_READER, "Show one.", "GET", f"{_FLOATING}/{{id}}"),
     ("os-floating-ips:create", PROJECT_MEMBER, "Take one (refused).", "POST", _FLOATING),
     ("os-floating-ips:delete", PROJECT_MEMBER, "Give one back.", "DELETE", f"{_FLOATING}/{{id}}"),
+    ("os-volumes:list", PROJECT_READER, "List volumes, up to 2.35.", "GET", _VOLUMES),
+    ("os-volumes:detail", PROJECT_READER, "In detail.", "GET", f"{_VOLUMES}/detail"),
+    ("os-volumes:show", PROJECT_READER, "Show one.", "GET", f"{_VOLUMES}/{{volume_id}}"),
+    ("os-volumes:create", PROJECT_MEMBER, "Make one.", "POST", _VOLUMES),
+    ("os-volumes:delete", PROJECT_MEMBER, "Delete one.", "DELETE", f"{_VOLUMES}/{{volume_id}}"),
+    ("os-volumes:snapshots:list", PROJECT_READER, "List none, up to 2.35.", "GET", _SNAPSHOTS),
+    (
+        "os-volumes:snapshots:detail",
+        PROJECT_READER,
+        "In detail.",
+        "GET",
+        f"{_SNAPSHOTS}/detail",
+    ),
+    (
+        "os-volumes:snapshots:show",
+        PROJECT_READER,
+        "Find none.",
+        "GET",
+        f"{_SNAPSHOTS}/{{snapshot_id}}",
+    ),
+    ("os-volumes:snapshots:create", PROJECT_MEMBER, "Make one (refused).", "POST", _SNAPSHOTS),
+    (
+        "os-volumes:snapshots:delete",
+        PROJECT_MEMBER,
+        "Find none.",
+        "DELETE",
+        f"{_SNAPSHOTS}/{{snapshot_id}}",
+    ),
     ("os-floating-ip-pools", ANYONE, "List none, up to 2.35.", "GET", "/os-floating-ip-pools"),
     ("os-security-groups:get", PROJECT_READER, "List groups, up to 2.35.", "GET", _SECURITY),
     ("os-security-groups:show", PROJECT_READER, "Show one.", "GET", f"{_SECURITY}/{{id}}"),

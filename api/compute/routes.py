@@ -33,6 +33,7 @@ from api.compute.resources.manage import Adoptions
 from api.compute.resources.metrics import Metrics
 from api.compute.resources.migrations import Migrations, ServerMigrations
 from api.compute.resources.networks import FloatingIps, Networks, TenantNetworks
+from api.compute.resources.old_volumes import OldSnapshots, OldVolumes
 from api.compute.resources.quotas import Limits, QuotaClassSets, QuotaSets
 from api.compute.resources.removed import REMOVED, REMOVED_ACTIONS, Removed
 from api.compute.resources.security_groups import SecurityGroupRules, SecurityGroups
@@ -324,6 +325,12 @@ ROUTES = (
     Row("/os-floating-ips", FloatingIps, {"GET": "index", "POST": "create"}),
     Row("/os-floating-ips/{key}", FloatingIps, {"GET": "show", "DELETE": "delete"}),
     Row("/os-floating-ip-pools", FloatingIps, {"GET": "pools"}),
+    Row("/os-volumes", OldVolumes, {"GET": "index", "POST": "create"}),
+    Row("/os-volumes/detail", OldVolumes, {"GET": "detail"}),
+    Row("/os-volumes/{volume_id}", OldVolumes, {"GET": "show", "DELETE": "delete"}),
+    Row("/os-snapshots", OldSnapshots, {"GET": "index", "POST": "create"}),
+    Row("/os-snapshots/detail", OldSnapshots, {"GET": "detail"}),
+    Row("/os-snapshots/{snapshot_id}", OldSnapshots, {"GET": "show", "DELETE": "delete"}),
     *(_removed(path) for path in sorted(REMOVED)),
     *(
         Row(path, Removed, {"POST": ()}, dict.fromkeys(actions, "gone"))

@@ -17,8 +17,8 @@ class ServerVolumeCalls(Base):
         """Begin to attach a volume; where that fails it is as it was.
 
         Raises ServerNotFound, ServerLocked, ServerStateConflict, VolumeNotFound, Invalid (its
-        status, out of the server's reach, no slot left), Conflict (attached already, the host's
-        agent is down).
+        status, attached already, out of the server's reach), Forbidden (no slot left), Conflict
+        (its memory is saved, the host's agent is down).
         """
         return self._rpc.call(
             ctxt, ServerVolumeRpc.attach_volume, server_uuid=server_uuid, asked=asked
@@ -27,8 +27,9 @@ class ServerVolumeCalls(Base):
     def detach_volume(self, ctxt: RequestContext, server_uuid: str, volume_id: str) -> None:
         """Begin to detach a volume; where the guest keeps it, it stays.
 
-        Raises ServerNotFound, ServerLocked, ServerStateConflict, NotFound (the server hasn't it),
-        Invalid (its status, a root disk), Conflict (the host's agent is down).
+        Raises ServerNotFound, ServerLocked, ServerStateConflict, VolumeNotFound, NotFound (the
+        server hasn't it), Invalid (its status, a root disk), Conflict (its memory is saved, the
+        host's agent is down).
         """
         self._rpc.call(
             ctxt, ServerVolumeRpc.detach_volume, server_uuid=server_uuid, volume_id=volume_id
@@ -37,7 +38,7 @@ class ServerVolumeCalls(Base):
     def keep_volume(
         self, ctxt: RequestContext, server_uuid: str, volume_id: str, *, delete: bool
     ) -> None:
-        """Set whether a volume goes with its server. Raises ServerNotFound, VolumeNotFound."""
+        """Set whether a volume goes with its server. Raises ServerNotFound, NotFound."""
         self._rpc.call(
             ctxt,
             ServerVolumeRpc.keep_volume,

@@ -56,10 +56,10 @@ def of_servers(connection: Transaction, placed: Placed) -> list[PlacedServer]:
                 networks=tuple(bridge for bridge, _ in nics.get(row.uuid, ())),
                 vlans=build_command.vlans(nics.get(row.uuid, ())),
                 vm=None if row.vmid is None else (row.cluster, row.vmid),
+                volumes=volumes.get(row.uuid, ()),
                 hints=row.scheduler_hints,
                 server_hosts=_of(where, row.scheduler_hints),
                 group=groups[row.server_group_uuid],
-                volumes=volumes.get(row.uuid, ()),
                 volume_backed=bool(row.flavor.get("volume_backed")),
             ),
         )

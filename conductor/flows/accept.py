@@ -12,7 +12,7 @@ from common import clock, codec, ids, locks, startable, states
 from common.context import RequestContext
 from common.errors import Invalid, NetworkNotFound
 from common.messages.reports import Step
-from common.states import ACTIONS, SOFT_DELETABLE, TaskState, VmState
+from common.states import ACTIONS, SHELVED, SOFT_DELETABLE, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.engine.begins import HandedOver
@@ -51,10 +51,6 @@ _MAY_HAVE_MOVED = (VmState.RESIZED, VmState.ERROR)
 
 #: a delete that can be taken back, and what takes it back
 SOFT_DELETE, RESTORE = "soft-delete", "restore"
-
-
-#: shelved servers are listed among the images
-_SHELVED = frozenset({VmState.SHELVED, VmState.SHELVED_OFFLOADED})
 
 
 class Accept:
@@ -197,7 +193,8 @@ class Accept:
                     *migrations.end_open(connection, server.uuid),
                 )
             )
-        if action == "delete" and server.vm_state in _SHELVED:
+        if action == "delete" and server.vm_state in SHELVED:
+            # It is listed among the images.
             server_images.forget_parked(connection, server.uuid)
         handed_over = self._hand_over(connection, server) if action == "delete" else None
         operation = begins.begin(

@@ -3,6 +3,9 @@ half-way."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from typing import Any
+
 from common.errors import Conflict, Invalid
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
@@ -15,8 +18,9 @@ NOT_FROM_A_VOLUME = {
     "createImage": "No image is made here of a server that boots from a volume.",
     "createBackup": "Backup is not supported for volume-backed instances.",
 }
-#: actions that end with a server without its VM, or a VM without its server
-WITHOUT_VOLUMES = frozenset({"shelve", "shelveOffload", "release"})
+#: actions that end with a VM without its server
+WITHOUT_VOLUMES = frozenset({"release"})
+_PARKS = frozenset({"shelve", "shelveOffload"})
 
 
 def pinned_by(connection: Transaction, server: Server) -> str | None:
@@ -24,13 +28,16 @@ def pinned_by(connection: Transaction, server: Server) -> str | None:
 
     Proxmox VE refuses to move a VM whose disk is another VM's.
     """
-    for one in attachments.of_server(connection, server.uuid):
+    return next(iter(pinned(connection, [server.uuid]).values()), None)
+
+
+def pinned(connection: Transaction, server_uuids: Collection[str]) -> Mapping[str, str]:
+    """Return, of these servers, those that can't leave their hosts, and why: as ``pinned_by``."""
+    found: dict[str, str] = {}
+    for one in attachments.places(connection, server_uuids):
         if not one.shared:
-            return (
-                f"volume {one.volume_id} is on storage {one.storage}, which only node {one.node} "
-                "has; detach it first"
-            )
-    return None
+            found.setdefault(one.server_uuid, _why(one))
+    return found
 
 
 def require_own_disk(server: Server, action: str) -> None:
@@ -40,8 +47,11 @@ def require_own_disk(server: Server, action: str) -> None:
 
 
 def require_none(connection: Transaction, server: Server, action: str) -> None:
-    """Raise Conflict for a server with volumes where the action is one of WITHOUT_VOLUMES."""
-    if action not in WITHOUT_VOLUMES:
+    """Raise Conflict for a server with volumes where the action is one of WITHOUT_VOLUMES, or
+    parks a server that boots from one.
+    """
+    parks = server.volume_backed and action in _PARKS
+    if action not in WITHOUT_VOLUMES and not parks:
         return
     found = attachments.of_server(connection, server.uuid)
     if found:
@@ -49,3 +59,10 @@ def require_none(connection: Transaction, server: Server, action: str) -> None:
             f"Cannot '{action}' instance {server.uuid} while it has volumes: detach "
             f"{', '.join(one.volume_id for one in found)} first."
         )
+
+
+def _why(one: Any) -> str:
+    return (
+        f"volume {one.volume_id} is on storage {one.storage}, which only node {one.node} has; "
+        "detach it first"
+    )

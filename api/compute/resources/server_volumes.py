@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from oslo_utils import strutils
@@ -11,8 +12,10 @@ from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.schemas import volumes as schemas
-from common.errors import Invalid, NotFound
-from common.volumes import device
+from common import startable
+from common.errors import Conflict, Invalid, NotFound, VolumeNotFound
+from common.states import SHELVED
+from common.volumes import ATTACH, DETACH, device
 from conductor.messages import VolumeWish
 from db.reads import volumes
 from db.reads.volumes import Attachment
@@ -24,7 +27,8 @@ class ServerVolumes:
     @operation(named("os-volumes-attachments:index"), query=schemas.LIST, on=the_server)
     def index(self, call: Call) -> Any:
         """List a server's volumes."""
-        limit, _ = call.query.page(call.max_limit)
+        # As in Nova a limit of 0 is none.
+        limit = min(call.query.number("limit") or call.max_limit, call.max_limit)
         offset = call.query.number("offset") or 0
         found = _of_server(call)[offset:][:limit]
         return {"volumeAttachments": [_view(call, one) for one in found]}
@@ -42,43 +46,83 @@ class ServerVolumes:
     )
     def create(self, call: Call) -> Any:
         """Attach a volume; it is the server's once the volume is in-use."""
+        _require_shelved_api(call, ATTACH)
         asked = call.body["volumeAttachment"]
         wish = VolumeWish(
             asked["volumeId"],
             asked.get("tag"),
             _truth(asked.get("delete_on_termination", False)),
         )
-        call.conductor.attach_volume(call.ctxt, call.server.uuid, wish)
+        attached = call.conductor.attach_volume(call.ctxt, call.server.uuid, wish)
         if call.version >= 101:
             return None
-        return {"volumeAttachment": _view(call, _find(call, wish.volume_id))}
+        # What came with 2.89 never was in this answer.
+        shown = {
+            "id": wish.volume_id,
+            "serverId": call.server.uuid,
+            "volumeId": wish.volume_id,
+            "device": device(attached.slot),
+        }
+        later = (
+            (70, "tag", wish.tag),
+            (79, "delete_on_termination", wish.delete_on_termination),
+        )
+        return {"volumeAttachment": shown | _since(call, later)}
 
-    @operation(
-        named("os-volumes-attachments:update"), body=schemas.UPDATE, status=202, on=the_server
-    )
+    @operation(body=schemas.UPDATE, status=202, on=the_server)
     def update(self, call: Call, volume_id: str) -> None:
         """Change whether a volume goes with its server; volumes can't be swapped here."""
         asked = call.body["volumeAttachment"]
-        found = _find(call, volume_id)
-        if asked["volumeId"] != volume_id:
+        swaps = call.version < 85 or asked["volumeId"] != volume_id
+        if swaps:
             call.check(named("os-volumes-attachments:swap"))
-            raise Invalid("A volume of a server can't be swapped for another one here.")
-        for name, has in (
-            ("device", device(found.slot)),
-            ("tag", found.tag),
-            ("serverId", found.server_uuid),
-            ("id", found.volume_id),
-        ):
-            if asked.get(name) not in (None, has):
-                raise Invalid(f"The value of '{name}' can't be changed.")
-        if "delete_on_termination" in asked:
-            goes = _truth(asked["delete_on_termination"])
-            call.conductor.keep_volume(call.ctxt, call.server.uuid, volume_id, delete=goes)
+        else:
+            target = {"project_id": call.server.project_id}
+            call.check(named("os-volumes-attachments:update"), target)
+        if call.version >= 85:
+            _update(call, volume_id, asked)
+        if swaps:
+            _require_volume(call, volume_id)
+            raise Conflict(
+                f"volume {volume_id} is not migrating; this API should only be called by Cinder"
+            )
 
     @operation(named("os-volumes-attachments:delete"), status=202, on=the_server)
     def delete(self, call: Call, volume_id: str) -> None:
         """Detach a volume; where the guest keeps it, it stays."""
+        _require_shelved_api(call, DETACH)
         call.conductor.detach_volume(call.ctxt, call.server.uuid, volume_id)
+
+
+def _update(call: Call, volume_id: str, asked: Mapping[str, Any]) -> None:
+    """Change what may be changed. Raises Invalid for the rest."""
+    found = next((one for one in _of_server(call) if one.volume_id == volume_id), None)
+    if found is None:
+        raise NotFound(f"No volume Block Device Mapping with id {volume_id}.")
+    for name, has in (
+        ("id", found.volume_id),
+        ("serverId", found.server_uuid),
+        ("device", device(found.slot)),
+        ("tag", found.tag),
+    ):
+        if asked.get(name, has) != has:
+            raise Invalid(f"The {name} property is not mutable")
+    if "delete_on_termination" in asked:
+        goes = _truth(asked["delete_on_termination"])
+        call.conductor.keep_volume(call.ctxt, call.server.uuid, volume_id, delete=goes)
+
+
+def _require_shelved_api(call: Call, action: str) -> None:
+    """Raise ServerStateConflict for a shelved server before 2.20."""
+    if call.version < 20 and call.server.vm_state in SHELVED:
+        server = call.server
+        raise startable.conflict(server.uuid, "vm_state", server.vm_state, action)
+
+
+def _require_volume(call: Call, volume_id: str) -> None:
+    project = None if call.is_admin else call.ctxt.project_id or ""
+    if call.read(volumes.get, volume_id, project) is None:
+        raise VolumeNotFound(f"Volume {volume_id} could not be found.")
 
 
 def _of_server(call: Call) -> list[Attachment]:
@@ -106,7 +150,11 @@ def _view(call: Call, one: Attachment) -> dict[str, Any]:
         (89, "attachment_id", one.id),
         (89, "bdm_uuid", one.id),
     )
-    return shown | {name: value for since, name, value in later if call.version >= since}
+    return shown | _since(call, later)
+
+
+def _since(call: Call, later: Iterable[tuple[int, str, Any]]) -> dict[str, Any]:
+    return {name: value for since, name, value in later if call.version >= since}
 
 
 def _truth(value: Any) -> bool:

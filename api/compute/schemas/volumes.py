@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from api.compute.schemas.types import BOOLEAN, TAG, UUID, Schema, body, changed, query, record
+from api.compute.schemas.types import (
+    BOOLEAN,
+    LIMIT,
+    TAG,
+    UUID,
+    Schema,
+    body,
+    changed,
+    query,
+    record,
+)
 
-_DEVICE: Schema = {"type": ["string", "null"], "maxLength": 255, "pattern": "^(/dev/)?[a-z0-9]*$"}
+_DEVICE: Schema = {
+    "type": ["string", "null"],
+    "pattern": "(^/dev/x{0,1}[a-z]{0,1}d{0,1})([a-z]+)[0-9]*$",
+}
 _CREATE: Schema = body(
     "volumeAttachment", record({"volumeId": UUID, "device": _DEVICE}, ["volumeId"])
 )
@@ -15,11 +28,8 @@ CREATE = {
     "2.79": changed(_TAGGED, "volumeAttachment", delete_on_termination=BOOLEAN),
 }
 
-_UPDATE: Schema = body(
-    "volumeAttachment", record({"volumeId": UUID, "device": _DEVICE}, ["volumeId"])
-)
 UPDATE = {
-    "2.1": _UPDATE,
+    "2.1": body("volumeAttachment", record({"volumeId": UUID}, ["volumeId"])),
     "2.85": body(
         "volumeAttachment",
         record(
@@ -35,4 +45,5 @@ UPDATE = {
         ),
     ),
 }
-LIST = {"2.1": query({}, more=True)}
+_PAGE = {"limit": LIMIT, "offset": LIMIT}
+LIST = {"2.1": query(_PAGE, more=True), "2.75": query(_PAGE, more=False)}

@@ -1,6 +1,9 @@
-"""What a bulk migration looks at before it decides: three queries, however many servers."""
+"""What a bulk migration looks at before it decides: four queries, however many servers."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from common import clock
 from common.moving import Situation
@@ -9,6 +12,7 @@ from conductor.plans import BulkPlan
 from conductor.store import bulk_migrations as store
 from conductor.store import registry
 from conductor.store.transactions import Transaction
+from conductor.volumes import pins
 
 
 def look(connection: Transaction, plan: BulkPlan, *, late: bool = False) -> Facts:
@@ -17,7 +21,8 @@ def look(connection: Transaction, plan: BulkPlan, *, late: bool = False) -> Fact
     states = store.states(connection, plan)
     uuids = [move.server_uuid for move in plan.moves]
     rows = store.servers_of(connection, uuids, plan.target.host)
-    pins = registry.pins(connection, {str(row.host) for row in rows})
+    reported = registry.pins(connection, {str(row.host) for row in rows})
+    by_volumes = pins.pinned(connection, [row.uuid for row in rows])
     seen = [
         Seen(
             row.uuid,
@@ -28,10 +33,18 @@ def look(connection: Transaction, plan: BulkPlan, *, late: bool = False) -> Fact
                 row.vm_state,
                 row.vmid,
                 row.flavor.get("extra_specs") or {},
-                pins.get(row.host, {}),
+                _pinned(row, reported, by_volumes),
                 held=row.held,
             ),
         )
         for row in rows
     ]
     return Facts({one.uuid: one for one in seen}, states, clock.utcnow(), late)
+
+
+def _pinned(
+    row: Any, reported: Mapping[str, Mapping[str, str]], by_volumes: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Return what keeps a server's VM on its node; see ``Situation.pinned``."""
+    here = reported.get(row.host, {})
+    return {**here, str(row.vmid): by_volumes[row.uuid]} if row.uuid in by_volumes else here

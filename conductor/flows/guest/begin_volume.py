@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from common.context import RequestContext
-from common.errors import Conflict, Invalid, NotFound, VolumeNotFound
+from common.errors import Conflict, Forbidden, Invalid, NotFound
 from common.messages.commands import Placed
-from common.volumes import ATTACH, DETACH, ROOT_SLOT, SLOTS, AttachStatus
+from common.states import PowerState, VmState
+from common.volumes import ATTACH, DETACH, ROOT_SLOT, RULES, SLOTS, AttachStatus
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
 from conductor.flows.guest import plugging
@@ -19,6 +20,7 @@ from conductor.messages import AttachedVolume, VolumeWish
 from conductor.plans import PlugVolumePlan
 from conductor.store import servers
 from conductor.store.operations import Operation
+from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records
 from conductor.volumes import beginning, reach
@@ -49,8 +51,21 @@ class VolumeAcceptance:
         server = plugging.free(connection, ctxt, uuid, ATTACH)
         row = records.locked(connection, asked.volume_id, scope(ctxt))
         had = attachments.of_volume(connection, row.id)
-        if had is not None and had.server_uuid == uuid:
-            raise Conflict(f"volume {row.id} already attached")
+        if had is not None:
+            raise Invalid(
+                f"Invalid volume: volume {row.id} is already attached to instances: "
+                f"{had.server_uuid}"
+            )
+        if asked.tag and server.vm_state == VmState.SHELVED_OFFLOADED:
+            raise Invalid(
+                "Tagged volume attachment is not supported for shelved-offloaded instances."
+            )
+        _require_no_memory(server, ATTACH)
+        if row.status not in RULES[ATTACH].begins:
+            raise Invalid(
+                f"Invalid input received: Invalid volume: Volume {row.id} status must be "
+                f"available or downloading to reserve, but the current status is {row.status}."
+            )
         beginning.begin(connection, row, ATTACH)
         if row.volid is None or row.vmid is None:
             raise Invalid(f"Invalid volume: Volume {row.id} was never made.")
@@ -81,13 +96,21 @@ class VolumeAcceptance:
     def _detach(
         self, connection: Transaction, ctxt: RequestContext, uuid: str, volume_id: str
     ) -> Operation:
-        server = plugging.free(connection, ctxt, uuid, DETACH)
+        # As in Nova what isn't there comes before what may not be.
+        server = servers.alive(connection, uuid, scope(ctxt))
         row = records.locked(connection, volume_id, scope(ctxt))
         had = attachments.of_volume(connection, volume_id)
         if had is None or had.server_uuid != uuid:
-            raise NotFound(f"volume_id not found: {volume_id}")
+            raise NotFound(f"Instance {uuid} is not attached to volume {volume_id}")
         if had.slot == ROOT_SLOT:
             raise Invalid("Cannot detach a root device volume")
+        plugging.require_free(ctxt, server, DETACH)
+        _require_no_memory(server, DETACH)
+        if row.status not in RULES[DETACH].begins:
+            raise Invalid(
+                "Invalid volume: Invalid input received: Invalid volume: Unable to detach volume. "
+                "Volume status must be 'in-use' and attach_status must be 'attached' to detach."
+            )
         beginning.begin(connection, row, DETACH)
         attachments.set_status(connection, volume_id, uuid, AttachStatus.DETACHING)
         plan = PlugVolumePlan(
@@ -103,17 +126,29 @@ class VolumeAcceptance:
         def work(connection: Transaction) -> None:
             server = servers.alive(connection, server_uuid, scope(ctxt))
             if not attachments.keep(connection, volume_id, server.uuid, delete=delete):
-                raise VolumeNotFound(
-                    f"Instance {server_uuid} is not attached to volume {volume_id}"
-                )
+                raise NotFound(f"No volume Block Device Mapping with id {volume_id}.")
 
         self._cloud.store.run(work)
 
 
 def _slot(taken: Iterable[int]) -> int:
-    """Return the first slot that no volume of the server has. Raises Invalid."""
+    """Return the first slot that no volume of the server has. Raises Forbidden."""
     used = set(taken)
     free: int | None = next((slot for slot in SLOTS if slot not in used), None)
     if free is None:
-        raise Invalid(f"A server can't have more than {len(SLOTS)} volumes beside its root disk.")
+        raise Forbidden(
+            f"The maximum allowed number of disk devices ({len(SLOTS)}) to attach to a single "
+            "instance has been exceeded."
+        )
     return free
+
+
+def _require_no_memory(server: Server, action: str) -> None:
+    """Raise Conflict for a server that was suspended before it was shelved or deleted.
+
+    Proxmox VE keeps a lock on its VM, which hardware can't be changed of.
+    """
+    if server.power_state == PowerState.SUSPENDED:
+        raise Conflict(
+            f"Cannot '{action}' instance {server.uuid} while its memory is saved on its node."
+        )

@@ -23,9 +23,14 @@ _AGENT_DOWN = "Service is unavailable at this time."
 def free(connection: Transaction, ctxt: RequestContext, uuid: str, action: str) -> Server:
     """Return the server, on which the action may begin; its row is locked."""
     server = servers.alive(connection, uuid, scope(ctxt))
+    require_free(ctxt, server, action)
+    return server
+
+
+def require_free(ctxt: RequestContext, server: Server, action: str) -> None:
+    """Raise ServerLocked or ServerStateConflict if the action may not begin on a server."""
     locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
     check_state(server, action)
-    return server
 
 
 def place(server: Server) -> Place:

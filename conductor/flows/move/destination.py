@@ -16,7 +16,7 @@ from common import clock, hints, moving
 from common.errors import Unavailable
 from common.log import logger
 from common.messages.facts import HostFacts
-from common.messages.scheduling import Decision, RequestSpec
+from common.messages.scheduling import Decision, RequestSpec, VolumeNeed
 from conductor.cloud import Cloud
 from conductor.engine.stages import Task
 from conductor.flows import build_command
@@ -26,7 +26,7 @@ from conductor.plans import Place
 from conductor.store import migrations, networks, registry, server_groups, servers
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
-from conductor.volumes import needs, pins
+from conductor.volumes import needs, pins, reach
 
 LOG = logger(__name__)
 
@@ -85,12 +85,12 @@ class Destinations:
         claims: tuple[Mapping[str, Any], ...] = ()
         without = list(wanted.without)
         for _ in range(_LOSSES):
-            decision = self._select(task, wanted, without)
+            decision, volumes = self._select(task, wanted, without)
             decision = dataclasses.replace(decision, claims=(*claims, *decision.claims))
             if decision.host is None:
                 return decision
             # If that is stale, the claim may be what another conductor decided by now.
-            found = self._commit(task.server, wanted, decision, commit)
+            found = self._commit(task.server, wanted, decision, volumes, commit)
             if not isinstance(found, _Lost):
                 return found
             LOG.info("Host %s can't be used any more: %s.", decision.host, found.reason)
@@ -103,7 +103,10 @@ class Destinations:
         """Give the migration's claim back. May be repeated; raises Unavailable."""
         self._cloud.placement.release(holder)
 
-    def _select(self, task: Task, wanted: Wanted, without: Sequence[str]) -> Decision:
+    def _select(
+        self, task: Task, wanted: Wanted, without: Sequence[str]
+    ) -> tuple[Decision, Sequence[VolumeNeed]]:
+        """Return the decision, and what the server's volumes need: it gets none meanwhile."""
         operation, server = task.operation, task.server
         with self._cloud.store.read() as connection:
             request = _request(connection, server, wanted, scope(operation.ctxt))
@@ -113,7 +116,7 @@ class Destinations:
             ignore_hosts=(str(server.host), *without),
             until=clock.after(seconds),
         )
-        return self._cloud.scheduler.select(operation.ctxt, request)
+        return self._cloud.scheduler.select(operation.ctxt, request), request.volumes
 
     def _patience(self) -> float:
         """Half a lease is left for what follows a claim."""
@@ -124,6 +127,7 @@ class Destinations:
         server: Server,
         wanted: Wanted,
         decision: Decision,
+        volumes: Sequence[VolumeNeed],
         commit: Callable[[Transaction, Chosen], T],
     ) -> T | _Lost:
         def work(connection: Transaction) -> T | _Lost:
@@ -131,8 +135,10 @@ class Destinations:
             if isinstance(found, str):
                 return _Lost(found)
             facts, _ = found
-            lost = _unsuitable(server, facts) or server_groups.take_beside(
-                connection, server, facts.host, wanted.holder
+            lost = (
+                _unsuitable(server, facts)
+                or reach.missing_one(volumes, facts)
+                or server_groups.take_beside(connection, server, facts.host, wanted.holder)
             )
             if lost is not None:
                 return _Lost(lost)

@@ -138,3 +138,21 @@ def of_servers(connection: sa.Connection, server_uuids: Collection[str]) -> list
     """Return the attachments of several servers, in the order in which volumes are locked."""
     query = sa.select(volume_attachments).where(_C.server_uuid.in_(sorted(server_uuids)))
     return list(connection.execute(query.order_by(_C.volume_id)))
+
+
+def places(connection: sa.Connection, server_uuids: Collection[str]) -> list[Any]:
+    """Return, of the volumes of several servers, whose each is and where it is."""
+    query = (
+        sa.select(
+            _C.server_uuid,
+            _C.volume_id,
+            volumes.c.cluster,
+            volumes.c.node,
+            volumes.c.storage,
+            volumes.c.shared,
+        )
+        .join(volumes, volumes.c.id == _C.volume_id)
+        .where(_C.server_uuid.in_(sorted(server_uuids)))
+        .order_by(_C.server_uuid, _C.slot)
+    )
+    return list(connection.execute(query))

@@ -11,8 +11,9 @@ import sqlalchemy as sa
 from common import ids
 from db import schema
 from tests.fixtures import auth
-from tests.fixtures.compute import ComputeApi
+from tests.fixtures.compute import ComputeApi, a_full_server, a_host, uuid_of
 from tests.fixtures.listings import Row, a_network, an_image
+from tests.fixtures.volumes import SHARED_STORAGE, a_volume, an_attachment, volume_id
 from tests.functional.api_compute.conftest import MakeApi
 from tests.functional.api_compute.test_server_security_groups import (
     FOREIGN,
@@ -269,3 +270,103 @@ def test_what_is_no_rule_changes_nothing(
     assert ask(api, "POST", A_RULE, a_new_rule(**values))[0] == status
     with api.reader.connect() as connection:
         assert connection.execute(sa.select(schema.security_group_rules)).all() == before
+
+
+def test_volumes_are_the_block_storage_api_s(api: ComputeApi) -> None:
+    api.add(
+        a_full_server(1),
+        a_volume(1, meta={"k": "v"}, description="d"),
+        a_volume(2, status="in-use", name="two"),
+        an_attachment(2),
+        a_volume(3, "other"),
+    )
+    for path in ("/os-volumes", "/os-volumes/detail"):
+        status, body = ask(api, "GET", path)
+        assert status == 200
+        assert {one["id"] for one in body["volumes"]} == {volume_id(1), volume_id(2)}
+        assert len(ask(api, "GET", f"{path}?limit=1")[1]["volumes"]) == 1
+        assert len(ask(api, "GET", f"{path}?limit=0&offset=1&x=y")[1]["volumes"]) == 1
+        assert ask(api, "GET", f"{path}?limit=-1")[0] == 400
+        assert ask(api, "GET", path, version="2.36")[0] == 404
+        assert {one["id"] for one in ask(api, "GET", path, token=auth.OTHER)[1]["volumes"]} == {
+            volume_id(3)
+        }
+    shown = ask(api, "GET", f"/os-volumes/{volume_id(1)}")[1]["volume"]
+    assert shown == {
+        "id": volume_id(1),
+        "status": "available",
+        "size": 1,
+        "availabilityZone": "az1",
+        "createdAt": "2026-01-31T12:00:00.123456",
+        "attachments": [{}],
+        "displayName": "volume-1",
+        "displayDescription": "d",
+        "volumeType": None,
+        "snapshotId": None,
+        "metadata": {"k": "v"},
+    }
+    had = ask(api, "GET", f"/os-volumes/{volume_id(2)}")[1]["volume"]
+    assert had["attachments"] == [
+        {
+            "id": volume_id(2),
+            "volumeId": volume_id(2),
+            "serverId": uuid_of(1),
+            "device": "/dev/sdc",
+        }
+    ]
+    assert ask(api, "GET", f"/os-volumes/{volume_id(3)}")[0] == 404
+    assert ask(api, "GET", f"/os-volumes/{volume_id(3)}", token=auth.ADMIN)[0] == 200
+    assert ask(api, "DELETE", f"/os-volumes/{volume_id(3)}")[0] == 404
+    assert ask(api, "DELETE", f"/os-volumes/{volume_id(2)}")[0] == 400
+    assert ask(api, "DELETE", f"/os-volumes/{volume_id(1)}", token=auth.READER)[0] == 403
+    assert ask(api, "DELETE", f"/os-volumes/{volume_id(1)}", version="2.36")[0] == 404
+    assert ask(api, "DELETE", f"/os-volumes/{volume_id(1)}")[0] == 202
+    assert ask(api, "GET", f"/os-volumes/{volume_id(1)}")[1]["volume"]["status"] == "deleting"
+
+
+def test_volumes_are_made_for_old_clients(api: ComputeApi) -> None:
+    band = {"cluster": "c1", "low": 300_000, "high": 300_009, "next": 300_000}
+    api.add(a_host("pve2", facts={"storages": [SHARED_STORAGE]}), (schema.vmid_bands, band))
+    asked = {"size": "2", "display_name": "data", "metadata": {"k": "v"}}
+    answer = api.request("POST", "/os-volumes", {"volume": asked}, version="2.35")
+    assert answer.status_code == 200
+    made = answer.json["volume"]
+    assert (made["size"], made["displayName"], made["metadata"]) == (2, "data", {"k": "v"})
+    assert answer.headers["location"].endswith(f"/v2.1/os-volumes/{made['id']}")
+    assert ask(api, "GET", f"/os-volumes/{made['id']}")[1]["volume"] == made
+    refused: tuple[tuple[dict[str, Any], int], ...] = (
+        ({}, 400),
+        ({"size": 0}, 400),
+        ({"size": "0"}, 400),
+        ({"size": 1.5}, 400),
+        ({"size": 1, "x": 1}, 400),
+        ({"size": 1, "metadata": {"k": 1}}, 400),
+        ({"size": 1, "display_name": None}, 400),
+        ({"size": 1, "display_name": "x" * 256}, 400),
+        ({"size": 1, "snapshot_id": "x"}, 404),
+        ({"size": 1, "volume_type": "moon"}, 404),
+        ({"size": 2000}, 403),
+    )
+    for body, status in refused:
+        assert ask(api, "POST", "/os-volumes", {"volume": body})[0] == status, body
+    small = {"volume": {"size": 1}}
+    assert ask(api, "POST", "/os-volumes", small, token=auth.READER)[0] == 403
+    assert ask(api, "POST", "/os-volumes", small, version="2.36")[0] == 404
+    assert len(ask(api, "GET", "/os-volumes")[1]["volumes"]) == 1
+
+
+def test_snapshots_there_are_none_of(api: ComputeApi) -> None:
+    api.add(a_volume(1))
+    for path in ("/os-snapshots", "/os-snapshots/detail"):
+        assert ask(api, "GET", path) == (200, {"snapshots": []})
+        assert ask(api, "GET", f"{path}?limit=x")[0] == 400
+        assert ask(api, "GET", path, version="2.36")[0] == 404
+    for method in ("GET", "DELETE"):
+        status, body = ask(api, method, f"/os-snapshots/{MINE}")
+        assert (status, body["itemNotFound"]["message"]) == (
+            404,
+            f"Snapshot {MINE} could not be found.",
+        )
+    for asked, status in ((volume_id(1), 400), (volume_id(2), 404), (1, 400)):
+        body = {"snapshot": {"volume_id": asked, "force": True}}
+        assert ask(api, "POST", "/os-snapshots", body)[0] == status

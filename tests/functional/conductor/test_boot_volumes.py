@@ -233,7 +233,10 @@ def test_what_is_wrong_is_refused_and_nothing_is_written(site: Boots) -> None:
         ((ROOT, BlockDevice(blank), BlockDevice(blank)), "named twice"),
         ((dataclasses.replace(ROOT, image_id=gone),), f"failed to get image {gone}"),
         ((dataclasses.replace(ROOT, type_id=gone),), f"Volume type {gone} could not be found"),
-        ((BlockDevice(size_gib=2, snapshot_id=gone, boot=True),), f"failed to get snapshot {gone}"),
+        (
+            (BlockDevice(size_gib=2, snapshot_id=gone, boot=True),),
+            f"failed to get snapshot {gone}",
+        ),
         ((ROOT, *many), "maximum allowed number of disk devices"),
     ):
         with pytest.raises(Invalid, match=words):

@@ -872,6 +872,47 @@ def _delete_boot(cloud: Cloud) -> Operation:
     return cloud.act(cloud.world.row(operation.server_uuid), "delete")
 
 
+def _having_volume(cloud: Cloud) -> Any:
+    """A server that has a volume."""
+    operation = _attach_volume(cloud)
+    cloud.work_off(cloud.heir, operation)
+    return cloud.world.row(operation.server_uuid)
+
+
+def _shelved_with_volume(cloud: Cloud) -> Any:
+    server = _having_volume(cloud)
+    cloud.work_off(cloud.heir, cloud.act(server, "shelve"))
+    return cloud.world.row(server.uuid)
+
+
+def _unshelve_with_volume(cloud: Cloud) -> Operation:
+    """Its own host takes no more: it moves with its volume."""
+    operation = cloud.act(_shelved_with_volume(cloud), "unshelve")
+    cloud.world.scheduler.hosts.remove("pve1")
+    return operation
+
+
+def _attach_to_shelved(cloud: Cloud) -> Operation:
+    server, made = cloud.server(), _volume(cloud)
+    cloud.work_off(cloud.heir, cloud.act(server, "shelve"))
+    plugs = VolumeAcceptance(cloud.world.conductor.cloud)
+    return plugs.attach(cloud.world.ctxt, server.uuid, VolumeWish(made))[0]
+
+
+def _detach_from_shelved(cloud: Cloud) -> Operation:
+    server = _shelved_with_volume(cloud)
+    plugs = VolumeAcceptance(cloud.world.conductor.cloud)
+    (volume,) = cloud.world.rows(VOLUMES)
+    return plugs.detach(cloud.world.ctxt, server.uuid, volume.id)
+
+
+def _live_with_volume(cloud: Cloud) -> Operation:
+    server = _having_volume(cloud)
+    return begin_live_migration.accept(
+        cloud.world.conductor.cloud, cloud.world.ctxt, server.uuid, None, None
+    )
+
+
 def _drain(cloud: Cloud) -> Operation:
     """Of a server that is stopped: it is moved, and its migration is confirmed."""
     conductor = cloud.world.conductor
@@ -979,6 +1020,11 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     (volumes.ATTACH, "well"): _attach_volume,
     (volumes.ATTACH, "badly"): lambda cloud: _refused(cloud, PlugVolume, _attach_volume),
     (volumes.DETACH, "well"): _detach_volume,
+    (volumes.ATTACH, "well, to a shelved one"): _attach_to_shelved,
+    (volumes.ATTACH, "badly, to a shelved one"): lambda cloud: _refused(
+        cloud, PlugVolume, _attach_to_shelved
+    ),
+    (volumes.DETACH, "well, from a shelved one"): _detach_from_shelved,
     (VolumeAction.CREATE, "well"): _create_volume,
     (VolumeAction.CREATE, "in vain"): lambda cloud: _refused(cloud, MakeVolume, _create_volume),
     (VolumeAction.DELETE, "well"): _delete_volume,
@@ -1010,6 +1056,8 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("rebuild", "badly, without the image"): lambda cloud: cloud.rebuild(cloud.server(), "gone"),
     ("shelve", "well"): lambda cloud: cloud.act(cloud.server(), "shelve"),
     ("shelve", "well, suspended"): _after("suspend", "shelve"),
+    ("shelve", "well, with a volume"): lambda cloud: cloud.act(_having_volume(cloud), "shelve"),
+    ("unshelve", "well, with a volume, elsewhere"): _unshelve_with_volume,
     ("shelveOffload", "well"): _offload,
     ("unshelve", "well"): _after("shelve", "unshelve"),
     ("unshelve", "badly"): _unshelve_badly,
@@ -1023,6 +1071,7 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("createBackup", "well"): _backup,
     ("createBackup", "badly"): lambda cloud: _refused(cloud, Copy, _image_as_backup),
     ("live-migration", "well"): _live,
+    ("live-migration", "well, with a volume"): _live_with_volume,
     ("live-migration", "well, though nothing was heard"): lambda cloud: _live(cloud, silent=True),
     ("live-migration", "well, its drive late"): lambda cloud: _live(cloud, drive_fails=4),
     ("live-migration", "badly"): lambda cloud: _refused(cloud, Move, _live),
@@ -1095,6 +1144,10 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
     assert commits >= 1
     if (action, how) in BOOT_ENDS:
         assert alike["volumes"] == BOOT_ENDS[action, how]
+    if "shelved one" in how:
+        assert alike["server"][:2] == ("shelved_offloaded", None)
+    if how.startswith("well, with a volume"):
+        assert alike["volumes"] == [("in-use", 2, False), ["attached"]]
     if action == "live-migration" and how.startswith("overtaken"):
         assert (alike["others"], alike["claim"]) == (0, None)
     elif action == "live-migration":

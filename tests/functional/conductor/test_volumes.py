@@ -295,7 +295,7 @@ def test_a_server_gets_it_and_loses_it(site: Site, server: str) -> None:
     site.becomes(volume_id, "in-use")
     (attached,) = site.world.rows(schema.volume_attachments)
     assert (attached.status, attached.tag) == ("attached", "data")
-    with pytest.raises(Conflict, match="already attached"):
+    with pytest.raises(Invalid, match="already attached"):
         site.attach(server, volume_id)
     with pytest.raises(Invalid, match="Volume status must be"):
         site.volumes.delete_volume(site.ctxt, volume_id, True)
@@ -403,12 +403,10 @@ def test_a_local_volume_pins_its_server(site: Site, server: str) -> None:
     ):
         with pytest.raises(Invalid, match="which only node"):
             move()
-    with pytest.raises(Conflict, match=r"detach .* first"):
-        site.world.act(server, "shelve")
     other = next(one for one in ("pve1", "pve2") if one != site.world.row(server).host)
     far = site.made()
     change = schema.volumes.update().where(schema.volumes.c.id == far)
     cloud.store.run(lambda c: c.execute(change.values(host=other, node=other)))
-    with pytest.raises(Invalid, match="has of its own"):
+    with pytest.raises(Invalid, match="which only node"):
         site.attach(server, far)
     assert site.row(far).status == "available"

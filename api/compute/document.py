@@ -40,7 +40,14 @@ What isn't supported is refused with 400 and a message, never ignored.
   are attached to servers that there are; in a create they, snapshots and `block_device_mapping`
   are refused.
 - **A volume on a storage that only one node has** keeps its server there: a migration is refused
-  (400). A server with volumes can't be shelved (409). Volumes can't be swapped.
+  (400), as is the attachment of a volume that the server's node doesn't reach. Volumes can't be
+  swapped.
+- **A shelved server's VM is parked**, so a volume is attached to it at once, not when it is
+  unshelved: the agent of its host must answer. One that was suspended before keeps its volumes
+  until then (409). A detached volume stays, also where it was to go with the server.
+- **`device`** of an attachment is not taken, as by Nova's libvirt driver: the answer has the one
+  that the volume gets.
+- **`/os-snapshots`** (before 2.36) lists none.
 - **Interfaces are asked for by network**, with a `fixed_ip` if need be, or by `port`: a port that
   the user made keeps its address when the server goes.
 - **Refused in a create:** `trusted_image_certificates`. `OS-DCF:diskConfig` is kept and shown; it

@@ -47,6 +47,40 @@ def test_a_volume_of_a_server(client: Client, site: Site, server: str, name: str
     assert usage["volumes"]["Limit"] == 10
 
 
+def test_volumes_of_a_shelved_server(client: Client, server: str, name: str) -> None:
+    hint = ("--hint", f"local_to_instance={server}")
+    for one in (name, f"{name}-more"):
+        client.do("volume", "create", "--size", "1", *hint, one)
+        becomes(client, one, "available")
+    try:
+        client.do("server", "add", "volume", "--enable-delete-on-termination", server, name)
+        becomes(client, name, "in-use")
+        attached = client.ask("server", "volume", "list", server)
+        assert [one["Delete On Termination?"] for one in attached] == [True]
+        volume_id = attached[0]["Volume ID"]
+        client.do(
+            *("--os-compute-api-version", "2.85", "server", "volume", "update"),
+            *("--preserve-on-termination", server, volume_id),
+        )
+        client.do("server", "shelve", "--wait", server)
+        client.do("server", "add", "volume", server, f"{name}-more")
+        becomes(client, f"{name}-more", "in-use")
+        client.do("server", "remove", "volume", server, name)
+        becomes(client, name, "available")
+        client.do("server", "unshelve", "--wait", server)
+        (left,) = client.ask("server", "volume", "list", server)
+        assert left["Delete On Termination?"] is False
+        assert left["Device"] == "/dev/sdc"
+        client.do("server", "reboot", "--hard", "--wait", server)
+    finally:
+        for one in (name, f"{name}-more"):
+            client.run("server", "remove", "volume", server, one)
+            eventually(
+                lambda one=one: client.ask("volume", "show", one)["status"] == "available", 30, 0.2
+            )
+            client.do("volume", "delete", one)
+
+
 def test_what_there_is(client: Client, admin: Client) -> None:
     for words in (
         ("volume", "list", "--long"),

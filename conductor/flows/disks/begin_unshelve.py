@@ -61,3 +61,6 @@ def _check(connection: Transaction, server: Server, host: str | None, zone: str 
             f"Server {server.uuid} is unshelved where its disk is, on host {here.host} in "
             f"availability zone {here.availability_zone}: it can't be moved, {why}."
         )
+    why = destination.out_of_reach(connection, server, host)
+    if why is not None:
+        raise Conflict(f"Server {server.uuid} can't be unshelved there: {why}.")

@@ -51,6 +51,9 @@ def begin(
     here = destination.movable_from(connection, server)
     if isinstance(here, str):
         raise Invalid(PRE_CHECK.format(f"{here}."))
+    why = destination.out_of_reach(connection, server, host)
+    if why is not None:
+        raise Invalid(PRE_CHECK.format(f"{why}."))
     return _begin(cloud, connection, ctxt, server, here, host, copy_disks)
 
 

@@ -162,6 +162,9 @@ class ResizeAcceptance:
         here = destination.movable_from(connection, server)
         if isinstance(here, str):
             raise Invalid(f"Migration pre-check error: {here}.")
+        why = destination.out_of_reach(connection, server, host)
+        if why is not None:
+            raise Invalid(f"Migration pre-check error: {why}.")
         destination.end_left(connection, server)
         flavor = dict(server.flavor)
         kind = MigrationType.MIGRATION

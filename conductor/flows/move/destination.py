@@ -172,6 +172,18 @@ def movable_from(connection: Transaction, server: Server) -> HostFacts | str:
     return moving.pin(facts.pinned, server.vmid) or pins.pinned_by(connection, server) or facts
 
 
+def out_of_reach(connection: Transaction, server: Server, host: str | None) -> str | None:
+    """Return why a host that is asked for doesn't reach the server's volumes, or None."""
+    if host is None:
+        return None
+    needs = pins.needs(connection, [server.uuid]).get(server.uuid)
+    if not needs:
+        return None
+    facts, _ = registry.host(connection, host)
+    why = reach.missing_one(needs, facts)
+    return why and f"host {host} can't take it because {why}"
+
+
 def end_left(connection: Transaction, server: Server) -> None:
     """End a migration that was left open when the server went to ERROR: as if confirmed.
 

@@ -141,6 +141,24 @@ def test_without_such_a_node_it_stays_and_says_why(site: Site, server: str) -> N
     ]
 
 
+def test_a_host_that_is_asked_for_must_reach_them(site: Site, server: str) -> None:
+    shared(site, server)
+    loses(site, "pve2", "data")
+    words = "host pve2 can't take it because of a volume: it is on storage data, which node pve2"
+    for move in (
+        lambda: live(site, server, "pve2"),
+        lambda: site.world.migrate(server, "pve2"),
+    ):
+        with pytest.raises(Invalid, match=words):
+            move()
+    assert site.world.rows(schema.migrations) == []
+    shelved(site, server)
+    with pytest.raises(Conflict, match=words):
+        unshelve(site, server, host="pve2")
+    unshelve(site, server, host="pve3")
+    assert site.last(Move, server).target_node == "pve3"
+
+
 def test_one_on_its_node_s_own_storage_pins_it(site: Site, server: str) -> None:
     volume_id = pinned(site, server)
     words = f"volume {volume_id} is on storage own, which only node pve1 has; detach it first"

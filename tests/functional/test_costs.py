@@ -59,7 +59,7 @@ POWER_STATEMENTS = {"pause": 15, "unpause": 15, "suspend": 17, "resume": 15}
 POWER_CALLS = {"pause": 1, "unpause": 1, "suspend": 2, "resume": 1}
 POWER_CASTS = 2
 #: of a live migration to a host that the scheduler chooses
-LIVE_STATEMENTS, LIVE_PLACEMENT_STATEMENTS = 34, 19
+LIVE_STATEMENTS, LIVE_PLACEMENT_STATEMENTS = 35, 19
 LIVE_CALLS, LIVE_CASTS = 2, 6
 
 

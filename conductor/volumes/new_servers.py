@@ -117,7 +117,8 @@ def _made(
 ) -> _Made:
     """Return a volume that is to be made, with its source. Raises Invalid.
 
-    What it can be made of, ``sources.find`` says: of snapshots once that does.
+    What it can be made of, ``sources.find`` says. It refuses snapshots; once it takes them their
+    size is the default here, and ``needs`` tells the scheduler where they can be copied.
     """
     new = NewVolume(
         project_id,

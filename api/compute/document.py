@@ -35,10 +35,13 @@ DIFFERENCES = """\
 
 What isn't supported is refused with 400 and a message, never ignored.
 
-- **Servers boot from an image to a local disk.** `block_device_mapping_v2` may hold one entry that
-  says just that; its `tag` is named in the config drive, as a SCSI disk at `0:0:0:0`. Volumes
-  are attached to servers that there are; in a create they, snapshots and `block_device_mapping`
-  are refused.
+- **Block devices of a create** are images on the local root disk, and volumes: those that there
+  are, and new ones of an image or blank. Snapshots are refused, and so are blank local disks
+  (ephemeral, swap). Where Nova lets a build fail because of its volumes' quota, the create is
+  refused (403). If a build fails, the volumes that were made for it are removed and the others
+  are free again. The `tag` of a local root disk is named in the config drive as a SCSI disk at
+  `0:0:0:0`, that of a volume with its serial number.
+- **A server that boots from a volume** can't be rebuilt, rescued, imaged or backed up (400).
 - **A volume on a storage that only one node has** keeps its server there: a migration is refused
   (400), as is the attachment of a volume that the server's node doesn't reach. Volumes can't be
   swapped.

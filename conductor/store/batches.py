@@ -79,7 +79,8 @@ def decide(
 
     Raises StaleTransition when another conductor has one of them by now.
     """
-    columns, plan = operations.c, CreatePlan(too_few=too_few)
+    columns, has_volumes = operations.c, batch[0].planned(CreatePlan).has_volumes
+    plan = CreatePlan(has_volumes=has_volumes, too_few=too_few)
     changed = connection.execute(
         operations.update()
         .where(columns.id.in_([one.id for one in batch]), columns.lease_owner == owner)

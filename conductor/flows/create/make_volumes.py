@@ -83,6 +83,7 @@ class MakeVolumes:
         waiting = dataclasses.replace(operation, plan=plan)
         leases.advance(connection, operation, plan, operation.stage, self._cloud.name)
         _record(connection, dataclasses.replace(task, operation=waiting))
+        ledger.save(connection, operation.id, message="its volumes are being made")
         late = (operation.deadline or clock.utcnow()) - clock.utcnow()
         leases.postpone(connection, operation.id, max(0.0, late.total_seconds()))
 

@@ -35,6 +35,7 @@ from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
+from conductor.store.volumes import attachments
 from conductor.volumes import build_volumes, release
 
 LOG = logger(__name__)
@@ -254,7 +255,7 @@ class Unwinding:
     def _give_back(self, connection: Transaction, task: Task, failure: Failure | None) -> Task:
         """Release what is reserved in the record: volumes, the group's place, VMID, addresses."""
         operation, server = task.operation, task.server
-        if operation.planned(CreatePlan).has_volumes:
+        if attachments.of_servers(connection, [server.uuid]):
             servers.get(connection, server.uuid, lock=True)
             release.of_gone(connection, self._cloud, [server.uuid], failed=True)
         server_groups.give_back(connection, server)

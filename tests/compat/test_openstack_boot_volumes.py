@@ -1,0 +1,126 @@
+"""Servers that boot from volumes, by the unmodified `openstack` and by openstacksdk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.compat.conftest import Client, Site
+from tests.compat.test_openstack_ports import nic_of
+from tests.compat.test_openstack_volumes import becomes
+from tests.functional.waiting import eventually
+
+SERVER = ("--flavor", "m1.small", "--network", "vmbr0", "--wait")
+
+
+def volumes_of(client: Client, server: str) -> list[str]:
+    return [one["id"] for one in client.ask("server", "show", server)["volumes_attached"]]
+
+
+def test_an_image_on_a_new_volume_and_a_server_from_that(
+    client: Client, site: Site, name: str
+) -> None:
+    made = client.ask(
+        *("server", "create", "--image", "cirros", "--boot-from-volume", "2", *SERVER, name)
+    )
+    assert (made["status"], made["image"]) == ("ACTIVE", "N/A (booted from volume)")
+    (volume,) = volumes_of(client, made["id"])
+    shown = client.ask("volume", "show", volume)
+    assert (shown["status"], shown["bootable"], shown["size"]) == ("in-use", True, 2)
+    assert shown["attachments"][0]["device"] == "/dev/sda"
+    if site.simulated:
+        assert f"serial={volume[:20]}" in nic_of(site, made["id"], "scsi0")
+        assert nic_of(site, made["id"], "boot") == "order=scsi0"
+    assert client.run("volume", "delete", volume).returncode == 1
+    for words in (
+        ("server", "rebuild", "--image", "debian-12", made["id"]),
+        ("server", "rescue", made["id"]),
+        ("server", "image", "create", "--name", "never", made["id"]),
+        ("server", "shelve", made["id"]),
+        ("server", "remove", "volume", made["id"], volume),
+    ):
+        refused = client.run(*words)
+        assert refused.returncode == 1, words
+    client.do("server", "stop", made["id"])
+    client.do("server", "delete", "--wait", made["id"])
+    # Nobody said that it goes with its server.
+    becomes(client, volume, "available")
+    again = client.ask("server", "create", "--volume", volume, *SERVER, name)
+    assert volumes_of(client, again["id"]) == [volume]
+    client.do("server", "resize", "--flavor", "m1.medium", "--wait", again["id"])
+    client.do("server", "resize", "confirm", again["id"])
+    eventually(lambda: client.ask("server", "show", again["id"])["status"] == "ACTIVE", 30, 0.2)
+    assert client.ask("volume", "show", volume)["size"] == 2
+    client.do("server", "delete", "--wait", again["id"])
+    becomes(client, volume, "available")
+    client.do("volume", "delete", volume)
+    eventually(lambda: client.run("volume", "show", volume).returncode == 1, 30, 0.2)
+
+
+def test_block_devices(client: Client, site: Site, name: str) -> None:
+    image = client.ask("image", "show", "cirros")["id"]
+    root = f"uuid={image},source_type=image,destination_type=volume,volume_size=1,boot_index=0"
+    made = client.ask(
+        *("server", "create", "--block-device", f"{root},delete_on_termination=true"),
+        *("--block-device", "source_type=blank,destination_type=volume,volume_size=1,tag=data"),
+        *(*SERVER, name),
+    )
+    first, second = volumes_of(client, made["id"])
+    attached = {
+        one["Volume ID"]: one
+        for one in client.ask(
+            *("--os-compute-api-version", "2.79", "server", "volume", "list", made["id"])
+        )
+    }
+    assert {one["Device"] for one in attached.values()} == {"/dev/sda", "/dev/sdb"}
+    by_device = {one["Device"]: volume for volume, one in attached.items()}
+    goes, stays = by_device["/dev/sda"], by_device["/dev/sdb"]
+    assert {first, second} == {goes, stays}
+    assert attached[goes]["Delete On Termination?"] is True
+    assert attached[stays]["Tag"] == "data"
+    client.do("server", "delete", "--wait", made["id"])
+    eventually(lambda: client.run("volume", "show", goes).returncode == 1, 30, 0.2)
+    becomes(client, stays, "available")
+    # Beside a disk of its own.
+    beside = client.ask(
+        *("server", "create", "--image", "cirros", "--block-device"),
+        *(f"uuid={stays},source_type=volume,destination_type=volume,boot_index=-1", *SERVER, name),
+    )
+    assert beside["image"].startswith("cirros")
+    if site.simulated:
+        assert f"serial={stays[:20]}" in nic_of(site, beside["id"], "scsi1")
+    client.do("server", "remove", "volume", beside["id"], stays)
+    becomes(client, stays, "available")
+    client.do("server", "delete", "--wait", beside["id"])
+    client.do("volume", "delete", stays)
+
+
+def test_several_at_once(client: Client, name: str) -> None:
+    client.do(
+        *("server", "create", "--image", "cirros", "--boot-from-volume", "1", "--min", "2"),
+        *("--max", "2", *SERVER, name),
+    )
+    servers = [one["ID"] for one in client.ask("server", "list", "--name", name)]
+    volumes = [volume for server in servers for volume in volumes_of(client, server)]
+    assert len(set(volumes)) == 2
+    client.do("server", "delete", "--wait", *servers)
+    for volume in volumes:
+        becomes(client, volume, "available")
+        client.do("volume", "delete", volume)
+
+
+def test_openstacksdk(connection: Any, name: str) -> None:
+    server = connection.create_server(
+        name,
+        image="cirros",
+        flavor="m1.small",
+        network="vmbr0",
+        boot_from_volume=True,
+        volume_size=1,
+        terminate_volume=True,
+        wait=True,
+        timeout=120,
+    )
+    assert server.status == "ACTIVE"
+    (attached,) = connection.compute.volume_attachments(server)
+    assert connection.delete_server(server.id, wait=True, timeout=60)
+    eventually(lambda: connection.block_storage.find_volume(attached.volume_id) is None, 30, 0.2)

@@ -176,11 +176,11 @@ def out_of_reach(connection: Transaction, server: Server, host: str | None) -> s
     """Return why a host that is asked for doesn't reach the server's volumes, or None."""
     if host is None:
         return None
-    needs = pins.needs(connection, [server.uuid]).get(server.uuid)
-    if not needs:
+    wanted = needs.of_servers(connection, [server.uuid]).get(server.uuid)
+    if not wanted:
         return None
     facts, _ = registry.host(connection, host)
-    why = reach.missing_one(needs, facts)
+    why = reach.missing_one(wanted, facts)
     return why and f"host {host} can't take it because {why}"
 
 

@@ -104,8 +104,13 @@ class ProxmoxVolume:
             size = self._grow(self._holder.server(user), command.volid, command.size_gib)
             return MadeVolume(command.volid, size)
         self._holder.having(command.volid)
-        self._holder.plug(command.volid)
-        size = self._grow(self._vm, command.volid, command.size_gib)
+        try:
+            self._holder.plug(command.volid)
+            size = self._grow(self._vm, command.volid, command.size_gib)
+        except HypervisorError:
+            # Whatever it is then: at rest it is parked.
+            self._holder.park()
+            raise
         self._holder.park()
         return MadeVolume(command.volid, size)
 

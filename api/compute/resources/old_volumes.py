@@ -13,11 +13,13 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.schemas import old_volumes as schemas
-from common.errors import Invalid, NotFound, VolumeNotFound
+from common.errors import NotFound, SnapshotNotFound, VolumeNotFound
 from common.volumes import AttachStatus, device
-from conductor.messages import NewVolume
-from db.reads import volumes
+from conductor.messages import NewVolume, NewVolumeSnapshot
+from db.reads import volume_snapshots, volumes
 from db.reads.keyset import Page
+from db.reads.volume_snapshots import Filter as SnapshotFilter
+from db.reads.volume_snapshots import Snapshot
 from db.reads.volumes import Filter, Volume
 from web.guard import Reply
 
@@ -66,33 +68,48 @@ class OldVolumes:
 
 
 class OldSnapshots:
-    """Snapshots of volumes: there are none."""
+    """Snapshots of a project's volumes."""
 
     @operation(named("os-volumes:snapshots:list"), until=_UNTIL, query=schemas.LIST)
     def index(self, call: Call) -> Any:
-        """List none."""
-        return {"snapshots": []}
+        """List snapshots."""
+        return self._listed(call)
 
     @operation(named("os-volumes:snapshots:detail"), until=_UNTIL, query=schemas.LIST)
     def detail(self, call: Call) -> Any:
-        """List none."""
-        return {"snapshots": []}
+        """List snapshots; they are the same."""
+        return self._listed(call)
 
     @operation(named("os-volumes:snapshots:show"), until=_UNTIL)
     def show(self, call: Call, snapshot_id: str) -> Any:
-        """Find none."""
-        raise _no_snapshot(snapshot_id)
+        """Show a snapshot."""
+        return {"snapshot": _snapshot_view(_snapshot(call, snapshot_id))}
 
     @operation(named("os-volumes:snapshots:delete"), until=_UNTIL, status=202)
     def delete(self, call: Call, snapshot_id: str) -> None:
-        """Find none."""
-        raise _no_snapshot(snapshot_id)
+        """Delete a snapshot."""
+        call.conductor.delete_volume_snapshot(call.ctxt, _snapshot(call, snapshot_id).id)
 
     @operation(named("os-volumes:snapshots:create"), until=_UNTIL, body=schemas.CREATE_SNAPSHOT)
     def create(self, call: Call) -> Any:
-        """Refuse to make one."""
-        _find(call, call.body["snapshot"]["volume_id"])
-        raise Invalid("There are no snapshots of volumes here.")
+        """Take a snapshot."""
+        asked = call.body["snapshot"]
+        new = NewVolumeSnapshot(
+            _find(call, asked["volume_id"]).id,
+            name=asked.get("display_name", ""),
+            description=asked.get("display_description"),
+            in_use=str(asked.get("force", False)).lower() in ("true", "1", "t", "on", "y", "yes"),
+        )
+        made = call.conductor.create_volume_snapshot(call.ctxt, new)
+        return {"snapshot": _snapshot_view(_snapshot(call, made))}
+
+    @staticmethod
+    def _listed(call: Call) -> Any:
+        limit = min(call.query.number("limit") or call.max_limit, call.max_limit)
+        offset = call.query.number("offset") or 0
+        wanted = SnapshotFilter(project_id=call.ctxt.project_id or "")
+        found = call.read(volume_snapshots.listing, wanted, (), Page(limit=limit), offset)
+        return {"snapshots": [_snapshot_view(one) for one in found]}
 
 
 def _find(call: Call, volume_id: str) -> Volume:
@@ -103,11 +120,17 @@ def _find(call: Call, volume_id: str) -> Volume:
     return found
 
 
+def _snapshot(call: Call, snapshot_id: str) -> Snapshot:
+    project = None if call.is_admin else call.ctxt.project_id or ""
+    found = call.read(volume_snapshots.get, snapshot_id, project)
+    if found is None:
+        raise SnapshotNotFound(f"Snapshot {snapshot_id} could not be found.")
+    return found
+
+
 def _new(call: Call, asked: Mapping[str, Any]) -> NewVolume:
     """Return what is to be made. Raises NotFound."""
     snapshot_id = asked.get("snapshot_id")
-    if snapshot_id is not None:
-        raise _no_snapshot(snapshot_id)
     return NewVolume(
         call.ctxt.project_id or "",
         int(asked["size"]),
@@ -116,6 +139,7 @@ def _new(call: Call, asked: Mapping[str, Any]) -> NewVolume:
         type_id=_type_id(call, asked.get("volume_type")),
         availability_zone=asked.get("availability_zone") or None,
         metadata=asked.get("metadata", {}),
+        snapshot_id=None if snapshot_id is None else _snapshot(call, snapshot_id).id,
     )
 
 
@@ -129,10 +153,6 @@ def _type_id(call: Call, asked: str | None) -> str | None:
     raise NotFound(f"Volume type {asked} could not be found.")
 
 
-def _no_snapshot(snapshot_id: str) -> NotFound:
-    return NotFound(f"Snapshot {snapshot_id} could not be found.")
-
-
 def _view(one: Volume) -> dict[str, Any]:
     attached: list[dict[str, str]] = [
         {
@@ -144,13 +164,12 @@ def _view(one: Volume) -> dict[str, Any]:
         for each in one.attachments
         if each.status != AttachStatus.ATTACHING
     ]
-    made = one.created_at.astimezone(datetime.UTC).replace(tzinfo=None)
     return {
         "id": one.id,
         "status": one.status,
         "size": one.size_gib,
         "availabilityZone": one.availability_zone,
-        "createdAt": made.isoformat(timespec="microseconds"),
+        "createdAt": _moment(one.created_at),
         "attachments": attached or [{}],
         "displayName": one.name,
         "displayDescription": one.description,
@@ -158,3 +177,20 @@ def _view(one: Volume) -> dict[str, Any]:
         "snapshotId": one.snapshot_id,
         "metadata": dict(one.meta),
     }
+
+
+def _snapshot_view(one: Snapshot) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "status": one.status,
+        "size": one.size_gib,
+        "createdAt": _moment(one.created_at),
+        "displayName": one.name,
+        "displayDescription": one.description,
+        "volumeId": one.volume_id,
+    }
+
+
+def _moment(value: datetime.datetime) -> str:
+    made = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    return made.isoformat(timespec="microseconds")

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from oslo_utils import strutils
 
+from api.compute.schemas.types import MAX_INT
 from common import ids
 from common.errors import Invalid, NotSupported
 
@@ -111,7 +112,8 @@ def _device(asked: Mapping[str, Any], image_id: str | None) -> Device:
     destination = asked.get("destination_type")
     on_volume = destination == "volume" or (destination is None and source in _OF_VOLUMES)
     volume_type = asked.get("volume_type") or None
-    boot_index = -1 if asked.get("boot_index") is None else int(asked["boot_index"])
+    index = asked.get("boot_index")
+    boot_index = -1 if index is None else _index(index)
     if source == "blank" and uuid:
         raise invalid("Invalid device UUID.")
     if source != "blank" and not uuid:
@@ -131,7 +133,7 @@ def _device(asked: Mapping[str, Any], image_id: str | None) -> Device:
         source=source,
         on_volume=on_volume,
         uuid=uuid,
-        size_gib=int(asked.get("volume_size") or 0),
+        size_gib=_size(asked),
         boot_index=boot_index,
         delete_on_termination=_truth(asked),
         tag=asked.get("tag"),
@@ -185,6 +187,17 @@ def _check_size(one: Device) -> None:
         raise Invalid("Blank volumes (source: 'blank', dest: 'volume') need to have non-zero size")
 
 
+def _size(asked: Mapping[str, Any]) -> int:
+    return int(asked.get("volume_size") or 0)
+
+
+def _index(value: Any) -> int:
+    """Return a number that the schema lets pass as text of any length. Raises Invalid."""
+    if len(str(value)) > len(str(MAX_INT)):
+        raise invalid("Boot index is invalid.")
+    return int(value)
+
+
 def _truth(asked: Mapping[str, Any]) -> bool:
     return bool(strutils.bool_from_string(asked.get("delete_on_termination", False)))
 
@@ -204,7 +217,7 @@ def _legacy(asked: Sequence[Mapping[str, Any]], image_id: str | None) -> list[De
 
 
 def _of_legacy(asked: Mapping[str, Any]) -> Device:
-    virtual, size = str(asked.get("virtual_name") or ""), int(asked.get("volume_size") or 0)
+    virtual, size = str(asked.get("virtual_name") or ""), _size(asked)
     if virtual == _SWAP or virtual.startswith("ephemeral"):
         return Device("blank", False, size_gib=size, swap=virtual == _SWAP)
     source = "snapshot" if asked.get("snapshot_id") else "volume"

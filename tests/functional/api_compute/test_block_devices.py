@@ -228,6 +228,14 @@ def test_the_older_syntax(stocked: ComputeApi) -> None:
             "Blank volumes (source: 'blank', dest: 'volume') need to have non-zero size",
         ),
         (
+            {"block_device_mapping_v2": [{**ROOT, "volume_size": "9" * 5000}]},
+            "Invalid input for field/attribute volume_size.",
+        ),
+        (
+            {"block_device_mapping_v2": [{**ROOT, "boot_index": "-" + "9" * 5000}]},
+            "Block Device Mapping is Invalid: Boot index is invalid.",
+        ),
+        (
             {"block_device_mapping_v2": [{**ROOT, "disk_bus": "tape"}]},
             "The provided disk bus tape is not valid.",
         ),

@@ -20,6 +20,7 @@ from tests.functional.compute.conftest import (
     a_build,
     a_build_on,
     a_destroy,
+    a_move,
     a_removal,
     a_server_volume,
     a_volume,
@@ -172,3 +173,28 @@ def test_the_null_driver_keeps_them(null: Worker) -> None:
     assert null.run(an_attachment(build, volume, root.volid, on=False)).ok
     assert null.run(a_destroy(build)).gone
     assert null.run(a_removal(volume, root.volid)).gone
+
+
+def test_one_on_shared_storage_moves_and_one_on_local_storage_stays(
+    worker: Worker, cluster: Cluster
+) -> None:
+    """The volume's holder stays where it is: the configuration alone goes."""
+    shared = made(worker, source=CIRROS, size_gib=3, storage="shared")
+    local = made(worker, source=CIRROS, size_gib=3)
+    goes, stays = a_build_on(a_server_volume(*shared)), a_build_on(a_server_volume(*local))
+    for build in (goes, stays):
+        assert worker.run(build).ok
+    outcome = worker.run(a_move(goes, "pve2"))
+    assert (outcome.ok, outcome.node) == (True, "pve2"), outcome
+    moved = cluster.vm(goes.placed.vmid)
+    assert (moved["node"], moved["config"]["scsi0"].split(",")[0]) == ("pve2", shared[1])
+    holder = cluster.vm(shared[0].placed.vmid)
+    assert (holder["node"], holder["config"]["unused0"]) == ("pve1", shared[1])
+    refused = worker.run(a_move(stays, "pve2"))
+    assert refused.failure is not None
+    assert f"belongs to VM {local[0].placed.vmid}" in refused.failure.message
+    assert cluster.vm(stays.placed.vmid)["node"] == "pve1"
+    there = dataclasses.replace(goes, placed=dataclasses.replace(goes.placed, node="pve2"))
+    for build, volume in ((there, shared), (stays, local)):
+        assert worker.run(a_destroy(build)).gone
+        assert worker.run(a_removal(*volume, build)).gone

@@ -23,6 +23,8 @@ class Wish:
     """Those that have its image; None: any."""
     host: str | None = None
     """A host that must reach it."""
+    at: tuple[str, str] | None = None
+    """Cluster and node, where the image of a server is: a template's disk is copied only there."""
     on: str | None = None
     """The host where it is copied, which has the holder of what it is copied from."""
 
@@ -51,6 +53,10 @@ def choose(
         (
             "is in a cluster that has the image",
             lambda one: wish.clusters is None or one.cluster in wish.clusters,
+        ),
+        (
+            f"node {wish.at[1] if wish.at else ''}, which has the server's image, has",
+            lambda one: wish.at in (None, (one.cluster, one.node)),
         ),
         (f"host {wish.on} has", lambda one: wish.on in (None, one.host)),
         (f"host {wish.host} reaches", lambda one: wish.host is None or one.pool in reach),

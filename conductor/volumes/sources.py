@@ -178,13 +178,15 @@ def _image(connection: Transaction, new: NewVolume, host: str | None) -> Found:
         "size": str(found.size_bytes),
         **found.properties,
     }
+    home = home_of(found.home)
+    at = None if home is None else (home.cluster, home.node)
     return Found(
-        Wish(0, clusters=frozenset(volids)),
+        Wish(0, clusters=frozenset(volids), at=at),
         bootable=True,
         image_metadata=kept,
         host=host,
         volids=volids,
-        home=home_of(found.home),
+        home=home,
     )
 
 

@@ -52,13 +52,14 @@ def test_interfaces(site: Site, client: Client, server: str) -> None:
 
 def test_tags_of_devices(client: Client, site: Site) -> None:
     [image] = [one["ID"] for one in client.ask("image", "list") if one["Name"] == site.image]
-    device = f"uuid={image},source_type=image,destination_type=local,boot_index=0,tag=system"
-    asked = ("server", "create", "--flavor", "m1.small", "--block-device", device)
+    device = "destination_type=volume,volume_size=1,delete_on_termination=true,tag=data"
+    asked = ("server", "create", "--flavor", "m1.small", "--image", image)
+    blank = ("--block-device", f"source_type=blank,{device}")
     [network] = [one["ID"] for one in client.ask("network", "list") if one["Name"] == "vmbr0"]
-    made = client.ask(*asked, "--nic", f"net-id={network},tag=front", "--wait", "tagged")
+    made = client.ask(*asked, *blank, "--nic", f"net-id={network},tag=front", "--wait", "tagged")
     [shown] = site.cloud.connection("micronova").compute.server_interfaces(made["id"])
     assert shown.net_id == network
-    other = "source_type=blank,destination_type=local,volume_size=1,tag=more"
-    refused = client.run(*asked, "--block-device", other, "--network", "vmbr0", "untagged")
-    assert "may hold one entry" in refused.stderr
+    other = ("--block-device", "source_type=blank,destination_type=local,volume_size=1,tag=more")
+    refused = client.run(*asked, *other, "--network", "vmbr0", "untagged")
+    assert "larger than the instance type allows" in refused.stderr
     client.do("server", "delete", "--wait", made["id"])

@@ -204,7 +204,7 @@ def test_plans_of_moves_know_it(site: Site, server: str) -> None:
 def test_it_is_not_evacuated_from_its_volume(site: Site, server: str) -> None:
     pinned(site, server)
     site.world.beat(lost="pve1")
-    with pytest.raises(Invalid, match="is on storage own, which only node pve1 has"):
+    with pytest.raises(Invalid, match="a volume on the node's own storage own"):
         begin_evacuation.accept(site.world.conductor.cloud, ADMIN, server, None)
 
 

@@ -180,7 +180,7 @@ def test_while_a_server_has_it(kind: str, disks: Disks, cluster: Cluster) -> Non
 
 
 @pytest.mark.parametrize("verb", ["take", "remove", "revert"])
-@pytest.mark.parametrize("phase", ["hang", "lose-answer", "drop", "task-fail", "task-kill"])
+@pytest.mark.parametrize("phase", ["lose-answer", "drop", "task-fail", "task-kill"])
 def test_answers_are_lost_and_tasks_fail(
     verb: str, phase: str, disks: Disks, cluster: Cluster, simulator: RunningSimulator
 ) -> None:

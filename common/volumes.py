@@ -67,6 +67,10 @@ class VolumeAction(enum.StrEnum):
     REVERT = "revert-volume"
     TAKE_SNAPSHOT = "create-snapshot"
     DELETE_SNAPSHOT = "delete-snapshot"
+    # These end as they begin: they change records alone.
+    OFFER = "create-transfer"
+    ACCEPT = "accept-transfer"
+    WITHDRAW = "delete-transfer"
 
 
 #: operations about a server

@@ -503,6 +503,24 @@ class NewVolumeSnapshot:
 
 
 @dataclass(frozen=True)
+class NewVolumeTransfer:
+    """An offer of a volume to another project that is asked for."""
+
+    volume_id: str
+    name: str | None = None
+    no_snapshots: bool = False
+    """Whether the volume's snapshots stay where they are."""
+
+
+@dataclass(frozen=True)
+class OfferedVolume:
+    """A transfer that began. The key is known to its reader alone: it isn't kept."""
+
+    transfer_id: str
+    auth_key: str = field(repr=False)
+
+
+@dataclass(frozen=True)
 class VolumeEdit:
     """What changes of a volume's record, or of a snapshot's; None: it stays."""
 

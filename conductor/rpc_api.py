@@ -37,6 +37,8 @@ from conductor.messages import (
     NewSubnet,
     NewVolume,
     NewVolumeSnapshot,
+    NewVolumeTransfer,
+    OfferedVolume,
     PortChange,
     RebuildServer,
     Refused,
@@ -345,6 +347,24 @@ class VolumeSnapshotRpc(Protocol):
     def revert_volume(self, ctxt: RequestContext, volume_id: str, snapshot_id: str) -> None: ...
 
 
+class VolumeTransferRpc(Protocol):
+    """Transfers of volumes to other projects."""
+
+    def create_volume_transfer(
+        self, ctxt: RequestContext, transfer: NewVolumeTransfer
+    ) -> OfferedVolume: ...
+    def accept_volume_transfer(
+        self, ctxt: RequestContext, transfer_id: str, auth_key: str
+    ) -> None: ...
+    def delete_volume_transfer(self, ctxt: RequestContext, transfer_id: str) -> None: ...
+
+
+class VolumeMessageRpc(Protocol):
+    """Messages about volumes."""
+
+    def delete_volume_message(self, ctxt: RequestContext, operation_id: int) -> None: ...
+
+
 class VolumeTypeRpc(Protocol):
     """Types of volumes, which administrators change."""
 
@@ -398,6 +418,8 @@ class ConductorRpc(
     ImageRpc,
     VolumeRpc,
     VolumeSnapshotRpc,
+    VolumeTransferRpc,
+    VolumeMessageRpc,
     VolumeTypeRpc,
     ServerVolumeRpc,
     RefusalRpc,
@@ -428,6 +450,8 @@ Endpoints = tuple[
     ImageRpc,
     VolumeRpc,
     VolumeSnapshotRpc,
+    VolumeTransferRpc,
+    VolumeMessageRpc,
     VolumeTypeRpc,
     ServerVolumeRpc,
     RefusalRpc,

@@ -35,7 +35,9 @@ from conductor.endpoints.server_groups import ServerGroupEndpoint
 from conductor.endpoints.server_volumes import ServerVolumeEndpoint
 from conductor.endpoints.servers import ServerEndpoint
 from conductor.endpoints.services import ServiceEndpoint
+from conductor.endpoints.volume_messages import VolumeMessageEndpoint
 from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
+from conductor.endpoints.volume_transfers import VolumeTransferEndpoint
 from conductor.endpoints.volume_types import VolumeTypeEndpoint
 from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.endpoints.whatif import WhatIfEndpoint
@@ -132,6 +134,8 @@ class ConductorService:
             ImageEndpoint(cloud),
             VolumeEndpoint(cloud),
             VolumeSnapshotEndpoint(cloud),
+            VolumeTransferEndpoint(cloud),
+            VolumeMessageEndpoint(cloud),
             VolumeTypeEndpoint(cloud),
             ServerVolumeEndpoint(cloud, self.runner),
             RefusalEndpoint(cloud),

@@ -850,3 +850,26 @@ volume_type_access = sa.Table(
     sa.Column("type_id", _UUID, primary_key=True),
     sa.Column("project_id", _NAME, primary_key=True),
 )
+# Offers of volumes to other projects. Only those that have not ended count.
+volume_transfers = sa.Table(
+    "volume_transfers",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("volume_id", _UUID, nullable=False, index=True),
+    sa.Column("name", _NAME),
+    sa.Column("salt", sa.String(64), nullable=False),  # empty once it has ended
+    sa.Column("key_hash", sa.String(64), nullable=False),  # of the salt and the auth key
+    sa.Column("no_snapshots", sa.Boolean, nullable=False),
+    sa.Column("source_project_id", _NAME, nullable=False),
+    sa.Column("destination_project_id", _NAME),  # None: nobody accepted it
+    sa.Column("accepted", sa.Boolean, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("ended_at", UtcDateTime),
+)
+# Failed operations about volumes are the messages of block storage; these are no more.
+deleted_volume_messages = sa.Table(
+    "deleted_volume_messages",
+    metadata,
+    sa.Column("operation_id", BigId, primary_key=True, autoincrement=False),
+    sa.Column("deleted_at", UtcDateTime, nullable=False),
+)

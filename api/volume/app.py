@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from oslo_config import cfg
 
@@ -18,6 +20,7 @@ from api.volume.paths import Paths
 from api.volume.policies import RULES
 from api.volume.quotas import LIMITS, QUOTA_SETS
 from api.volume.snapshots import SNAPSHOT_ACTIONS, SNAPSHOT_METADATA, SNAPSHOTS
+from api.volume.transfers import TRANSFERS
 from api.volume.types import EXTRA_SPECS, TYPE_ACTIONS, TYPES
 from api.volume.versions import Versions, anonymous
 from common import quotas
@@ -58,6 +61,7 @@ def routes() -> Routes:
         "/v3": ({"GET": [versions.show]}, {}),
         **_of_volumes(),
         **_of_snapshots(),
+        **_of_transfers(),
         **_of_types(),
         **_others(),
         **absent.routes(),
@@ -97,6 +101,18 @@ def _of_snapshots() -> Routes:
         **_of_metadata(item, SNAPSHOT_METADATA),
         f"{item}/action": ({"POST": []}, SNAPSHOT_ACTIONS),
     }
+
+
+def _of_transfers() -> Routes:
+    one, found = TRANSFERS, dict[str, Any]()
+    makes = {"os-volume-transfer": one.create_with_snapshots, "volume-transfers": one.create}
+    for name, create in makes.items():
+        collection, item = f"/v3/{name}", f"/v3/{name}/{{transfer_id}}"
+        found[collection] = ({"GET": [one.index], "POST": [create]}, {})
+        found[f"{collection}/detail"] = ({"GET": [one.detail]}, {})
+        found[item] = ({"GET": [one.show], "DELETE": [one.delete]}, {})
+        found[f"{item}/accept"] = ({"POST": [one.accept]}, {})
+    return found
 
 
 def _of_metadata(item: str, meta: Metadata) -> Routes:

@@ -8,6 +8,8 @@ _VOLUME = "/volumes/{volume_id}"
 _ACTION = f"{_VOLUME}/action"
 _TYPE = "/types/{type_id}"
 _SNAPSHOT = "/snapshots/{snapshot_id}"
+_TRANSFER = "/os-volume-transfer/{transfer_id}"
+_MESSAGE = "/messages/{message_id}"
 
 # (rule, who may, what, method, path)
 _ROWS = (
@@ -138,6 +140,32 @@ _ROWS = (
         "POST",
         f"{_SNAPSHOT}/action",
     ),
+    (
+        "volume:get_all_transfers",
+        PROJECT_READER,
+        "List transfers of volumes.",
+        "GET",
+        "/os-volume-transfer",
+    ),
+    ("volume:get_transfer", PROJECT_READER, "Show a transfer.", "GET", _TRANSFER),
+    (
+        "volume:create_transfer",
+        PROJECT_MEMBER,
+        "Offer a volume to another project.",
+        "POST",
+        "/os-volume-transfer",
+    ),
+    (
+        "volume:accept_transfer",
+        PROJECT_MEMBER,
+        "Take a volume that is offered.",
+        "POST",
+        f"{_TRANSFER}/accept",
+    ),
+    ("volume:delete_transfer", PROJECT_MEMBER, "End a transfer.", "DELETE", _TRANSFER),
+    ("message:get_all", PROJECT_READER, "List messages.", "GET", "/messages"),
+    ("message:get", PROJECT_READER, "Show a message.", "GET", _MESSAGE),
+    ("message:delete", PROJECT_MEMBER, "Delete a message.", "DELETE", _MESSAGE),
     ("volume:attachments", PROJECT_READER, "List and show attachments.", "GET", "/attachments"),
     (
         "volume:attachment_create",

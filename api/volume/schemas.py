@@ -193,3 +193,18 @@ ATTACHMENT = _body(
         mode={"type": "string", "enum": ["rw", "ro"]},
     ),
 )
+_TRANSFER = _object(
+    ["volume_id"],
+    volume_id=types.UUID,
+    name={"type": ["string", "null"], "minLength": 1, "maxLength": 255},
+)
+_TRANSFER_355 = {
+    **_TRANSFER,
+    "properties": {**_TRANSFER["properties"], "no_snapshots": types.BOOLEAN},
+}
+OLD_TRANSFER = _body("transfer", _TRANSFER)
+TRANSFER = {**OLD_TRANSFER, "3.55": _body("transfer", _TRANSFER_355)["3.0"]}
+ACCEPT_TRANSFER = _body(
+    "accept",
+    _object(["auth_key"], auth_key={"type": ["string", "integer"], "maxLength": 255}),
+)

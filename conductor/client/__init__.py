@@ -26,6 +26,7 @@ from conductor.client.server_volumes import ServerVolumeCalls
 from conductor.client.servers import ServerCalls
 from conductor.client.services import ServiceCalls
 from conductor.client.volume_snapshots import VolumeSnapshotCalls
+from conductor.client.volume_transfers import VolumeTransferCalls
 from conductor.client.volumes import VolumeCalls
 from conductor.client.whatif import WhatIfCalls
 
@@ -51,6 +52,7 @@ class ConductorClient(
     ImageCalls,
     VolumeCalls,
     VolumeSnapshotCalls,
+    VolumeTransferCalls,
     ServerVolumeCalls,
     RefusalCalls,
 ):

@@ -15,7 +15,7 @@ from conductor.flows.accept import scope
 from conductor.messages import NewVolume, VolumeEdit
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, records, snapshots
+from conductor.store.volumes import attachments, records, snapshots, transfers
 from conductor.volumes import create_volume, extend_volume, remove_volume
 from conductor.volumes.snapshots import remove_snapshot
 
@@ -52,7 +52,7 @@ class VolumeEndpoint:
         """See ``ConductorClient.delete_volume``."""
 
         def work(connection: Transaction, row: Any) -> None:
-            self._require_free(connection, row, force=force, cascade=cascade)
+            self._require_free(ctxt, connection, row, force=force, cascade=cascade)
             snapshots.require_alone(connection, row)
             for one in snapshots.of_volume(connection, row.id):
                 # With the last of them the volume goes.
@@ -72,8 +72,9 @@ class VolumeEndpoint:
         self._with(ctxt, volume_id, work)
         self._cloud.wake()
 
+    @staticmethod
     def _require_free(
-        self, connection: Transaction, row: Any, *, force: bool, cascade: bool
+        ctxt: RequestContext, connection: Transaction, row: Any, *, force: bool, cascade: bool
     ) -> None:
         """Raise Invalid, in Cinder's words, unless the volume may be deleted."""
         may = set(RULES[VolumeAction.DELETE].begins)
@@ -81,7 +82,9 @@ class VolumeEndpoint:
             may |= {VolumeStatus.CREATING, VolumeStatus.DOWNLOADING, VolumeStatus.RESERVED}
             may |= {VolumeStatus.MAINTENANCE, VolumeStatus.AWAITING_TRANSFER}
         attached = attachments.of_volume(connection, row.id) is not None
-        kept = not cascade and records.has_snapshots(connection, row.id)
+        kept = records.has_snapshots(connection, row.id)
+        if cascade:
+            kept = not ctxt.is_admin and records.has_snapshots_of_others(connection, row)
         if row.status in may and not attached and not kept:
             return
         names = " or ".join(sorted(may))
@@ -114,6 +117,8 @@ class VolumeEndpoint:
             if attached != (status == VolumeStatus.IN_USE) and status != VolumeStatus.ERROR:
                 has = "has it" if attached else "has it not"
                 raise Invalid(f"Invalid volume: it can't be {status}: a server {has}.")
+            # What offered it to another project counts no more.
+            transfers.end_of(connection, row.id)
             records.change(connection, row.id, status=status, previous_status=None)
             LOG.warning("Volume %s is %s, as an administrator says.", row.id, status)
 

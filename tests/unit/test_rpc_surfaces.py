@@ -34,7 +34,9 @@ from conductor.endpoints.server_groups import ServerGroupEndpoint
 from conductor.endpoints.server_volumes import ServerVolumeEndpoint
 from conductor.endpoints.servers import ServerEndpoint
 from conductor.endpoints.services import ServiceEndpoint
+from conductor.endpoints.volume_messages import VolumeMessageEndpoint
 from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
+from conductor.endpoints.volume_transfers import VolumeTransferEndpoint
 from conductor.endpoints.volume_types import VolumeTypeEndpoint
 from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.endpoints.whatif import WhatIfEndpoint
@@ -85,6 +87,8 @@ NOUNS = {
     rpc_api.ImageRpc: ImageEndpoint,
     rpc_api.VolumeRpc: VolumeEndpoint,
     rpc_api.VolumeSnapshotRpc: VolumeSnapshotEndpoint,
+    rpc_api.VolumeTransferRpc: VolumeTransferEndpoint,
+    rpc_api.VolumeMessageRpc: VolumeMessageEndpoint,
     rpc_api.VolumeTypeRpc: VolumeTypeEndpoint,
     rpc_api.ServerVolumeRpc: ServerVolumeEndpoint,
     rpc_api.RefusalRpc: RefusalEndpoint,

@@ -37,7 +37,7 @@ def take(
     largest = allowed["per_volume_gigabytes"]
     if 0 <= largest < size_gib:
         raise QuotaExceeded(
-            f"Requested volume size {size_gib} is larger than maximum allowed limit {largest}.",
+            f"Requested volume size {size_gib}G is larger than maximum allowed limit {largest}G.",
             resource="per_volume_gigabytes",
             limit=largest,
             used=0,
@@ -62,10 +62,6 @@ def _words(resource: str, limit: int, used: int, wanted: int) -> str:
             f"Requested volume or snapshot exceeds allowed {resource} quota. Requested "
             f"{wanted}G, quota is {limit}G and {used}G has been consumed."
         )
-    noun = "volumes" if resource.startswith("volumes") else "snapshots"
-    kind = (
-        "Maximum number of volumes allowed"
-        if noun == "volumes"
-        else ("Maximum number of snapshots allowed")
-    )
-    return f"{kind} ({limit}) exceeded for quota '{resource}'."
+    if resource.startswith("snapshots"):
+        return f"Maximum number of snapshots allowed ({limit}) exceeded"
+    return f"Maximum number of volumes allowed ({limit}) exceeded for quota '{resource}'."

@@ -6,7 +6,7 @@ from typing import Any
 
 from common import clock
 from common.context import RequestContext
-from common.errors import Invalid
+from common.errors import Invalid, SnapshotNotFound
 from common.log import logger
 from common.messages.commands import SnapshotVerb
 from common.messages.reports import Category, Failure, Outcome
@@ -29,11 +29,14 @@ LOG = logger(__name__)
 def begin(
     connection: Transaction, cloud: Cloud, ctxt: RequestContext, row: Any, snapshot_id: str
 ) -> None:
-    """Write the operation that brings a volume that is locked back. Raises Invalid."""
+    """Write the operation that brings a volume that is locked back. Raises Invalid, NotFound."""
     found = snapshots.of_volume(connection, row.id)
     if not found:
         raise Invalid(f"Volume {row.id} has no snapshots.")
     last = found[0]
+    if last.project_id != row.project_id and not ctxt.is_admin:
+        # It stayed with the project that the volume was transferred from.
+        raise SnapshotNotFound(f"Snapshot {snapshot_id} could not be found.")
     if last.id != snapshot_id:
         raise Invalid(
             f"Specified snapshot ID {snapshot_id} is not the latest one of volume {row.id}."

@@ -11,7 +11,9 @@ import pytest
 
 from api.volume.app import make_app
 from conductor.endpoints.quotas import QuotaEndpoint
+from conductor.endpoints.volume_messages import VolumeMessageEndpoint
 from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
+from conductor.endpoints.volume_transfers import VolumeTransferEndpoint
 from conductor.endpoints.volume_types import VolumeTypeEndpoint
 from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.volumes.volume_types import VolumeTypes
@@ -29,6 +31,7 @@ class Conductor:
         self._endpoints = (
             *(VolumeEndpoint(cloud), VolumeSnapshotEndpoint(cloud)),
             *(VolumeTypeEndpoint(cloud), QuotaEndpoint(cloud)),
+            *(VolumeTransferEndpoint(cloud), VolumeMessageEndpoint(cloud)),
         )
 
     def __getattr__(self, name: str) -> Any:

@@ -271,7 +271,7 @@ def test_what_there_is_besides(api: VolumeApi) -> None:
     assert {one["host"] for one in services} == {"pve1", "pve2"}
     (pool,) = api.ask("GET", "/scheduler-stats/get_pools?detail=true", **admin)[1]["pools"]
     assert pool["capabilities"]["total_capacity_gb"] == 1000
-    for path in ("snapshots/detail", "backups", "groups", "qos-specs", "volume-transfers"):
+    for path in ("snapshots/detail", "backups", "groups", "qos-specs"):
         status, body = api.ask("GET", f"/{path}")
         assert (status, list(body.values())) == (200, [[]]), path
     assert api.ask("GET", "/extensions") == (200, {"extensions": []})

@@ -162,6 +162,9 @@ def _others() -> Routes:
         "/v3/os-hosts": ({"GET": [seen.hosts]}, {}),
         "/v3/scheduler-stats/get_pools": ({"GET": [seen.pools]}, {}),
         "/v3/messages": ({"GET": [MESSAGES.index]}, {}),
-        "/v3/messages/{record_id}": ({"GET": [MESSAGES.show]}, {}),
+        "/v3/messages/{record_id}": (
+            {"GET": [MESSAGES.show], "DELETE": [MESSAGES.delete]},
+            {},
+        ),
         "/v3/capabilities/{host}": ({"GET": [seen.capabilities]}, {}),
     }

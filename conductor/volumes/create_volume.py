@@ -64,7 +64,9 @@ def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, new: NewV
     if why:
         plan = VolumePlan(size_gib=new.size_gib)
         operation = _operation(connection, cloud, ctxt, volume_id, new.project_id, plan)
-        failure = Failure(Category.NO_VALID_HOST, why)
+        named = (wish.host, wish.on, wish.at[1] if wish.at else None)
+        open_ = not any(host and host in why for host in named)
+        failure = Failure(Category.NO_VALID_HOST, why, owner_message=why if open_ else None)
         ends.close_failed(connection, operation, failure)
         values = {"status": VolumeStatus.ERROR, "fault": why}
         records.change(connection, volume_id, **values)

@@ -100,8 +100,6 @@ class Filter:
     name_part: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     type_name: str | None = None
-    failed: bool = False
-    """Only those with a fault."""
     created: Sequence[tuple[str, datetime.datetime]] = ()
     """(``gt``, ``gte``, ``lt``, ``lte``, ``eq`` or ``neq``, time)."""
 
@@ -273,8 +271,6 @@ def _conditions(wanted: Filter) -> list[sa.ColumnElement[bool]]:
     if wanted.name_part is not None:
         found.append(_C.name.contains(wanted.name_part, autoescape=True))
     found += [_C.meta[key].as_string() == value for key, value in wanted.metadata.items()]
-    if wanted.failed:
-        found.append(_C.fault.is_not(None))
     if wanted.type_name is not None:
         found.append(_T.name == wanted.type_name)
     found += [getattr(_C.created_at, _OPERATORS[how])(when) for how, when in wanted.created]

@@ -13,6 +13,8 @@ from api.volume.absent import Routes
 from api.volume.attachments import ATTACHMENTS
 from api.volume.call import Cloud, resources
 from api.volume.errors import FAULTS
+from api.volume.extensions import Extensions
+from api.volume.hosts import HOSTS
 from api.volume.messages import MESSAGES
 from api.volume.metadata import Metadata
 from api.volume.overview import OVERVIEW
@@ -21,7 +23,7 @@ from api.volume.policies import RULES
 from api.volume.quotas import LIMITS, QUOTA_SETS
 from api.volume.snapshots import SNAPSHOT_ACTIONS, SNAPSHOT_METADATA, SNAPSHOTS
 from api.volume.transfers import TRANSFERS
-from api.volume.types import EXTRA_SPECS, TYPE_ACTIONS, TYPES
+from api.volume.types import ENCRYPTION, EXTRA_SPECS, TYPE_ACTIONS, TYPES
 from api.volume.versions import Versions, anonymous
 from common import quotas
 from common import volumes as options
@@ -76,6 +78,7 @@ def _of_volumes() -> Routes:
         "/v3/volumes/detail": ({"GET": [one.detail]}, {}),
         "/v3/volumes/summary": ({"GET": [one.summary]}, {}),
         item: ({"GET": [one.show], "PUT": [one.update], "DELETE": [one.delete]}, {}),
+        f"{item}/encryption": ({"GET": [one.encryption]}, {}),
         **_of_metadata(item, volumes.METADATA),
         f"{item}/action": ({"POST": []}, volumes.ACTION_NAMES),
         "/v3/attachments": ({"GET": [attached.index], "POST": [attached.create]}, {}),
@@ -130,11 +133,17 @@ def _of_metadata(item: str, meta: Metadata) -> Routes:
 
 def _of_types() -> Routes:
     one, specs, item = TYPES, EXTRA_SPECS, "/v3/types/{type_id}"
+    secret = ENCRYPTION
     return {
         "/v3/types": ({"GET": [one.index], "POST": [one.create]}, {}),
         item: ({"GET": [one.show], "PUT": [one.update], "DELETE": [one.delete]}, {}),
         f"{item}/os-volume-type-access": ({"GET": [one.access]}, {}),
         f"{item}/action": ({"POST": []}, TYPE_ACTIONS),
+        f"{item}/encryption": ({"GET": [secret.index], "POST": [secret.create]}, {}),
+        f"{item}/encryption/{{key}}": (
+            {name: [secret.item] for name in ("GET", "PUT", "DELETE")},
+            {},
+        ),
         f"{item}/extra_specs": ({"GET": [specs.index], "POST": [specs.create]}, {}),
         f"{item}/extra_specs/{{key}}": (
             {"GET": [specs.show], "PUT": [specs.update], "DELETE": [specs.delete]},
@@ -144,7 +153,7 @@ def _of_types() -> Routes:
 
 
 def _others() -> Routes:
-    quota, seen = "/v3/os-quota-sets/{project_id}", OVERVIEW
+    quota, seen, extensions = "/v3/os-quota-sets/{project_id}", OVERVIEW, Extensions()
     return {
         quota: (
             {
@@ -159,7 +168,13 @@ def _others() -> Routes:
         "/v3/limits": ({"GET": [LIMITS.show]}, {}),
         "/v3/os-availability-zone": ({"GET": [seen.zones]}, {}),
         "/v3/os-services": ({"GET": [seen.services]}, {}),
-        "/v3/os-hosts": ({"GET": [seen.hosts]}, {}),
+        "/v3/os-services/{name}": ({"PUT": [HOSTS.act]}, {}),
+        "/v3/os-hosts": ({"GET": [HOSTS.index]}, {}),
+        "/v3/os-hosts/{host}": ({"GET": [HOSTS.show], "PUT": [HOSTS.update]}, {}),
+        "/v3/workers/cleanup": ({"POST": [HOSTS.clean_up]}, {}),
+        "/v3/extensions": ({"GET": [extensions.index]}, {}),
+        "/v3/extensions/{alias}": ({"GET": [extensions.show]}, {}),
+        "/v3/resource_filters": ({"GET": [extensions.filters]}, {}),
         "/v3/scheduler-stats/get_pools": ({"GET": [seen.pools]}, {}),
         "/v3/messages": ({"GET": [MESSAGES.index]}, {}),
         "/v3/messages/{record_id}": (

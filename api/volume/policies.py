@@ -10,6 +10,7 @@ _TYPE = "/types/{type_id}"
 _SNAPSHOT = "/snapshots/{snapshot_id}"
 _TRANSFER = "/os-volume-transfer/{transfer_id}"
 _MESSAGE = "/messages/{message_id}"
+_DEFAULT = "/default-types/{project_id}"
 
 # (rule, who may, what, method, path)
 _ROWS = (
@@ -230,6 +231,48 @@ _ROWS = (
     ),
     ("volume_extension:services:index", ADMIN, "List services.", "GET", "/os-services"),
     ("volume_extension:hosts", ADMIN, "List hosts.", "GET", "/os-hosts"),
+    ("volume_extension:services:update", ADMIN, "Change services.", "PUT", "/os-services/{name}"),
+    ("workers:cleanup", ADMIN, "Clean up after services that died.", "POST", "/workers/cleanup"),
+    ("clusters:get_all", ADMIN, "List clusters of services.", "GET", "/clusters"),
+    ("volume_extension:default_get_all", ADMIN, "List default types.", "GET", "/default-types"),
+    ("volume_extension:default_get", ADMIN, "Show one.", "GET", _DEFAULT),
+    ("volume_extension:default_set_or_update", ADMIN, "Set one.", "PUT", _DEFAULT),
+    ("volume_extension:default_unset", ADMIN, "Unset one.", "DELETE", _DEFAULT),
+    (
+        "volume_extension:list_manageable",
+        ADMIN,
+        "List volumes that could be managed.",
+        "GET",
+        "/manageable_volumes",
+    ),
+    (
+        "snapshot_extension:list_manageable",
+        ADMIN,
+        "List snapshots that could be managed.",
+        "GET",
+        "/manageable_snapshots",
+    ),
+    (
+        "volume_extension:volume_encryption_metadata",
+        PROJECT_READER,
+        "Show how a volume is encrypted.",
+        "GET",
+        f"{_VOLUME}/encryption",
+    ),
+    (
+        "volume_extension:volume_type_encryption:get",
+        ADMIN,
+        "Show how volumes of a type are encrypted.",
+        "GET",
+        f"{_TYPE}/encryption",
+    ),
+    (
+        "volume_extension:volume_type_encryption:create",
+        ADMIN,
+        "Encrypt volumes of a type.",
+        "POST",
+        f"{_TYPE}/encryption",
+    ),
     (
         "scheduler_extension:scheduler_stats:get_pools",
         ADMIN,

@@ -208,3 +208,19 @@ ACCEPT_TRANSFER = _body(
     "accept",
     _object(["auth_key"], auth_key={"type": ["string", "integer"], "maxLength": 255}),
 )
+CLEANUP = {
+    "3.0": {
+        **_object(
+            [],
+            cluster_name={"type": ["string", "null"], "maxLength": 255},
+            disabled=types.BOOLEAN,
+            host={"type": ["string", "null"], "maxLength": 255},
+            is_up=types.BOOLEAN,
+            binary={"enum": ["cinder-volume", "cinder-scheduler"]},
+            resource_id=_UUID_OR_NONE,
+            resource_type={"type": ["string", "null"], "enum": ["Volume", "Snapshot", None]},
+            service_id={"type": ["integer", "string", "null"], "pattern": "^[0-9]*$"},
+        ),
+        "type": ["object", "null"],
+    }
+}

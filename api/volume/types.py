@@ -121,6 +121,28 @@ class Types:
         call.conductor.allow_volume_type(call.ctxt, found.id, project, wanted=False)
 
 
+class Encryption:
+    """The encryption of a type: no storage of Proxmox VE encrypts volumes for a cloud."""
+
+    @operation("volume_extension:volume_type_encryption:get")
+    def index(self, call: Call, type_id: str) -> Any:
+        """Show none, as Cinder does of a type without."""
+        _find(call, type_id)
+        return {}
+
+    @operation("volume_extension:volume_type_encryption:create")
+    def create(self, call: Call, type_id: str) -> Any:
+        """Refuse to encrypt."""
+        _find(call, type_id)
+        raise Invalid("Invalid input received: volumes are not encrypted here.")
+
+    @operation("volume_extension:volume_type_encryption:get")
+    def item(self, call: Call, type_id: str, key: str) -> Any:
+        """Find none."""
+        _find(call, type_id)
+        raise NotFound(f"Volume type encryption for type {type_id} does not exist.")
+
+
 class ExtraSpecs:
     """The extra specs of a type."""
 
@@ -182,7 +204,7 @@ def _truth(value: Any) -> bool:
     return str(value).lower() in ("true", "1", "on", "yes", "t", "y")
 
 
-TYPES, EXTRA_SPECS = Types(), ExtraSpecs()
+TYPES, EXTRA_SPECS, ENCRYPTION = Types(), ExtraSpecs(), Encryption()
 TYPE_ACTIONS: Mapping[str, Any] = {
     "addProjectAccess": TYPES.add_access,
     "removeProjectAccess": TYPES.remove_access,

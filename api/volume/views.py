@@ -72,7 +72,7 @@ def _since(call: Call, one: Volume) -> dict[str, Any]:
     later: tuple[tuple[int, str, Any], ...] = (
         (13, "group_id", None),
         (48, "shared_targets", None if call.version >= 69 else False),
-        (48, "service_uuid", None),
+        (48, "service_uuid", one.service_uuid),
         (63, "volume_type_id", one.type_id),
         (65, "consumes_quota", True),
     )

@@ -65,10 +65,11 @@ class Volumes:
     def summary(self, call: Call) -> Any:
         """Show how many volumes there are, and their size."""
         everybody = call.is_admin and call.query.boolean("all_tenants")
-        number, gib = call.read(volumes.summary, None if everybody else call.project)
+        whose = None if everybody else call.project
+        number, gib = call.read(volumes.summary, whose)
         shown: dict[str, Any] = {"total_count": number, "total_size": gib}
         if call.version >= 36:
-            shown["metadata"] = {}
+            shown["metadata"] = call.read(volumes.metadata_values, whose)
         return {"volume-summary": shown}
 
     @operation()
@@ -90,6 +91,12 @@ class Volumes:
             call.check("volume:create_from_image", {"project_id": call.project})
         made = call.conductor.create_volume(call.ctxt, _new(call, asked, image_id))
         return {"volume": views.volume(call, find(call, made))}
+
+    @operation()
+    def encryption(self, call: Call, volume_id: str) -> Any:
+        """Show how a volume is encrypted: it isn't."""
+        find(call, volume_id, "volume_extension:volume_encryption_metadata")
+        return {"encryption_key_id": None}
 
     @operation(body=schemas.UPDATE)
     def update(self, call: Call, volume_id: str) -> Any:

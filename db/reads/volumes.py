@@ -15,6 +15,7 @@ from db.reads import keyset
 from db.reads.keyset import Page, Sort
 from db.schema import (
     servers,
+    services,
     volume_attachments,
     volume_snapshots,
     volume_type_access,
@@ -74,6 +75,8 @@ class Volume:
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
     type_name: str | None = None
+    service_uuid: str | None = None
+    """Of the agent that looks after it."""
     attachments: tuple[Attachment, ...] = ()
 
 
@@ -124,7 +127,8 @@ _OPERATORS = {
     "eq": "__eq__",
     "neq": "__ne__",
 }
-_OWN = [name for name in Volume.__dataclass_fields__ if name not in {"type_name", "attachments"}]
+_JOINED = {"type_name", "service_uuid", "attachments"}
+_OWN = [name for name in Volume.__dataclass_fields__ if name not in _JOINED]
 
 
 def listing(
@@ -167,6 +171,32 @@ def summary(connection: sa.Connection, project_id: str | None) -> tuple[int, int
     query = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(_C.size_gib), 0))
     number, gib = connection.execute(query.where(*_visible(project_id))).one()
     return int(number), int(gib)
+
+
+def metadata_values(connection: sa.Connection, project_id: str | None) -> dict[str, list[str]]:
+    """Return the keys of all volumes' metadata with their values."""
+    query = sa.select(_C.meta).where(*_visible(project_id))
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for meta in connection.execute(query).scalars():
+        for key, value in meta.items():
+            found[key].add(value)
+    return {key: sorted(values) for key, values in sorted(found.items())}
+
+
+def of_host(connection: sa.Connection, host: str) -> dict[str, tuple[int, int, int, int]]:
+    """Return project → (number, GiB) of its volumes on a host, and of their snapshots."""
+    found: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+    number = sa.func.count()
+    mine = sa.select(_C.project_id, number, sa.func.sum(_C.size_gib)).where(_C.host == host)
+    taken = (
+        sa.select(_S.project_id, number, sa.func.sum(_S.size_gib))
+        .join_from(volume_snapshots, volumes, _C.id == _S.volume_id)
+        .where(_C.host == host)
+    )
+    for start, query in ((0, mine), (2, taken)):
+        for project, count, gib in connection.execute(query.group_by(query.selected_columns[0])):
+            found[project][start : start + 2] = int(count), int(gib)
+    return {project: (one[0], one[1], one[2], one[3]) for project, one in sorted(found.items())}
 
 
 def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
@@ -259,7 +289,10 @@ _FROM = volumes.outerjoin(volume_types, _T.id == _C.type_id)
 
 def _query() -> sa.Select[Any]:
     columns = [_C[name] for name in _OWN]
-    return sa.select(*columns, _T.name.label("type_name")).select_from(_FROM)
+    agents = services.c
+    service = sa.select(agents.uuid).where(agents.host == _C.host, agents.binary == "nova-compute")
+    joined = _T.name.label("type_name"), service.limit(1).scalar_subquery().label("service_uuid")
+    return sa.select(*columns, *joined).select_from(_FROM)
 
 
 def _visible(project_id: str | None) -> list[sa.ColumnElement[bool]]:
@@ -284,7 +317,7 @@ def _with_attachments(connection: sa.Connection, rows: Sequence[sa.Row[Any]]) ->
         for row in connection.execute(_attached().where(_A.volume_id.in_(ids))):
             one = Attachment(*row)
             by_volume[one.volume_id].append(one)
-    names = (*_OWN, "type_name")
+    names = (*_OWN, "type_name", "service_uuid")
     return [
         Volume(**dict(zip(names, row, strict=True)), attachments=tuple(by_volume[row.id]))
         for row in rows

@@ -36,6 +36,9 @@ _KINDS: Mapping[str, _Kind] = {
     "port": _Kind("network", "ports", "port", few=False),
     "server": _Kind("compute", "servers", "server", few=False),
     "server_group": _Kind("compute", "server_groups", "server group"),
+    "snapshot": _Kind("block_storage", "snapshots", "snapshot of a volume", few=False),
+    "transfer": _Kind("block_storage", "transfers", "transfer of a volume", few=False),
+    "volume": _Kind("block_storage", "volumes", "volume", few=False),
 }
 
 

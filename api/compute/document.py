@@ -109,13 +109,15 @@ What isn't supported is refused with 400 and a message, never ignored.
 ## Explanations
 
 `GET /explanations/{subject}` is micronova's own. The subject is a request ID, a global request ID
-or the UUID of a server, a port or an image; deleted servers and images are still explained, and so
-are requests that were refused
+or the UUID of a server, a port, a volume, a snapshot or transfer of a volume, or an image. Those
+that are deleted, other than ports, are still explained, and so are requests that were refused
 (with `state` `refused`, no `server`, and why in `message`). The answer is
 `{"explanation": {"subject": …, "operations": […]}}`; of a server that exists, for operators, also
 `move`: its `way` to another host (`live`, `cold`, null) and the `obstacle`. Of a port there is
 also `port`: its status, addresses, groups and server, whose operations follow; of an image
-`image`: its status, owner, and the server that it is a copy of. Each operation has
+`image`: its status, owner, and the server that it is a copy of. Of a volume there is `volume`: its
+status, size, type and servers, of a snapshot `snapshot`, and of a transfer `transfer`, whose
+volume's operations follow. Each operation has
 
 | field | what |
 |---|---|

@@ -30,6 +30,7 @@ class _Kind:
 
 
 _KINDS: Mapping[str, _Kind] = {
+    "backup": _Kind("block_storage", "backups", "backup", few=False),
     "flavor": _Kind("compute", "flavors", "flavor"),
     "image": _Kind("image", "images", "image"),
     "network": _Kind("network", "networks", "network"),

@@ -30,7 +30,9 @@ from conductor.endpoints.server_groups import ServerGroupEndpoint
 from conductor.endpoints.server_volumes import ServerVolumeEndpoint
 from conductor.endpoints.servers import ServerEndpoint
 from conductor.endpoints.services import ServiceEndpoint
+from conductor.endpoints.volume_messages import VolumeMessageEndpoint
 from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
+from conductor.endpoints.volume_transfers import VolumeTransferEndpoint
 from conductor.endpoints.volume_types import VolumeTypeEndpoint
 from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.endpoints.whatif import WhatIfEndpoint
@@ -57,6 +59,7 @@ ENDPOINTS = (
     ),
     *(GuestEndpoint, InterfaceEndpoint),
     *(VolumeEndpoint, VolumeSnapshotEndpoint, VolumeTypeEndpoint, ServerVolumeEndpoint),
+    *(VolumeTransferEndpoint, VolumeMessageEndpoint),
     *(compute.manager.Manager, compute.manager.EventEndpoint),
     *(scheduler.manager.SchedulerManager, scheduler.manager.HostFactsManager),
 )
@@ -112,6 +115,8 @@ OTHERS = frozenset(
     | {"make_volume", "remove_volume", "grow_volume", "plug_volume", "snap_volume"}
     | {"create_volume_snapshot", "edit_volume_snapshot", "delete_volume_snapshot"}
     | {"reset_volume_snapshot", "revert_volume"}
+    | {"create_volume_transfer", "accept_volume_transfer", "delete_volume_transfer"}
+    | {"delete_volume_message"}
 )
 TABLES = (RECORDED, ACTED, IDLE, FAILURES, AUDITS, OTHERS)
 

@@ -9,6 +9,8 @@ from typing import Any
 import falcon.testing
 import pytest
 
+from api import config as api_config
+from api.compute.app import make_app as compute_app
 from api.volume.app import make_app
 from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.volume_messages import VolumeMessageEndpoint
@@ -55,6 +57,10 @@ class VolumeApi:
         conductor: Any = Conductor(world.conductor.cloud)
         app = make_app(a_conf(), self._reader, conductor, auth.header_auth)
         self._client = falcon.testing.TestClient(app)
+        conf = a_conf()
+        api_config.register(conf)
+        compute = compute_app(conf, conductor, self._reader, auth.header_auth)
+        self._compute = falcon.testing.TestClient(compute)
 
     def ask(
         self,
@@ -74,6 +80,15 @@ class VolumeApi:
             method, f"/v3{path}", headers=headers, query_string=query, **more
         )
         return answer.status_code, answer.json if answer.content else None
+
+    def explain(self, subject: str, token: str = auth.MEMBER) -> Any:
+        """What the compute API says of a subject; None: nothing."""
+        headers = {"X-Auth-Token": token}
+        answer = self._compute.simulate_get(f"/v2.1/explanations/{subject}", headers=headers)
+        if answer.status_code == 404:
+            return None
+        assert answer.status_code == 200, answer.text
+        return answer.json["explanation"]
 
     def close(self) -> None:
         self._reader.dispose()

@@ -226,9 +226,9 @@ class CreateVolumeFlow:
         operation = task.operation
         if outcome.ok and outcome.volume is not None:
             made = outcome.volume
-            self._cloud.store.run(lambda c: self._made(c, operation, made))
+            if self._cloud.store.run(lambda c: self._made(c, operation, made)):
+                self._cloud.wake()
             LOG.info("Volume %s is made.", operation.resource_id)
-            self._cloud.wake()
             return
         unknown = Failure(Category.UNKNOWN_OUTCOME, "The volume was not seen there.")
         failure = outcome.failure or unknown
@@ -236,13 +236,15 @@ class CreateVolumeFlow:
         if not ends.waits(self._cloud, operation, failure):
             self._give_up(task, failure, gone=outcome.gone)
 
-    def _made(self, connection: Transaction, operation: Operation, made: MadeVolume) -> None:
+    def _made(self, connection: Transaction, operation: Operation, made: MadeVolume) -> bool:
+        """Store it; return whether another operation is due by that."""
         row = records.held(connection, operation.resource_id)
         if ends.has_ended(connection, operation):
-            return
+            return False
         ledger.close(connection, operation.id, OperationState.DONE)
         if row is None:
-            return
+            return False
+        waits = False
         values = {"volid": made.volid, "snapshot_way": made.snapshots or None}
         if made.snapshots and row.type_id is not None:
             types.learn(connection, row.type_id, made.snapshots)
@@ -254,6 +256,8 @@ class CreateVolumeFlow:
         if row.status == VolumeStatus.DELETING:
             # It was deleted while it was made.
             self._remove(connection, operation, gone=True)
+            return True
+        return waits
 
     def _give_up(self, task: VolumeWork, failure: Failure, *, gone: bool) -> None:
         operation = task.operation

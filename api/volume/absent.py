@@ -72,27 +72,6 @@ class Empty:
         raise NotFound(f"{self._key}: {record_id} could not be found.")
 
 
-class Extensions:
-    """`/extensions`, `/resource_filters`: there is nothing to say but what the API has."""
-
-    @operation("volume:get_all")
-    def index(self, call: Call) -> Any:
-        """List none."""
-        return {"extensions": []}
-
-    @operation("volume:get_all", since="3.33")
-    def filters(self, call: Call) -> Any:
-        """List what lists can be filtered by."""
-        names = ["name", "status", "metadata", "bootable", "availability_zone", "created_at"]
-        of_snapshots = ["name", "status", "volume_id", "metadata"]
-        found = {"volume": names, "snapshot": of_snapshots}
-        return {
-            "resource_filters": [
-                {"resource": name, "filters": filters} for name, filters in found.items()
-            ]
-        }
-
-
 Routes = dict[str, tuple[Mapping[str, Iterable[Any]], Mapping[str, Any]]]
 
 
@@ -108,7 +87,4 @@ def routes() -> Routes:
         if "/" not in path:
             every = {name: [one.item] for name in ("GET", "PUT", "DELETE")}
             found[f"/v3/{path}/{{record_id}}"] = (every, {})
-    extensions = Extensions()
-    found["/v3/extensions"] = ({"GET": [extensions.index]}, {})
-    found["/v3/resource_filters"] = ({"GET": [extensions.filters]}, {})
     return found

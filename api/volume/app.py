@@ -10,7 +10,9 @@ from api.volume import absent, volumes
 from api.volume.absent import Routes
 from api.volume.attachments import ATTACHMENTS
 from api.volume.call import Cloud, resources
+from api.volume.encryption import ENCRYPTION
 from api.volume.errors import FAULTS
+from api.volume.extensions import EXTENSIONS_API
 from api.volume.messages import MESSAGES
 from api.volume.metadata import Metadata
 from api.volume.overview import OVERVIEW
@@ -119,6 +121,18 @@ def _of_types() -> Routes:
         item: ({"GET": [one.show], "PUT": [one.update], "DELETE": [one.delete]}, {}),
         f"{item}/os-volume-type-access": ({"GET": [one.access]}, {}),
         f"{item}/action": ({"POST": []}, TYPE_ACTIONS),
+        f"{item}/encryption": (
+            {"GET": [ENCRYPTION.index], "POST": [ENCRYPTION.create]},
+            {},
+        ),
+        f"{item}/encryption/{{key}}": (
+            {
+                "GET": [ENCRYPTION.item],
+                "PUT": [ENCRYPTION.update],
+                "DELETE": [ENCRYPTION.delete],
+            },
+            {},
+        ),
         f"{item}/extra_specs": ({"GET": [specs.index], "POST": [specs.create]}, {}),
         f"{item}/extra_specs/{{key}}": (
             {"GET": [specs.show], "PUT": [specs.update], "DELETE": [specs.delete]},
@@ -139,12 +153,20 @@ def _others() -> Routes:
             {},
         ),
         f"{quota}/defaults": ({"GET": [QUOTA_SETS.defaults]}, {}),
-        "/v3/os-quota-class-sets/{class_name}": ({"GET": [QUOTA_SETS.show_class]}, {}),
+        "/v3/os-quota-class-sets/{class_name}": (
+            {"GET": [QUOTA_SETS.show_class], "PUT": [QUOTA_SETS.update_class]},
+            {},
+        ),
         "/v3/limits": ({"GET": [LIMITS.show]}, {}),
         "/v3/os-availability-zone": ({"GET": [seen.zones]}, {}),
         "/v3/os-services": ({"GET": [seen.services]}, {}),
+        "/v3/os-services/{action}": ({"PUT": [seen.change_service]}, {}),
+        "/v3/workers/cleanup": ({"POST": [seen.clean_up]}, {}),
         "/v3/os-hosts": ({"GET": [seen.hosts]}, {}),
         "/v3/scheduler-stats/get_pools": ({"GET": [seen.pools]}, {}),
+        "/v3/extensions": ({"GET": [EXTENSIONS_API.index]}, {}),
+        "/v3/extensions/{record_id}": ({"GET": [EXTENSIONS_API.show]}, {}),
+        "/v3/resource_filters": ({"GET": [EXTENSIONS_API.filters]}, {}),
         "/v3/messages": ({"GET": [MESSAGES.index]}, {}),
         "/v3/messages/{record_id}": ({"GET": [MESSAGES.show]}, {}),
         "/v3/capabilities/{host}": ({"GET": [seen.capabilities]}, {}),

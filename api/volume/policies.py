@@ -186,6 +186,21 @@ _ROWS = (
         "POST",
         f"{_TYPE}/action",
     ),
+    *(
+        (
+            f"volume_extension:volume_type_encryption:{verb}",
+            ADMIN,
+            text,
+            method,
+            f"{_TYPE}/encryption{rest}",
+        )
+        for verb, text, method, rest in (
+            ("get", "Show how volumes of a type are encrypted.", "GET", ""),
+            ("create", "Have them encrypted.", "POST", ""),
+            ("update", "Change how.", "PUT", "/{key}"),
+            ("delete", "Encrypt them no more.", "DELETE", "/{key}"),
+        )
+    ),
     (
         "volume_extension:quotas:show",
         PROJECT_READER,
@@ -200,7 +215,22 @@ _ROWS = (
         "PUT",
         "/os-quota-sets/{project_id}",
     ),
+    (
+        "volume_extension:quota_classes:update",
+        ADMIN,
+        "Change the limits of a class.",
+        "PUT",
+        "/os-quota-class-sets/{class_name}",
+    ),
     ("volume_extension:services:index", ADMIN, "List services.", "GET", "/os-services"),
+    (
+        "volume_extension:services:update",
+        ADMIN,
+        "Change a service.",
+        "PUT",
+        "/os-services/{action}",
+    ),
+    ("workers:cleanup", ADMIN, "Clean up after services.", "POST", "/workers/cleanup"),
     ("volume_extension:hosts", ADMIN, "List hosts.", "GET", "/os-hosts"),
     (
         "scheduler_extension:scheduler_stats:get_pools",

@@ -167,21 +167,26 @@ ADD_ACCESS = _body(
 REMOVE_ACCESS = _body(
     "removeProjectAccess", _object(["project"], project={"type": "string", "maxLength": 255})
 )
+_LIMITS: Schema = {
+    "^(?!tenant_id$|force$).{1,255}$": {
+        "type": ["integer", "string"],
+        "pattern": "^-?[0-9]+$",
+        "minimum": -1,
+        "maximum": types.MAX_INT,
+    }
+}
 QUOTA = _body(
     "quota_set",
     {
         "type": "object",
         "properties": {"tenant_id": {"type": "string", "maxLength": 255}, "force": types.BOOLEAN},
-        "patternProperties": {
-            "^(?!tenant_id$|force$).{1,255}$": {
-                "type": ["integer", "string"],
-                "pattern": "^-?[0-9]+$",
-                "minimum": -1,
-                "maximum": types.MAX_INT,
-            }
-        },
+        "patternProperties": _LIMITS,
         "additionalProperties": False,
     },
+)
+QUOTA_CLASS = _body(
+    "quota_class_set",
+    {"type": "object", "patternProperties": _LIMITS, "additionalProperties": False},
 )
 ATTACHMENT = _body(
     "attachment",

@@ -85,7 +85,7 @@ def an_attachment(volume_id: str, server: str) -> dict[str, Any]:
     """A row, with a value for each column that must have one."""
     known = {"volume_id": volume_id, "server_uuid": server, "project_id": "demo"}
     known |= {"id": ids.new_uuid(), "status": "attached", "mode": "rw", "slot": 1}
-    known |= {"created_at": clock.now()}
+    known |= {"created_at": clock.utcnow()}
     return known
 
 
@@ -197,3 +197,15 @@ def test_an_unknown_zone_is_refused(api: VolumeApi) -> None:
     )
     assert api.world.rows(schema.volumes) == []
     make(api, availability_zone="nova")
+
+
+def test_names_of_metadata_may_have_a_slash(api: VolumeApi) -> None:
+    """As those of the Cinder CSI driver."""
+    metadata = {"cinder.csi.openstack.org/cluster": "kubernetes"}
+    volume_id = make(api, metadata=metadata)
+    assert api.ask("GET", f"/volumes/{volume_id}/metadata") == (200, {"metadata": metadata})
+    action = f"/volumes/{volume_id}/action"
+    image = {"os-set_image_metadata": {"metadata": {"a/b": "x" * 1000}}}
+    assert api.ask("POST", action, image)[0] == 200
+    image = {"os-set_image_metadata": {"metadata": {"a": "x" * 65_536}}}
+    assert api.ask("POST", action, image)[0] == 400

@@ -161,7 +161,12 @@ TYPE_CREATE = _body(
 )
 TYPE_UPDATE = _body(
     "volume_type",
-    _object([], name=_TYPE_NAME, description=_NAME, is_public=types.BOOLEAN),
+    _object(
+        [],
+        name={"oneOf": [_TYPE_NAME, {"type": "null"}]},
+        description=_NAME,
+        is_public=types.BOOLEAN,
+    ),
 )
 EXTRA_SPECS = _body("extra_specs", {**_SPECS, "type": "object"})
 ADD_ACCESS = _body(

@@ -108,8 +108,10 @@ class Types:
     def update(self, call: Call, type_id: str) -> Any:
         """Change a type."""
         asked, found = call.body["volume_type"], find_type(call, type_id)
-        if not asked:
-            raise Invalid("Specify volume type name, description, is_public or both.")
+        if all(value is None for value in asked.values()):
+            raise Invalid(
+                "Specify volume type name, description, is_public or a combination thereof."
+            )
         public = asked.get("is_public")
         edit = VolumeTypeEdit(
             asked.get("name"),

@@ -34,7 +34,7 @@ def test_volumes(member: Any, admin: Any, name: str) -> None:
     assert volume.id in {one.id for one in admin.block_storage.volumes(all_projects=True)}
     storage.update_volume(volume, description="data")
     storage.set_volume_metadata(volume, c="d")
-    storage.delete_volume_metadata(volume, ["a"])
+    storage.delete_volume_metadata(storage.get_volume(volume.id), ["a"])
     assert storage.get_volume(volume.id).metadata == {"c": "d"}
     storage.set_volume_image_metadata(volume, os_distro="debian")
     storage.delete_volume_image_metadata(volume, ["os_distro"])
@@ -71,7 +71,7 @@ def test_snapshots(member: Any, admin: Any, name: str) -> None:
     assert [one.id for one in storage.snapshots(name=name)] == [snapshot.id]
     storage.update_snapshot(snapshot, description="before")
     storage.set_snapshot_metadata(snapshot, c="d")
-    storage.delete_snapshot_metadata(snapshot, ["a"])
+    storage.delete_snapshot_metadata(storage.get_snapshot(snapshot.id), ["a"])
     assert storage.get_snapshot_metadata(snapshot).metadata == {"c": "d"}
     admin.block_storage.reset_snapshot_status(snapshot, "error")
     admin.block_storage.reset_snapshot_status(snapshot, "available")
@@ -106,7 +106,7 @@ def test_types_limits_and_services(member: Any, admin: Any, name: str) -> None:
     theirs.update_quota_set(project, volumes=7)
     assert theirs.get_limits(project).absolute.max_total_volumes == 7
     assert storage.get_limits().absolute.max_total_volumes == 7
-    assert storage.get_quota_set(project, usage=True).usage["volumes"] == 0
+    assert storage.get_quota_set(project, usage=True).usage.keys() >= {"volumes", "gigabytes"}
     theirs.revert_quota_set(project)
     assert storage.get_quota_set(project).volumes == 10
     theirs.update_quota_class_set("default", volumes=10)
@@ -136,7 +136,7 @@ def test_the_cloud_layer(member: Any, name: str) -> None:
         member.attach_volume(server, volume, wait=True, timeout=60)
         volume = member.get_volume(volume.id)
         assert member.get_volume_attach_device(volume, server.id) == "/dev/sdb"
-        with pytest.raises(openstack.exceptions.SDKException, match="is not available"):
+        with pytest.raises(openstack.exceptions.SDKException, match="already attached"):
             member.attach_volume(server, volume)
         member.detach_volume(server, volume, wait=True, timeout=60)
         snapshot = member.create_volume_snapshot(volume.id, name=name, wait=True, timeout=60)

@@ -123,6 +123,17 @@ def test_types_are_filtered_and_paged(api: VolumeApi) -> None:
     assert api.ask("GET", "/types?sort=color")[0] == 400
 
 
+def test_a_type_is_described_without_a_name(api: VolumeApi) -> None:
+    """cinderclient sends what it isn't given as null."""
+    (data,) = api.ask("GET", "/types")[1]["volume_types"]
+    path, asked = f"/types/{data['id']}", {"name": None, "description": "d"}
+    status, body = api.ask("PUT", path, {"volume_type": asked}, **ADMIN)
+    assert (status, body["volume_type"]["name"]) == (200, "data")
+    assert body["volume_type"]["description"] == "d"
+    for bad in ({}, {"name": None, "description": None}, {"name": " "}, {"name": ""}):
+        assert api.ask("PUT", path, {"volume_type": bad}, **ADMIN)[0] == 400, bad
+
+
 def test_no_type_encrypts(api: VolumeApi) -> None:
     (data,) = api.ask("GET", "/types")[1]["volume_types"]
     path = f"/types/{data['id']}/encryption"

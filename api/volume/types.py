@@ -96,7 +96,7 @@ class Types:
         made = call.conductor.create_volume_type(
             call.ctxt,
             VolumeTypeEdit(
-                asked["name"],
+                _name(asked),
                 asked.get("description"),
                 _truth(asked.get(_PUBLIC, True)),
                 _texts(asked.get("extra_specs") or {}),
@@ -114,7 +114,7 @@ class Types:
             )
         public = asked.get("is_public")
         edit = VolumeTypeEdit(
-            asked.get("name"),
+            _name(asked),
             asked.get("description"),
             None if public is None else _truth(public),
         )
@@ -206,6 +206,14 @@ class ExtraSpecs:
     def _set(call: Call, found: VolumeType, specs: Mapping[str, str]) -> None:
         edit = VolumeTypeEdit(extra_specs=dict(specs))
         call.conductor.edit_volume_type(call.ctxt, found.id, edit)
+
+
+def _name(asked: Mapping[str, Any]) -> str | None:
+    """Return the name that is given, if any. Raises Invalid for an empty one."""
+    name: str | None = asked.get("name")
+    if name is not None and not name.strip():
+        raise Invalid("Volume type name can not be empty.")
+    return name
 
 
 def _no_spec(type_id: str, key: str) -> NotFound:

@@ -132,6 +132,7 @@ def test_a_type_is_described_without_a_name(api: VolumeApi) -> None:
     assert body["volume_type"]["description"] == "d"
     for bad in ({}, {"name": None, "description": None}, {"name": " "}, {"name": ""}):
         assert api.ask("PUT", path, {"volume_type": bad}, **ADMIN)[0] == 400, bad
+    assert api.ask("POST", "/types", {"volume_type": {"name": " "}}, **ADMIN)[0] == 400
 
 
 def test_no_type_encrypts(api: VolumeApi) -> None:

@@ -12,6 +12,7 @@ from api.volume import absent, volumes
 from api.volume.absent import Routes
 from api.volume.attachments import ATTACHMENTS
 from api.volume.call import Cloud, resources
+from api.volume.encryption import ENCRYPTION
 from api.volume.errors import FAULTS
 from api.volume.extensions import Extensions
 from api.volume.hosts import HOSTS
@@ -23,7 +24,7 @@ from api.volume.policies import RULES
 from api.volume.quotas import LIMITS, QUOTA_SETS
 from api.volume.snapshots import SNAPSHOT_ACTIONS, SNAPSHOT_METADATA, SNAPSHOTS
 from api.volume.transfers import TRANSFERS
-from api.volume.types import ENCRYPTION, EXTRA_SPECS, TYPE_ACTIONS, TYPES
+from api.volume.types import EXTRA_SPECS, TYPE_ACTIONS, TYPES
 from api.volume.versions import Versions, anonymous
 from common import quotas
 from common import volumes as options
@@ -141,7 +142,7 @@ def _of_types() -> Routes:
         f"{item}/action": ({"POST": []}, TYPE_ACTIONS),
         f"{item}/encryption": ({"GET": [secret.index], "POST": [secret.create]}, {}),
         f"{item}/encryption/{{key}}": (
-            {name: [secret.item] for name in ("GET", "PUT", "DELETE")},
+            {"GET": [secret.item], "PUT": [secret.update], "DELETE": [secret.delete]},
             {},
         ),
         f"{item}/extra_specs": ({"GET": [specs.index], "POST": [specs.create]}, {}),
@@ -164,7 +165,10 @@ def _others() -> Routes:
             {},
         ),
         f"{quota}/defaults": ({"GET": [QUOTA_SETS.defaults]}, {}),
-        "/v3/os-quota-class-sets/{class_name}": ({"GET": [QUOTA_SETS.show_class]}, {}),
+        "/v3/os-quota-class-sets/{class_name}": (
+            {"GET": [QUOTA_SETS.show_class], "PUT": [QUOTA_SETS.update_class]},
+            {},
+        ),
         "/v3/limits": ({"GET": [LIMITS.show]}, {}),
         "/v3/os-availability-zone": ({"GET": [seen.zones]}, {}),
         "/v3/os-services": ({"GET": [seen.services]}, {}),

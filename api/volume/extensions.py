@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.volume.call import Call, operation
+from api.volume.filters import FILTERS
 from common.errors import NotFound
-from db.reads import volume_messages
 
 #: alias → (name, description, when it last changed): those of Cinder's that are true here
 EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
@@ -42,17 +42,6 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
     "os-volume-transfer": ("VolumeTransfer", "Transfers to other projects.", "2013-05-29"),
     "os-volume-type-access": ("VolumeTypeAccess", "Who may use a type.", "2014-06-26"),
 }
-#: resource → what its list can be filtered by
-RESOURCE_FILTERS: Mapping[str, list[str]] = {
-    "volume": [
-        *("name", "status", "metadata", "bootable", "availability_zone", "size", "created_at")
-    ],
-    "snapshot": ["name", "status", "volume_id", "metadata"],
-    "attachment": ["volume_id", "instance_id"],
-    "message": [*volume_messages.FILTERS, "message_level"],
-    "pool": ["name"],
-    "volume_type": ["is_public"],
-}
 
 
 class Extensions:
@@ -76,8 +65,8 @@ class Extensions:
         wanted = call.query.last("resource")
         return {
             "resource_filters": [
-                {"resource": name, "filters": filters}
-                for name, filters in RESOURCE_FILTERS.items()
+                {"resource": name, "filters": list(filters)}
+                for name, filters in FILTERS.items()
                 if not wanted or wanted == name
             ]
         }

@@ -24,7 +24,7 @@ class Overview:
     @operation("volume:get_all")
     def zones(self, call: Call) -> Any:
         """List availability zones: those of compute."""
-        names = sorted({one.availability_zone for one in compute_services(call)})
+        names = sorted(zones(call))
         shown = [{"zoneName": name, "zoneState": {"available": True}} for name in names]
         return {"availabilityZoneInfo": shown}
 
@@ -88,6 +88,11 @@ class Overview:
         raise NotFound(f"The host {host} could not be found.")
 
 
+def zones(call: Call) -> set[str]:
+    """Return the availability zones that there are."""
+    return {one.availability_zone for one in compute_services(call)}
+
+
 def compute_services(call: Call) -> list[Service]:
     """Return the agents of the hosts."""
     return call.read(services.list_services, binary="nova-compute")
@@ -121,6 +126,7 @@ def _pool(one: Backend, *, detailed: bool) -> dict[str, Any]:
             "multiattach": False,
             "thin_provisioning_support": True,
             "QoS_support": False,
+            "backend_state": "up",
         }
     return shown
 

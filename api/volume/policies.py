@@ -215,6 +215,21 @@ _ROWS = (
         "POST",
         f"{_TYPE}/action",
     ),
+    *(
+        (
+            f"volume_extension:volume_type_encryption:{verb}",
+            ADMIN,
+            text,
+            method,
+            f"{_TYPE}/encryption{rest}",
+        )
+        for verb, text, method, rest in (
+            ("get", "Show how volumes of a type are encrypted.", "GET", ""),
+            ("create", "Have them encrypted.", "POST", ""),
+            ("update", "Change how.", "PUT", "/{key}"),
+            ("delete", "Encrypt them no more.", "DELETE", "/{key}"),
+        )
+    ),
     (
         "volume_extension:quotas:show",
         PROJECT_READER,
@@ -229,10 +244,23 @@ _ROWS = (
         "PUT",
         "/os-quota-sets/{project_id}",
     ),
+    (
+        "volume_extension:quota_classes:update",
+        ADMIN,
+        "Change the limits of a class.",
+        "PUT",
+        "/os-quota-class-sets/{class_name}",
+    ),
     ("volume_extension:services:index", ADMIN, "List services.", "GET", "/os-services"),
+    (
+        "volume_extension:services:update",
+        ADMIN,
+        "Change a service.",
+        "PUT",
+        "/os-services/{name}",
+    ),
+    ("workers:cleanup", ADMIN, "Clean up after services.", "POST", "/workers/cleanup"),
     ("volume_extension:hosts", ADMIN, "List hosts.", "GET", "/os-hosts"),
-    ("volume_extension:services:update", ADMIN, "Change services.", "PUT", "/os-services/{name}"),
-    ("workers:cleanup", ADMIN, "Clean up after services that died.", "POST", "/workers/cleanup"),
     ("clusters:get_all", ADMIN, "List clusters of services.", "GET", "/clusters"),
     ("volume_extension:default_get_all", ADMIN, "List default types.", "GET", "/default-types"),
     ("volume_extension:default_get", ADMIN, "Show one.", "GET", _DEFAULT),
@@ -258,20 +286,6 @@ _ROWS = (
         "Show how a volume is encrypted.",
         "GET",
         f"{_VOLUME}/encryption",
-    ),
-    (
-        "volume_extension:volume_type_encryption:get",
-        ADMIN,
-        "Show how volumes of a type are encrypted.",
-        "GET",
-        f"{_TYPE}/encryption",
-    ),
-    (
-        "volume_extension:volume_type_encryption:create",
-        ADMIN,
-        "Encrypt volumes of a type.",
-        "POST",
-        f"{_TYPE}/encryption",
     ),
     (
         "scheduler_extension:scheduler_stats:get_pools",

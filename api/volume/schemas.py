@@ -11,11 +11,11 @@ Schema = dict[str, Any]
 _TEXT: Schema = {"type": ["string", "null"], "minLength": 0, "maxLength": 255}
 _NAME: Schema = {**_TEXT, "format": "description"}
 _UUID_OR_NONE: Schema = {"oneOf": [types.UUID, {"type": "null"}]}
+#: Kubernetes' names have a slash
+_KEY = "^[a-zA-Z0-9-_:. /]{1,255}$"
 _METADATA: Schema = {
     "type": ["object", "null"],
-    "patternProperties": {
-        "^[a-zA-Z0-9-_:. ]{1,255}$": {"type": "string", "minLength": 0, "maxLength": 255}
-    },
+    "patternProperties": {_KEY: {"type": "string", "minLength": 0, "maxLength": 255}},
     "additionalProperties": False,
     "maxProperties": 128,
 }
@@ -129,8 +129,13 @@ RESET = _body(
         migration_status={"type": ["string", "null"]},
     ),
 )
+_IMAGE_METADATA: Schema = {
+    **_METADATA,
+    "type": "object",
+    "patternProperties": {_KEY: {"type": "string", "maxLength": 65_535}},
+}
 SET_IMAGE_METADATA = _body(
-    "os-set_image_metadata", _object(["metadata"], metadata={**_METADATA, "type": "object"})
+    "os-set_image_metadata", _object(["metadata"], metadata=_IMAGE_METADATA)
 )
 UNSET_IMAGE_METADATA = _body(
     "os-unset_image_metadata",
@@ -138,9 +143,7 @@ UNSET_IMAGE_METADATA = _body(
 )
 _SPECS: Schema = {
     "type": ["object", "null"],
-    "patternProperties": {
-        "^[a-zA-Z0-9-_:. ]{1,255}$": {"type": ["string", "null"], "maxLength": 255}
-    },
+    "patternProperties": {_KEY: {"type": ["string", "null"], "maxLength": 255}},
     "additionalProperties": False,
 }
 _TYPE_NAME: Schema = {"type": "string", "format": "name", "minLength": 1, "maxLength": 255}
@@ -158,7 +161,12 @@ TYPE_CREATE = _body(
 )
 TYPE_UPDATE = _body(
     "volume_type",
-    _object([], name=_TYPE_NAME, description=_NAME, is_public=types.BOOLEAN),
+    _object(
+        [],
+        name={"oneOf": [_TYPE_NAME, {"type": "null"}]},
+        description=_NAME,
+        is_public=types.BOOLEAN,
+    ),
 )
 EXTRA_SPECS = _body("extra_specs", {**_SPECS, "type": "object"})
 ADD_ACCESS = _body(
@@ -167,21 +175,26 @@ ADD_ACCESS = _body(
 REMOVE_ACCESS = _body(
     "removeProjectAccess", _object(["project"], project={"type": "string", "maxLength": 255})
 )
+_LIMITS: Schema = {
+    "^(?!tenant_id$|force$).{1,255}$": {
+        "type": ["integer", "string"],
+        "pattern": "^-?[0-9]+$",
+        "minimum": -1,
+        "maximum": types.MAX_INT,
+    }
+}
 QUOTA = _body(
     "quota_set",
     {
         "type": "object",
         "properties": {"tenant_id": {"type": "string", "maxLength": 255}, "force": types.BOOLEAN},
-        "patternProperties": {
-            "^(?!tenant_id$|force$).{1,255}$": {
-                "type": ["integer", "string"],
-                "pattern": "^-?[0-9]+$",
-                "minimum": -1,
-                "maximum": types.MAX_INT,
-            }
-        },
+        "patternProperties": _LIMITS,
         "additionalProperties": False,
     },
+)
+QUOTA_CLASS = _body(
+    "quota_class_set",
+    {"type": "object", "patternProperties": _LIMITS, "additionalProperties": False},
 )
 ATTACHMENT = _body(
     "attachment",

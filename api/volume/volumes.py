@@ -8,6 +8,7 @@ from typing import Any
 from api.volume import queries, schemas, views
 from api.volume.call import Call, operation
 from api.volume.metadata import Metadata, Owner
+from api.volume.overview import zones
 from common.errors import Invalid, NotFound, SnapshotNotFound, VolumeNotFound
 from conductor.messages import NewVolume, VolumeEdit
 from db.reads import volume_snapshots, volumes
@@ -125,13 +126,20 @@ def _new(call: Call, asked: Mapping[str, Any], image_id: str | None) -> NewVolum
         name=asked.get("name") or asked.get("display_name") or "",
         description=asked.get("description") or asked.get("display_description"),
         type_id=_type_id(call, asked.get("volume_type")),
-        availability_zone=asked.get("availability_zone") or None,
+        availability_zone=_zone(call, asked.get("availability_zone")),
         metadata=asked.get("metadata") or {},
         image_id=image_id,
         snapshot_id=asked.get("snapshot_id"),
         source_volume_id=asked.get("source_volid"),
         local_to_server=near,
     )
+
+
+def _zone(call: Call, asked: str | None) -> str | None:
+    """Return the zone that is asked for, if any. Raises Invalid for one that there is not."""
+    if asked and asked not in zones(call):
+        raise Invalid(f"Availability zone '{asked}' is invalid.")
+    return asked or None
 
 
 def _size(call: Call, asked: Mapping[str, Any]) -> int:

@@ -105,6 +105,9 @@ class Filter:
     type_name: str | None = None
     created: Sequence[tuple[str, datetime.datetime]] = ()
     """(``gt``, ``gte``, ``lt``, ``lte``, ``eq`` or ``neq``, time)."""
+    updated: Sequence[tuple[str, datetime.datetime]] = ()
+    nothing: bool = False
+    """Whether it is asked for what no volume has."""
 
 
 #: what a list may be sorted by → its column, which is never null
@@ -235,8 +238,9 @@ def attachments(
     *,
     server_uuids: Collection[str] | None = None,
     volume_id: str | None = None,
+    status: str | None = None,
 ) -> list[Attachment]:
-    """Return attachments by their time: of these servers, of a volume, or all."""
+    """Return attachments by their time: of these servers, of a volume, in a status, or all."""
     query = _attached().order_by(_A.created_at, _A.id)
     if project_id is not None:
         query = query.where(_A.project_id == project_id)
@@ -244,6 +248,8 @@ def attachments(
         query = query.where(_A.server_uuid.in_(sorted(server_uuids)))
     if volume_id is not None:
         query = query.where(_A.volume_id == volume_id)
+    if status is not None:
+        query = query.where(_A.status == status)
     return [Attachment(*row) for row in connection.execute(query)]
 
 
@@ -306,7 +312,10 @@ def _conditions(wanted: Filter) -> list[sa.ColumnElement[bool]]:
     found += [_C.meta[key].as_string() == value for key, value in wanted.metadata.items()]
     if wanted.type_name is not None:
         found.append(_T.name == wanted.type_name)
-    found += [getattr(_C.created_at, _OPERATORS[how])(when) for how, when in wanted.created]
+    for column, times in ((_C.created_at, wanted.created), (_C.updated_at, wanted.updated)):
+        found += [getattr(column, _OPERATORS[how])(when) for how, when in times]
+    if wanted.nothing:
+        found.append(sa.false())
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +70,9 @@ class VolumeApi:
         *,
         version: str = "3.0",
         token: str | None = auth.MEMBER,
+        headers: Mapping[str, str] | None = None,
     ) -> Any:
-        headers = {"OpenStack-API-Version": f"volume {version}"}
+        headers = dict(headers or {"OpenStack-API-Version": f"volume {version}"})
         if token is not None:
             headers["X-Auth-Token"] = token
         path, _, query = path.partition("?")

@@ -43,7 +43,9 @@ def failed_snapshot(api: VolumeApi) -> str:
 
 
 def test_a_volume_without_a_place(api: VolumeApi) -> None:
-    volume_id = make(api, availability_zone="moon")
+    asked = {"volume_type": {"name": "far", "extra_specs": {"volume_backend_name": "moon"}}}
+    assert api.ask("POST", "/types", asked, token=auth.ADMIN)[0] == 200
+    volume_id = make(api, volume_type="far")
     assert show(api, volume_id)["status"] == "error"
     (one,) = listed(api)
     assert (one["resource_type"], one["resource_uuid"]) == ("VOLUME", volume_id)

@@ -252,11 +252,13 @@ def test_types(api: VolumeApi) -> None:
 
 
 def test_a_message_says_why_a_volume_is_in_error(api: VolumeApi) -> None:
-    volume_id = make(api, availability_zone="moon")
+    asked = {"volume_type": {"name": "far", "extra_specs": {"volume_backend_name": "moon"}}}
+    assert api.ask("POST", "/types", asked, token=auth.ADMIN)[0] == 200
+    volume_id = make(api, volume_type="far")
     assert show(api, volume_id)["status"] == "error"
     (one,) = api.ask("GET", "/messages", version="3.3")[1]["messages"]
     assert one["resource_uuid"] == volume_id
-    assert "is in zone moon" in one["user_message"]
+    assert "no storage that is moon" in one["user_message"]
     path = f"/messages/{one['id']}"
     assert api.ask("GET", path, version="3.3")[1] == {"message": one}
     assert api.ask("GET", path, version="3.3", token=OTHER)[0] == 404

@@ -16,7 +16,7 @@ from conductor.messages import NewVolume, VolumeEdit
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records, snapshots
-from conductor.volumes import create_volume, extend_volume, remove_volume
+from conductor.volumes import create_volume, extend_volume, reimage, remove_volume
 from conductor.volumes.snapshots import remove_snapshot
 
 LOG = logger(__name__)
@@ -98,6 +98,17 @@ class VolumeEndpoint:
 
         def work(connection: Transaction, row: Any) -> None:
             extend_volume.begin(connection, self._cloud, ctxt, row, size_gib, in_use=in_use)
+
+        self._with(ctxt, volume_id, work)
+        self._cloud.wake()
+
+    def reimage_volume(
+        self, ctxt: RequestContext, volume_id: str, image_id: str, reserved: bool
+    ) -> None:
+        """See ``ConductorClient.reimage_volume``."""
+
+        def work(connection: Transaction, row: Any) -> None:
+            reimage.begin(connection, self._cloud, ctxt, row, image_id, reserved=reserved)
 
         self._with(ctxt, volume_id, work)
         self._cloud.wake()

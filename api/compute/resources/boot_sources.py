@@ -147,10 +147,15 @@ def check(sources: Sources, flavor: Flavor) -> None:
     if sources.least_memory_mib > flavor.memory_mib:
         raise Invalid("Flavor's memory is too small for requested image.")
     if image is not None and root.size_gib and image.min_disk_gib > root.size_gib:
-        raise Invalid(
-            "Volume is smaller than the minimum size specified in image metadata. Volume size "
-            f"is {root.size_gib * _GIB} bytes, minimum size is {image.min_disk_gib * _GIB} bytes."
-        )
+        raise Invalid(too_small(root.size_gib, image.min_disk_gib))
+
+
+def too_small(has_gib: int, needed_gib: int) -> str:
+    """Return why a volume can't have an image, in Nova's words."""
+    return (
+        "Volume is smaller than the minimum size specified in image metadata. Volume size "
+        f"is {has_gib * _GIB} bytes, minimum size is {needed_gib * _GIB} bytes."
+    )
 
 
 def volumes_of(sources: Sources) -> tuple[BlockDevice, ...]:

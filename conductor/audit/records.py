@@ -208,7 +208,10 @@ def _vmids(facts: Facts) -> Iterator[Finding]:
     for place, row in facts.reservations.items():
         server = facts.servers.get(row.server_uuid or "")
         owned = (
-            place in templates or place in held or (server is not None and server.place == place)
+            place in templates
+            or place in held
+            or place in facts.busy_holders
+            or (server is not None and server.place == place)
         )
         if owned or row.state != "reserved" or row.server_uuid in facts.busy:
             continue

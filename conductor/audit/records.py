@@ -155,6 +155,9 @@ def _allocation(
 ) -> Iterator[Finding]:
     held = (facts.allocations or {}).get(server.uuid)
     wanted = {provider: server.amounts}
+    if held is None and not server.amounts:
+        # Parked, with a volume as its disk.
+        return
     if held is None:
         yield _of(server, "server_without_allocation", f"It has none on {server.host}.")
     elif {uuid: dict(some) for uuid, some in held.items()} != wanted:

@@ -133,12 +133,17 @@ class Cloud:
         release = self.world.placement.release
 
         def watched(uuid: str) -> None:
-            assert uuid not in self.vms, "the claim of a VM that is there"
+            assert uuid not in self.vms or self.claims_nothing(uuid), "the claim of a VM there"
             if uuid in self.world.placement.claims and self.unwinds(uuid):
                 assert self.reserved(uuid) == (0, 0), "the claim is the last that goes"
             release(uuid)
 
         self.world.placement.release = watched  # type: ignore[method-assign]
+
+    def claims_nothing(self, uuid: str) -> bool:
+        """Whether its VM is parked, and has no disk of its own."""
+        found = [one for one in self.world.rows(schema.servers) if one.uuid == uuid]
+        return bool(found) and found[0].disk_gib == 0 and "shelv" in found[0].vm_state
 
     def reserved(self, uuid: str) -> tuple[int, int]:
         """VMIDs and ports of a server."""
@@ -261,7 +266,8 @@ class Cloud:
         """What the agent does with it, and its last word."""
         uuid = command.server_uuid
         if isinstance(command, Destroy) and uuid in self.vms:
-            assert self.world.placement.claims.get(uuid), "a VM needs its claim"
+            claimed = self.world.placement.claims.get(uuid) or self.claims_nothing(uuid)
+            assert claimed, "a VM needs its claim"
             assert self.reserved(uuid)[0] == 1, "a VM needs its VMID"
             self.vms.discard(uuid)
         if type(command) is Build:

@@ -115,9 +115,7 @@ class ServerEndpoint:
         """See ``ConductorClient.create_server_image``."""
         ctxt.server_uuid = server_uuid
         image_id, operation = begin_image.accept(self._cloud, ctxt, server_uuid, image)
-        if operation is None:
-            self._cloud.wake()
-        else:
+        if operation is not None:
             self._begin(operation)
         return image_id
 

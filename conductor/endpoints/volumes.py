@@ -120,11 +120,10 @@ class VolumeEndpoint:
     ) -> None:
         """See ``ConductorClient.reimage_volume``."""
 
-        def work(connection: Transaction, row: Any) -> None:
-            reimage.begin(connection, self._cloud, ctxt, row, image_id, reserved=reserved)
+        def work(connection: Transaction, row: Any) -> Operation:
+            return reimage.begin(connection, self._cloud, ctxt, row, image_id, reserved=reserved)
 
-        self._with(ctxt, volume_id, work)
-        self._cloud.wake()
+        self._cloud.start(self._with(ctxt, volume_id, work))
 
     def reset_volume(self, ctxt: RequestContext, volume_id: str, status: str) -> None:
         """See ``ConductorClient.reset_volume``."""

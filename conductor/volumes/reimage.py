@@ -71,8 +71,10 @@ def begin(
     image_id: str,
     *,
     reserved: bool,
-) -> None:
+) -> Operation:
     """Write the operation that gives a volume that is locked, and no server has, new content.
+
+    It is for ``cloud.start`` after the commit.
 
     ``reserved``: also one that is reserved. Raises NotFound, Invalid, BandExhausted.
     """
@@ -93,7 +95,7 @@ def begin(
         resource_type=ResourceType.VOLUME,
         plan=ReimagePlan(where, dataclasses.replace(content, place=where)),
     )
-    begins.begin_later(connection, ctxt, item)
+    return begins.begin_now(connection, cloud, ctxt, item)
 
 
 def _place(

@@ -49,7 +49,7 @@ def begin(
     ``gone``: its record goes as well. ``now``: it is for ``cloud.start`` after the commit.
     """
     plan = VolumePlan(where, str(row.storage or ""), row.size_gib, volid=row.volid, gone=gone)
-    return _begin(connection, cloud, ctxt, row.id, row.project_id, plan)
+    return _begin(connection, cloud, ctxt, row.id, row.project_id, plan, now=now)
 
 
 def begin_holder(
@@ -76,6 +76,8 @@ def _begin(
     volume_id: str,
     project_id: str,
     plan: VolumePlan,
+    *,
+    now: bool = False,
 ) -> Operation:
     item = begins.new(
         cloud,

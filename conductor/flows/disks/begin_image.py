@@ -35,7 +35,12 @@ def accept(
     image and of its volumes' snapshots are written. Raises ServerNotFound, ServerStateConflict,
     QuotaExceeded, Invalid. A lock doesn't matter, as in Nova.
     """
-    return cloud.store.run(lambda c: _accept(c, cloud, ctxt, server_uuid, asked))
+    image_id, operation, snapshots = cloud.store.run(
+        lambda c: _accept(c, cloud, ctxt, server_uuid, asked)
+    )
+    for one in snapshots:
+        cloud.start(one)
+    return image_id, operation
 
 
 def _accept(
@@ -44,7 +49,8 @@ def _accept(
     ctxt: RequestContext,
     server_uuid: str,
     asked: NewServerImage,
-) -> tuple[str | None, Operation | None]:
+) -> tuple[str | None, Operation | None, tuple[Operation, ...]]:
+    """Return the image's id, its operation, and those of volumes' snapshots."""
     server = servers.alive(connection, server_uuid, scope(ctxt))
     action = "createImage" if asked.backup_type is None else "createBackup"
     check_state(server, action)
@@ -53,7 +59,9 @@ def _accept(
         allowed = quotas.limits(connection, server.project_id, cloud.quota)
         quotas.check_image_metadata(allowed, asked.metadata)
     if server.volume_backed:
-        return volume_image.make(connection, cloud, ctxt, server, asked, inherited(server)), None
+        inherits = inherited(server)
+        made, taken = volume_image.make(connection, cloud, ctxt, server, asked, inherits)
+        return made, None, taken
     image_id = None
     if asked.backup_type is None or asked.rotation:
         image_id = ids.new_uuid()
@@ -75,7 +83,7 @@ def _accept(
         task_state=ACTIONS[action].walk[0],
         takes_over=True,
     )
-    return image_id, operation
+    return image_id, operation, ()
 
 
 def _insert(

@@ -22,6 +22,7 @@ from conductor.messages import NewServerImage, NewVolumeSnapshot
 from conductor.plans import ImagePlan
 from conductor.store import operations as ledger
 from conductor.store import server_images
+from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records
@@ -38,20 +39,22 @@ def make(
     server: Server,
     asked: NewServerImage,
     inherited: Mapping[str, str],
-) -> str:
+) -> tuple[str, tuple[Operation, ...]]:
     """Write the image of a server that is locked, and begin its volumes' snapshots.
 
-    Return its id. ``inherited``: properties that it has of the server's own image. Raises Invalid
+    Return its id, and what is to be started. ``inherited``: properties that it has of the server's own image. Raises Invalid
     where a snapshot can't be taken now, QuotaExceeded; then nothing may be committed.
     """
-    taken = {}
+    taken: dict[str, str] = {}
+    begun: list[Operation] = []
     # In the order in which all lock volumes.
     for one in attachments.of_servers(connection, [server.uuid]):
         row = records.locked(connection, one.volume_id, None)
         snapshot = NewVolumeSnapshot(
             row.id, f"snapshot for {asked.name}"[:255], row.description, in_use=True
         )
-        taken[row.id] = take_snapshot.begin(connection, cloud, ctxt, row, snapshot)
+        taken[row.id], taking = take_snapshot.begin(connection, cloud, ctxt, row, snapshot)
+        begun += [] if taking is None else [taking]
     attached = attachments.of_server(connection, server.uuid)
     root = next(one for one in attached if one.slot == ROOT_SLOT)
     mapping = [_device(one, taken[one.volume_id]) for one in attached]
@@ -70,7 +73,7 @@ def make(
     plan = ImagePlan(image_id=image_id, name=asked.name)
     operation = begins.begin(connection, cloud, ctxt, server, "createImage", plan)
     ledger.close(connection, operation.id, OperationState.DONE)
-    return image_id
+    return image_id, tuple(begun)
 
 
 def _device(attached: Any, snapshot_id: str) -> dict[str, Any]:

@@ -42,8 +42,9 @@ def make(
 ) -> tuple[str, tuple[Operation, ...]]:
     """Write the image of a server that is locked, and begin its volumes' snapshots.
 
-    Return its id, and what is to be started. ``inherited``: properties that it has of the server's own image. Raises Invalid
-    where a snapshot can't be taken now, QuotaExceeded; then nothing may be committed.
+    Return its id, and what is to be started. ``inherited``: properties that it has of the
+    server's own image. Raises Invalid where a snapshot can't be taken now, QuotaExceeded; then
+    nothing may be committed.
     """
     taken: dict[str, str] = {}
     begun: list[Operation] = []

@@ -253,10 +253,13 @@ def test_a_lost_rebuild_never_drops_what_the_record_took(lone: Rebuilds) -> None
     task = runner._load(read)
     lone.world.answer(swap, ok=True, power_state=PowerState.RUNNING)
     lone.becomes(root, "in-use")
+    lone.world.act(server, "delete")
     RootVolume(lone.world.conductor.cloud).lost(task)
     assert lone.row(root).volid == volid
     removals = [o for _, o in lone.world.compute.sent if isinstance(o, RemoveVolume)]
     assert all(one.volid != volid for one in removals)
+    lone.world.answer(lone.last(Destroy, server), ok=True, gone=True)
+    lone.world.until(server, "deleted")
 
 
 def test_what_is_wrong_is_refused_and_changes_nothing(site: Rebuilds) -> None:

@@ -65,6 +65,7 @@ class VolumeAction(enum.StrEnum):
     DELETE = "delete-volume"
     EXTEND = "extend-volume"
     REVERT = "revert-volume"
+    REIMAGE = "reimage-volume"
     TAKE_SNAPSHOT = "create-snapshot"
     DELETE_SNAPSHOT = "delete-snapshot"
     # These end as they begin: they change records alone.
@@ -108,6 +109,8 @@ RULES: Mapping[str, Rule] = {
     ),
     VolumeAction.EXTEND: Rule(_WELL, _S.EXTENDING, None, _S.ERROR_EXTENDING),
     VolumeAction.REVERT: Rule(_WELL, _S.REVERTING, _S.AVAILABLE, _S.ERROR),
+    # Cinder leaves one that was in error there: the status is what it was.
+    VolumeAction.REIMAGE: Rule(frozenset({*_WELL, _S.ERROR}), _S.DOWNLOADING, None, _S.ERROR),
     ATTACH: Rule(_WELL, _S.ATTACHING, _S.IN_USE, _S.AVAILABLE),
     DETACH: Rule(frozenset({_S.IN_USE}), _S.DETACHING, _S.AVAILABLE, _S.IN_USE, alone=False),
 }
@@ -116,6 +119,9 @@ RULES: Mapping[str, Rule] = {
 DELETABLE_SNAPSHOTS = frozenset(
     {SnapshotStatus.AVAILABLE, SnapshotStatus.ERROR, SnapshotStatus.ERROR_DELETING}
 )
+
+#: with ``reimage_reserved``
+REIMAGED_RESERVED = frozenset({_S.AVAILABLE, _S.ERROR, _S.RESERVED})
 
 #: from 3.42 on also while a server has it
 EXTENDABLE_IN_USE = frozenset({_S.AVAILABLE, _S.IN_USE})

@@ -339,6 +339,8 @@ class RebuildServer:
     """Other columns of the server that change with it."""
     admin_password: str | None = field(default=None, repr=False)
     files: tuple[GuestFile, ...] = ()
+    reimages: bool = False
+    """Whether a root disk that is a volume gets the image, too; else it stays as it is."""
 
 
 @dataclass(frozen=True)

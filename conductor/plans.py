@@ -15,7 +15,15 @@ from typing import Any
 
 from common import codec, volumes
 from common.bulk_migrations import Move, Wish
-from common.messages.commands import GuestFile, Image, Nic, Placed, Template, VolumeSource
+from common.messages.commands import (
+    GuestFile,
+    Image,
+    Nic,
+    Placed,
+    Template,
+    VolumeSource,
+    VolumeUser,
+)
 from common.messages.scheduling import Alternate, ImageHome
 from common.states import InternalAction
 from common.volumes import VolumeAction
@@ -159,6 +167,25 @@ class ResizePlan(MovePlan):
 
 
 @dataclass(frozen=True)
+class NewContent:
+    """What a volume is to have in it instead: made in another holder, beside the one that it has.
+
+    The volume's record has that one until the new one is taken.
+    """
+
+    volume_id: str = ""
+    image_id: str = ""
+    image_metadata: Mapping[str, Any] = field(default_factory=dict)
+    storage: str = ""
+    size_gib: int = 0
+    source: VolumeSource | None = None
+    place: Place = NOWHERE
+    """The new holder's."""
+    volid: str | None = None
+    """None: it isn't made yet."""
+
+
+@dataclass(frozen=True)
 class PlugPlan(Plan):
     """The plan of an attached or detached interface; its port is made with the operation."""
 
@@ -213,6 +240,12 @@ class RebuildPlan(SwapPlan):
 
     former: Mapping[str, Any] = field(default_factory=dict)
     """Columns of the server before, which its disk was made by."""
+    root_volume_id: str = ""
+    """Its root disk, if that is a volume."""
+    content: NewContent | None = None
+    """What the root volume is to have in it; None: it stays as it is."""
+    other_image: bool = False
+    """Whether the root volume is to be made of another image than before."""
 
 
 @dataclass(frozen=True)
@@ -270,6 +303,15 @@ class VolumePlan(Plan):
     """What it is copied from; None: it is empty, or there already."""
     gone: bool = False
     """Whether the record goes with it; else only what was left of a failure is removed."""
+    users: tuple[VolumeUser, ...] = ()
+    """Servers that had it, beside the one that the record has as the last."""
+
+
+@dataclass(frozen=True)
+class ReimagePlan(Plan):
+    """The plan of giving a volume that no server has new content; its VMID is the new holder's."""
+
+    content: NewContent = NewContent()
 
 
 @dataclass(frozen=True)
@@ -404,6 +446,7 @@ PLANS: Mapping[str, type[Plan]] = {
     VolumeAction.DELETE: VolumePlan,
     VolumeAction.EXTEND: VolumePlan,
     VolumeAction.REVERT: VolumeSnapshotPlan,
+    VolumeAction.REIMAGE: ReimagePlan,
     VolumeAction.TAKE_SNAPSHOT: VolumeSnapshotPlan,
     VolumeAction.DELETE_SNAPSHOT: VolumeSnapshotPlan,
     volumes.ATTACH: PlugVolumePlan,

@@ -23,6 +23,8 @@ _ROWS = (
     ("volume:force_delete", ADMIN, "Delete a volume in more states.", "DELETE", _VOLUME),
     ("volume:extend", PROJECT_MEMBER, "Extend a volume.", "POST", _ACTION),
     ("volume:extend_attached_volume", PROJECT_MEMBER, "While it is used.", "POST", _ACTION),
+    ("volume:reimage", PROJECT_MEMBER, "Give a volume an image.", "POST", _ACTION),
+    ("volume:reimage_reserved", PROJECT_MEMBER, "While it is reserved.", "POST", _ACTION),
     ("volume:get_volume_metadata", PROJECT_READER, "Show metadata.", "GET", f"{_VOLUME}/metadata"),
     (
         "volume:update_volume_metadata",

@@ -118,6 +118,10 @@ REVERT = _body("revert", _object(["snapshot_id"], snapshot_id=types.UUID))
 METADATA = _body("metadata", {**_METADATA, "type": "object"})
 META = _body("meta", _ITEM)
 EXTEND = _body("os-extend", _object(["new_size"], new_size=_SIZE))
+REIMAGE = _body(
+    "os-reimage",
+    _object(["image_id"], image_id=types.UUID, reimage_reserved=types.BOOLEAN),
+)
 BOOTABLE = _body("os-set_bootable", _object(["bootable"], bootable=types.BOOLEAN))
 READONLY = _body("os-update_readonly_flag", _object(["readonly"], readonly=types.BOOLEAN))
 RESET = _body(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -276,6 +277,17 @@ class Actions:
         snapshot_id = call.body["revert"]["snapshot_id"]
         call.conductor.revert_volume(call.ctxt, volume_id, snapshot_id)
 
+    @operation(status=202, since="3.68", body=schemas.REIMAGE)
+    def reimage(self, call: Call, volume_id: str) -> None:
+        """Give a volume that no server has an image, in place of all that was on it."""
+        found = find(call, volume_id)
+        rule = "volume:reimage_reserved" if found.status == "reserved" else "volume:reimage"
+        call.check(rule, {"project_id": found.project_id})
+        asked = call.body["os-reimage"]
+        reserved = _truth(asked.get("reimage_reserved", False))
+        image_id = str(uuid.UUID(asked["image_id"]))
+        call.conductor.reimage_volume(call.ctxt, volume_id, image_id, reserved=reserved)
+
     @operation()
     def refuse(self, call: Call, volume_id: str) -> None:
         """Refuse an action of the compute API, or one that isn't supported."""
@@ -316,9 +328,10 @@ ACTION_NAMES: Mapping[str, Any] = {
         for name in (
             *("attach", "detach", "begin_detaching", "roll_detaching"),
             *("initialize_connection", "terminate_connection", "force_detach"),
-            *("migrate_volume", "migrate_volume_completion", "retype", "reimage"),
+            *("migrate_volume", "migrate_volume_completion", "retype"),
             *("volume_upload_image", "unmanage"),
         )
     },
+    "os-reimage": ACTIONS.reimage,
     "revert": ACTIONS.revert,
 }

@@ -201,6 +201,9 @@ class Swap(Build):
     """The image properties that decide the guest's hardware before."""
     rescue: bool = False
     """The new disk is one to boot from, beside the root disk, and the VM is to run in any case."""
+    root: ServerVolume | None = None
+    """The volume that is the root disk of a rebuilt VM, instead of a new disk: the one that the VM
+    names already, or another one. None: it has a disk of its own."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from common.messages.commands import Build, Move, Plug, PlugVolume, Size, Swap
 from common.messages.filters import Filter
 from common.messages.reports import Category
 from common.states import PowerState
+from common.volumes import ROOT_SLOT
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
 
 
@@ -29,8 +30,9 @@ class Vm:
     filter: Filter | None = None
     """What is to pass its interfaces."""
     image_id: str | None = None
-    before: tuple[int, str | None, bool] | None = None
-    """A swap's operation, the image that the VM had before, and whether it is rescued."""
+    before: tuple[int, str | None, bool, str | None] | None = None
+    """A swap's operation, the image that the VM had before, whether it is rescued, and the volume
+    that was its root disk, if it gets another one."""
 
 
 class NullMachine:
@@ -336,8 +338,8 @@ class NullDisks:
         self._vm, self._operation_id = vm, operation_id
 
     def check(self, swap: Swap) -> Detail:
-        """Refuse what names no image."""
-        if swap.image is None:
+        """Refuse what names no image, and no volume either."""
+        if swap.image is None and swap.root is None:
             raise HypervisorError(Category.IMAGE_NOT_FOUND, "The swap names no image.")
         return {}
 
@@ -354,8 +356,11 @@ class NullDisks:
         """Store the image, and the one before."""
         if not self.swapped(swap):
             self.give_back(rescued=True)
-            self._vm.before = (swap.operation_id, self._vm.image_id, swap.rescue)
+            was = None if swap.root is None else self._vm.volumes.get(ROOT_SLOT)
+            self._vm.before = (swap.operation_id, self._vm.image_id, swap.rescue, was)
             self._vm.image_id = None if swap.image is None else swap.image.id
+            if swap.root is not None:
+                self._vm.volumes[ROOT_SLOT] = swap.root.volid
         return {"image": self._vm.image_id}
 
     def give_back(self, *, rescued: bool = False) -> Removal:
@@ -365,6 +370,8 @@ class NullDisks:
             return Removal(True)
         gone = f"disk of image {self._vm.image_id}"
         self._vm.image_id, self._vm.before = before[1], None
+        if before[3] is not None:
+            self._vm.volumes[ROOT_SLOT] = before[3]
         return Removal(True, (gone,))
 
     def let_go(self) -> Removal:

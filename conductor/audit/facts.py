@@ -205,6 +205,8 @@ class Facts:
     volumes: tuple[VolumeFacts, ...] = ()
     busy_volumes: frozenset[str] = frozenset()
     """Volumes with an open operation before or after the look."""
+    busy_holders: frozenset[Place] = frozenset()
+    """Where open operations make or remove holders that no volume's record names."""
     ports: tuple[PortFacts, ...] = ()
     networks: Mapping[str, NetworkFacts] = field(default_factory=dict)
     """By their ids."""

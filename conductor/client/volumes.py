@@ -45,6 +45,21 @@ class VolumeCalls(Base):
             ctxt, VolumeRpc.extend_volume, volume_id=volume_id, size_gib=size_gib, in_use=in_use
         )
 
+    def reimage_volume(
+        self, ctxt: RequestContext, volume_id: str, image_id: str, *, reserved: bool
+    ) -> None:
+        """Begin to give a volume that no server has an image; ``reserved``: also a reserved one.
+
+        Raises VolumeNotFound, ImageNotFound, Invalid (its status, its size, its snapshots).
+        """
+        self._rpc.call(
+            ctxt,
+            VolumeRpc.reimage_volume,
+            volume_id=volume_id,
+            image_id=image_id,
+            reserved=reserved,
+        )
+
     def reset_volume(self, ctxt: RequestContext, volume_id: str, status: str) -> None:
         """Set a volume's status.
 

@@ -17,7 +17,7 @@ from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records, snapshots, transfers
-from conductor.volumes import create_volume, extend_volume, remove_volume
+from conductor.volumes import create_volume, extend_volume, reimage, remove_volume
 from conductor.volumes.snapshots import remove_snapshot
 
 LOG = logger(__name__)
@@ -115,6 +115,16 @@ class VolumeEndpoint:
 
         def work(connection: Transaction, row: Any) -> Operation:
             return extend_volume.begin(connection, self._cloud, ctxt, row, size_gib, in_use=in_use)
+
+        self._cloud.start(self._with(ctxt, volume_id, work))
+
+    def reimage_volume(
+        self, ctxt: RequestContext, volume_id: str, image_id: str, reserved: bool
+    ) -> None:
+        """See ``ConductorClient.reimage_volume``."""
+
+        def work(connection: Transaction, row: Any) -> Operation:
+            return reimage.begin(connection, self._cloud, ctxt, row, image_id, reserved=reserved)
 
         self._cloud.start(self._with(ctxt, volume_id, work))
 

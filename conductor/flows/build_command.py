@@ -127,7 +127,7 @@ def build(
         template=plan.template,
         nics=plan.nics,
         config_drive=guest_data.config_drive(
-            server, plan.nics, asked.admin_password, asked.files, _tagged(attached)
+            server, plan.nics, asked.admin_password, asked.files, tagged(attached)
         ),
         cloud=cloud,
         group=group,
@@ -135,7 +135,7 @@ def build(
     )
 
 
-def _tagged(attached: Sequence[Any]) -> list[tuple[int, str, str]]:
+def tagged(attached: Sequence[Any]) -> list[tuple[int, str, str]]:
     """Return slot, serial number and name of the volumes that their user has given a name."""
     return [(one.slot, serial(one.volume_id), one.tag) for one in attached if one.tag is not None]
 

@@ -63,6 +63,38 @@ def list_parked(connection: sa.Connection, image_id: str, server: Server) -> Non
     connection.execute(images.update().where(_C.id == image_id).values(status=ACTIVE))
 
 
+def list_volumes(
+    connection: sa.Connection,
+    image_id: str,
+    name: str,
+    project_id: str,
+    properties: Mapping[str, str],
+    least: tuple[int, int],
+) -> None:
+    """Write the image that lists the snapshots of a server's volumes: it has no data of its own.
+
+    It isn't known as the server's, whose other images are copies of its disk.
+    """
+    now = clock.utcnow()
+    connection.execute(
+        images.insert().values(
+            id=image_id,
+            name=name,
+            status=ACTIVE,
+            size_bytes=0,
+            disk_format="",
+            container_format="",
+            min_disk_gib=least[0],
+            min_ram_mib=least[1],
+            properties=dict(properties),
+            locations={},
+            project_id=project_id,
+            created_at=now,
+            updated_at=now,
+        )
+    )
+
+
 def forget_parked(connection: sa.Connection, server_uuid: str) -> None:
     """Delete the image that lists a shelved server."""
     parked = _C.status.in_((ACTIVE, DEACTIVATED)) & _C.home.is_(None)

@@ -155,6 +155,11 @@ def _image(connection: Transaction, new: NewVolume, host: str | None) -> Found:
         raise Invalid(f"Invalid input received: Image {image_id} is not active.")
     if found.disk_format == "iso":
         raise Invalid(f"Image {image_id} is an ISO image, of which no volume can be made.")
+    if "block_device_mapping" in found.properties:
+        raise Invalid(
+            f"Image {image_id} has no data: it lists snapshots of volumes. Make the volume of one "
+            "of these."
+        )
     size = -(-max(found.virtual_size_bytes or 0, found.size_bytes) // GIB)
     if new.size_gib < size:
         raise Invalid(

@@ -254,9 +254,18 @@ def attachments(
 
 
 def root_image(connection: sa.Connection, server_uuid: str) -> str | None:
-    """Return the image that the root volume of a server was made of."""
+    """Return the image that the root volume of a server has in it, or is a copy of."""
     mine = (_A.server_uuid == server_uuid) & (_A.slot == ROOT_SLOT)
-    query = sa.select(_C.image_id).join(volume_attachments, _A.volume_id == _C.id).where(mine)
+    query = sa.select(_C.image_metadata).join(volume_attachments, _A.volume_id == _C.id)
+    kept = connection.execute(query.where(mine)).scalar() or {}
+    found = kept.get("image_id")
+    return None if found is None else str(found)
+
+
+def root_size(connection: sa.Connection, server_uuid: str) -> int | None:
+    """Return the size of a server's root volume, GiB; None: it has a disk of its own."""
+    mine = (_A.server_uuid == server_uuid) & (_A.slot == ROOT_SLOT)
+    query = sa.select(_C.size_gib).join(volume_attachments, _A.volume_id == _C.id).where(mine)
     return connection.execute(query).scalar()
 
 

@@ -73,12 +73,17 @@ def devices_of(asked: Mapping[str, Any]) -> tuple[Device, ...]:
         found = [_device(one, image_id) for one in new if not one.get("no_device")]
     else:
         return ()
+    check_devices(found)
+    return tuple(found)
+
+
+def check_devices(found: Sequence[Device]) -> None:
+    """Raise Invalid unless a server can have all these devices, and boots from one of them."""
     _check_sequence(found)
     for one in found:
         _check_size(one)
     if sum(not one.on_volume for one in found) > _MOST_LOCAL:
         raise invalid("You specified more local devices than the limit allows")
-    return tuple(found)
 
 
 def check_blank(devices: Sequence[Device], ephemeral_gib: int, swap_mib: int) -> None:

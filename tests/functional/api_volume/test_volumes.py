@@ -12,6 +12,7 @@ from common.messages.reports import MadeVolume
 from db import schema
 from tests.fixtures import auth
 from tests.functional.api_volume.conftest import VolumeApi
+from tests.functional.conductor.harness import IMAGE
 from tests.functional.waiting import eventually
 
 OTHER = auth.token("other", "other", "member", "reader")
@@ -196,6 +197,29 @@ def test_actions(api: VolumeApi) -> None:
     assert do({"os-extend": {"new_size": 2}}) == 400
     assert api.ask("DELETE", f"/volumes/{volume_id}")[0] == 202
     assert show(api, volume_id)["status"] == "deleting"
+
+
+def test_another_image(api: VolumeApi) -> None:
+    volume_id = made(api, size=2)
+    action = f"/volumes/{volume_id}/action"
+
+    def do(body: Any, token: str = auth.MEMBER, version: str = "3.68") -> Any:
+        return api.ask("POST", action, body, token=token, version=version)
+
+    body = {"os-reimage": {"image_id": IMAGE}}
+    unknown = {"os-reimage": {"image_id": ids.new_uuid()}}
+    assert do(body, version="3.67")[0] == 404
+    assert do({"os-reimage": {}})[0] == 400
+    assert do({"os-reimage": {"image_id": "x"}})[0] == 400
+    assert do(unknown)[0] == 404
+    assert do(body, token=auth.READER)[0] == 403
+    assert do(body, token=OTHER)[0] == 404
+    assert show(api, volume_id)["status"] == "available"
+    assert do(body)[0] == 202
+    assert show(api, volume_id)["status"] == "downloading"
+    status, why = message(do(body))
+    assert status == 400
+    assert "status must be available or error, but current status is: downloading" in why
 
 
 def test_readers_and_others(api: VolumeApi) -> None:

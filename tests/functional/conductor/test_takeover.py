@@ -133,12 +133,17 @@ class Cloud:
         release = self.world.placement.release
 
         def watched(uuid: str) -> None:
-            assert uuid not in self.vms, "the claim of a VM that is there"
+            assert uuid not in self.vms or self.claims_nothing(uuid), "the claim of a VM there"
             if uuid in self.world.placement.claims and self.unwinds(uuid):
                 assert self.reserved(uuid) == (0, 0), "the claim is the last that goes"
             release(uuid)
 
         self.world.placement.release = watched  # type: ignore[method-assign]
+
+    def claims_nothing(self, uuid: str) -> bool:
+        """Whether its VM is parked, and has no disk of its own."""
+        found = [one for one in self.world.rows(schema.servers) if one.uuid == uuid]
+        return bool(found) and found[0].disk_gib == 0 and "shelv" in found[0].vm_state
 
     def reserved(self, uuid: str) -> tuple[int, int]:
         """VMIDs and ports of a server."""
@@ -261,7 +266,8 @@ class Cloud:
         """What the agent does with it, and its last word."""
         uuid = command.server_uuid
         if isinstance(command, Destroy) and uuid in self.vms:
-            assert self.world.placement.claims.get(uuid), "a VM needs its claim"
+            claimed = self.world.placement.claims.get(uuid) or self.claims_nothing(uuid)
+            assert claimed, "a VM needs its claim"
             assert self.reserved(uuid)[0] == 1, "a VM needs its VMID"
             self.vms.discard(uuid)
         if type(command) is Build:
@@ -872,6 +878,44 @@ def _delete_boot(cloud: Cloud) -> Operation:
     return cloud.act(cloud.world.row(operation.server_uuid), "delete")
 
 
+def _booted(cloud: Cloud) -> Any:
+    """A server that boots from a volume."""
+    operation = _boot(cloud)
+    cloud.work_off(cloud.heir, operation)
+    return cloud.world.row(operation.server_uuid)
+
+
+def _rebuild_booted(cloud: Cloud, *, reimages: bool) -> Operation:
+    """Its volume is made of another image, or stays as it is."""
+    server = _booted(cloud)
+    change = VOLUMES.update().where(VOLUMES.c.size_gib == 3)
+    values = {"image_metadata": {"image_id": ids.named("image", "before")}}
+    cloud.world.conductor.store.run(lambda c: c.execute(change.values(**values)))
+    request = RebuildServer(IMAGE, changes={"key_name": "new"}, reimages=reimages)
+    return cloud.world.conductor.rebuilds.rebuild(cloud.world.ctxt, server.uuid, request)
+
+
+def _rebuild_volume(cloud: Cloud) -> Operation:
+    return _rebuild_booted(cloud, reimages=True)
+
+
+def _rebuild_beside_volume(cloud: Cloud) -> Operation:
+    return _rebuild_booted(cloud, reimages=False)
+
+
+def _unshelve_booted(cloud: Cloud) -> Operation:
+    server = _booted(cloud)
+    cloud.work_off(cloud.heir, cloud.act(server, "shelve"))
+    return cloud.act(cloud.world.row(server.uuid), "unshelve")
+
+
+def _reimage(cloud: Cloud) -> Operation:
+    made = _volume(cloud)
+    endpoint = VolumeEndpoint(cloud.world.conductor.cloud)
+    endpoint.reimage_volume(cloud.world.ctxt, made, IMAGE, False)
+    return _operation_on(cloud, made, VolumeAction.REIMAGE)
+
+
 def _having_volume(cloud: Cloud) -> Any:
     """A server that has a volume."""
     operation = _attach_volume(cloud)
@@ -953,6 +997,10 @@ VOLUME_ENDS: dict[str, dict[str, list[Any]]] = {
         "well": [("available", 2, False), []],
         "in vain": [("error", 2, False), []],
     },
+    VolumeAction.REIMAGE: {
+        "well": [("available", 2, False), []],
+        "in vain": [("error", 2, False), []],
+    },
 }
 #: (status, whether it has a holder of its own) of snapshots
 SNAPSHOT_ENDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
@@ -982,6 +1030,17 @@ BOOT_ENDS: dict[tuple[str, str], list[Any]] = {
         )
     },
     ("delete", "well, of one from a volume"): [("available", 2, False), []],
+    **{
+        one: [("in-use", 2, False), ("in-use", 3, False), ["attached", "attached"]]
+        for one in (
+            ("rebuild", "well, its volume made of another image"),
+            ("rebuild", "well, its volume as it is"),
+            ("rebuild", "badly, its volume not made of another image"),
+            ("rebuild", "badly, its volume not named"),
+            ("shelve", "well, from a volume"),
+            ("unshelve", "well, from a volume"),
+        )
+    },
 }
 
 #: action, and how it goes → begins it
@@ -1054,6 +1113,18 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("rebuild", "well"): _rebuild,
     ("rebuild", "badly"): lambda cloud: _refused(cloud, Swap, _rebuild),
     ("rebuild", "badly, without the image"): lambda cloud: cloud.rebuild(cloud.server(), "gone"),
+    ("rebuild", "well, its volume made of another image"): _rebuild_volume,
+    ("rebuild", "well, its volume as it is"): _rebuild_beside_volume,
+    ("rebuild", "badly, its volume not made of another image"): lambda cloud: _refused(
+        cloud, MakeVolume, _rebuild_volume
+    ),
+    ("rebuild", "badly, its volume not named"): lambda cloud: _refused(
+        cloud, Swap, _rebuild_volume
+    ),
+    ("shelve", "well, from a volume"): lambda cloud: cloud.act(_booted(cloud), "shelve"),
+    ("unshelve", "well, from a volume"): _unshelve_booted,
+    (VolumeAction.REIMAGE, "well"): _reimage,
+    (VolumeAction.REIMAGE, "in vain"): lambda cloud: _refused(cloud, MakeVolume, _reimage),
     ("shelve", "well"): lambda cloud: cloud.act(cloud.server(), "shelve"),
     ("shelve", "well, suspended"): _after("suspend", "shelve"),
     ("shelve", "well, with a volume"): lambda cloud: cloud.act(_having_volume(cloud), "shelve"),
@@ -1173,21 +1244,24 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
         assert alike["volumes"] == [("available", 2, False), []]
     elif how.startswith("badly") and action in ("rebuild", "rescue"):
         assert alike["server"][0] == "error"
-        assert alike["made_of"] == (IMAGE, None)
+        assert alike["made_of"] == (None if "its volume" in how else IMAGE, None)
     elif action in {"shelve", "shelveOffload"} or (
         action == "unshelve" and how.startswith("badly")
     ):
         assert (alike["server"][3], alike["others"]) == ("pve1", 0)
         assert alike["server"][:2] == ("shelved_offloaded", None)
-        assert alike["amounts"] == [{"DISK_GB": 1}]
-        assert [status for status, _ in alike["images"]] == ["active"]
+        on_volume = how.endswith("from a volume")
+        assert alike["amounts"] == ([] if on_volume else [{"DISK_GB": 1}])
+        listed = [status for status, _ in alike["images"]]
+        assert listed == ([] if on_volume else ["active"])
     elif action == "unshelve" and how.startswith("overtaken"):
         assert (alike["others"], alike["claim"], alike["images"]) == (0, None, [])
     elif action == "unshelve":
         where = "pve2" if how.endswith("elsewhere") else "pve1"
         assert (alike["server"][0], alike["server"][3]) == ("active", where)
         assert (alike["images"], alike["others"]) == ([], 0)
-        assert alike["amounts"] == [{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}]
+        disk = {} if how.endswith("from a volume") else {"DISK_GB": 1}
+        assert alike["amounts"] == [{"VCPU": 1, "MEMORY_MB": 512, **disk}]
     elif how.startswith("badly") and action in {"createImage", "createBackup"}:
         assert (alike["images"], alike["copies"]) == ([], 0)
         assert alike["server"][:2] == ("active", None)
@@ -1297,6 +1371,10 @@ def test_a_delete_at_any_moment_leaves_nothing(cloud: Cloud, action: str, how: s
 
 
 def _nothing_left(cloud: Cloud) -> None:
+    tables = VOLUMES, schema.volume_snapshots, schema.templates
+    held = {one.vmid for table in tables for one in cloud.world.rows(table)}
+    for one in cloud.world.rows(schema.vmids):
+        assert one.vmid in held or one.server_uuid or one.state != "reserved", one.vmid
     assert cloud.world.rows(schema.ports) == []
     assert cloud.world.placement.claims == {}
     assert cloud.vms == set()

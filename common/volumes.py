@@ -23,6 +23,8 @@ class VolumeStatus(enum.StrEnum):
     IN_USE = "in-use"
     DETACHING = "detaching"
     EXTENDING = "extending"
+    RETYPING = "retyping"
+    UPLOADING = "uploading"  #: its content is copied into an image
     REVERTING = "reverting"
     DELETING = "deleting"
     MAINTENANCE = "maintenance"
@@ -65,6 +67,8 @@ class VolumeAction(enum.StrEnum):
     DELETE = "delete-volume"
     EXTEND = "extend-volume"
     REVERT = "revert-volume"
+    RETYPE = "retype-volume"
+    UPLOAD = "upload-volume"
     TAKE_SNAPSHOT = "create-snapshot"
     DELETE_SNAPSHOT = "delete-snapshot"
 
@@ -104,6 +108,8 @@ RULES: Mapping[str, Rule] = {
     ),
     VolumeAction.EXTEND: Rule(_WELL, _S.EXTENDING, None, _S.ERROR_EXTENDING),
     VolumeAction.REVERT: Rule(_WELL, _S.REVERTING, _S.AVAILABLE, _S.ERROR),
+    VolumeAction.RETYPE: Rule(_WELL, _S.RETYPING, None, None),
+    VolumeAction.UPLOAD: Rule(_WELL, _S.UPLOADING, None, None),
     ATTACH: Rule(_WELL, _S.ATTACHING, _S.IN_USE, _S.AVAILABLE),
     DETACH: Rule(frozenset({_S.IN_USE}), _S.DETACHING, _S.AVAILABLE, _S.IN_USE, alone=False),
 }

@@ -36,6 +36,7 @@ from conductor.messages import (
     NewShare,
     NewSubnet,
     NewVolume,
+    NewVolumeImage,
     NewVolumeSnapshot,
     PortChange,
     RebuildServer,
@@ -327,6 +328,12 @@ class VolumeRpc(Protocol):
     def extend_volume(
         self, ctxt: RequestContext, volume_id: str, size_gib: int, in_use: bool
     ) -> None: ...
+    def retype_volume(
+        self, ctxt: RequestContext, volume_id: str, type_id: str, may_move: bool
+    ) -> None: ...
+    def upload_volume(
+        self, ctxt: RequestContext, volume_id: str, image: NewVolumeImage
+    ) -> str: ...
     def reset_volume(self, ctxt: RequestContext, volume_id: str, status: str) -> None: ...
     def reserve_volume(self, ctxt: RequestContext, volume_id: str, wanted: bool) -> None: ...
 

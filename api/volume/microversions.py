@@ -14,6 +14,7 @@ from web.microversions import Microversions
 HISTORY: Mapping[int, str] = {
     **dict.fromkeys(range(72), "-"),
     0: "The beginning.",
+    1: "An image that is made of a volume may be visible to others, and protected.",
     3: "Messages.",
     12: "The summary of volumes.",
     13: "Volumes show group_id.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -64,7 +65,7 @@ def read(connection: sa.Connection) -> list[Backend]:
 def promised(connection: sa.Connection) -> dict[tuple[str, str, str], int]:
     """Return how many GiB volumes, and snapshots that are copies, have of each pool.
 
-    See ``Backend.pool``.
+    A volume that is moved to another one has them of both. See ``Backend.pool``.
     """
     found: defaultdict[tuple[str, str, str], int] = defaultdict(int)
     for table in (volumes, volume_snapshots):
@@ -77,4 +78,17 @@ def promised(connection: sa.Connection) -> dict[tuple[str, str, str], int]:
         )
         for cluster, storage, where, gib in connection.execute(query):
             found[cluster, storage, where] += int(gib)
+    for cluster, storage, where, gib in connection.execute(_retyped()):
+        found[cluster, storage, where] += int(gib)
     return dict(found)
+
+
+def _retyped() -> sa.Select[Any]:
+    """Select what volumes that are being moved are promised where they go."""
+    one = volumes.c
+    node = sa.case((one.new_shared, ""), else_=one.node)
+    return (
+        sa.select(one.cluster, one.new_storage, node, sa.func.sum(one.size_gib))
+        .where(one.new_storage.is_not(None))
+        .group_by(one.cluster, one.new_storage, node)
+    )

@@ -172,7 +172,10 @@ def summary(connection: sa.Connection, project_id: str | None) -> tuple[int, int
 
 
 def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
-    """Return what a project's volumes and snapshots use, in all and of each type."""
+    """Return what a project's volumes and snapshots use, in all and of each type.
+
+    A volume that is being retyped counts for both types.
+    """
     used: dict[str, int] = {"volumes": 0, "snapshots": 0, "gigabytes": 0}
     type_of = _T.name
     of_volumes = (
@@ -198,7 +201,20 @@ def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
                 if name is not None:
                     of_type = f"{resource}_{name}"
                     used[of_type] = used.get(of_type, 0) + amount
+    for name, count, gib in connection.execute(_retyped(project_id)):
+        for resource, amount in (("volumes", int(count)), ("gigabytes", int(gib or 0))):
+            used[f"{resource}_{name}"] = used.get(f"{resource}_{name}", 0) + amount
     return used
+
+
+def _retyped(project_id: str) -> sa.Select[Any]:
+    """Select what volumes will use of the types that they are getting."""
+    return (
+        sa.select(_T.name, sa.func.count(), sa.func.sum(_C.size_gib))
+        .select_from(volumes.join(volume_types, _T.id == _C.new_type_id))
+        .where(_C.project_id == project_id)
+        .group_by(_T.name)
+    )
 
 
 def attachments(

@@ -139,6 +139,13 @@ def listed_on(vm: Vm, node: str, storage: str) -> list[Volume]:
     return [_volume(one, storage, node) for one in listed if int(one.get("vmid") or 0) == vm.vmid]
 
 
+def listed_bytes(vm: Vm, volid: str) -> int:
+    """Return the size of a volume of the VMID; 0: its storage doesn't list it. Raises ApiError."""
+    path = f"nodes/{vm.node}/storage/{volid.split(':', 1)[0]}/content"
+    listed = vm.shared.client.get(path, content="images", vmid=vm.vmid)
+    return next((int(one["size"]) for one in listed if one["volid"] == volid), 0)
+
+
 def _volume(listed: Mapping[str, Any], storage: str, node: str) -> Volume:
     created = listed.get("ctime")
     return Volume(str(listed["volid"]), storage, node, int(created) if created else None)

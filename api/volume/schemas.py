@@ -129,7 +129,7 @@ RETYPE = _body(
 )
 
 
-def _upload(**more: Schema) -> Schema | None:
+def _upload(more: Schema) -> Schema | None:
     formats = ["raw", "vmdk", "vdi", "qcow2", "vhd", "vhdx", "ploop"]
     image = _object(
         ["image_name"],
@@ -137,15 +137,15 @@ def _upload(**more: Schema) -> Schema | None:
         force=types.BOOLEAN,
         disk_format={"type": "string", "enum": formats},
         container_format=_NAME,
-        **more,
     )
+    image["properties"] |= more
     return _body("os-volume_upload_image", image)["3.0"]
 
 
 _VISIBILITY: Schema = {"type": "string", "enum": ["community", "public", "private", "shared"]}
 UPLOAD_IMAGE = {
-    "3.0": _upload(),
-    "3.1": _upload(visibility=_VISIBILITY, protected=types.BOOLEAN),
+    "3.0": _upload({}),
+    "3.1": _upload({"visibility": _VISIBILITY, "protected": types.BOOLEAN}),
 }
 BOOTABLE = _body("os-set_bootable", _object(["bootable"], bootable=types.BOOLEAN))
 READONLY = _body("os-update_readonly_flag", _object(["readonly"], readonly=types.BOOLEAN))

@@ -199,16 +199,23 @@ def made_on(shared: Shared, node: str, vmid: int, volumes: Iterable[Volume]) -> 
     listed = list(volumes)
     if not listed:
         return []
-    me, tasks = shared.settings.token.id, shared.tasks
     ours: list[Volume] = []
-    for kind in ("qmcreate", "qmconfig"):
+    for kind in ("qmcreate", "qmconfig", "qmmove"):
         if len(ours) < len(listed):
-            spans = tasks.spans(node, vmid, kind, me)
-            ours += [one for one in listed if one not in ours and _within(one, spans)]
+            rest = [one for one in listed if one not in ours]
+            ours += made_by(shared, node, vmid, rest, kind)
     if len(ours) < len(listed):
-        spans = tasks.clone_spans(node, vmid, me)
+        spans = shared.tasks.clone_spans(node, vmid, shared.settings.token.id)
         ours += [one for one in listed if one not in ours and _within(one, spans)]
     return ours
+
+
+def made_by(
+    shared: Shared, node: str, vmid: int, volumes: Iterable[Volume], kind: str
+) -> list[Volume]:
+    """Return those created while a task of this kind worked on the VMID for our token."""
+    spans = shared.tasks.spans(node, vmid, kind, shared.settings.token.id)
+    return [one for one in volumes if _within(one, spans)]
 
 
 def _within(volume: Volume, spans: Iterable[tuple[int, int]]) -> bool:

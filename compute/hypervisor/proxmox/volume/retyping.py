@@ -1,7 +1,7 @@
 """Moves a volume to another storage: Proxmox VE copies the disk, then the holder names the copy.
 
 The configuration names the copy only once it is whole; so a look at it says where the volume is.
-What a killed task left of a copy is named by its log.
+What a killed task left of a copy is proven by its log, or its time.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from compute.hypervisor.proxmox.cluster import quorum
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.storage import volumes as stored
+from compute.hypervisor.proxmox.storage.volumes import Volume
 from compute.hypervisor.proxmox.vm import host_checks
 from compute.hypervisor.proxmox.vmconfig import disks, volumes
 from compute.hypervisor.proxmox.volume import fence, snapshots
@@ -78,6 +79,7 @@ def _move(shared: Shared, holder: Holder, command: RetypeVolume) -> None:
             Category.CONFIGURATION,
             f"{vm} was on {vm.home} when the retype was begun, and {storage.name} is not shared.",
         )
+    _require_clear(vm, _remove_copies(shared, vm, storage.name))
     fence.require_room(storage, stored.listed_bytes(vm, command.volid))
     # Attaching a volume requires that its holder is protected: nobody gets it any more.
     holder.plug(command.volid)
@@ -87,7 +89,7 @@ def _move(shared: Shared, holder: Holder, command: RetypeVolume) -> None:
         return _moved(holder.required(), vm.vmid, command) is not None
 
     def call() -> Any:
-        _remove_copies(shared, vm, command.storage)
+        _require_clear(vm, _remove_copies(shared, vm, storage.name))
         config = vm.fence()
         slot = volumes.slot_of(config, command.volid)
         if slot is None:
@@ -130,20 +132,34 @@ def _remove_source(shared: Shared, vm: Vm, command: RetypeVolume) -> None:
         )
 
 
-def _remove_copies(shared: Shared, vm: Vm, storage: str) -> None:
-    """Remove what moves that were killed left on a storage: what the tasks' logs name, no more."""
+def _remove_copies(shared: Shared, vm: Vm, storage: str) -> list[Volume]:
+    """Remove what moves that were killed left on a storage; return what is no such volume."""
     named = disks.volumes(vm.fence(), vm.vmid)
-    left = [one for one in stored.listed_on(vm, vm.node, storage) if one.volid not in named]
-    if not left:
-        return
-    made = _allocated(shared, vm)
-    for volid in (one.volid for one in left):
-        why = "no move of ours made it" if volid not in made else fence.user_of(vm, volid, ())
-        if why is not None:
-            vm.work.report(left=f"{volid}: {why}")
+    there = [one for one in stored.listed_on(vm, vm.node, storage) if one.volid not in named]
+    ours = _copies(shared, vm, storage, there) if there else []
+    left = [one for one in there if one not in ours]
+    for copy in ours:
+        if fence.user_of(vm, copy.volid, ()) is not None:
+            left.append(copy)
         else:
-            proof = functools.partial(_require_unnamed, vm, volid)
-            stored.delete(vm, vm.node, storage, volid, fence=proof)
+            proof = functools.partial(_require_unnamed, vm, copy.volid)
+            stored.delete(vm, vm.node, storage, copy.volid, fence=proof)
+    if left:
+        vm.work.report(left=", ".join(one.volid for one in left))
+    return left
+
+
+def _require_clear(vm: Vm, strangers: list[Volume]) -> None:
+    """Raise HypervisorError for volumes of the holder's VMID that aren't its own."""
+    if strangers:
+        names = ", ".join(one.volid for one in strangers)
+        raise HypervisorError(
+            Category.STORAGE_CONFLICT,
+            f"{vm} does not have these volumes, which bear its VMID: {names}. They were not "
+            "touched.",
+            left=tuple(f"volume {one.volid}" for one in strangers),
+            remedy=f"as root on {vm.node}: pvesm free {strangers[0].volid}",
+        )
 
 
 def _require_unnamed(vm: Vm, volid: str) -> None:
@@ -152,12 +168,22 @@ def _require_unnamed(vm: Vm, volid: str) -> None:
         raise HypervisorError(Category.PROTECTED, f"{vm} names {volid}. It was not touched.")
 
 
-def _allocated(shared: Shared, vm: Vm) -> set[str]:
-    """Return the volumes that moves of this holder's disk by our token have made."""
-    me = shared.settings.token.id
-    found = set()
+def _copies(shared: Shared, vm: Vm, storage: str, there: list[Volume]) -> list[Volume]:
+    """Return the volumes that moves of this holder's disk by our token have made.
+
+    A log names them, but not if the task was killed before. Then its time says it; a storage that
+    keeps no times was clear of others' volumes when the task began.
+    """
+    me, named, unnamed = shared.settings.token.id, set(), False
     for task in shared.tasks.of_vm(vm.node, vm.vmid, _MOVE):
-        if task.who == me:
-            lines = shared.tasks.log_head(task, _HEAD)
-            found |= {match[1] for line in lines if (match := _ALLOCATED.search(line))}
-    return found
+        lines = shared.tasks.log_head(task, _HEAD) if task.who == me else ()
+        made = {match[1] for line in lines if (match := _ALLOCATED.search(line))}
+        goes_there = any(f"to target storage '{storage}'" in line for line in lines)
+        named |= made
+        unnamed = unnamed or (goes_there and not made)
+    timed = stored.made_by(shared, vm.node, vm.vmid, there, _MOVE)
+    return [
+        one
+        for one in there
+        if one.volid in named or one in timed or (unnamed and one.created is None)
+    ]

@@ -111,7 +111,7 @@ OTHERS = frozenset(
     | {"allow_volume_type", "attach_volume", "detach_volume", "keep_volume"}
     | {"make_volume", "remove_volume", "grow_volume", "plug_volume", "snap_volume"}
     | {"create_volume_snapshot", "edit_volume_snapshot", "delete_volume_snapshot"}
-    | {"reset_volume_snapshot", "revert_volume"}
+    | {"reset_volume_snapshot", "revert_volume", "retype_volume", "upload_volume"}
 )
 TABLES = (RECORDED, ACTED, IDLE, FAILURES, AUDITS, OTHERS)
 

@@ -1,4 +1,4 @@
-"""Volumes, their attachments, types, and what projects use of them."""
+"""Volumes, their attachments and types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from db.reads.keyset import Page, Sort
 from db.schema import (
     servers,
     volume_attachments,
-    volume_snapshots,
     volume_type_access,
     volume_types,
     volumes,
@@ -25,7 +24,6 @@ from db.schema import (
 _C = volumes.c
 _A = volume_attachments.c
 _T = volume_types.c
-_S = volume_snapshots.c
 
 
 @dataclass(frozen=True)
@@ -169,52 +167,6 @@ def summary(connection: sa.Connection, project_id: str | None) -> tuple[int, int
     query = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(_C.size_gib), 0))
     number, gib = connection.execute(query.where(*_visible(project_id))).one()
     return int(number), int(gib)
-
-
-def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
-    """Return what a project's volumes and snapshots use, in all and of each type.
-
-    A volume that is being retyped counts for both types.
-    """
-    used: dict[str, int] = {"volumes": 0, "snapshots": 0, "gigabytes": 0}
-    type_of = _T.name
-    of_volumes = (
-        sa.select(type_of, sa.func.count(), sa.func.sum(_C.size_gib))
-        .select_from(volumes.outerjoin(volume_types, _T.id == _C.type_id))
-        .where(_C.project_id == project_id)
-        .group_by(type_of)
-    )
-    of_snapshots = (
-        sa.select(type_of, sa.func.count(), sa.func.sum(_S.size_gib))
-        .select_from(
-            volume_snapshots.join(volumes, _C.id == _S.volume_id).outerjoin(
-                volume_types, _T.id == _C.type_id
-            )
-        )
-        .where(_S.project_id == project_id)
-        .group_by(type_of)
-    )
-    for kind, query in (("volumes", of_volumes), ("snapshots", of_snapshots)):
-        for name, count, gib in connection.execute(query):
-            for resource, amount in ((kind, int(count)), ("gigabytes", int(gib or 0))):
-                used[resource] += amount
-                if name is not None:
-                    of_type = f"{resource}_{name}"
-                    used[of_type] = used.get(of_type, 0) + amount
-    for name, count, gib in connection.execute(_retyped(project_id)):
-        for resource, amount in (("volumes", int(count)), ("gigabytes", int(gib or 0))):
-            used[f"{resource}_{name}"] = used.get(f"{resource}_{name}", 0) + amount
-    return used
-
-
-def _retyped(project_id: str) -> sa.Select[Any]:
-    """Select what volumes will use of the types that they are getting."""
-    return (
-        sa.select(_T.name, sa.func.count(), sa.func.sum(_C.size_gib))
-        .select_from(volumes.join(volume_types, _T.id == _C.new_type_id))
-        .where(_C.project_id == project_id)
-        .group_by(_T.name)
-    )
 
 
 def attachments(

@@ -19,7 +19,7 @@ from conductor.messages import NewVolumeImage, NewVolumeSnapshot, VolumeTypeEdit
 from conductor.store.volumes import backends
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema
-from db.reads import volumes as reads
+from db.reads import volume_usage
 from tests.functional.conductor.test_security_groups import at_once
 from tests.functional.conductor.test_volumes import (
     FULL,
@@ -57,7 +57,7 @@ def retype(site: Site, volume_id: str, type_id: str = OWN, *, may_move: bool = T
 
 def used(site: Site) -> dict[str, int]:  # noqa: F811
     with site.world.conductor.store.read() as connection:
-        return reads.usage(connection, str(site.ctxt.project_id))
+        return volume_usage.usage(connection, str(site.ctxt.project_id))
 
 
 def promised(site: Site) -> dict[str, int]:  # noqa: F811

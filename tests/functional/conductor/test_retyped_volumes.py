@@ -12,6 +12,7 @@ from common.errors import Invalid, NotFound, QuotaExceeded, VolumeNotFound
 from common.messages.commands import Copy, MakeVolume, RetireTemplate, RetypeVolume
 from common.messages.facts import StorageFacts
 from common.messages.reports import Category, Copied, Failure, MadeVolume
+from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
 from conductor.endpoints.volume_types import VolumeTypeEndpoint
 from conductor.images import remove_image
@@ -151,7 +152,7 @@ def test_what_fails_is_settled(site: Site, after_all: bool) -> None:  # noqa: F8
 
 def test_what_can_not_be_says_why(site: Site) -> None:  # noqa: F811
     """As Cinder: it is accepted, and nothing comes of it but a message."""
-    volume_id = a_volume(site, 4)
+    volume_id = a_volume(site, 5)
     silver = _type(site, "silver", "nowhere")
     with_snapshot = a_volume(site)
     endpoint = VolumeSnapshotEndpoint(site.world.conductor.cloud)
@@ -167,7 +168,7 @@ def test_what_can_not_be_says_why(site: Site) -> None:  # noqa: F811
     for one, type_id, may_move, why in (
         (volume_id, OWN, False, "its migration is not allowed"),
         (volume_id, silver, True, "there is no storage that is nowhere"),
-        (volume_id, ids.named("volume_type", "small"), True, "4 GiB left"),
+        (volume_id, ids.named("volume_type", "small"), True, "5 GiB left"),
         (with_snapshot, OWN, True, "must not have snapshots"),
     ):
         retype(site, one, type_id, may_move=may_move)
@@ -209,10 +210,9 @@ def test_who_may_not(site: Site) -> None:  # noqa: F811
 
 def test_the_quota_of_a_type_is_never_exceeded(site: Site) -> None:  # noqa: F811
     volume_ids = [a_volume(site) for _ in range(4)]
-    limit = schema.quotas.insert().values(
-        project_id=str(site.ctxt.project_id), resource="gigabytes_own", hard_limit=5
-    )
-    site.world.conductor.store.run(lambda c: c.execute(limit))
+    project = str(site.ctxt.project_id)
+    quota = QuotaEndpoint(site.world.conductor.cloud)
+    quota.set_quota(site.ctxt, project, {"gigabytes_own": 5}, True)
     refused: list[QuotaExceeded] = []
 
     def one(volume_id: str) -> None:

@@ -68,27 +68,24 @@ def promised(connection: sa.Connection) -> dict[tuple[str, str, str], int]:
     A volume that is moved to another one has them of both. See ``Backend.pool``.
     """
     found: defaultdict[tuple[str, str, str], int] = defaultdict(int)
-    for table in (volumes, volume_snapshots):
-        one = table.c
-        node = sa.case((one.shared, ""), else_=one.node)
-        query = (
-            sa.select(one.cluster, one.storage, node, sa.func.sum(one.size_gib))
-            .where(one.vmid.is_not(None))
-            .group_by(one.cluster, one.storage, node)
-        )
-        for cluster, storage, where, gib in connection.execute(query):
-            found[cluster, storage, where] += int(gib)
-    for cluster, storage, where, gib in connection.execute(_retyped()):
+    one = volumes.c
+    query = sa.union_all(
+        *(
+            _sums(table.c, table.c.storage, table.c.shared)
+            for table in (volumes, volume_snapshots)
+        ),
+        _sums(one, one.new_storage, one.new_shared),
+    )
+    for cluster, storage, where, gib in connection.execute(query):
         found[cluster, storage, where] += int(gib)
     return dict(found)
 
 
-def _retyped() -> sa.Select[Any]:
-    """Select what volumes that are being moved are promised where they go."""
-    one = volumes.c
-    node = sa.case((one.new_shared, ""), else_=one.node)
+def _sums(one: Any, storage: sa.Column[Any], shared: sa.Column[Any]) -> sa.Select[Any]:
+    """Select what rows that have a holder have of each of these storages."""
+    node = sa.case((shared, ""), else_=one.node)
     return (
-        sa.select(one.cluster, one.new_storage, node, sa.func.sum(one.size_gib))
-        .where(one.new_storage.is_not(None))
-        .group_by(one.cluster, one.new_storage, node)
+        sa.select(one.cluster, storage, node, sa.func.sum(one.size_gib))
+        .where(one.vmid.is_not(None), storage.is_not(None))
+        .group_by(one.cluster, storage, node)
     )

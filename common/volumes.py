@@ -23,6 +23,8 @@ class VolumeStatus(enum.StrEnum):
     IN_USE = "in-use"
     DETACHING = "detaching"
     EXTENDING = "extending"
+    RETYPING = "retyping"
+    UPLOADING = "uploading"  #: its content is copied into an image
     REVERTING = "reverting"
     DELETING = "deleting"
     MAINTENANCE = "maintenance"
@@ -66,6 +68,8 @@ class VolumeAction(enum.StrEnum):
     EXTEND = "extend-volume"
     REVERT = "revert-volume"
     REIMAGE = "reimage-volume"
+    RETYPE = "retype-volume"
+    UPLOAD = "upload-volume"
     TAKE_SNAPSHOT = "create-snapshot"
     DELETE_SNAPSHOT = "delete-snapshot"
     # These end as they begin: they change records alone.
@@ -111,6 +115,8 @@ RULES: Mapping[str, Rule] = {
     VolumeAction.REVERT: Rule(_WELL, _S.REVERTING, _S.AVAILABLE, _S.ERROR),
     # Cinder leaves one that was in error there: the status is what it was.
     VolumeAction.REIMAGE: Rule(frozenset({*_WELL, _S.ERROR}), _S.DOWNLOADING, None, _S.ERROR),
+    VolumeAction.RETYPE: Rule(_WELL, _S.RETYPING, None, None),
+    VolumeAction.UPLOAD: Rule(_WELL, _S.UPLOADING, None, None),
     ATTACH: Rule(_WELL, _S.ATTACHING, _S.IN_USE, _S.AVAILABLE),
     DETACH: Rule(frozenset({_S.IN_USE}), _S.DETACHING, _S.AVAILABLE, _S.IN_USE, alone=False),
 }

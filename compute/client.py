@@ -31,6 +31,7 @@ from common.messages.commands import (
     RemoveVnet,
     RemoveVolume,
     RetireTemplate,
+    RetypeVolume,
     Shape,
     SnapVolume,
     StoreImage,
@@ -117,6 +118,12 @@ class ComputeClient:
         """Grow a volume, wherever it is used."""
         self._workers.to(worker).cast(
             ctxt, WorkerRpc.grow_volume, command=self._sent(worker, command)
+        )
+
+    def retype_volume(self, ctxt: RequestContext, worker: str, command: RetypeVolume) -> None:
+        """Move a volume to another storage; ``Outcome.volume`` says where it is."""
+        self._workers.to(worker).cast(
+            ctxt, WorkerRpc.retype_volume, command=self._sent(worker, command)
         )
 
     def snap_volume(self, ctxt: RequestContext, worker: str, command: SnapVolume) -> None:

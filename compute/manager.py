@@ -28,6 +28,7 @@ from common.messages.commands import (
     RemoveVnet,
     RemoveVolume,
     RetireTemplate,
+    RetypeVolume,
     Shape,
     SnapVolume,
     StoreImage,
@@ -147,6 +148,10 @@ class Manager:
 
     def grow_volume(self, ctxt: RequestContext, command: GrowVolume) -> None:
         """Accept a GrowVolume."""
+        self._accept(ctxt, command)
+
+    def retype_volume(self, ctxt: RequestContext, command: RetypeVolume) -> None:
+        """Accept a RetypeVolume."""
         self._accept(ctxt, command)
 
     def snap_volume(self, ctxt: RequestContext, command: SnapVolume) -> None:

@@ -1,4 +1,4 @@
-"""Make, grow and remove volumes, and have servers' VMs name them."""
+"""Make, grow, move and remove volumes, and have servers' VMs name them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from common.messages.commands import (
     MakeVolume,
     PlugVolume,
     RemoveVolume,
+    RetypeVolume,
     SnapshotVerb,
     SnapVolume,
 )
@@ -70,6 +71,14 @@ def grow(job: Job, volume: Volume, command: GrowVolume) -> Outcome:
     step = Step("compute_grow_volume", lambda: _note(grown, lambda: volume.grow(command)))
     failure = carry_out(job, (step,))
     return Outcome(failure is None, failure=failure, volume=grown[0] if grown else None)
+
+
+def retype(job: Job, volume: Volume, command: RetypeVolume) -> Outcome:
+    """See it on another storage; or, to settle, where it is. It may run twice."""
+    name = "compute_settle_volume" if command.settle else "compute_retype_volume"
+    seen: list[MadeVolume] = []
+    failure = carry_out(job, (Step(name, lambda: _note(seen, lambda: volume.retype(command))),))
+    return Outcome(failure is None, failure=failure, volume=seen[0] if seen else None)
 
 
 def snap(job: Job, volume: Volume, command: SnapVolume) -> Outcome:

@@ -46,8 +46,8 @@ OPTIONS = [
         "copy_timeout_seconds",
         default=7200,
         min=10,
-        help="Seconds after which the image of a server, whose disk is copied, fails and what it "
-        "made is removed.",
+        help="Seconds after which the image of a server or of a volume, whose disk is copied, and "
+        "the move of a volume to another storage fail, and what they made is removed.",
     ),
     cfg.IntOpt(
         "store_image_timeout_seconds",

@@ -541,6 +541,16 @@ class VolumeEdit:
 
 
 @dataclass(frozen=True)
+class NewVolumeImage:
+    """An image that is made of a volume."""
+
+    name: str
+    disk_format: str = "raw"
+    visibility: str = "shared"
+    protected: bool = False
+
+
+@dataclass(frozen=True)
 class VolumeTypeEdit:
     """A volume type, or what changes of it; None: it stays."""
 

@@ -315,6 +315,20 @@ class ReimagePlan(Plan):
 
 
 @dataclass(frozen=True)
+class UploadVolumePlan(Plan):
+    """The plan of an image of a volume; its VMID is the template's."""
+
+    image_id: str = ""
+    name: str = ""
+    disk_format: str = "raw"
+    """As the image shows it."""
+    storage: str = ""
+    source_vmid: int = 0
+    """That of the holder."""
+    volid: str = ""
+
+
+@dataclass(frozen=True)
 class VolumeSnapshotPlan(Plan):
     """The plan of what is done with a snapshot; its VMID is that of the volume's holder, or of a
     copy's own. Sizes in GiB.
@@ -445,6 +459,8 @@ PLANS: Mapping[str, type[Plan]] = {
     VolumeAction.CREATE: VolumePlan,
     VolumeAction.DELETE: VolumePlan,
     VolumeAction.EXTEND: VolumePlan,
+    VolumeAction.RETYPE: VolumePlan,
+    VolumeAction.UPLOAD: UploadVolumePlan,
     VolumeAction.REVERT: VolumeSnapshotPlan,
     VolumeAction.REIMAGE: ReimagePlan,
     VolumeAction.TAKE_SNAPSHOT: VolumeSnapshotPlan,

@@ -36,6 +36,7 @@ from conductor.messages import (
     NewShare,
     NewSubnet,
     NewVolume,
+    NewVolumeImage,
     NewVolumeSnapshot,
     NewVolumeTransfer,
     OfferedVolume,
@@ -332,6 +333,12 @@ class VolumeRpc(Protocol):
     def reimage_volume(
         self, ctxt: RequestContext, volume_id: str, image_id: str, reserved: bool
     ) -> None: ...
+    def retype_volume(
+        self, ctxt: RequestContext, volume_id: str, type_id: str, may_move: bool
+    ) -> None: ...
+    def upload_volume(
+        self, ctxt: RequestContext, volume_id: str, image: NewVolumeImage
+    ) -> str: ...
     def reset_volume(self, ctxt: RequestContext, volume_id: str, status: str) -> None: ...
     def reserve_volume(self, ctxt: RequestContext, volume_id: str, wanted: bool) -> None: ...
 

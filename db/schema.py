@@ -775,6 +775,9 @@ volumes = sa.Table(
     sa.Column("vmid", sa.Integer),  # the holder's
     sa.Column("volid", sa.String(255)),  # ``local-lvm:vm-101-disk-0``; None: not made yet
     sa.Column("snapshot_way", sa.String(16)),  # common.volumes.SnapshotWay; None: not asked yet
+    sa.Column("new_type_id", _UUID),  # the type that it is to get, as are the next
+    sa.Column("new_storage", StorageName),
+    sa.Column("new_shared", sa.Boolean),
     sa.Column("last_user", Json),  # common.messages.commands.VolumeUser: who had it last
     sa.Column("fault", sa.Text),  # why it is in error
     sa.Column("created_at", UtcDateTime, nullable=False),

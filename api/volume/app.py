@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from api import config as api_config
-from api.volume import absent, volumes
+from api.volume import absent, actions, volumes
 from api.volume.absent import Routes
 from api.volume.attachments import ATTACHMENTS
 from api.volume.call import Cloud, resources
@@ -81,7 +81,7 @@ def _of_volumes() -> Routes:
         item: ({"GET": [one.show], "PUT": [one.update], "DELETE": [one.delete]}, {}),
         f"{item}/encryption": ({"GET": [one.encryption]}, {}),
         **_of_metadata(item, volumes.METADATA),
-        f"{item}/action": ({"POST": []}, volumes.ACTION_NAMES),
+        f"{item}/action": ({"POST": []}, actions.ACTION_NAMES),
         "/v3/attachments": ({"GET": [attached.index], "POST": [attached.create]}, {}),
         "/v3/attachments/detail": ({"GET": [attached.detail]}, {}),
         "/v3/attachments/{attachment_id}": (

@@ -14,6 +14,7 @@ from web.microversions import Microversions
 HISTORY: Mapping[int, str] = {
     **dict.fromkeys(range(72), "-"),
     0: "The beginning.",
+    1: "An image that is made of a volume may be visible to others, and protected.",
     3: "Messages.",
     5: "Filters and pages of messages.",
     7: "Services show their cluster: none.",

@@ -54,6 +54,21 @@ _ROWS = (
         "POST",
         _ACTION,
     ),
+    ("volume:retype", PROJECT_MEMBER, "Give a volume another type.", "POST", _ACTION),
+    (
+        "volume_extension:volume_actions:upload_image",
+        PROJECT_MEMBER,
+        "Make an image of a volume.",
+        "POST",
+        _ACTION,
+    ),
+    (
+        "volume_extension:volume_actions:upload_public",
+        ADMIN,
+        "Make one that everybody sees.",
+        "POST",
+        _ACTION,
+    ),
     (
         "volume:update_readonly_flag",
         PROJECT_MEMBER,

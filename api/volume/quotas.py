@@ -10,7 +10,7 @@ from api.volume.call import Call, operation
 from common import quotas as options
 from common.errors import Invalid
 from common.quotas import DEFAULT_CLASS, OF_VOLUMES
-from db.reads import quotas, volumes
+from db.reads import quotas, volume_usage, volumes
 from web.guard import Params
 
 _KINDS = ("volumes", "snapshots", "gigabytes")
@@ -47,7 +47,7 @@ class QuotaSets:
         limits = _limits(call, project_id)
         if not call.query.boolean("usage"):
             return {"quota_set": {"id": project_id, **limits}}
-        used = call.read(volumes.usage, project_id)
+        used = call.read(volume_usage.usage, project_id)
         shown = {
             name: {"limit": limit, "in_use": used.get(name, 0), "reserved": 0}
             for name, limit in limits.items()
@@ -64,7 +64,7 @@ class QuotaSets:
         """Set limits."""
         asked = _asked(call)
         force = not call.query.boolean("skip_validation", default=True)
-        used = call.read(volumes.usage, project_id) if force else {}
+        used = call.read(volume_usage.usage, project_id) if force else {}
         for name, limit in asked.items():
             if 0 <= limit < used.get(name, 0):
                 raise Invalid(
@@ -122,7 +122,7 @@ class Limits:
         chosen = call.is_admin and call.version >= _OTHERS_SINCE
         project = asked if asked and chosen else call.project
         limits = _limits(call, project)
-        used = call.read(volumes.usage, project)
+        used = call.read(volume_usage.usage, project)
         absolute = {
             "maxTotalVolumes": limits["volumes"],
             "maxTotalSnapshots": limits["snapshots"],

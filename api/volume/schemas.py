@@ -122,6 +122,35 @@ REIMAGE = _body(
     "os-reimage",
     _object(["image_id"], image_id=types.UUID, reimage_reserved=types.BOOLEAN),
 )
+_POLICIES = ["on-demand", "never"]
+RETYPE = _body(
+    "os-retype",
+    _object(
+        ["new_type"],
+        new_type={"type": "string", "maxLength": 255},
+        migration_policy={"type": ["string", "null"], "enum": _POLICIES},
+    ),
+)
+
+
+def _upload(more: Schema) -> Schema | None:
+    formats = ["raw", "vmdk", "vdi", "qcow2", "vhd", "vhdx", "ploop"]
+    image = _object(
+        ["image_name"],
+        image_name={"type": "string", "minLength": 1, "maxLength": 255},
+        force=types.BOOLEAN,
+        disk_format={"type": "string", "enum": formats},
+        container_format=_NAME,
+    )
+    image["properties"] |= more
+    return _body("os-volume_upload_image", image)["3.0"]
+
+
+_VISIBILITY: Schema = {"type": "string", "enum": ["community", "public", "private", "shared"]}
+UPLOAD_IMAGE = {
+    "3.0": _upload({}),
+    "3.1": _upload({"visibility": _VISIBILITY, "protected": types.BOOLEAN}),
+}
 BOOTABLE = _body("os-set_bootable", _object(["bootable"], bootable=types.BOOLEAN))
 READONLY = _body("os-update_readonly_flag", _object(["readonly"], readonly=types.BOOLEAN))
 RESET = _body(

@@ -6,7 +6,8 @@ import datetime
 from typing import Any
 
 from api.volume.call import Call
-from common.volumes import SnapshotStatus, device
+from common.volumes import SnapshotStatus, VolumeStatus, device
+from conductor.messages import NewVolumeImage
 from db.reads.volume_snapshots import Snapshot
 from db.reads.volumes import Attachment, Volume, VolumeType
 
@@ -102,6 +103,27 @@ def _attached(call: Call, one: Attachment) -> dict[str, Any]:
         "host_name": one.host if call.is_admin else None,
         "device": device(one.slot),
         "attached_at": moment(one.attached_at),
+    }
+
+
+def uploaded(
+    call: Call, one: Volume, type_: VolumeType | None, image: NewVolumeImage, image_id: str
+) -> dict[str, Any]:
+    """Return the answer to an upload of a volume as it was before."""
+    of_type = None if type_ is None else {**volume_type(call, type_), "qos_specs_id": None}
+    return {
+        "id": one.id,
+        "updated_at": moment(one.updated_at),
+        "status": VolumeStatus.UPLOADING,
+        "display_description": one.description,
+        "size": one.size_gib,
+        "volume_type": of_type,
+        "image_id": image_id,
+        "container_format": "bare",
+        "disk_format": image.disk_format,
+        "image_name": image.name,
+        "protected": image.protected,
+        "visibility": image.visibility,
     }
 
 

@@ -389,19 +389,22 @@ class Plug(Command):
 
 @dataclass(frozen=True)
 class Copy(Command):
-    """Make an image of a server's root disk: a template at ``placed``, on the server's node.
+    """Make an image of a server's root disk, or of a volume: a template at ``placed``, on the
+    node of the server or of the volume's holder.
 
     The server runs on if it runs. On failure leave nothing behind.
     """
 
     source_vmid: int = 0
-    """The VMID of the server's VM."""
+    """The VMID of the server's VM, or of the holder."""
     storage: str = ""
     image_id: str = ""
     image_name: str = ""
     cloud: str = ""
     backup: bool = False
     """Only for the name of the step."""
+    volid: str = ""
+    """Of a volume: its disk, which the VM with ``source_vmid`` holds. Empty: of a server."""
 
 
 @dataclass(frozen=True)
@@ -473,6 +476,23 @@ class GrowVolume(Command):
     size_gib: int = 0
     user: VolumeUser | None = None
     """The server that has it; None: nobody has."""
+    cloud: str = ""
+
+
+@dataclass(frozen=True)
+class RetypeVolume(Command):
+    """Move a volume's disk to another storage of its node; its holder stays.
+
+    On failure it may be in either place: the same command with ``settle`` says where it is.
+    """
+
+    volid: str = ""
+    storage: str = ""
+    """Where it goes."""
+    users: tuple[VolumeUser, ...] = ()
+    """Servers that had it: the old disk goes only if their VMs don't name it."""
+    settle: bool = False
+    """Move nothing: see where it is, and remove what is left beside it."""
     cloud: str = ""
 
 

@@ -9,6 +9,7 @@ from common.messages.commands import (
     GrowVolume,
     MakeVolume,
     RemoveVolume,
+    RetypeVolume,
     SnapshotVerb,
     SnapVolume,
 )
@@ -80,6 +81,16 @@ class NullVolume:
             if kept is None:
                 raise HypervisorError(Category.VANISHED, "There is no such volume.")
             kept.size_gib = max(kept.size_gib, command.size_gib)
+            return _made(kept)
+
+    def retype(self, command: RetypeVolume) -> MadeVolume:
+        """Keep that it is on another storage, unless it is only looked for."""
+        with self._lock:
+            kept = self._mine()
+            if kept is None:
+                raise HypervisorError(Category.VANISHED, "There is no such volume.")
+            if not command.settle:
+                kept.volid = f"{command.storage}:{kept.volid.partition(':')[2]}"
             return _made(kept)
 
     def snap(self, command: SnapVolume) -> Detail:

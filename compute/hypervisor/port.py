@@ -26,6 +26,7 @@ from common.messages.commands import (
     RemoveVnet,
     RemoveVolume,
     RetireTemplate,
+    RetypeVolume,
     Size,
     SnapVolume,
     StoreImage,
@@ -258,6 +259,11 @@ class Volume(Protocol):
 
     def grow(self, command: GrowVolume) -> MadeVolume:
         """Grow it to at least this size, wherever it is used."""
+
+    def retype(self, command: RetypeVolume) -> MadeVolume:
+        """Move it to another storage, unless it is there; or only see where it is and remove what
+        is left elsewhere. Return it as it is then, parked.
+        """
 
     def snap(self, command: SnapVolume) -> Detail:
         """Take, remove or bring back a snapshot. A snapshot that is there, or gone, is no error.

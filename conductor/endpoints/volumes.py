@@ -12,12 +12,19 @@ from common.states import ResourceType
 from common.volumes import RULES, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
-from conductor.messages import NewVolume, VolumeEdit
+from conductor.messages import NewVolume, NewVolumeImage, VolumeEdit
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records, snapshots, transfers
-from conductor.volumes import create_volume, extend_volume, reimage, remove_volume
+from conductor.volumes import (
+    create_volume,
+    extend_volume,
+    reimage,
+    remove_volume,
+    retype_volume,
+    upload_volume,
+)
 from conductor.volumes.snapshots import remove_snapshot
 
 LOG = logger(__name__)
@@ -127,6 +134,28 @@ class VolumeEndpoint:
             return reimage.begin(connection, self._cloud, ctxt, row, image_id, reserved=reserved)
 
         self._cloud.start(self._with(ctxt, volume_id, work))
+
+    def retype_volume(
+        self, ctxt: RequestContext, volume_id: str, type_id: str, may_move: bool
+    ) -> None:
+        """See ``ConductorClient.retype_volume``."""
+
+        def work(connection: Transaction, row: Any) -> None:
+            retype_volume.begin(connection, self._cloud, ctxt, row, type_id, may_move=may_move)
+
+        self._with(ctxt, volume_id, work)
+        self._cloud.wake()
+
+    def upload_volume(self, ctxt: RequestContext, volume_id: str, image: NewVolumeImage) -> str:
+        """See ``ConductorClient.upload_volume``."""
+
+        def work(connection: Transaction) -> str:
+            row = records.locked(connection, volume_id, scope(ctxt))
+            return upload_volume.begin(connection, self._cloud, ctxt, row, image)
+
+        made = self._cloud.store.run(work)
+        self._cloud.wake()
+        return made
 
     def reset_volume(self, ctxt: RequestContext, volume_id: str, status: str) -> None:
         """See ``ConductorClient.reset_volume``."""

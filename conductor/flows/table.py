@@ -45,9 +45,11 @@ from conductor.volumes.create_volume import CreateVolumeFlow
 from conductor.volumes.extend_volume import ExtendVolumeFlow
 from conductor.volumes.reimage import ReimageVolumeFlow
 from conductor.volumes.remove_volume import RemoveVolumeFlow
+from conductor.volumes.retype_volume import RetypeVolumeFlow
 from conductor.volumes.snapshots.remove_snapshot import RemoveSnapshotFlow
 from conductor.volumes.snapshots.revert import RevertVolumeFlow
 from conductor.volumes.snapshots.take_snapshot import TakeSnapshotFlow
+from conductor.volumes.upload_volume import UploadVolumeFlow
 
 
 def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
@@ -91,6 +93,8 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
         VolumeAction.CREATE: CreateVolumeFlow(cloud).table(),
         VolumeAction.DELETE: RemoveVolumeFlow(cloud).table(),
         VolumeAction.EXTEND: ExtendVolumeFlow(cloud).table(),
+        VolumeAction.RETYPE: RetypeVolumeFlow(cloud).table(),
+        VolumeAction.UPLOAD: UploadVolumeFlow(cloud).table(),
         VolumeAction.REVERT: RevertVolumeFlow(cloud).table(),
         VolumeAction.REIMAGE: ReimageVolumeFlow(cloud).table(),
         VolumeAction.TAKE_SNAPSHOT: TakeSnapshotFlow(cloud).table(),

@@ -1,9 +1,10 @@
-"""Images of servers: rows of images that have an owner, and the templates that hold them."""
+"""Images of servers and volumes: rows with an owner, and the templates that hold them."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -27,29 +28,33 @@ def insert(
     image_id: str,
     name: str,
     project_id: str,
-    server_uuid: str,
+    server_uuid: str | None,
     properties: Mapping[str, str],
     least: tuple[int, int],
+    **more: Any,
 ) -> None:
-    """Write the image of a server, queued. ``least``: GiB of disk and MiB of memory it needs."""
+    """Write the image of a server, or of a volume, queued.
+
+    ``least``: GiB of disk and MiB of memory it needs. ``more``: further columns.
+    """
     now = clock.utcnow()
-    connection.execute(
-        images.insert().values(
-            id=image_id,
-            name=name,
-            status=QUEUED,
-            size_bytes=0,
-            disk_format="qcow2",
-            min_disk_gib=least[0],
-            min_ram_mib=least[1],
-            properties=dict(properties),
-            locations={},
-            project_id=project_id,
-            server_uuid=server_uuid,
-            created_at=now,
-            updated_at=now,
-        )
-    )
+    values: dict[str, Any] = {
+        "id": image_id,
+        "name": name,
+        "status": QUEUED,
+        "size_bytes": 0,
+        "disk_format": "qcow2",
+        "min_disk_gib": least[0],
+        "min_ram_mib": least[1],
+        "properties": dict(properties),
+        "locations": {},
+        "project_id": project_id,
+        "server_uuid": server_uuid,
+        "created_at": now,
+        "updated_at": now,
+        **more,
+    }
+    connection.execute(images.insert(), [values])
 
 
 def list_parked(connection: sa.Connection, image_id: str, server: Server) -> None:

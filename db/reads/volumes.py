@@ -1,4 +1,4 @@
-"""Volumes, their attachments, types, and what projects use of them."""
+"""Volumes, their attachments and types."""
 
 from __future__ import annotations
 
@@ -200,36 +200,6 @@ def of_host(connection: sa.Connection, host: str) -> dict[str, tuple[int, int, i
         for project, count, gib in connection.execute(query.group_by(query.selected_columns[0])):
             found[project][start : start + 2] = int(count), int(gib)
     return {project: (one[0], one[1], one[2], one[3]) for project, one in sorted(found.items())}
-
-
-def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
-    """Return what a project's volumes and snapshots use, in all and of each type."""
-    used: dict[str, int] = {"volumes": 0, "snapshots": 0, "gigabytes": 0}
-    type_of = _T.name
-    of_volumes = (
-        sa.select(type_of, sa.func.count(), sa.func.sum(_C.size_gib))
-        .select_from(volumes.outerjoin(volume_types, _T.id == _C.type_id))
-        .where(_C.project_id == project_id)
-        .group_by(type_of)
-    )
-    of_snapshots = (
-        sa.select(type_of, sa.func.count(), sa.func.sum(_S.size_gib))
-        .select_from(
-            volume_snapshots.join(volumes, _C.id == _S.volume_id).outerjoin(
-                volume_types, _T.id == _C.type_id
-            )
-        )
-        .where(_S.project_id == project_id)
-        .group_by(type_of)
-    )
-    for kind, query in (("volumes", of_volumes), ("snapshots", of_snapshots)):
-        for name, count, gib in connection.execute(query):
-            for resource, amount in ((kind, int(count)), ("gigabytes", int(gib or 0))):
-                used[resource] += amount
-                if name is not None:
-                    of_type = f"{resource}_{name}"
-                    used[of_type] = used.get(of_type, 0) + amount
-    return used
 
 
 def attachments(

@@ -116,7 +116,7 @@ OTHERS = frozenset(
     | {"create_volume_snapshot", "edit_volume_snapshot", "delete_volume_snapshot"}
     | {"reset_volume_snapshot", "revert_volume", "reimage_volume"}
     | {"create_volume_transfer", "accept_volume_transfer", "delete_volume_transfer"}
-    | {"delete_volume_message"}
+    | {"delete_volume_message", "retype_volume", "upload_volume"}
 )
 TABLES = (RECORDED, ACTED, IDLE, FAILURES, AUDITS, OTHERS)
 

@@ -26,6 +26,8 @@ from tests.chaos.volume_stories import (
     Detach,
     Extend,
     ExtendAttached,
+    Retype,
+    UploadVolume,
 )
 
 SOON_SECONDS = 20
@@ -39,6 +41,8 @@ STORIES: Mapping[str, Callable[[Stage, str], Story]] = {
     "volume": CreateVolume,
     "volume of an image": CopyImage,
     "extend a volume": Extend,
+    "retype a volume": Retype,
+    "upload a volume": UploadVolume,
     "delete of a volume": DeleteVolume,
     "attach a volume": Attach,
     "extend an attached volume": ExtendAttached,

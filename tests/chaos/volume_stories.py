@@ -9,13 +9,15 @@ import sqlalchemy as sa
 
 from common import ids
 from common.errors import MicronovaError
-from conductor.messages import NewVolume, VolumeWish
+from conductor.messages import NewVolume, NewVolumeImage, VolumeWish
 from db import schema
 from tests.chaos.cloud import IMAGE
 from tests.chaos.story import Story
 
 GIB = 1 << 30
 PATTERN = "a pattern"
+#: the storage of the type that volumes get: another one than they are on
+TARGET = "local"
 #: statuses in which nothing is under way
 REST = frozenset({"available", "in-use", "error", "error_deleting", "error_extending", "reserved"})
 
@@ -129,6 +131,72 @@ class Extend(_Made):
         self.asked(
             "extend_volume", lambda: client.extend_volume(context, volume_id, 2, in_use=True)
         )
+
+
+class Retype(_Made):
+    """A volume goes to the storage of another type."""
+
+    def act(self) -> None:
+        """See ``Story``."""
+        volume_id, context, client = self.row().id, self.stage.context(), self.stage.client
+        type_id = ids.named("volume_type", TARGET)
+        self.asked(
+            "retype_volume",
+            lambda: client.retype_volume(context, volume_id, type_id, may_move=True),
+        )
+
+    def wrong(self) -> str:
+        """See ``Story``: it is in one place, and the record knows in which."""
+        row, found = self.row(), super().wrong()
+        if found or row is None or row.volid is None:
+            return found
+        there = sorted(self._copies(row.vmid))
+        if there != [row.volid]:
+            return f"by the record it is {row.volid}, and there are {there}"
+        if row.new_type_id is not None or not row.volid.startswith(f"{row.storage}:"):
+            return f"it is {row.volid}, on {row.storage}, and to become {row.new_type_id}"
+        return ""
+
+    def _copies(self, vmid: int) -> list[str]:
+        volumes = self.stage.simulator.state()["sim1"]["volumes"]
+        return [one["volid"] for one in volumes if one["vmid"] == vmid]
+
+
+class UploadVolume(_Made):
+    """An image is made of a volume."""
+
+    def act(self) -> None:
+        """See ``Story``."""
+        volume_id, context, client = self.row().id, self.stage.context(), self.stage.client
+        image = NewVolumeImage(self.name)
+        self.asked("upload_volume", lambda: client.upload_volume(context, volume_id, image))
+
+    def wrong(self) -> str:
+        """See ``Story``: an image that is there has what the volume has in it."""
+        found = super().wrong()
+        image = self._image()
+        if found or image is None:
+            return found
+        if image.status != "active":
+            return f"the image is {image.status}"
+        (volid,) = image.locations.values()
+        volumes = self.stage.simulator.state()["sim1"]["volumes"]
+        data = [one["data"] for one in volumes if one["volid"] == volid]
+        return "" if data == [PATTERN] else f"the image {volid} has {data} in it"
+
+    def remove(self) -> str:
+        """See ``Story``: the image first."""
+        self.until_gone(lambda: self._image() is None, self._delete_image)
+        return super().remove()
+
+    def _delete_image(self) -> None:
+        image = self._image()
+        if image is not None:
+            self.stage.client.delete_image(self.stage.context(), image.id)
+
+    def _image(self) -> Any:
+        query = sa.select(schema.images).where(schema.images.c.name == self.name)
+        return next(iter(self.stage.rows(query)), None)
 
 
 class DeleteVolume(_Made):

@@ -10,7 +10,7 @@ from oslo_config import cfg
 from common import quotas as options
 from common.errors import QuotaExceeded
 from conductor.store import quotas
-from db.reads.volumes import usage
+from db.reads.volume_usage import usage
 
 
 def limits(connection: sa.Connection, project_id: str, conf: cfg.ConfigOpts) -> dict[str, int]:
@@ -45,15 +45,38 @@ def take(
         )
     for name, amount in wanted.items():
         for resource in (name, f"{name}_{type_name}"):
-            limit, has = allowed.get(resource, -1), used.get(resource, 0)
-            if 0 <= limit < has + amount:
-                raise QuotaExceeded(
-                    _words(resource, limit, has, amount),
-                    resource=resource,
-                    limit=limit,
-                    used=has,
-                    requested=amount,
-                )
+            _require(allowed, used, resource, amount)
+
+
+def take_of_type(
+    connection: sa.Connection,
+    project_id: str,
+    conf: cfg.ConfigOpts,
+    wanted: Mapping[str, int],
+    type_name: str,
+) -> None:
+    """Raise QuotaExceeded unless the project may have this much more of one type.
+
+    Of all types together it has it already. The project's lock is held as ``take`` holds it.
+    """
+    quotas.lock(connection, project_id)
+    allowed, used = limits(connection, project_id, conf), usage(connection, project_id)
+    for name, amount in wanted.items():
+        _require(allowed, used, f"{name}_{type_name}", amount)
+
+
+def _require(
+    allowed: Mapping[str, int], used: Mapping[str, int], resource: str, amount: int
+) -> None:
+    limit, has = allowed.get(resource, -1), used.get(resource, 0)
+    if 0 <= limit < has + amount:
+        raise QuotaExceeded(
+            _words(resource, limit, has, amount),
+            resource=resource,
+            limit=limit,
+            used=has,
+            requested=amount,
+        )
 
 
 def _words(resource: str, limit: int, used: int, wanted: int) -> str:

@@ -25,7 +25,10 @@ from conductor.volumes import remove_volume, removing
 from conductor.volumes.snapshots.load import SnapshotWork, load
 
 #: statuses of volumes in whose holders something is done
-_CHANGING = (VolumeStatus.EXTENDING, VolumeStatus.REVERTING)
+_CHANGING = (
+    *(VolumeStatus.EXTENDING, VolumeStatus.REVERTING),
+    *(VolumeStatus.RETYPING, VolumeStatus.UPLOADING),
+)
 
 
 def begin(

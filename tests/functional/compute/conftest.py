@@ -40,6 +40,7 @@ from common.messages.commands import (
     RemoveVnet,
     RemoveVolume,
     RetireTemplate,
+    RetypeVolume,
     ServerVolume,
     Shape,
     Size,
@@ -165,6 +166,7 @@ class Worker:
             MakeVolume: self.client.make_volume,
             RemoveVolume: self.client.remove_volume,
             SnapVolume: self.client.snap_volume,
+            RetypeVolume: self.client.retype_volume,
             GrowVolume: self.client.grow_volume,
             PlugVolume: self.client.plug_volume,
         }

@@ -39,6 +39,7 @@ from common.messages.commands import (
     RemoveVnet,
     RemoveVolume,
     RetireTemplate,
+    RetypeVolume,
     Shape,
     SnapVolume,
     StoreImage,
@@ -77,6 +78,7 @@ from conductor.messages import (
     NewNetwork,
     NewServerImage,
     NewVolume,
+    NewVolumeImage,
     NewVolumeSnapshot,
     RebuildServer,
     RequestedNetwork,
@@ -87,6 +89,7 @@ from conductor.store import leases, networks, registry, servers, templates, vmid
 from conductor.store import operations as ledger
 from conductor.store.migrations import OPEN as OPEN_MIGRATIONS
 from conductor.store.operations import NewOperation, Operation
+from conductor.volumes.volume_types import VolumeTypes
 from db import schema
 from db.resources import SERVER_UUID
 from tests.functional.conductor.harness import IMAGE, Conductor, Died, Mortal, World
@@ -285,6 +288,8 @@ class Cloud:
             isinstance(command, Mark) and not command.on
         )
         gone = gone or isinstance(command, RemoveVolume)
+        if isinstance(command, RetypeVolume):
+            return self._retyped(command)
         if isinstance(command, MakeVolume | GrowVolume):
             size, volid = command.size_gib << 30, f"data:vm-{command.placed.vmid}-disk-0"
             made = MadeVolume(volid, size, self.snapshot_way)
@@ -304,6 +309,16 @@ class Cloud:
         if command.attempt <= self.drive_fails:
             return Outcome(False, power_state=1, failure=NO_DRIVE, node=at)
         return Outcome(True, power_state=1, node=at)
+
+    def _retyped(self, command: RetypeVolume) -> Outcome:
+        """Where the agent sees the volume after it; settling moves nothing."""
+        storage, _, name = command.volid.partition(":")
+        at = self.nodes.setdefault(command.server_uuid, storage)
+        if not command.settle:
+            at = self.nodes[command.server_uuid] = command.storage
+        if self.silent and not command.settle:
+            return Outcome(False, failure=BROKEN)
+        return Outcome(True, volume=MadeVolume(f"{at}:{name}", 2 << 30, self.snapshot_way))
 
     # --- what became of it
 
@@ -337,6 +352,15 @@ class Cloud:
             "networks": [(one.status, one.vni) for one in self.world.rows(schema.networks)],
             "vnets": [(one.state, one.vni) for one in self.world.rows(schema.vnets)],
             "volumes": self.volumes(),
+            "places": [
+                (one.storage, str(one.volid).split(":")[0], one.new_type_id, one.fault)
+                for one in self.world.rows(VOLUMES)
+            ],
+            "made": [
+                (one.status, one.min_disk_gib)
+                for one in self.world.rows(schema.images)
+                if one.project_id is not None
+            ],
             "snapshots": [
                 (one.status, one.vmid is not None)
                 for one in self.world.rows(schema.volume_snapshots)
@@ -405,6 +429,8 @@ def _makes(command: Command, goal: str) -> bool:
     """Whether it makes something, and doesn't undo it; ``goal``: where moves go."""
     if isinstance(command, Move):
         return not command.settle and command.target_node == goal
+    if isinstance(command, RetypeVolume):
+        return not command.settle
     if isinstance(command, Power):
         return command.action == PowerAction.START
     if isinstance(command, Shape):
@@ -801,6 +827,34 @@ def _extend_volume(cloud: Cloud) -> Operation:
     return _operation_on(cloud, made, VolumeAction.EXTEND)
 
 
+def _retype_volume(cloud: Cloud, *, silent: bool = False) -> Operation:
+    """A volume goes to another storage; ``silent``: nobody hears that it has."""
+    cloud.silent = silent
+    other = StorageFacts("other", "lvmthin", False, True, 1000, 100, ("images",))
+    cloud.world.storages.append(other)
+    made = _volume(cloud)
+    VolumeTypes(cloud.world.conductor.cloud).follow()
+    endpoint = VolumeEndpoint(cloud.world.conductor.cloud)
+    type_id = ids.named("volume_type", "other")
+    endpoint.retype_volume(cloud.world.ctxt, made, type_id, True)
+    return _operation_on(cloud, made, VolumeAction.RETYPE)
+
+
+def _upload_volume(cloud: Cloud) -> Operation:
+    made = _volume(cloud)
+    endpoint = VolumeEndpoint(cloud.world.conductor.cloud)
+    endpoint.upload_volume(cloud.world.ctxt, made, NewVolumeImage("golden"))
+    return _operation_on(cloud, made, VolumeAction.UPLOAD)
+
+
+def _overtaken_upload(cloud: Cloud) -> Operation:
+    """The image is deleted while it is made."""
+    operation = _upload_volume(cloud)
+    (image,) = [one for one in cloud.world.rows(schema.images) if one.project_id is not None]
+    remove_image.delete(cloud.heir.cloud, ADMIN, image.id)
+    return operation
+
+
 def _snapshot(cloud: Cloud, *, way: str = "online") -> Operation:
     """A snapshot of a volume is taken: in its holder, or as a copy."""
     cloud.snapshot_way = way
@@ -982,6 +1036,13 @@ VOLUME_ENDS: dict[str, dict[str, list[Any]]] = {
         "well": [("available", 5, False), []],
         "in vain": [("error_extending", 2, False), []],
     },
+    VolumeAction.RETYPE: {
+        how: [("available", 2, False), []]
+        for how in ("well", "badly", "well, though nothing was heard")
+    },
+    VolumeAction.UPLOAD: {
+        how: [("available", 2, False), []] for how in ("well", "badly", "overtaken by a delete")
+    },
     VolumeAction.TAKE_SNAPSHOT: {
         "well": [("available", 2, False), []],
         "well, as a copy": [("available", 2, False), []],
@@ -1088,6 +1149,14 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     (VolumeAction.CREATE, "in vain"): lambda cloud: _refused(cloud, MakeVolume, _create_volume),
     (VolumeAction.DELETE, "well"): _delete_volume,
     (VolumeAction.EXTEND, "well"): _extend_volume,
+    (VolumeAction.RETYPE, "well"): _retype_volume,
+    (VolumeAction.RETYPE, "badly"): lambda cloud: _refused(cloud, RetypeVolume, _retype_volume),
+    (VolumeAction.RETYPE, "well, though nothing was heard"): lambda cloud: _retype_volume(
+        cloud, silent=True
+    ),
+    (VolumeAction.UPLOAD, "well"): _upload_volume,
+    (VolumeAction.UPLOAD, "badly"): lambda cloud: _refused(cloud, Copy, _upload_volume),
+    (VolumeAction.UPLOAD, "overtaken by a delete"): _overtaken_upload,
     (VolumeAction.TAKE_SNAPSHOT, "well"): _snapshot,
     (VolumeAction.TAKE_SNAPSHOT, "well, as a copy"): lambda cloud: _snapshot(cloud, way="copy"),
     (VolumeAction.TAKE_SNAPSHOT, "in vain"): lambda cloud: _refused(cloud, SnapVolume, _snapshot),
@@ -1275,6 +1344,14 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
         made["in vain"] = ([("ERROR", 5000)], [("error", 5000)])
         mine = [one for one in alike["networks"] if one[1]]
         assert (mine, alike["vnets"]) == made.get(how, ([], []))
+    elif action == VolumeAction.RETYPE:
+        where, why = ("data", BROKEN.message) if how == "badly" else ("other", None)
+        assert alike["volumes"] == VOLUME_ENDS[action][how]
+        assert alike["places"] == [(where, where, None, why)]
+    elif action == VolumeAction.UPLOAD:
+        assert alike["volumes"] == VOLUME_ENDS[action][how]
+        assert alike["made"] == ([("active", 2)] if how == "well" else [])
+        assert cloud.copies() == (how == "well")
     elif action in VOLUME_ENDS:
         assert alike["volumes"] == VOLUME_ENDS[action][how]
         assert alike["snapshots"] == SNAPSHOT_ENDS.get((action, how), [])

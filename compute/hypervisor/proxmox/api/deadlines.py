@@ -21,6 +21,7 @@ DEADLINES: Mapping[str, float] = {
     "qmresume": 3600.0,
     "qmdestroy": 600.0,
     "qmigrate": 7200.0,
+    "qmmove": 7200.0,
     "imgcopy": 7200.0,
     "imgdel": 600.0,
 }

@@ -139,6 +139,13 @@ def listed_on(vm: Vm, node: str, storage: str) -> list[Volume]:
     return [_volume(one, storage, node) for one in listed if int(one.get("vmid") or 0) == vm.vmid]
 
 
+def listed_bytes(vm: Vm, volid: str) -> int:
+    """Return the size of a volume of the VMID; 0: its storage doesn't list it. Raises ApiError."""
+    path = f"nodes/{vm.node}/storage/{volid.split(':', 1)[0]}/content"
+    listed = vm.shared.client.get(path, content="images", vmid=vm.vmid)
+    return next((int(one["size"]) for one in listed if one["volid"] == volid), 0)
+
+
 def _volume(listed: Mapping[str, Any], storage: str, node: str) -> Volume:
     created = listed.get("ctime")
     return Volume(str(listed["volid"]), storage, node, int(created) if created else None)
@@ -192,16 +199,23 @@ def made_on(shared: Shared, node: str, vmid: int, volumes: Iterable[Volume]) -> 
     listed = list(volumes)
     if not listed:
         return []
-    me, tasks = shared.settings.token.id, shared.tasks
     ours: list[Volume] = []
-    for kind in ("qmcreate", "qmconfig"):
+    for kind in ("qmcreate", "qmconfig", "qmmove"):
         if len(ours) < len(listed):
-            spans = tasks.spans(node, vmid, kind, me)
-            ours += [one for one in listed if one not in ours and _within(one, spans)]
+            rest = [one for one in listed if one not in ours]
+            ours += made_by(shared, node, vmid, rest, kind)
     if len(ours) < len(listed):
-        spans = tasks.clone_spans(node, vmid, me)
+        spans = shared.tasks.clone_spans(node, vmid, shared.settings.token.id)
         ours += [one for one in listed if one not in ours and _within(one, spans)]
     return ours
+
+
+def made_by(
+    shared: Shared, node: str, vmid: int, volumes: Iterable[Volume], kind: str
+) -> list[Volume]:
+    """Return those created while a task of this kind worked on the VMID for our token."""
+    spans = shared.tasks.spans(node, vmid, kind, shared.settings.token.id)
+    return [one for one in volumes if _within(one, spans)]
 
 
 def _within(volume: Volume, spans: Iterable[tuple[int, int]]) -> bool:

@@ -12,9 +12,9 @@ from common.messages.commands import (
     GrowVolume,
     MakeVolume,
     RemoveVolume,
+    RetypeVolume,
     SnapVolume,
     VolumeSource,
-    VolumeUser,
 )
 from common.messages.reports import Category, MadeVolume
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
@@ -23,17 +23,14 @@ from compute.hypervisor.proxmox.cluster import quorum
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.observe.snapshot import Storage
-from compute.hypervisor.proxmox.storage import usage
 from compute.hypervisor.proxmox.storage import volumes as stored
 from compute.hypervisor.proxmox.vm import half_created, host_checks, removal, templates
 from compute.hypervisor.proxmox.vmconfig import disks, hardware, marks, volumes
-from compute.hypervisor.proxmox.vmconfig.marks import server_mark, volume_mark
-from compute.hypervisor.proxmox.volume import snapshots
+from compute.hypervisor.proxmox.vmconfig.marks import volume_mark
+from compute.hypervisor.proxmox.volume import fence, retyping, snapshots
 from compute.hypervisor.proxmox.volume.parking import Holder
 
 MEMORY_MIB = 16
-#: VMs up to which all of a cluster are read before a volume is removed
-READ_ALL = 200
 
 
 class ProxmoxVolume:
@@ -65,7 +62,7 @@ class ProxmoxVolume:
             way = snapshots.way(self._shared, self._vm, command.storage)
             self._holder.park()
         else:
-            size = self._listed_bytes(disk)
+            size = stored.listed_bytes(self._vm, disk)
             way = snapshots.known_way(self._shared, self._vm.node, command.storage)
         return MadeVolume(disk, size, way)
 
@@ -80,7 +77,7 @@ class ProxmoxVolume:
             self._holder.unprotect()
         try:
             if disk is not None:
-                self._require_unused(disk, command.users)
+                fence.require_unused(self._vm, disk, command.users)
         except HypervisorError:
             if config is not None:
                 self._holder.park()
@@ -141,6 +138,10 @@ class ProxmoxVolume:
             )
         return found
 
+    def retype(self, command: RetypeVolume) -> MadeVolume:
+        """See ``port.Volume``."""
+        return retyping.change(self._shared, self._holder, command)
+
     def snap(self, command: SnapVolume) -> Detail:
         """See ``port.Volume``."""
         return snapshots.change(self._shared, self._holder, command)
@@ -154,7 +155,7 @@ class ProxmoxVolume:
     def _create(self, command: MakeVolume) -> None:
         storage = host_checks.storage(self._shared, self._vm.node, command.storage)
         source = command.source
-        self._require_room(command, storage)
+        fence.require_room(storage, command.size_gib << 30)
         key = self._shared.storage_key(self._vm.node, storage.name)
         what = "volume" if source is None else f"copy of {source.volid}"
         try:
@@ -227,48 +228,7 @@ class ProxmoxVolume:
         uuid = self._vm.work.command.server_uuid
         return {"description": self._vm.mark.description(), "smbios1": f"uuid={uuid}"}
 
-    def _require_room(self, command: MakeVolume, storage: Storage) -> None:
-        """Refuse what doesn't fit on a storage that takes all of it at once."""
-        needed = command.size_gib << 30
-        if storage.type not in disks.THIN_TYPES and storage.available < needed:
-            raise HypervisorError(
-                Category.STORAGE_FULL,
-                f"Storage {storage.name} has {storage.available >> 20} MiB free, "
-                f"{needed >> 20} MiB are needed.",
-            )
-
     def _require_no_strays(self) -> None:
         strays = stored.strays(self._vm, stored.everywhere(self._vm))
         if strays is not None:
             raise strays
-
-    # --- looking
-
-    def _listed_bytes(self, disk: str) -> int:
-        path = f"nodes/{self._vm.node}/storage/{disk.split(':', 1)[0]}/content"
-        listed = self._shared.client.get(path, content="images", vmid=self._vm.vmid)
-        return next((int(one["size"]) for one in listed if one["volid"] == disk), 0)
-
-    # --- the fence
-
-    def _require_unused(self, disk: str, users: tuple[VolumeUser, ...]) -> None:
-        """Raise HypervisorError (protected) if a VM names the volume besides its holder."""
-        for user in users:
-            vm = Vm(self._shared, self._work, user.vmid, user.node, server_mark(user.server_uuid))
-            config = vm.locate()
-            if config is not None and volumes.names(config, disk):
-                raise _in_use(disk, str(vm))
-        others = sum(vmid != self._vm.vmid for vmid in self._shared.snapshot.vms)
-        if others <= READ_ALL:
-            storage = disk.split(":", 1)[0]
-            found = usage.user(self._vm, storage, disk, but=self._vm.vmid)
-            if found is not None:
-                raise _in_use(disk, found)
-
-
-def _in_use(disk: str, who: str) -> HypervisorError:
-    return HypervisorError(
-        Category.PROTECTED,
-        f"{who} uses {disk}. It was not touched.",
-        left=(f"volume {disk}: {who} uses it, not touched",),
-    )

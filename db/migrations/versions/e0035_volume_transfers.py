@@ -1,7 +1,7 @@
 """Expand: transfers of volumes to other projects, and which messages their readers deleted.
 
-Revision ID: 0037_volume_transfers
-Revises: 0033_boot_volumes
+Revision ID: 0035_volume_transfers
+Revises: 0034_retyped_volumes
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from alembic import op
 
 from db.types import BigId, UtcDateTime
 
-revision = "0037_volume_transfers"
-down_revision: str | None = "0033_boot_volumes"
+revision = "0035_volume_transfers"
+down_revision: str | None = "0034_retyped_volumes"
 
 
 def upgrade() -> None:

@@ -238,8 +238,12 @@ class InventoryReader:
         if kind is None:
             return None
         me = self._shared.settings.token.id
-        if kind == "qmcreate":
-            made = self._shared.tasks.of_vm(node, vmid, kind)
+        if kind in holders.CREATING:
+            made = [
+                task
+                for one in holders.CREATING
+                for task in self._shared.tasks.of_vm(node, vmid, one)
+            ]
         else:
             made = [
                 task

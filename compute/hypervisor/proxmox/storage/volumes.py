@@ -194,7 +194,7 @@ def made_on(shared: Shared, node: str, vmid: int, volumes: Iterable[Volume]) -> 
         return []
     me, tasks = shared.settings.token.id, shared.tasks
     ours: list[Volume] = []
-    for kind in ("qmcreate", "qmconfig"):
+    for kind in ("qmcreate", "qmconfig", "qmrestore"):
         if len(ours) < len(listed):
             spans = tasks.spans(node, vmid, kind, me)
             ours += [one for one in listed if one not in ours and _within(one, spans)]

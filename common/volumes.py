@@ -24,12 +24,15 @@ class VolumeStatus(enum.StrEnum):
     DETACHING = "detaching"
     EXTENDING = "extending"
     REVERTING = "reverting"
+    BACKING_UP = "backing-up"
+    RESTORING_BACKUP = "restoring-backup"
     DELETING = "deleting"
     MAINTENANCE = "maintenance"
     AWAITING_TRANSFER = "awaiting-transfer"
     ERROR = "error"
     ERROR_DELETING = "error_deleting"
     ERROR_EXTENDING = "error_extending"
+    ERROR_RESTORING = "error_restoring"  #: its content is what it was
 
 
 class SnapshotStatus(enum.StrEnum):
@@ -38,6 +41,17 @@ class SnapshotStatus(enum.StrEnum):
     CREATING = "creating"
     AVAILABLE = "available"
     DELETING = "deleting"
+    ERROR = "error"
+    ERROR_DELETING = "error_deleting"
+
+
+class BackupStatus(enum.StrEnum):
+    """Status of a backup of a volume."""
+
+    CREATING = "creating"
+    AVAILABLE = "available"
+    DELETING = "deleting"
+    RESTORING = "restoring"
     ERROR = "error"
     ERROR_DELETING = "error_deleting"
 
@@ -67,6 +81,9 @@ class VolumeAction(enum.StrEnum):
     REVERT = "revert-volume"
     TAKE_SNAPSHOT = "create-snapshot"
     DELETE_SNAPSHOT = "delete-snapshot"
+    BACK_UP = "create-backup"
+    DELETE_BACKUP = "delete-backup"
+    RESTORE = "restore-backup"
 
 
 #: operations about a server
@@ -79,7 +96,7 @@ SLOTS = (*range(1, 14), *range(16, 31))
 
 _S = VolumeStatus
 _WELL = frozenset({_S.AVAILABLE})
-_BROKEN = frozenset({_S.ERROR, _S.ERROR_EXTENDING})
+_BROKEN = frozenset({_S.ERROR, _S.ERROR_EXTENDING, _S.ERROR_RESTORING})
 
 
 @dataclass(frozen=True)
@@ -104,6 +121,8 @@ RULES: Mapping[str, Rule] = {
     ),
     VolumeAction.EXTEND: Rule(_WELL, _S.EXTENDING, None, _S.ERROR_EXTENDING),
     VolumeAction.REVERT: Rule(_WELL, _S.REVERTING, _S.AVAILABLE, _S.ERROR),
+    VolumeAction.BACK_UP: Rule(_WELL, _S.BACKING_UP, None, None),
+    VolumeAction.RESTORE: Rule(_WELL, _S.RESTORING_BACKUP, _S.AVAILABLE, _S.ERROR_RESTORING),
     ATTACH: Rule(_WELL, _S.ATTACHING, _S.IN_USE, _S.AVAILABLE),
     DETACH: Rule(frozenset({_S.IN_USE}), _S.DETACHING, _S.AVAILABLE, _S.IN_USE, alone=False),
 }
@@ -111,6 +130,11 @@ RULES: Mapping[str, Rule] = {
 #: statuses in which a snapshot may be deleted
 DELETABLE_SNAPSHOTS = frozenset(
     {SnapshotStatus.AVAILABLE, SnapshotStatus.ERROR, SnapshotStatus.ERROR_DELETING}
+)
+
+#: statuses in which a backup may be deleted
+DELETABLE_BACKUPS = frozenset(
+    {BackupStatus.AVAILABLE, BackupStatus.ERROR, BackupStatus.ERROR_DELETING}
 )
 
 #: from 3.42 on also while a server has it
@@ -143,6 +167,11 @@ OPTIONS = [
         "default_type",
         help="Volume type of volumes whose users name none. Without it any storage for disks is "
         "taken: a shared one before others, that with most room.",
+    ),
+    cfg.StrOpt(
+        "backup_storage",
+        help="Storage of content `backup` that backups of volumes go to. Without it one is chosen "
+        "that the volume's node has: a shared one before others, that with most room.",
     ),
 ]
 

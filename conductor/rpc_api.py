@@ -24,6 +24,7 @@ from conductor.messages import (
     Healing,
     ImageData,
     ImageEdit,
+    NewBackup,
     NewFlavor,
     NewImage,
     NewKeyPair,
@@ -345,6 +346,18 @@ class VolumeSnapshotRpc(Protocol):
     def revert_volume(self, ctxt: RequestContext, volume_id: str, snapshot_id: str) -> None: ...
 
 
+class BackupRpc(Protocol):
+    """Backups of volumes."""
+
+    def create_backup(self, ctxt: RequestContext, backup: NewBackup) -> str: ...
+    def edit_backup(self, ctxt: RequestContext, backup_id: str, edit: VolumeEdit) -> None: ...
+    def delete_backup(self, ctxt: RequestContext, backup_id: str, force: bool) -> None: ...
+    def restore_backup(
+        self, ctxt: RequestContext, backup_id: str, volume_id: str | None, name: str | None
+    ) -> str: ...
+    def reset_backup(self, ctxt: RequestContext, backup_id: str, status: str) -> None: ...
+
+
 class VolumeTypeRpc(Protocol):
     """Types of volumes, which administrators change."""
 
@@ -398,6 +411,7 @@ class ConductorRpc(
     ImageRpc,
     VolumeRpc,
     VolumeSnapshotRpc,
+    BackupRpc,
     VolumeTypeRpc,
     ServerVolumeRpc,
     RefusalRpc,
@@ -428,6 +442,7 @@ Endpoints = tuple[
     ImageRpc,
     VolumeRpc,
     VolumeSnapshotRpc,
+    BackupRpc,
     VolumeTypeRpc,
     ServerVolumeRpc,
     RefusalRpc,

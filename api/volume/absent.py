@@ -10,8 +10,6 @@ from common.errors import Invalid, NotFound
 
 #: path → the key of its list
 EMPTY: Mapping[str, str] = {
-    "backups": "backups",
-    "backups/detail": "backups",
     "groups": "groups",
     "groups/detail": "groups",
     "group_types": "group_types",
@@ -36,7 +34,6 @@ EMPTY: Mapping[str, str] = {
 }
 #: collection → what it is of, in the refusal to make one
 REFUSED: Mapping[str, str] = {
-    "backups": "backups",
     "groups": "groups of volumes",
     "group_types": "groups of volumes",
     "group_snapshots": "groups of volumes",
@@ -85,7 +82,8 @@ class Extensions:
         """List what lists can be filtered by."""
         names = ["name", "status", "metadata", "bootable", "availability_zone", "created_at"]
         of_snapshots = ["name", "status", "volume_id", "metadata"]
-        found = {"volume": names, "snapshot": of_snapshots}
+        of_backups = ["name", "status", "volume_id"]
+        found = {"volume": names, "snapshot": of_snapshots, "backup": of_backups}
         return {
             "resource_filters": [
                 {"resource": name, "filters": filters} for name, filters in found.items()

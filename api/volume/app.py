@@ -9,6 +9,7 @@ from api import config as api_config
 from api.volume import absent, volumes
 from api.volume.absent import Routes
 from api.volume.attachments import ATTACHMENTS
+from api.volume.backups import BACKUP_ACTIONS, BACKUPS
 from api.volume.call import Cloud, resources
 from api.volume.errors import FAULTS
 from api.volume.messages import MESSAGES
@@ -58,6 +59,7 @@ def routes() -> Routes:
         "/v3": ({"GET": [versions.show]}, {}),
         **_of_volumes(),
         **_of_snapshots(),
+        **_of_backups(),
         **_of_types(),
         **_others(),
         **absent.routes(),
@@ -96,6 +98,19 @@ def _of_snapshots() -> Routes:
         item: ({"GET": [one.show], "PUT": [one.update], "DELETE": [one.delete]}, {}),
         **_of_metadata(item, SNAPSHOT_METADATA),
         f"{item}/action": ({"POST": []}, SNAPSHOT_ACTIONS),
+    }
+
+
+def _of_backups() -> Routes:
+    one, item = BACKUPS, "/v3/backups/{backup_id}"
+    return {
+        "/v3/backups": ({"GET": [one.index], "POST": [one.create]}, {}),
+        "/v3/backups/detail": ({"GET": [one.detail]}, {}),
+        "/v3/backups/import_record": ({"POST": [one.import_record]}, {}),
+        item: ({"GET": [one.show], "PUT": [one.update], "DELETE": [one.delete]}, {}),
+        f"{item}/restore": ({"POST": [one.restore]}, {}),
+        f"{item}/export_record": ({"GET": [one.export]}, {}),
+        f"{item}/action": ({"POST": []}, BACKUP_ACTIONS),
     }
 
 

@@ -8,18 +8,19 @@ from typing import Any
 from api.volume import queries, schemas, views
 from api.volume.call import Call, operation
 from api.volume.metadata import Metadata, Owner
-from common.errors import Invalid, NotFound, SnapshotNotFound, VolumeNotFound
+from common.errors import BackupNotFound, Invalid, NotFound, SnapshotNotFound, VolumeNotFound
 from conductor.messages import NewVolume, VolumeEdit
-from db.reads import volume_snapshots, volumes
+from db.reads import volume_backups, volume_snapshots, volumes
 from db.reads.volumes import Volume
 from web.guard import Params
 
 _REFUSED = {
-    "backup_id": "There are no backups here.",
     "consistencygroup_id": "There are no groups of volumes here.",
     "group_id": "There are no groups of volumes here.",
 }
 _HINT = "local_to_instance"
+#: since when volumes are made of backups
+_OF_BACKUP = 47
 
 
 def _own(call: Call, _: Params) -> Mapping[str, Any]:
@@ -123,6 +124,7 @@ def _new(call: Call, asked: Mapping[str, Any], image_id: str | None) -> NewVolum
         image_id=image_id,
         snapshot_id=asked.get("snapshot_id"),
         source_volume_id=asked.get("source_volid"),
+        backup_id=_backup_id(call, asked),
         local_to_server=near,
     )
 
@@ -135,6 +137,11 @@ def _size(call: Call, asked: Mapping[str, Any]) -> int:
         if found is None:
             raise SnapshotNotFound(f"Snapshot {asked['snapshot_id']} could not be found.")
         return found.size_gib
+    if size is None and call.version >= _OF_BACKUP and asked.get("backup_id") is not None:
+        saved = call.read(volume_backups.get, asked["backup_id"], call.project)
+        if saved is None:
+            raise BackupNotFound(f"Backup {asked['backup_id']} could not be found.")
+        return saved.size_gib
     if size is None and asked.get("source_volid") is not None:
         return find(call, asked["source_volid"]).size_gib
     if size is None:
@@ -143,6 +150,20 @@ def _size(call: Call, asked: Mapping[str, Any]) -> int:
             "(current value: None)."
         )
     return int(size)
+
+
+def _backup_id(call: Call, asked: Mapping[str, Any]) -> str | None:
+    """Return the backup that the volume is to be made of. Raises BackupNotFound, Invalid."""
+    backup_id: str | None = asked.get("backup_id")
+    if backup_id is None or call.version < _OF_BACKUP:
+        return None
+    others = ("imageRef", "image_id", "snapshot_id", "source_volid")
+    if any(asked.get(name) is not None for name in others):
+        raise Invalid(
+            "Invalid input received: a volume is made of one thing: a backup, an image, a snapshot "
+            "or a volume."
+        )
+    return backup_id
 
 
 def _type_id(call: Call, asked: str | None) -> str | None:
@@ -203,7 +224,7 @@ class Actions:
     def set_bootable(self, call: Call, volume_id: str) -> None:
         """Say whether a volume can be booted from."""
         find(call, volume_id, "volume_extension:volume_actions:set_bootable")
-        wanted = _truth(call.body["os-set_bootable"]["bootable"])
+        wanted = truth(call.body["os-set_bootable"]["bootable"])
         call.conductor.edit_volume(call.ctxt, volume_id, VolumeEdit(bootable=wanted))
 
     @operation(status=202, body=schemas.READONLY)
@@ -215,7 +236,7 @@ class Actions:
                 f"Invalid volume: Volume {volume_id} status must be available to update readonly "
                 f"flag, but current status is: {found.status}."
             )
-        wanted = _truth(call.body["os-update_readonly_flag"]["readonly"])
+        wanted = truth(call.body["os-update_readonly_flag"]["readonly"])
         call.conductor.edit_volume(call.ctxt, volume_id, VolumeEdit(readonly=wanted))
 
     @operation(status=202, body=schemas.RESET)
@@ -271,8 +292,9 @@ class Actions:
         )
 
 
-def _truth(value: Any) -> bool:
-    return str(value).lower() in ("true", "1", "on", "yes")
+def truth(value: Any) -> bool:
+    """Return whether a value of a body means yes."""
+    return str(value).lower() in ("true", "1", "t", "on", "y", "yes")
 
 
 VOLUMES, ACTIONS = Volumes(), Actions()

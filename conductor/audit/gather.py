@@ -47,7 +47,7 @@ from conductor.store import (
     vnets,
 )
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import snapshots
+from conductor.store.volumes import backups, snapshots
 from conductor.sync.allocations import of_flavor
 
 LOG = logger(__name__)
@@ -314,10 +314,12 @@ def _volumes(connection: Transaction) -> tuple[VolumeFacts, ...]:
 
 
 def _busy_volumes(connection: Transaction) -> frozenset[str]:
-    """Return the volumes, and those of the snapshots, with an open operation."""
+    """Return the volumes, and those of the snapshots and backups, with an open operation."""
     busy = audit_record.busy(connection, ResourceType.VOLUME)
     shots = audit_record.busy(connection, ResourceType.SNAPSHOT)
-    return busy | shots | snapshots.volumes_of(connection, shots)
+    saved = audit_record.busy(connection, ResourceType.BACKUP)
+    parts = snapshots.volumes_of(connection, shots) | backups.volumes_of(connection, saved)
+    return busy | shots | parts
 
 
 def _vnets(facts: Facts) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from conductor.client.aggregates import AggregateCalls
 from conductor.client.audits import AuditCalls
+from conductor.client.backups import BackupCalls
 from conductor.client.bulk_migrations import BulkMigrationCalls
 from conductor.client.consoles import ConsoleCalls
 from conductor.client.flavors import FlavorCalls
@@ -51,6 +52,7 @@ class ConductorClient(
     ImageCalls,
     VolumeCalls,
     VolumeSnapshotCalls,
+    BackupCalls,
     ServerVolumeCalls,
     RefusalCalls,
 ):

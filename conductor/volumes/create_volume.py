@@ -27,11 +27,16 @@ from conductor.store import vmids
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
-from conductor.store.volumes import backends, quota, records, types
+from conductor.store.volumes import backends, backups, quota, records, types
 from conductor.volumes import awaited_by, places, remove_volume, sources
 from conductor.volumes.load import VolumeWork, load
 
 LOG = logger(__name__)
+
+#: statuses of volumes that are made
+MAKING = frozenset(
+    {VolumeStatus.CREATING, VolumeStatus.DOWNLOADING, VolumeStatus.RESTORING_BACKUP}
+)
 
 
 def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, new: NewVolume) -> str:
@@ -85,8 +90,14 @@ def write(
         str(ctxt.user_id),
         bootable=found.bootable,
         image_metadata=found.image_metadata,
-        status=VolumeStatus.DOWNLOADING if new.image_id else VolumeStatus.CREATING,
+        status=_making(new),
     )
+
+
+def _making(new: NewVolume) -> VolumeStatus:
+    if new.backup_id is not None:
+        return VolumeStatus.RESTORING_BACKUP
+    return VolumeStatus.DOWNLOADING if new.image_id else VolumeStatus.CREATING
 
 
 def make(
@@ -102,7 +113,9 @@ def make(
     vmid = vmids.reserve(connection, place.cluster, None, None)
     where = Place(place.host, None, place.cluster, place.node, vmid)
     source = found.source(place.cluster)
-    plan = VolumePlan(where, place.storage.name, new.size_gib, source=source)
+    plan = VolumePlan(
+        where, place.storage.name, new.size_gib, source=source, backup_id=new.backup_id
+    )
     _keep_place(connection, volume_id, place, vmid)
     return _operation(connection, cloud, ctxt, volume_id, new.project_id, plan)
 
@@ -154,7 +167,7 @@ def type_of(
         if row is None:
             raise NotFound(f"Volume type {new.type_id} could not be found.")
         return row
-    if found.copied is not None:
+    if found.copied is not None and (found.type_id is not None or not found.copied.archive):
         return None if found.type_id is None else types.get(connection, found.type_id)
     name = cloud.conf.volumes.default_type
     if name:
@@ -229,13 +242,14 @@ class CreateVolumeFlow:
         if ends.has_ended(connection, operation):
             return
         ledger.close(connection, operation.id, OperationState.DONE)
+        backups.restored(connection, operation.planned(VolumePlan).backup_id)
         if row is None:
             return
         values = {"volid": made.volid, "snapshot_way": made.snapshots or None}
         records.change(connection, row.id, launched_at=clock.utcnow(), **values)
         if made.snapshots and row.type_id is not None:
             types.learn(connection, row.type_id, made.snapshots)
-        if row.status in (VolumeStatus.CREATING, VolumeStatus.DOWNLOADING):
+        if row.status in MAKING:
             # A server that is built with it waits for it.
             waits = awaited_by.wake(connection, row.id)
             now = VolumeStatus.ATTACHING if waits else VolumeStatus.AVAILABLE
@@ -252,6 +266,7 @@ class CreateVolumeFlow:
             if ends.has_ended(connection, operation):
                 return
             ends.close_failed(connection, operation, failure)
+            backups.restored(connection, operation.planned(VolumePlan).backup_id)
             if row is None:
                 return
             deleted = row.status == VolumeStatus.DELETING

@@ -120,6 +120,12 @@ class RemoveVolumeFlow:
             else:
                 records.change(connection, row.id, vmid=None, volid=None)
         ledger.close(connection, operation.id, OperationState.DONE)
+        if row is None or row.vmid in (None, target.vmid):
+            return
+        if row.status == VolumeStatus.DELETING:
+            # It was deleted while a holder was removed that it had before.
+            begin(connection, self._cloud, internal(), row, place_of(row), gone=True)
+            self._cloud.wake()
 
     def _give_up(self, connection: Transaction, operation: Operation, failure: Failure) -> None:
         row = records.held(connection, operation.resource_id)

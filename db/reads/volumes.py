@@ -16,6 +16,7 @@ from db.reads.keyset import Page, Sort
 from db.schema import (
     servers,
     volume_attachments,
+    volume_backups,
     volume_snapshots,
     volume_type_access,
     volume_types,
@@ -26,6 +27,7 @@ _C = volumes.c
 _A = volume_attachments.c
 _T = volume_types.c
 _S = volume_snapshots.c
+_B = volume_backups.c
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class Volume:
     image_metadata: Mapping[str, str] | None
     snapshot_id: str | None
     source_volume_id: str | None
+    backup_id: str | None
     host: str | None
     storage: str | None
     cluster: str | None
@@ -172,8 +175,11 @@ def summary(connection: sa.Connection, project_id: str | None) -> tuple[int, int
 
 
 def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
-    """Return what a project's volumes and snapshots use, in all and of each type."""
+    """Return what a project's volumes, snapshots and backups use, and the first two by type."""
     used: dict[str, int] = {"volumes": 0, "snapshots": 0, "gigabytes": 0}
+    of_backups = sa.select(sa.func.count(), sa.func.sum(_B.size_gib))
+    number, gib = connection.execute(of_backups.where(_B.project_id == project_id)).one()
+    used |= {"backups": int(number), "backup_gigabytes": int(gib or 0)}
     type_of = _T.name
     of_volumes = (
         sa.select(type_of, sa.func.count(), sa.func.sum(_C.size_gib))

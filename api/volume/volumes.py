@@ -160,8 +160,8 @@ def _backup_id(call: Call, asked: Mapping[str, Any]) -> str | None:
     others = ("imageRef", "image_id", "snapshot_id", "source_volid")
     if any(asked.get(name) is not None for name in others):
         raise Invalid(
-            "Invalid input received: a volume is made of one thing: a backup, an image, a snapshot "
-            "or a volume."
+            "Invalid input received: a volume is made of one thing: a backup, an image, a "
+            "snapshot or a volume."
         )
     return backup_id
 

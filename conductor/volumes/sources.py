@@ -32,7 +32,7 @@ class Found:
     volids: Mapping[str, str] = field(default_factory=dict)
     """Of an image: cluster → volume."""
     copied: VolumeSource | None = None
-    """Of a volume or a snapshot: what is copied, on its holder's host; of a backup: its archive."""
+    """What is copied: a volume or a snapshot, on its holder's host, or a backup's archive."""
     type_id: str | None = None
     """The type, unless another one is asked for."""
     place: Any | None = None

@@ -19,6 +19,7 @@ from common.states import InternalAction, ResourceType
 from compute.messages import ClusterInventory
 from conductor.audit.each import each
 from conductor.audit.facts import (
+    BackupFacts,
     Facts,
     GroupPlace,
     HolderFacts,
@@ -211,6 +212,8 @@ def _record(connection: Transaction) -> Facts:
         },
         templates=tuple(audit_record.rows(connection, "templates", TemplateFacts)),
         volumes=_volumes(connection),
+        backups=_backups(connection),
+        busy_backups=audit_record.busy(connection, ResourceType.BACKUP),
         busy_volumes=_busy_volumes(connection),
         busy_images=audit_record.busy(connection, ResourceType.IMAGE),
         busy_networks=audit_record.busy(connection, ResourceType.NETWORK),
@@ -273,6 +276,8 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
         firewalls_due=facts.firewalls_due | filter_outbox.changing(connection),
         uploads={one.id: one for one in audit_record.uploads(connection, UploadFacts)},
         volumes=_still_there(connection, facts),
+        backups=_unchanged_backups(connection, facts),
+        busy_backups=facts.busy_backups | audit_record.busy(connection, ResourceType.BACKUP),
         busy_volumes=facts.busy_volumes | _busy_volumes(connection),
         busy_images=facts.busy_images | audit_record.busy(connection, ResourceType.IMAGE),
         uploaded=audit_record.begun(
@@ -311,6 +316,16 @@ def _volumes(connection: Transaction) -> tuple[VolumeFacts, ...]:
     return tuple(
         one for table in tables for one in audit_record.rows(connection, table, VolumeFacts)
     )
+
+
+def _backups(connection: Transaction) -> tuple[BackupFacts, ...]:
+    return tuple(audit_record.rows(connection, "volume_backups", BackupFacts))
+
+
+def _unchanged_backups(connection: Transaction, facts: Facts) -> tuple[BackupFacts, ...]:
+    """Return the backups that are as they were before the look, and those made since."""
+    before = {one.id: one for one in facts.backups}
+    return tuple(one for one in _backups(connection) if before.get(one.id, one) == one)
 
 
 def _busy_volumes(connection: Transaction) -> frozenset[str]:

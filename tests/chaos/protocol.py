@@ -112,6 +112,8 @@ OTHERS = frozenset(
     | {"make_volume", "remove_volume", "grow_volume", "plug_volume", "snap_volume"}
     | {"create_volume_snapshot", "edit_volume_snapshot", "delete_volume_snapshot"}
     | {"reset_volume_snapshot", "revert_volume"}
+    | {"create_backup", "edit_backup", "delete_backup", "restore_backup", "reset_backup"}
+    | {"back_up_volume", "remove_backup"}
 )
 TABLES = (RECORDED, ACTED, IDLE, FAILURES, AUDITS, OTHERS)
 

@@ -10,6 +10,7 @@ import falcon.testing
 import pytest
 
 from api.volume.app import make_app
+from conductor.endpoints.backups import BackupEndpoint
 from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
 from conductor.endpoints.volume_types import VolumeTypeEndpoint
@@ -28,7 +29,7 @@ class Conductor:
     def __init__(self, cloud: Any) -> None:
         self._endpoints = (
             *(VolumeEndpoint(cloud), VolumeSnapshotEndpoint(cloud)),
-            *(VolumeTypeEndpoint(cloud), QuotaEndpoint(cloud)),
+            *(VolumeTypeEndpoint(cloud), QuotaEndpoint(cloud), BackupEndpoint(cloud)),
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -36,7 +37,7 @@ class Conductor:
         method = getattr(endpoint, name)
 
         def call(ctxt: Any, *values: Any, **more: Any) -> Any:
-            if name == "delete_volume":
+            if name in ("delete_volume", "delete_backup"):
                 more = {"force": False, **more}
             return method(ctxt, *values, **more)
 

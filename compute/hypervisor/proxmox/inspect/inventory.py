@@ -32,7 +32,7 @@ READERS = 6
 #: VMs without our tag that are read in each inventory; the others wait for a later one
 UNTAGGED = 100
 
-_CONTENTS = {"images", "iso", "import"}
+_CONTENTS = {"images", "iso", "import", "backup"}
 _TAGS = re.compile(r"[;, ]+")
 
 
@@ -83,6 +83,7 @@ class InventoryReader:
             other_tags=others,
             other_tags_complete=complete,
             image_files=tuple(sorted(storages.files, key=lambda one: (one.volid, one.node))),
+            backups=tuple(sorted(storages.backups, key=lambda one: (one.volid, one.node))),
         )
 
     def _affinity(self) -> tuple[tuple[SeenAffinity, ...], bool, bool]:

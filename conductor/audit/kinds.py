@@ -252,8 +252,8 @@ KINDS: Mapping[str, Kind] = {
             Severity.DAMAGE,
             Verb.REPORT,
             "the cluster was read as a whole and doesn't list the archive that the record has",
-            "If it is gone for good: openstack volume backup set --state error, then volume backup "
-            "delete. If only its notes were changed, write them again.",
+            "If it is gone for good: openstack volume backup delete. If only its notes were "
+            "changed, write them again: micronova: backup=<id> cloud=<id of the cloud>.",
         ),
         # Images
         Kind(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from common.errors import MicronovaError
+from tests.chaos.backup_stories import BackUp, DeleteBackup, Restore
 from tests.chaos.cloud import Overdue
 from tests.chaos.image_stories import DeleteImage, Upload
 from tests.chaos.network_stories import DeleteNetwork, MakeNetwork
@@ -43,6 +44,9 @@ STORIES: Mapping[str, Callable[[Stage, str], Story]] = {
     "extend an attached volume": ExtendAttached,
     "detach a volume": Detach,
     "delete of a server with a volume": DeleteServer,
+    "backup": BackUp,
+    "restore": Restore,
+    "delete of a backup": DeleteBackup,
 }
 
 

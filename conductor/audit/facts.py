@@ -215,6 +215,8 @@ class Facts:
     templates: tuple[TemplateFacts, ...] = ()
     volumes: tuple[VolumeFacts, ...] = ()
     backups: tuple[BackupFacts, ...] = ()
+    planned: frozenset[Place] = frozenset()
+    """Where open operations on volumes make or remove a holder."""
     busy_backups: frozenset[str] = frozenset()
     """Backups with an open operation."""
     busy_volumes: frozenset[str] = frozenset()

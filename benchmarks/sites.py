@@ -32,6 +32,10 @@ class Site:
     """Returns {service: process IDs}, including database and broker if they are processes."""
     network_url: str
     """The Networking API's, with its version."""
+    volume_url: str
+    """The Block Storage API's, with its version and without a project."""
+    project: str
+    """Whose token it is."""
     statements: Statements | None = None
 
 
@@ -121,6 +125,8 @@ def site_of(
         network=admin.network.find_network("vmbr0", ignore_missing=False).id,
         processes=processes,
         network_url=f"{admin.network.get_endpoint().rstrip('/').removesuffix('/v2.0')}/v2.0",
+        volume_url=f"{admin.volume.get_endpoint().split('/v3')[0]}/v3",
+        project=project,
         statements=statements,
     )
 

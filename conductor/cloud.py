@@ -40,6 +40,8 @@ class Cloud:
     """Look for operations that are due now."""
     heard_for: Callable[[], float]
     """For how many seconds reports of agents could arrive without a gap."""
+    start: Callable[[Operation], None]
+    """Carry out an operation that this conductor has just begun."""
 
     @functools.cached_property
     def id(self) -> str:
@@ -67,6 +69,8 @@ class Cloud:
 
     def take_to(self, operation: Operation, host: str) -> str | None:
         """Pass the lease to the worker that carries the host now; None while it is down."""
+        if operation.handed_to is not None and operation.handed_to[0] == host:
+            return operation.handed_to[1]
 
         def work(connection: Transaction) -> str | None:
             worker = self.worker_of(connection, host)

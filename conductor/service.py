@@ -94,6 +94,7 @@ class ConductorService:
             quota=quotas.defaults(conf),
             wake=self.runner.wake,
             heard_for=self._beat.hearing.for_seconds,
+            start=self.runner.submit,
         )
         flows |= all_flows.flows(cloud)
         tidy = Periodic("delete_history", TIDY_SECONDS, History(cloud).tidy, alone=True)

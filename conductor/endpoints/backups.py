@@ -11,6 +11,7 @@ from conductor.cloud import Cloud
 from conductor.flows.accept import scope
 from conductor.messages import NewBackup, NewVolume, VolumeEdit
 from conductor.store import operations as ledger
+from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backups, records
 from conductor.volumes import create_volume
@@ -63,21 +64,24 @@ class BackupEndpoint:
     ) -> str:
         """See ``ConductorClient.restore_backup``."""
 
-        def work(connection: Transaction) -> str:
+        def work(connection: Transaction) -> tuple[str, Operation | None]:
             if volume_id is None:
                 return self._restore_new(connection, ctxt, backup_id, name)
             volume = records.locked(connection, volume_id, scope(ctxt))
             row = backups.locked(connection, backup_id, scope(ctxt))
             restore.begin(connection, self._cloud, ctxt, volume, row)
-            return volume_id
+            return volume_id, None
 
-        found = self._cloud.store.run(work)
-        self._cloud.wake()
+        found, operation = self._cloud.store.run(work)
+        if operation is None:
+            self._cloud.wake()
+        else:
+            self._cloud.start(operation)
         return found
 
     def _restore_new(
         self, connection: Transaction, ctxt: RequestContext, backup_id: str, name: str | None
-    ) -> str:
+    ) -> tuple[str, Operation | None]:
         row = backups.locked(connection, backup_id, scope(ctxt))
         restore.require_available(row)
         new = NewVolume(
@@ -87,10 +91,10 @@ class BackupEndpoint:
             _DESCRIPTION,
             backup_id=backup_id,
         )
-        made = create_volume.begin(connection, self._cloud, ctxt, new)
-        if ledger.open_of(connection, made, ResourceType.VOLUME):
+        made, operation = create_volume.begin(connection, self._cloud, ctxt, new)
+        if operation is not None:
             backups.change(connection, row.id, status=BackupStatus.RESTORING)
-        return made
+        return made, operation
 
     def reset_backup(self, ctxt: RequestContext, backup_id: str, status: str) -> None:
         """See ``ConductorClient.reset_backup``."""

@@ -11,6 +11,7 @@ from conductor.cloud import Cloud
 from conductor.flows.accept import scope
 from conductor.messages import NewVolumeSnapshot, VolumeEdit
 from conductor.store import operations as ledger
+from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records, snapshots
 from conductor.volumes.snapshots import remove_snapshot, revert, take_snapshot
@@ -32,12 +33,13 @@ class VolumeSnapshotEndpoint:
     def create_volume_snapshot(self, ctxt: RequestContext, snapshot: NewVolumeSnapshot) -> str:
         """See ``ConductorClient.create_volume_snapshot``."""
 
-        def work(connection: Transaction) -> str:
+        def work(connection: Transaction) -> tuple[str, Operation | None]:
             row = records.locked(connection, snapshot.volume_id, scope(ctxt))
             return take_snapshot.begin(connection, self._cloud, ctxt, row, snapshot)
 
-        made = self._cloud.store.run(work)
-        self._cloud.wake()
+        made, operation = self._cloud.store.run(work)
+        if operation is not None:
+            self._cloud.start(operation)
         return made
 
     def edit_volume_snapshot(
@@ -81,9 +83,8 @@ class VolumeSnapshotEndpoint:
     def revert_volume(self, ctxt: RequestContext, volume_id: str, snapshot_id: str) -> None:
         """See ``ConductorClient.revert_volume``."""
 
-        def work(connection: Transaction) -> None:
+        def work(connection: Transaction) -> Operation:
             row = records.locked(connection, volume_id, scope(ctxt))
-            revert.begin(connection, self._cloud, ctxt, row, snapshot_id)
+            return revert.begin(connection, self._cloud, ctxt, row, snapshot_id)
 
-        self._cloud.store.run(work)
-        self._cloud.wake()
+        self._cloud.start(self._cloud.store.run(work))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from common.context import RequestContext
 from common.errors import Conflict, Invalid
@@ -14,12 +14,15 @@ from conductor.cloud import Cloud
 from conductor.flows.accept import scope
 from conductor.messages import NewVolume, VolumeEdit
 from conductor.store import operations as ledger
+from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records, snapshots
 from conductor.volumes import create_volume, extend_volume, remove_volume
 from conductor.volumes.snapshots import remove_snapshot
 
 LOG = logger(__name__)
+
+T = TypeVar("T")
 
 #: statuses that an administrator may set (cinder's schema of os-reset_status)
 _SETTABLE = frozenset(
@@ -38,8 +41,13 @@ class VolumeEndpoint:
 
     def create_volume(self, ctxt: RequestContext, volume: NewVolume) -> str:
         """See ``ConductorClient.create_volume``."""
-        made = self._cloud.store.run(lambda c: create_volume.begin(c, self._cloud, ctxt, volume))
-        self._cloud.wake()
+
+        def work(connection: Transaction) -> tuple[str, Operation | None]:
+            return create_volume.begin(connection, self._cloud, ctxt, volume)
+
+        made, operation = self._cloud.store.run(work)
+        if operation is not None:
+            self._cloud.start(operation)
         return made
 
     def edit_volume(self, ctxt: RequestContext, volume_id: str, edit: VolumeEdit) -> None:
@@ -51,7 +59,7 @@ class VolumeEndpoint:
     ) -> None:
         """See ``ConductorClient.delete_volume``."""
 
-        def work(connection: Transaction, row: Any) -> None:
+        def work(connection: Transaction, row: Any) -> Operation | None:
             self._require_free(connection, row, force=force, cascade=cascade)
             snapshots.require_alone(connection, row)
             for one in snapshots.of_volume(connection, row.id):
@@ -59,18 +67,24 @@ class VolumeEndpoint:
                 records.change(connection, row.id, status=VolumeStatus.DELETING)
                 remove_snapshot.begin(connection, self._cloud, ctxt, one, row)
             if records.has_snapshots(connection, row.id):
-                return
+                return None
             if row.vmid is None:
                 records.delete(connection, row.id)
-                return
+                return None
             records.change(connection, row.id, status=VolumeStatus.DELETING)
             # One that makes it, or removes what was left of it, goes by the status when it ends.
-            if not ledger.open_of(connection, row.id, ResourceType.VOLUME):
-                where = remove_volume.place_of(row)
-                remove_volume.begin(connection, self._cloud, ctxt, row, where, gone=True)
+            if ledger.open_of(connection, row.id, ResourceType.VOLUME):
+                return None
+            where = remove_volume.place_of(row)
+            return remove_volume.begin(
+                connection, self._cloud, ctxt, row, where, gone=True, now=True
+            )
 
-        self._with(ctxt, volume_id, work)
-        self._cloud.wake()
+        operation = self._with(ctxt, volume_id, work)
+        if operation is None:
+            self._cloud.wake()  # for its snapshots
+        else:
+            self._cloud.start(operation)
 
     def _require_free(
         self, connection: Transaction, row: Any, *, force: bool, cascade: bool
@@ -97,11 +111,10 @@ class VolumeEndpoint:
     ) -> None:
         """See ``ConductorClient.extend_volume``."""
 
-        def work(connection: Transaction, row: Any) -> None:
-            extend_volume.begin(connection, self._cloud, ctxt, row, size_gib, in_use=in_use)
+        def work(connection: Transaction, row: Any) -> Operation:
+            return extend_volume.begin(connection, self._cloud, ctxt, row, size_gib, in_use=in_use)
 
-        self._with(ctxt, volume_id, work)
-        self._cloud.wake()
+        self._cloud.start(self._with(ctxt, volume_id, work))
 
     def reset_volume(self, ctxt: RequestContext, volume_id: str, status: str) -> None:
         """See ``ConductorClient.reset_volume``."""
@@ -137,11 +150,11 @@ class VolumeEndpoint:
         self._with(ctxt, volume_id, work)
 
     def _with(
-        self, ctxt: RequestContext, volume_id: str, work: Callable[[Transaction, Any], None]
-    ) -> None:
+        self, ctxt: RequestContext, volume_id: str, work: Callable[[Transaction, Any], T]
+    ) -> T:
         """Do something with a volume of the project, locked. Raises VolumeNotFound."""
 
-        def do(connection: Transaction) -> None:
-            work(connection, records.locked(connection, volume_id, scope(ctxt)))
+        def do(connection: Transaction) -> T:
+            return work(connection, records.locked(connection, volume_id, scope(ctxt)))
 
-        self._cloud.store.run(do)
+        return self._cloud.store.run(do)

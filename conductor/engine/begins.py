@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 from common.context import RequestContext
@@ -96,6 +97,23 @@ def begin(
         quota=quota,
     )
     return ledger.insert(connection, ctxt, [item])[0]
+
+
+def begin_now(
+    connection: Transaction, cloud: Cloud, ctxt: RequestContext, item: NewOperation
+) -> Operation:
+    """Write an operation for ``cloud.start`` after the commit.
+
+    The worker that carries its host has the lease from the beginning; while that is down this
+    conductor has it.
+    """
+    host = item.plan.target.host
+    worker = None if host is None else cloud.worker_of(connection, host)
+    if host is None or worker is None:
+        return ledger.insert(connection, ctxt, [item])[0]
+    item = dataclasses.replace(item, owner=leases.of_worker(worker))
+    operation = ledger.insert(connection, ctxt, [item])[0]
+    return dataclasses.replace(operation, handed_to=(host, worker))
 
 
 def begin_later(connection: Transaction, ctxt: RequestContext, item: NewOperation) -> Operation:

@@ -53,6 +53,9 @@ class Operation:
     message: str | None = None
     begun_on: Server | None = field(default=None, compare=False, repr=False)
     """Its new server, as the transaction that began it wrote both; not of the row."""
+    handed_to: tuple[str, str] | None = field(default=None, compare=False, repr=False)
+    """Host, and the worker that has the lease for it since the transaction that began the
+    operation; not of the row."""
 
     @property
     def server_uuid(self) -> str:
@@ -78,7 +81,11 @@ class Operation:
         return RequestContext.from_message({**self.context, "server_uuid": server_uuid})
 
 
-_NAMES = [item.name for item in dataclasses.fields(Operation) if item.name != "begun_on"]
+_NAMES = [
+    item.name
+    for item in dataclasses.fields(Operation)
+    if item.name not in {"begun_on", "handed_to"}
+]
 #: the columns of an Operation
 FIELDS: list[sa.ColumnElement[Any]] = [
     resources.RESOURCE_ID if name == "resource_id" else operations.c[name] for name in _NAMES

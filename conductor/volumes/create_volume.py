@@ -24,7 +24,7 @@ from conductor.messages import NewVolume
 from conductor.plans import Place, VolumePlan
 from conductor.store import operations as ledger
 from conductor.store import vmids
-from conductor.store.operations import Operation
+from conductor.store.operations import NewOperation, Operation
 from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
 from conductor.store.volumes import backends, backups, quota, records, types
@@ -39,8 +39,10 @@ MAKING = frozenset(
 )
 
 
-def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, new: NewVolume) -> str:
-    """Write a volume with the operation that makes it, due at once; return its id.
+def begin(
+    connection: Transaction, cloud: Cloud, ctxt: RequestContext, new: NewVolume
+) -> tuple[str, Operation | None]:
+    """Write a volume with the operation that makes it; return its id and what is to be started.
 
     Without a place for it the volume is in error at once. Raises NotFound, Invalid,
     QuotaExceeded.
@@ -59,20 +61,33 @@ def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, new: NewV
         host=found.host,
     )
     place = places.choose(known, backends.promised(connection), wish, cloud.down(connection))
-    volume_id = write(connection, ctxt, new, found, type_)
-    why = place if isinstance(place, str) else ""
-    if not isinstance(place, str):
-        try:
-            make(connection, cloud, ctxt, volume_id, new, found, place)
-        except BandExhausted as error:
-            why = error.message
-    if why:
-        plan = VolumePlan(size_gib=new.size_gib)
-        operation = _operation(connection, cloud, ctxt, volume_id, new.project_id, plan)
-        failure = Failure(Category.NO_VALID_HOST, why)
-        ends.close_failed(connection, operation, failure)
-        values = {"status": VolumeStatus.ERROR, "fault": why}
-        records.change(connection, volume_id, **values)
+    if isinstance(place, str):
+        return _placeless(connection, cloud, ctxt, new, found, type_, place), None
+    try:
+        vmid = vmids.reserve(connection, place.cluster, None, None)
+    except BandExhausted as error:
+        return _placeless(connection, cloud, ctxt, new, found, type_, error.message), None
+    volume_id = write(connection, ctxt, new, found, type_, **_where(place, vmid))
+    plan = _plan(new, found, place, vmid)
+    item = _item(cloud, volume_id, new.project_id, plan)
+    return volume_id, begins.begin_now(connection, cloud, ctxt, item)
+
+
+def _placeless(
+    connection: Transaction,
+    cloud: Cloud,
+    ctxt: RequestContext,
+    new: NewVolume,
+    found: sources.Found,
+    type_: Any | None,
+    why: str,
+) -> str:
+    """Write a volume that there is no place for, in error, with its operation; return its id."""
+    values = {"status": VolumeStatus.ERROR, "fault": why}
+    volume_id = write(connection, ctxt, new, found, type_, **values)
+    item = _item(cloud, volume_id, new.project_id, VolumePlan(size_gib=new.size_gib))
+    operation = begins.begin_later(connection, ctxt, item)
+    ends.close_failed(connection, operation, Failure(Category.NO_VALID_HOST, why))
     return volume_id
 
 
@@ -82,16 +97,17 @@ def write(
     new: NewVolume,
     found: sources.Found,
     type_: Any | None,
+    **more: Any,
 ) -> str:
-    """Write the record of a volume that is to be made; return its id."""
-    return records.insert(
-        connection,
-        dataclasses.replace(new, type_id=None if type_ is None else type_.id),
-        str(ctxt.user_id),
-        bootable=found.bootable,
-        image_metadata=found.image_metadata,
-        status=_making(new),
-    )
+    """Write the record of a volume that is to be made; return its id. ``more``: columns."""
+    values = {
+        "bootable": found.bootable,
+        "image_metadata": found.image_metadata,
+        "status": _making(new),
+        **more,
+    }
+    new = dataclasses.replace(new, type_id=None if type_ is None else type_.id)
+    return records.insert(connection, new, str(ctxt.user_id), **values)
 
 
 def _making(new: NewVolume) -> VolumeStatus:
@@ -109,26 +125,25 @@ def make(
     found: sources.Found,
     place: backends.Backend,
 ) -> Operation:
-    """Write the operation that makes a volume of the record there. Raises BandExhausted."""
+    """Write the operation that makes a volume of the record there, due at once.
+
+    Raises BandExhausted.
+    """
     vmid = vmids.reserve(connection, place.cluster, None, None)
+    records.change(connection, volume_id, **_where(place, vmid))
+    item = _item(cloud, volume_id, new.project_id, _plan(new, found, place, vmid))
+    return begins.begin_later(connection, ctxt, item)
+
+
+def _plan(new: NewVolume, found: sources.Found, place: backends.Backend, vmid: int) -> VolumePlan:
     where = Place(place.host, None, place.cluster, place.node, vmid)
     source = found.source(place.cluster)
-    plan = VolumePlan(
-        where, place.storage.name, new.size_gib, source=source, backup_id=new.backup_id
-    )
-    _keep_place(connection, volume_id, place, vmid)
-    return _operation(connection, cloud, ctxt, volume_id, new.project_id, plan)
+    storage, backup = place.storage.name, new.backup_id
+    return VolumePlan(where, storage, new.size_gib, source=source, backup_id=backup)
 
 
-def _operation(
-    connection: Transaction,
-    cloud: Cloud,
-    ctxt: RequestContext,
-    volume_id: str,
-    project_id: str,
-    plan: VolumePlan,
-) -> Operation:
-    item = begins.new(
+def _item(cloud: Cloud, volume_id: str, project_id: str, plan: VolumePlan) -> NewOperation:
+    return begins.new(
         cloud,
         VolumeAction.CREATE,
         volume_id,
@@ -136,23 +151,19 @@ def _operation(
         resource_type=ResourceType.VOLUME,
         plan=plan,
     )
-    return begins.begin_later(connection, ctxt, item)
 
 
-def _keep_place(
-    connection: Transaction, volume_id: str, place: backends.Backend, vmid: int
-) -> None:
-    records.change(
-        connection,
-        volume_id,
-        host=place.host,
-        cluster=place.cluster,
-        node=place.node,
-        storage=place.storage.name,
-        shared=place.storage.shared,
-        availability_zone=place.zone,
-        vmid=vmid,
-    )
+def _where(place: backends.Backend, vmid: int) -> dict[str, Any]:
+    """Return the columns of a volume that is made there."""
+    return {
+        "host": place.host,
+        "cluster": place.cluster,
+        "node": place.node,
+        "storage": place.storage.name,
+        "shared": place.storage.shared,
+        "availability_zone": place.zone,
+        "vmid": vmid,
+    }
 
 
 def type_of(
@@ -227,9 +238,9 @@ class CreateVolumeFlow:
         operation = task.operation
         if outcome.ok and outcome.volume is not None:
             made = outcome.volume
-            self._cloud.store.run(lambda c: self._made(c, operation, made))
+            if self._cloud.store.run(lambda c: self._made(c, operation, made)):
+                self._cloud.wake()
             LOG.info("Volume %s is made.", operation.resource_id)
-            self._cloud.wake()
             return
         unknown = Failure(Category.UNKNOWN_OUTCOME, "The volume was not seen there.")
         failure = outcome.failure or unknown
@@ -237,26 +248,29 @@ class CreateVolumeFlow:
         if not ends.waits(self._cloud, operation, failure):
             self._give_up(task, failure, gone=outcome.gone)
 
-    def _made(self, connection: Transaction, operation: Operation, made: MadeVolume) -> None:
+    def _made(self, connection: Transaction, operation: Operation, made: MadeVolume) -> bool:
+        """Store it; return whether another operation is due by that."""
         row = records.held(connection, operation.resource_id)
         if ends.has_ended(connection, operation):
-            return
+            return False
         ledger.close(connection, operation.id, OperationState.DONE)
         backups.restored(connection, operation.planned(VolumePlan).backup_id)
         if row is None:
-            return
+            return False
+        waits = False
         values = {"volid": made.volid, "snapshot_way": made.snapshots or None}
-        records.change(connection, row.id, launched_at=clock.utcnow(), **values)
         if made.snapshots and row.type_id is not None:
             types.learn(connection, row.type_id, made.snapshots)
         if row.status in MAKING:
             # A server that is built with it waits for it.
             waits = awaited_by.wake(connection, row.id)
-            now = VolumeStatus.ATTACHING if waits else VolumeStatus.AVAILABLE
-            records.change(connection, row.id, status=now)
-        elif row.status == VolumeStatus.DELETING:
+            values["status"] = VolumeStatus.ATTACHING if waits else VolumeStatus.AVAILABLE
+        records.change(connection, row.id, launched_at=clock.utcnow(), **values)
+        if row.status == VolumeStatus.DELETING:
             # It was deleted while it was made.
             self._remove(connection, operation, gone=True)
+            return True
+        return waits
 
     def _give_up(self, task: VolumeWork, failure: Failure, *, gone: bool) -> None:
         operation = task.operation

@@ -36,7 +36,7 @@ def begin(
     *,
     in_use: bool,
 ) -> Operation:
-    """Write the operation that extends a volume that is locked, due at once.
+    """Write the operation that extends a volume that is locked, for ``cloud.start``.
 
     Its new size counts from now on. ``in_use``: also while a server has it. Raises Invalid,
     QuotaExceeded.
@@ -60,7 +60,7 @@ def begin(
         resource_type=ResourceType.VOLUME,
         plan=VolumePlan(where, row.storage, size_gib, row.size_gib, row.volid),
     )
-    operation = begins.begin_later(connection, ctxt, item)
+    operation = begins.begin_now(connection, cloud, ctxt, item)
     records.change(connection, row.id, size_gib=size_gib)
     return operation
 

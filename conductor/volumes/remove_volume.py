@@ -42,10 +42,11 @@ def begin(
     where: Place,
     *,
     gone: bool,
+    now: bool = False,
 ) -> Operation:
     """Write the removal of a volume that is locked, due at once.
 
-    ``gone``: its record goes as well.
+    ``gone``: its record goes as well. ``now``: it is for ``cloud.start`` after the commit.
     """
     item = begins.new(
         cloud,
@@ -55,6 +56,8 @@ def begin(
         resource_type=ResourceType.VOLUME,
         plan=VolumePlan(where, str(row.storage or ""), row.size_gib, volid=row.volid, gone=gone),
     )
+    if now:
+        return begins.begin_now(connection, cloud, ctxt, item)
     return begins.begin_later(connection, ctxt, item)
 
 

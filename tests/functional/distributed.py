@@ -46,6 +46,8 @@ _TYPES = {
     "placement": ("placement", "placement", ""),
     "image": ("glance", "compute", "/image"),
     "network": ("neutron", "compute", "/network"),
+    "block-storage": ("cinder", "compute", "/volume/v3"),
+    "volumev3": ("cinderv3", "compute", "/volume/v3"),
 }
 """{API: name in the catalog, process, path}."""
 

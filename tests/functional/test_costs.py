@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections
 import functools
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from oslo_messaging.transport import RPCTransport
 import db.migrate
 import placement.db.migrate
 from api.compute.app import make_app as make_compute_api
+from api.volume.app import make_app as make_volume_api
 from common import config
 from common.localbus import LocalDriver
 from compute.drivers import hypervisors
@@ -61,6 +62,9 @@ POWER_CASTS = 2
 #: of a live migration to a host that the scheduler chooses
 LIVE_STATEMENTS, LIVE_PLACEMENT_STATEMENTS = 35, 19
 LIVE_CALLS, LIVE_CASTS = 2, 6
+#: of a volume: made, attached to a server, detached, deleted
+VOLUME_STATEMENTS = {"create": 28, "attach": 22, "detach": 19, "delete": 23}
+VOLUME_CALLS, VOLUME_CASTS = 1, 2
 
 
 class CountingDriver(LocalDriver):
@@ -132,8 +136,12 @@ class Cloud:
         self.statements: collections.Counter[str] = collections.Counter()
         self._engines: set[sa.Engine] = set()
         sa.event.listen(sa.Engine, "before_cursor_execute", self._count)
-        app = make_compute_api(conf, ConductorClient(transport), self.reader, protect=header_auth)
+        client = ConductorClient(transport)
+        app = make_compute_api(conf, client, self.reader, protect=header_auth)
         self.api = testing.TestClient(app)
+        self.volume_api = testing.TestClient(
+            make_volume_api(conf, self.reader, client, header_auth)
+        )
 
     def _adapter(self) -> ksa_adapter.Adapter:
         session = requests.Session()
@@ -176,7 +184,8 @@ class Cloud:
 
     def call(self, method: str, path: str, token: str = MEMBER, **keywords: Any) -> Any:
         headers = {"X-Auth-Token": token, "OpenStack-API-Version": "compute 2.90"}
-        answer = self.api.simulate_request(method, path, headers=headers, **keywords)
+        api = self.volume_api if path.startswith("/v3/") else self.api
+        answer = api.simulate_request(method, path, headers=headers, **keywords)
         assert answer.status_code < 400, answer.text
         return answer.json if answer.content else None
 
@@ -256,6 +265,54 @@ def test_a_live_migration(cloud: Cloud, tmp_path: Path) -> None:
     assert cloud.driver.count("cast") <= LIVE_CASTS
     cloud.call("DELETE", f"/v2.1/servers/{uuid}")
     eventually(lambda: state(uuid) == "deleted")
+
+
+def test_a_volume_s_life(cloud: Cloud, tmp_path: Path) -> None:
+    image = image_id(tmp_path)
+    body = {"server": {"name": "s", "flavorRef": "1", "imageRef": image, "networks": "none"}}
+    uuid = cloud.call("POST", "/v2.1/servers", json=body)["server"]["id"]
+    eventually(lambda: read_state(tmp_path, uuid) == "active")
+
+    def counted(what: str, act: Callable[[], Any], is_so: Callable[[], bool]) -> Any:
+        cloud.statements.clear()
+        cloud.driver.sent.clear()
+        answer = act()
+        eventually(is_so)
+        assert cloud.statements["cloud"] <= VOLUME_STATEMENTS[what], what
+        assert cloud.statements["placement"] == 0
+        assert cloud.driver.count("call") == VOLUME_CALLS
+        assert cloud.driver.count("cast") <= VOLUME_CASTS
+        return answer
+
+    def is_now(status: str) -> Callable[[], bool]:
+        query = f"SELECT count(*) FROM volumes WHERE status = '{status}'"
+        return lambda: look(tmp_path, query) == 1
+
+    of_server = f"/v2.1/servers/{uuid}/os-volume_attachments"
+    hints = {"OS-SCH-HNT:scheduler_hints": {"local_to_instance": uuid}}
+    new = {"volume": {"size": 1}} | hints
+    for _ in range(2):
+        made = counted(
+            "create", lambda: cloud.call("POST", "/v3/volumes", json=new), is_now("available")
+        )["volume"]["id"]
+        wish = {"volumeAttachment": {"volumeId": made}}
+        counted(
+            "attach",
+            lambda wish=wish: cloud.call("POST", of_server, json=wish),
+            is_now("in-use"),
+        )
+        counted(
+            "detach",
+            lambda made=made: cloud.call("DELETE", f"{of_server}/{made}"),
+            is_now("available"),
+        )
+        counted(
+            "delete",
+            lambda made=made: cloud.call("DELETE", f"/v3/volumes/{made}"),
+            lambda: look(tmp_path, "SELECT count(*) FROM volumes") == 0,
+        )
+    cloud.call("DELETE", f"/v2.1/servers/{uuid}")
+    eventually(lambda: read_state(tmp_path, uuid) == "deleted")
 
 
 def test_a_create_over_the_quota(cloud: Cloud, tmp_path: Path) -> None:

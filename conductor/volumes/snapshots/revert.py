@@ -28,8 +28,11 @@ LOG = logger(__name__)
 
 def begin(
     connection: Transaction, cloud: Cloud, ctxt: RequestContext, row: Any, snapshot_id: str
-) -> None:
-    """Write the operation that brings a volume that is locked back. Raises Invalid."""
+) -> Operation:
+    """Write the operation that brings a volume that is locked back, for ``cloud.start``.
+
+    Raises Invalid.
+    """
     found = snapshots.of_volume(connection, row.id)
     if not found:
         raise Invalid(f"Volume {row.id} has no snapshots.")
@@ -68,7 +71,7 @@ def begin(
         resource_type=ResourceType.VOLUME,
         plan=plan,
     )
-    begins.begin_later(connection, ctxt, item)
+    return begins.begin_now(connection, cloud, ctxt, item)
 
 
 class RevertVolumeFlow:

@@ -35,10 +35,10 @@ _OFF = frozenset({VmState.STOPPED, VmState.SHELVED, VmState.SHELVED_OFFLOADED})
 
 def begin(
     connection: Transaction, cloud: Cloud, ctxt: RequestContext, row: Any, new: NewVolumeSnapshot
-) -> str:
+) -> tuple[str, Operation | None]:
     """Write a snapshot of a volume that is locked, with the operation that takes it.
 
-    Return its id. Raises Invalid, QuotaExceeded.
+    Return its id, and what is to be started. Raises Invalid, QuotaExceeded.
     """
     _require_status(connection, row, new)
     snapshots.require_alone(connection, row)
@@ -82,11 +82,12 @@ def begin(
         resource_type=ResourceType.SNAPSHOT,
         plan=plan,
     )
-    operation = begins.begin_later(connection, ctxt, item)
+    operation = begins.begin_now(connection, cloud, ctxt, item)
     if why:
         ends.close_failed(connection, operation, Failure(Category.NO_VALID_HOST, why))
         snapshots.change(connection, snapshot_id, status=SnapshotStatus.ERROR, fault=why)
-    return snapshot_id
+        return snapshot_id, None
+    return snapshot_id, operation
 
 
 def _way(row: Any) -> SnapshotWay:

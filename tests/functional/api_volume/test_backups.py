@@ -105,8 +105,7 @@ def test_restored(api: VolumeApi) -> None:
     assert (found["backup_id"], found["volume_name"]) == (backup_id, "back")
     assert show(api, found["volume_id"])["status"] == "restoring-backup"
     again = api.ask("POST", path, {"restore": {}})
-    assert again[0] == 400
-    assert message(again[1]) == "Invalid backup: Backup status must be available"
+    assert message(again) == (400, "Invalid backup: Backup status must be available")
     command = sent(api, MakeVolume, found["volume_id"])
     volume = MadeVolume(f"data:vm-{command.placed.vmid}-disk-0", 1 << 30, "online")
     api.world.answer(command, ok=True, volume=volume)
@@ -118,7 +117,7 @@ def test_restored(api: VolumeApi) -> None:
 
 def test_a_volume_of_a_backup(api: VolumeApi) -> None:
     backup_id = saved(api, made(api))
-    body = {"volume": {"backup_id": backup_id}}
+    body: dict[str, Any] = {"volume": {"backup_id": backup_id}}
     assert api.ask("POST", "/volumes", body)[0] == 400
     status, answer = api.ask("POST", "/volumes", body, version="3.47")
     assert (status, answer["volume"]["size"]) == (202, 1), answer
@@ -169,10 +168,7 @@ def test_what_is_refused(api: VolumeApi) -> None:
     assert api.ask("POST", f"{path}/action", force, token=auth.ADMIN)[0] == 202
     assert shown(api, backup_id)["status"] == "deleting"
     again = api.ask("DELETE", path)
-    assert (again[0], message(again[1])) == (
-        400,
-        "Invalid backup: Backup status must be available or error",
-    )
+    assert message(again) == (400, "Invalid backup: Backup status must be available or error")
 
 
 def test_over_the_quota_and_without_a_storage(api: VolumeApi) -> None:

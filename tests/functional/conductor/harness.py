@@ -52,6 +52,7 @@ from conductor.flows.move.begin_resize import ResizeAcceptance
 from conductor.flows.table import endings
 from conductor.flows.table import flows as all_flows
 from conductor.messages import CreateServers, FlavorSnapshot, RebuildServer
+from conductor.store.operations import Operation
 from conductor.store.transactions import Store
 from conductor.sync.filters import NAME, SECONDS, Filters
 from conductor.sync.reports import Reports
@@ -469,6 +470,7 @@ class Conductor:
             {**quotas.defaults(conf), "instances": 10, "cores": 20},
             self.runner.wake,
             lambda: math.inf,
+            self._start,
         )
         flows |= all_flows(self.cloud)
         self.filters = Filters(self.cloud)
@@ -483,6 +485,11 @@ class Conductor:
         healer = Healer(self.cloud, self.runner)
         self.auditor = Auditor(self.cloud, Gatherer(self.cloud), healer)
         self.audits = AuditEndpoint(self.cloud, self.auditor, healer)
+
+    def _start(self, operation: Operation) -> None:
+        """Carry out what was begun here, unless this conductor was never started."""
+        if self.runner.periodic.alive:
+            self.runner.submit(operation)
 
 
 class World:

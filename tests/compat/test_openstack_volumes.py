@@ -175,7 +175,7 @@ def test_backups(client: Client, name: str) -> None:
         client.do("volume", "backup", "restore", "--force", backup, name)
         becomes(client, name, "available")
         eventually(lambda: is_backup("available"), 30, 0.2)
-        restored = client.ask("volume", "backup", "restore", backup)
+        restored = client.ask("volume", "backup", "restore", backup, f"{name}-new")
         eventually(lambda: is_backup("available"), 30, 0.2)
         becomes(client, restored["volume_id"], "available")
         client.do("volume", "delete", restored["volume_id"])

@@ -26,12 +26,15 @@ class VolumeStatus(enum.StrEnum):
     RETYPING = "retyping"
     UPLOADING = "uploading"  #: its content is copied into an image
     REVERTING = "reverting"
+    BACKING_UP = "backing-up"
+    RESTORING_BACKUP = "restoring-backup"
     DELETING = "deleting"
     MAINTENANCE = "maintenance"
     AWAITING_TRANSFER = "awaiting-transfer"
     ERROR = "error"
     ERROR_DELETING = "error_deleting"
     ERROR_EXTENDING = "error_extending"
+    ERROR_RESTORING = "error_restoring"  #: its content is what it was
 
 
 class SnapshotStatus(enum.StrEnum):
@@ -40,6 +43,17 @@ class SnapshotStatus(enum.StrEnum):
     CREATING = "creating"
     AVAILABLE = "available"
     DELETING = "deleting"
+    ERROR = "error"
+    ERROR_DELETING = "error_deleting"
+
+
+class BackupStatus(enum.StrEnum):
+    """Status of a backup of a volume."""
+
+    CREATING = "creating"
+    AVAILABLE = "available"
+    DELETING = "deleting"
+    RESTORING = "restoring"
     ERROR = "error"
     ERROR_DELETING = "error_deleting"
 
@@ -76,6 +90,9 @@ class VolumeAction(enum.StrEnum):
     OFFER = "create-transfer"
     ACCEPT = "accept-transfer"
     WITHDRAW = "delete-transfer"
+    BACK_UP = "create-backup"
+    DELETE_BACKUP = "delete-backup"
+    RESTORE = "restore-backup"
 
 
 #: operations about a server
@@ -88,7 +105,7 @@ SLOTS = (*range(1, 14), *range(16, 31))
 
 _S = VolumeStatus
 _WELL = frozenset({_S.AVAILABLE})
-_BROKEN = frozenset({_S.ERROR, _S.ERROR_EXTENDING})
+_BROKEN = frozenset({_S.ERROR, _S.ERROR_EXTENDING, _S.ERROR_RESTORING})
 
 
 @dataclass(frozen=True)
@@ -117,6 +134,8 @@ RULES: Mapping[str, Rule] = {
     VolumeAction.REIMAGE: Rule(frozenset({*_WELL, _S.ERROR}), _S.DOWNLOADING, None, _S.ERROR),
     VolumeAction.RETYPE: Rule(_WELL, _S.RETYPING, None, None),
     VolumeAction.UPLOAD: Rule(_WELL, _S.UPLOADING, None, None),
+    VolumeAction.BACK_UP: Rule(_WELL, _S.BACKING_UP, None, None),
+    VolumeAction.RESTORE: Rule(_WELL, _S.RESTORING_BACKUP, _S.AVAILABLE, _S.ERROR_RESTORING),
     ATTACH: Rule(_WELL, _S.ATTACHING, _S.IN_USE, _S.AVAILABLE),
     DETACH: Rule(frozenset({_S.IN_USE}), _S.DETACHING, _S.AVAILABLE, _S.IN_USE, alone=False),
 }
@@ -128,6 +147,10 @@ DELETABLE_SNAPSHOTS = frozenset(
 
 #: with ``reimage_reserved``
 REIMAGED_RESERVED = frozenset({_S.AVAILABLE, _S.ERROR, _S.RESERVED})
+#: statuses in which a backup may be deleted
+DELETABLE_BACKUPS = frozenset(
+    {BackupStatus.AVAILABLE, BackupStatus.ERROR, BackupStatus.ERROR_DELETING}
+)
 
 #: from 3.42 on also while a server has it
 EXTENDABLE_IN_USE = frozenset({_S.AVAILABLE, _S.IN_USE})
@@ -159,6 +182,11 @@ OPTIONS = [
         "default_type",
         help="Volume type of volumes whose users name none. Without it any storage for disks is "
         "taken: a shared one before others, that with most room.",
+    ),
+    cfg.StrOpt(
+        "backup_storage",
+        help="Storage of content `backup` that backups of volumes go to. Without it one is chosen "
+        "that the volume's node has: a shared one before others, that with most room.",
     ),
 ]
 

@@ -9,6 +9,7 @@ from common.context import RequestContext
 from common.errors import Unavailable
 from common.log import logger
 from common.messages.commands import (
+    BackUpVolume,
     Build,
     CacheImage,
     Command,
@@ -24,6 +25,7 @@ from common.messages.commands import (
     Plug,
     PlugVolume,
     Power,
+    RemoveBackup,
     RemoveImage,
     RemoveVnet,
     RemoveVolume,
@@ -156,6 +158,14 @@ class Manager:
 
     def snap_volume(self, ctxt: RequestContext, command: SnapVolume) -> None:
         """Accept a SnapVolume."""
+        self._accept(ctxt, command)
+
+    def back_up_volume(self, ctxt: RequestContext, command: BackUpVolume) -> None:
+        """Accept a BackUpVolume."""
+        self._accept(ctxt, command)
+
+    def remove_backup(self, ctxt: RequestContext, command: RemoveBackup) -> None:
+        """Accept a RemoveBackup."""
         self._accept(ctxt, command)
 
     def plug_volume(self, ctxt: RequestContext, command: PlugVolume) -> None:

@@ -79,6 +79,20 @@ class SeenImageFile:
 
 
 @dataclass(frozen=True)
+class SeenBackup:
+    """An archive whose notes name a backup of some cloud's."""
+
+    volid: str
+    storage: str
+    node: str
+    """Where it is, or the node through which a shared storage was listed."""
+    backup_id: str
+    cloud: str
+    shared: bool = False
+    size_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class SeenReplica:
     """A node on which a replication job keeps copies of a VM's disks."""
 
@@ -147,3 +161,5 @@ class ClusterInventory:
     """Of VMs that aren't ours, as far as they were read so far; None: they were not looked at."""
     other_tags_complete: bool = False
     """Whether all of those VMs were read since the agent began."""
+    backups: tuple[SeenBackup, ...] | None = None
+    """None: they were not looked for, as by an agent of an older release."""

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from common.context import RequestContext
 from common.messages.commands import (
+    BackUpVolume,
     Build,
     CacheImage,
     Copy,
@@ -20,6 +21,7 @@ from common.messages.commands import (
     Plug,
     PlugVolume,
     Power,
+    RemoveBackup,
     RemoveImage,
     RemoveVnet,
     RemoveVolume,
@@ -64,6 +66,8 @@ class WorkerRpc(Protocol):
     def grow_volume(self, ctxt: RequestContext, command: GrowVolume) -> None: ...
     def retype_volume(self, ctxt: RequestContext, command: RetypeVolume) -> None: ...
     def snap_volume(self, ctxt: RequestContext, command: SnapVolume) -> None: ...
+    def back_up_volume(self, ctxt: RequestContext, command: BackUpVolume) -> None: ...
+    def remove_backup(self, ctxt: RequestContext, command: RemoveBackup) -> None: ...
     def plug_volume(self, ctxt: RequestContext, command: PlugVolume) -> None: ...
 
     # Casts without an answer.

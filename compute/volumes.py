@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from common.messages.commands import (
+    BackUpVolume,
     GrowVolume,
     MakeVolume,
     PlugVolume,
+    RemoveBackup,
     RemoveVolume,
     RetypeVolume,
     SnapshotVerb,
@@ -91,6 +93,37 @@ def snap(job: Job, volume: Volume, command: SnapVolume) -> Outcome:
     )
     failure = carry_out(job, (step,))
     return Outcome(failure is None, failure=failure)
+
+
+def back_up(job: Job, volume: Volume, command: BackUpVolume) -> Outcome:
+    """See the volume's archive there. On failure none is left, or the outcome says what."""
+    removed: list[Removal] = []
+
+    def undo() -> Removal:
+        removed[:] = [volume.remove_backup(command)]
+        return removed[0]
+
+    made: list[MadeVolume] = []
+    step = Step(
+        "compute_back_up_volume",
+        lambda: _note(made, lambda: volume.back_up(command)),
+        undo,
+        "compute_remove_backup",
+    )
+    failure = carry_out(job, (step,))
+    if failure is None:
+        return Outcome(True, volume=made[0])
+    return Outcome(False, failure=failure, gone=bool(removed) and removed[0].gone)
+
+
+def remove_backup(job: Job, volume: Volume, command: RemoveBackup) -> Outcome:
+    """See the archive gone. An absent one counts as removed."""
+
+    def have() -> Detail:
+        return {"cleaned": list(volume.remove_backup(command).cleaned)}
+
+    failure = carry_out(job, (Step("compute_remove_backup", have),))
+    return Outcome(failure is None, failure=failure, gone=failure is None)
 
 
 def plug(job: Job, machine: Machine, command: PlugVolume) -> Outcome:

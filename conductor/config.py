@@ -50,6 +50,13 @@ OPTIONS = [
         "the move of a volume to another storage fail, and what they made is removed.",
     ),
     cfg.IntOpt(
+        "backup_timeout_seconds",
+        default=43200,
+        min=10,
+        help="Seconds after which the backup of a volume, or its restoration, fails and what it "
+        "made is removed. A node makes one backup at a time: it may wait for others.",
+    ),
+    cfg.IntOpt(
         "store_image_timeout_seconds",
         default=86400,
         min=10,

@@ -488,6 +488,7 @@ class NewVolume:
     image_id: str | None = None
     snapshot_id: str | None = None
     source_volume_id: str | None = None
+    backup_id: str | None = None
     local_to_server: str | None = None
     """On a storage that this server's host has."""
 
@@ -520,6 +521,22 @@ class OfferedVolume:
 
     transfer_id: str
     auth_key: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class NewBackup:
+    """A backup of a volume that is asked for."""
+
+    volume_id: str
+    name: str = ""
+    description: str | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+    container: str | None = None
+    availability_zone: str | None = None
+    snapshot_id: str | None = None
+    incremental: bool = False
+    force: bool = False
+    """Whether a server may have the volume."""
 
 
 @dataclass(frozen=True)

@@ -301,6 +301,8 @@ class VolumePlan(Plan):
     volid: str | None = None
     source: VolumeSource | None = None
     """What it is copied from; None: it is empty, or there already."""
+    backup_id: str | None = None
+    """The backup that it is restored from."""
     gone: bool = False
     """Whether the record goes with it; else only what was left of a failure is removed."""
     users: tuple[VolumeUser, ...] = ()
@@ -344,6 +346,21 @@ class VolumeSnapshotPlan(Plan):
     way: str = ""
     gone: bool = True
     """Whether its record goes with it; else only what was left of a failure is removed."""
+
+
+@dataclass(frozen=True)
+class BackupPlan(Plan):
+    """The plan of what is done with a backup; its VMID is that of the volume's holder."""
+
+    volume_id: str = ""
+    volid: str = ""
+    """The volume."""
+    storage: str = ""
+    """The archive's."""
+    archive: str | None = None
+    gone: bool = True
+    """Whether its record goes with it; else only what was left of a failure is removed, and the
+    volume is parked."""
 
 
 @dataclass(frozen=True)
@@ -465,6 +482,9 @@ PLANS: Mapping[str, type[Plan]] = {
     VolumeAction.REIMAGE: ReimagePlan,
     VolumeAction.TAKE_SNAPSHOT: VolumeSnapshotPlan,
     VolumeAction.DELETE_SNAPSHOT: VolumeSnapshotPlan,
+    VolumeAction.BACK_UP: BackupPlan,
+    VolumeAction.DELETE_BACKUP: BackupPlan,
+    VolumeAction.RESTORE: VolumePlan,
     volumes.ATTACH: PlugVolumePlan,
     volumes.DETACH: PlugVolumePlan,
     "attach_interface": PlugPlan,

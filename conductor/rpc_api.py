@@ -24,6 +24,7 @@ from conductor.messages import (
     Healing,
     ImageData,
     ImageEdit,
+    NewBackup,
     NewFlavor,
     NewImage,
     NewKeyPair,
@@ -375,6 +376,18 @@ class VolumeMessageRpc(Protocol):
     def delete_volume_message(self, ctxt: RequestContext, operation_id: int) -> None: ...
 
 
+class BackupRpc(Protocol):
+    """Backups of volumes."""
+
+    def create_backup(self, ctxt: RequestContext, backup: NewBackup) -> str: ...
+    def edit_backup(self, ctxt: RequestContext, backup_id: str, edit: VolumeEdit) -> None: ...
+    def delete_backup(self, ctxt: RequestContext, backup_id: str, force: bool) -> None: ...
+    def restore_backup(
+        self, ctxt: RequestContext, backup_id: str, volume_id: str | None, name: str | None
+    ) -> str: ...
+    def reset_backup(self, ctxt: RequestContext, backup_id: str, status: str) -> None: ...
+
+
 class VolumeTypeRpc(Protocol):
     """Types of volumes, which administrators change."""
 
@@ -430,6 +443,7 @@ class ConductorRpc(
     VolumeSnapshotRpc,
     VolumeTransferRpc,
     VolumeMessageRpc,
+    BackupRpc,
     VolumeTypeRpc,
     ServerVolumeRpc,
     RefusalRpc,
@@ -462,6 +476,7 @@ Endpoints = tuple[
     VolumeSnapshotRpc,
     VolumeTransferRpc,
     VolumeMessageRpc,
+    BackupRpc,
     VolumeTypeRpc,
     ServerVolumeRpc,
     RefusalRpc,

@@ -17,6 +17,7 @@ from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
 from conductor.endpoints.aggregates import AggregateEndpoint, Notifier
 from conductor.endpoints.audits import AuditEndpoint
+from conductor.endpoints.backups import BackupEndpoint
 from conductor.endpoints.bulk_migrations import BulkMigrationEndpoint
 from conductor.endpoints.consoles import ConsoleEndpoint
 from conductor.endpoints.events import EventEndpoint
@@ -137,6 +138,7 @@ class ConductorService:
             VolumeSnapshotEndpoint(cloud),
             VolumeTransferEndpoint(cloud),
             VolumeMessageEndpoint(cloud),
+            BackupEndpoint(cloud),
             VolumeTypeEndpoint(cloud),
             ServerVolumeEndpoint(cloud, self.runner),
             RefusalEndpoint(cloud),

@@ -767,6 +767,7 @@ volumes = sa.Table(
     sa.Column("image_id", _UUID),
     sa.Column("snapshot_id", _UUID),  # what it was made of, as are the next
     sa.Column("source_volume_id", _UUID),
+    sa.Column("backup_id", _UUID),
     sa.Column("host", _NAME),  # the one whose agent looks after its holder
     sa.Column("cluster", _NAME),
     sa.Column("node", _NAME),  # that has the holder
@@ -831,6 +832,39 @@ volume_snapshots = sa.Table(
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime),
     sa.Index("ix_volume_snapshots_project", "project_id", "created_at", "id"),
+)
+
+# Archives of volumes, which outlive these.
+volume_backups = sa.Table(
+    "volume_backups",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("volume_id", _UUID, nullable=False, index=True),
+    sa.Column("project_id", _NAME, nullable=False),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("name", _NAME, **_EMPTY),
+    sa.Column("description", sa.Text),
+    sa.Column("status", sa.String(32), nullable=False),
+    sa.Column("size_gib", sa.Integer, nullable=False),  # the volume's
+    sa.Column("metadata", Json, nullable=False, key="meta"),
+    sa.Column("container", _NAME),  # as the user has called it
+    sa.Column("availability_zone", _NAME),
+    sa.Column("snapshot_id", _UUID),
+    sa.Column("bootable", sa.Boolean, **_FALSE),  # the volume's, as is the next
+    sa.Column("image_metadata", Json),
+    sa.Column("host", _NAME),  # the one whose agent has made it
+    sa.Column("cluster", _NAME),
+    sa.Column("node", _NAME),  # that has the archive, unless others have its storage, too
+    sa.Column("storage", StorageName),
+    sa.Column("shared", sa.Boolean, **_FALSE),
+    sa.Column("vmid", sa.Integer),  # the holder's at that time, by which the archive is named
+    sa.Column("archive", sa.String(255)),  # ``local:backup/vzdump-qemu-…``; None: not made yet
+    sa.Column("size_bytes", sa.BigInteger),  # the archive's
+    sa.Column("fail_reason", sa.Text),
+    sa.Column("data_timestamp", UtcDateTime, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime),
+    sa.Index("ix_volume_backups_project", "project_id", "created_at", "id"),
 )
 
 # Storages that take disks; an administrator may describe them, add others and hide them.

@@ -10,8 +10,6 @@ from common.errors import Invalid, NotFound
 
 #: path → the key of its list
 EMPTY: Mapping[str, str] = {
-    "backups": "backups",
-    "backups/detail": "backups",
     "groups": "groups",
     "groups/detail": "groups",
     "group_types": "group_types",
@@ -31,7 +29,6 @@ EMPTY: Mapping[str, str] = {
 }
 #: collection → what it is of, in the refusal to make one
 REFUSED: Mapping[str, str] = {
-    "backups": "backups",
     "groups": "groups of volumes",
     "group_types": "groups of volumes",
     "group_snapshots": "groups of volumes",

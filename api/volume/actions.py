@@ -8,7 +8,7 @@ from typing import Any
 
 from api.volume import schemas, views, volumes
 from api.volume.call import Call, operation
-from api.volume.volumes import find
+from api.volume.volumes import find, truth
 from common.errors import Invalid, NotFound
 from conductor.messages import NewVolumeImage, VolumeEdit
 from db.reads import volumes as reads
@@ -48,7 +48,7 @@ class Actions:
     def set_bootable(self, call: Call, volume_id: str) -> None:
         """Say whether a volume can be booted from."""
         find(call, volume_id, "volume_extension:volume_actions:set_bootable")
-        wanted = _truth(call.body["os-set_bootable"]["bootable"])
+        wanted = truth(call.body["os-set_bootable"]["bootable"])
         call.conductor.edit_volume(call.ctxt, volume_id, VolumeEdit(bootable=wanted))
 
     @operation(status=202, body=schemas.READONLY)
@@ -60,7 +60,7 @@ class Actions:
                 f"Invalid volume: Volume {volume_id} status must be available to update readonly "
                 f"flag, but current status is: {found.status}."
             )
-        wanted = _truth(call.body["os-update_readonly_flag"]["readonly"])
+        wanted = truth(call.body["os-update_readonly_flag"]["readonly"])
         call.conductor.edit_volume(call.ctxt, volume_id, VolumeEdit(readonly=wanted))
 
     @operation(status=202, body=schemas.RESET)
@@ -138,7 +138,7 @@ class Actions:
         rule = "volume:reimage_reserved" if found.status == "reserved" else "volume:reimage"
         call.check(rule, {"project_id": found.project_id})
         asked = call.body["os-reimage"]
-        reserved = _truth(asked.get("reimage_reserved", False))
+        reserved = truth(asked.get("reimage_reserved", False))
         image_id = str(uuid.UUID(asked["image_id"]))
         call.conductor.reimage_volume(call.ctxt, volume_id, image_id, reserved=reserved)
 
@@ -168,12 +168,8 @@ def _image(asked: Mapping[str, Any], version: int) -> NewVolumeImage:
         disk,
         # Glance's default is what Cinder got before.
         visibility=asked.get("visibility", "private") if private else "shared",
-        protected=_truth(asked.get("protected", False)),
+        protected=truth(asked.get("protected", False)),
     )
-
-
-def _truth(value: Any) -> bool:
-    return str(value).lower() in ("true", "1", "on", "yes")
 
 
 ACTIONS = Actions()

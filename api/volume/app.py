@@ -11,6 +11,7 @@ from api import config as api_config
 from api.volume import absent, actions, volumes
 from api.volume.absent import Routes
 from api.volume.attachments import ATTACHMENTS
+from api.volume.backups import BACKUP_ACTIONS, BACKUPS
 from api.volume.call import Cloud, resources
 from api.volume.encryption import ENCRYPTION
 from api.volume.errors import FAULTS
@@ -65,6 +66,7 @@ def routes() -> Routes:
         **_of_volumes(),
         **_of_snapshots(),
         **_of_transfers(),
+        **_of_backups(),
         **_of_types(),
         **_others(),
         **absent.routes(),
@@ -117,6 +119,19 @@ def _of_transfers() -> Routes:
         found[item] = ({"GET": [one.show], "DELETE": [one.delete]}, {})
         found[f"{item}/accept"] = ({"POST": [one.accept]}, {})
     return found
+
+
+def _of_backups() -> Routes:
+    one, item = BACKUPS, "/v3/backups/{backup_id}"
+    return {
+        "/v3/backups": ({"GET": [one.index], "POST": [one.create]}, {}),
+        "/v3/backups/detail": ({"GET": [one.detail]}, {}),
+        "/v3/backups/import_record": ({"POST": [one.import_record]}, {}),
+        item: ({"GET": [one.show], "PUT": [one.update], "DELETE": [one.delete]}, {}),
+        f"{item}/restore": ({"POST": [one.restore]}, {}),
+        f"{item}/export_record": ({"GET": [one.export]}, {}),
+        f"{item}/action": ({"POST": []}, BACKUP_ACTIONS),
+    }
 
 
 def _of_metadata(item: str, meta: Metadata) -> Routes:

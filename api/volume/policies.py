@@ -7,6 +7,7 @@ from web.policy import ADMIN, PROJECT_MEMBER, PROJECT_READER, rule
 _VOLUME = "/volumes/{volume_id}"
 _ACTION = f"{_VOLUME}/action"
 _TYPE = "/types/{type_id}"
+_BACKUP = "/backups/{backup_id}"
 _SNAPSHOT = "/snapshots/{snapshot_id}"
 _TRANSFER = "/os-volume-transfer/{transfer_id}"
 _MESSAGE = "/messages/{message_id}"
@@ -110,6 +111,29 @@ _ROWS = (
         "Bring a volume back to its last snapshot.",
         "POST",
         _ACTION,
+    ),
+    ("backup:get_all", PROJECT_READER, "List backups.", "GET", "/backups"),
+    ("backup:get", PROJECT_READER, "Show a backup.", "GET", _BACKUP),
+    ("backup:create", PROJECT_MEMBER, "Back a volume up.", "POST", "/backups"),
+    ("backup:update", PROJECT_MEMBER, "Rename or describe a backup.", "PUT", _BACKUP),
+    ("backup:delete", PROJECT_MEMBER, "Delete a backup.", "DELETE", _BACKUP),
+    ("backup:restore", PROJECT_MEMBER, "Restore a backup.", "POST", f"{_BACKUP}/restore"),
+    ("backup:backup_project_attribute", ADMIN, "Show whose a backup is.", "GET", _BACKUP),
+    ("backup:backup-import", ADMIN, "Import a record.", "POST", "/backups/import_record"),
+    ("backup:export-import", ADMIN, "Export a record.", "GET", f"{_BACKUP}/export_record"),
+    (
+        "volume_extension:backup_admin_actions:reset_status",
+        ADMIN,
+        "Say what a backup is.",
+        "POST",
+        f"{_BACKUP}/action",
+    ),
+    (
+        "volume_extension:backup_admin_actions:force_delete",
+        ADMIN,
+        "Delete a backup in more states.",
+        "POST",
+        f"{_BACKUP}/action",
     ),
     ("volume:get_all_snapshots", PROJECT_READER, "List snapshots.", "GET", "/snapshots"),
     ("volume:create_snapshot", PROJECT_MEMBER, "Take a snapshot.", "POST", "/snapshots"),

@@ -13,6 +13,7 @@ from api.volume.call import Call
 from common import clock
 from common.errors import Invalid
 from db.reads.keyset import Page
+from db.reads.volume_backups import Filter as BackupFilter
 from db.reads.volume_snapshots import Filter as SnapshotFilter
 from db.reads.volumes import SORTABLE, Filter
 
@@ -34,6 +35,13 @@ _EQUAL_SNAPSHOTS = {
     "status": "status",
     "volume_id": "volume_id",
     "user_id": "user_id",
+}
+
+_EQUAL_BACKUPS = {
+    "name": "name",
+    "display_name": "name",
+    "status": "status",
+    "volume_id": "volume_id",
 }
 
 
@@ -122,6 +130,22 @@ def snapshots(call: Call) -> SnapshotFilter:
         equal=equal,
         name_part=call.query.last("name~") if call.version >= 34 else None,
         metadata=mapping(call, "metadata") if call.version >= 22 else {},
+    )
+
+
+def backups(call: Call) -> BackupFilter:
+    """Return which backups a list shows. Raises Invalid."""
+    everybody = call.is_admin and call.query.boolean("all_tenants")
+    project = call.query.last("project_id") or call.query.last("tenant_id")
+    equal = {
+        column: value
+        for name, column in _EQUAL_BACKUPS.items()
+        if (value := call.query.last(name)) is not None
+    }
+    return BackupFilter(
+        project_id=project if everybody else call.project,
+        equal=equal,
+        name_part=call.query.last("name~") if call.version >= 34 else None,
     )
 
 

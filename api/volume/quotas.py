@@ -132,8 +132,8 @@ class Limits:
             "totalVolumesUsed": used["volumes"],
             "totalSnapshotsUsed": used.get("snapshots", 0),
             "totalGigabytesUsed": used["gigabytes"],
-            "totalBackupsUsed": 0,
-            "totalBackupGigabytesUsed": 0,
+            "totalBackupsUsed": used["backups"],
+            "totalBackupGigabytesUsed": used["backup_gigabytes"],
         }
         return {"limits": {"rate": [], "absolute": absolute}}
 

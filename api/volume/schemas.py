@@ -114,6 +114,50 @@ UPDATE_SNAPSHOT = _body(
 RESET_SNAPSHOT = _body(
     "os-reset_status", _object(["status"], status={"type": "string", "maxLength": 255})
 )
+_BACKUP: Schema = {
+    "volume_id": types.UUID,
+    "container": {"type": ["string", "null"], "minLength": 0, "maxLength": 255},
+    "description": _NAME,
+    "incremental": types.BOOLEAN,
+    "force": types.BOOLEAN,
+    "name": _NAME,
+    "snapshot_id": _UUID_OR_NONE,
+}
+_CREATE_BACKUP_43: Schema = {**_BACKUP, "metadata": _METADATA}
+_ZONE: Schema = {"type": ["string", "null"], "maxLength": 255}
+CREATE_BACKUP = {
+    since: _body("backup", _object(["volume_id"], **properties))["3.0"]
+    for since, properties in (
+        ("3.0", _BACKUP),
+        ("3.43", _CREATE_BACKUP_43),
+        ("3.51", {**_CREATE_BACKUP_43, "availability_zone": _ZONE}),
+    )
+}
+_EDIT_BACKUP: Schema = {"name": _NAME, "description": _NAME}
+UPDATE_BACKUP = {
+    since: _body("backup", {**_object([], **properties), "type": ["object", "null"]})["3.0"]
+    for since, properties in (
+        ("3.9", _EDIT_BACKUP),
+        ("3.43", {**_EDIT_BACKUP, "metadata": {**_METADATA, "type": "object"}}),
+    )
+}
+RESTORE = _body(
+    "restore",
+    {**_object([], name=_NAME, volume_id=_UUID_OR_NONE), "type": ["object", "null"]},
+)
+RESET_BACKUP = _body(
+    "os-reset_status",
+    _object(["status"], status={"type": "string", "enum": ["available", "error"]}),
+)
+_RECORD_TEXT: Schema = {"type": "string", "minLength": 1}
+IMPORT_BACKUP = _body(
+    "backup-record",
+    _object(
+        ["backup_service", "backup_url"],
+        backup_service={**_RECORD_TEXT, "maxLength": 255},
+        backup_url=_RECORD_TEXT,
+    ),
+)
 REVERT = _body("revert", _object(["snapshot_id"], snapshot_id=types.UUID))
 METADATA = _body("metadata", {**_METADATA, "type": "object"})
 META = _body("meta", _ITEM)

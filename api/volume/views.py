@@ -8,6 +8,7 @@ from typing import Any
 from api.volume.call import Call
 from common.volumes import SnapshotStatus, VolumeStatus, device
 from conductor.messages import NewVolumeImage
+from db.reads.volume_backups import Backup
 from db.reads.volume_snapshots import Snapshot
 from db.reads.volumes import Attachment, Volume, VolumeType
 
@@ -72,6 +73,7 @@ def _since(call: Call, one: Volume) -> dict[str, Any]:
     """Return the fields that later versions brought."""
     later: tuple[tuple[int, str, Any], ...] = (
         (13, "group_id", None),
+        (47, "backup_id", one.backup_id),
         (48, "shared_targets", None if call.version >= 69 else False),
         (48, "service_uuid", one.service_uuid),
         (63, "volume_type_id", one.type_id),
@@ -170,6 +172,39 @@ def snapshot(call: Call, one: Snapshot) -> dict[str, Any]:
         (41, "user_id", one.user_id),
         (65, "consumes_quota", True),
     )
+    return shown | {name: value for since, name, value in later if call.version >= since}
+
+
+def brief_backup(call: Call, one: Backup) -> dict[str, Any]:
+    """Return a backup in a list without details."""
+    return {"id": one.id, "name": one.name, "links": links(call, "backups", one.id)}
+
+
+def backup(call: Call, one: Backup) -> dict[str, Any]:
+    """Return a backup with its details."""
+    shown: dict[str, Any] = {
+        **brief_backup(call, one),
+        "status": one.status,
+        "size": one.size_gib,
+        "object_count": 0,
+        "availability_zone": one.availability_zone,
+        "container": one.container or one.storage,
+        "created_at": moment(one.created_at),
+        "updated_at": moment(one.updated_at),
+        "description": one.description,
+        "fail_reason": one.fail_reason,
+        "volume_id": one.volume_id,
+        "is_incremental": False,
+        "has_dependent_backups": False,
+        "snapshot_id": one.snapshot_id,
+        "data_timestamp": moment(one.data_timestamp),
+    }
+    later: tuple[tuple[int, str, Any], ...] = ((43, "metadata", dict(one.meta)),)
+    if call.allows("backup:backup_project_attribute"):
+        later += (
+            (18, "os-backup-project-attr:project_id", one.project_id),
+            (56, "user_id", one.user_id),
+        )
     return shown | {name: value for since, name, value in later if call.version >= since}
 
 

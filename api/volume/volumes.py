@@ -9,18 +9,19 @@ from api.volume import queries, schemas, views
 from api.volume.call import Call, operation
 from api.volume.metadata import Metadata, Owner
 from api.volume.overview import zones
-from common.errors import Invalid, NotFound, SnapshotNotFound, VolumeNotFound
+from common.errors import BackupNotFound, Invalid, NotFound, SnapshotNotFound, VolumeNotFound
 from conductor.messages import NewVolume, VolumeEdit
-from db.reads import volume_snapshots, volumes
+from db.reads import volume_backups, volume_snapshots, volumes
 from db.reads.volumes import Volume
 from web.guard import Params
 
 _REFUSED = {
-    "backup_id": "There are no backups here.",
     "consistencygroup_id": "There are no groups of volumes here.",
     "group_id": "There are no groups of volumes here.",
 }
 _HINT = "local_to_instance"
+#: since when volumes are made of backups
+_OF_BACKUP = 47
 
 
 def _own(call: Call, _: Params) -> Mapping[str, Any]:
@@ -131,6 +132,7 @@ def _new(call: Call, asked: Mapping[str, Any], image_id: str | None) -> NewVolum
         image_id=image_id,
         snapshot_id=asked.get("snapshot_id"),
         source_volume_id=asked.get("source_volid"),
+        backup_id=_backup_id(call, asked),
         local_to_server=near,
     )
 
@@ -150,6 +152,11 @@ def _size(call: Call, asked: Mapping[str, Any]) -> int:
         if found is None:
             raise SnapshotNotFound(f"Snapshot {asked['snapshot_id']} could not be found.")
         return found.size_gib
+    if size is None and call.version >= _OF_BACKUP and asked.get("backup_id") is not None:
+        saved = call.read(volume_backups.get, asked["backup_id"], call.project)
+        if saved is None:
+            raise BackupNotFound(f"Backup {asked['backup_id']} could not be found.")
+        return saved.size_gib
     if size is None and asked.get("source_volid") is not None:
         return find(call, asked["source_volid"]).size_gib
     if size is None:
@@ -158,6 +165,20 @@ def _size(call: Call, asked: Mapping[str, Any]) -> int:
             "(current value: None)."
         )
     return int(size)
+
+
+def _backup_id(call: Call, asked: Mapping[str, Any]) -> str | None:
+    """Return the backup that the volume is to be made of. Raises BackupNotFound, Invalid."""
+    backup_id: str | None = asked.get("backup_id")
+    if backup_id is None or call.version < _OF_BACKUP:
+        return None
+    others = ("imageRef", "image_id", "snapshot_id", "source_volid")
+    if any(asked.get(name) is not None for name in others):
+        raise Invalid(
+            "Invalid input received: a volume is made of one thing: a backup, an image, a "
+            "snapshot or a volume."
+        )
+    return backup_id
 
 
 def type_id(call: Call, asked: str | None) -> str | None:
@@ -187,6 +208,11 @@ def edit_of(asked: Mapping[str, Any]) -> VolumeEdit:
 
 def _metadata(call: Call, volume_id: str, rule: str) -> Mapping[str, str]:
     return find(call, volume_id, rule).meta
+
+
+def truth(value: Any) -> bool:
+    """Return whether a value of a body means yes."""
+    return str(value).lower() in ("true", "1", "t", "on", "y", "yes")
 
 
 VOLUMES = Volumes()

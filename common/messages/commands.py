@@ -439,6 +439,8 @@ class VolumeSource:
     vmid: int = 0
     snapshot: str | None = None
     """Name of the holder's snapshot; None: the volume as it is."""
+    archive: bool = False
+    """Whether it is a backup of a holder: then nothing else is said of that."""
 
 
 @dataclass(frozen=True)
@@ -517,6 +519,35 @@ class SnapVolume(Command):
     description: str = ""
     user: VolumeUser | None = None
     """The server that has the volume; None: nobody has."""
+    cloud: str = ""
+
+
+@dataclass(frozen=True)
+class BackUpVolume(Command):
+    """Have Proxmox VE make an archive of a volume at rest; on failure leave none.
+
+    ``server_uuid`` is the volume's id. The outcome has the archive as ``volume``.
+    """
+
+    backup_id: str = ""
+    volid: str = ""
+    storage: str = ""
+    """The one that the archive goes to."""
+    cloud: str = ""
+
+
+@dataclass(frozen=True)
+class RemoveBackup(Command):
+    """Remove what there is of a backup, and see it gone.
+
+    ``server_uuid`` is the backup's id, ``placed`` the holder that was backed up; it may be gone.
+    """
+
+    storage: str = ""
+    archive: str | None = None
+    """None: it isn't known to be made."""
+    volume_id: str | None = None
+    """Whose holder is parked before; None: it was seen parked."""
     cloud: str = ""
 
 

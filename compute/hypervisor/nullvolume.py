@@ -6,8 +6,10 @@ import threading
 from dataclasses import dataclass, field
 
 from common.messages.commands import (
+    BackUpVolume,
     GrowVolume,
     MakeVolume,
+    RemoveBackup,
     RemoveVolume,
     RetypeVolume,
     SnapshotVerb,
@@ -114,6 +116,18 @@ class NullVolume:
             if kept is not None:
                 kept.snapshots.discard(command.name)
         return Removal(True, (f"snapshot {command.name}",))
+
+    def back_up(self, command: BackUpVolume) -> MadeVolume:
+        """Say where an archive would be: nothing of a volume but its size is kept here."""
+        with self._lock:
+            kept = self._mine()
+            if kept is None:
+                raise HypervisorError(Category.VANISHED, "There is no such volume.")
+            return MadeVolume(f"{command.storage}:backup/{command.backup_id}", kept.size_gib << 30)
+
+    def remove_backup(self, command: BackUpVolume | RemoveBackup) -> Removal:
+        """Do nothing: no archive is kept."""
+        return Removal(True)
 
     def _mine(self) -> Kept | None:
         kept = self._volumes.get(self._work.command.placed.vmid)

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from common.errors import OperationFailed
 from common.failures import Verdict
 from common.messages.commands import (
+    BackUpVolume,
     Build,
     Command,
     Copy,
@@ -22,6 +23,7 @@ from common.messages.commands import (
     Move,
     Plug,
     PlugVolume,
+    RemoveBackup,
     RemoveImage,
     RemoveVnet,
     RemoveVolume,
@@ -274,6 +276,15 @@ class Volume(Protocol):
 
     def unsnap(self, command: SnapVolume) -> Removal:
         """Park the volume; a snapshot that was being taken is removed."""
+
+    def back_up(self, command: BackUpVolume) -> MadeVolume:
+        """Make an archive of it, or find that it was made; return the archive."""
+
+    def remove_backup(self, command: BackUpVolume | RemoveBackup) -> Removal:
+        """Remove the backup's archives, if they are provably its own; the volume is parked before.
+
+        It need not be there any more.
+        """
 
 
 @dataclass(frozen=True)

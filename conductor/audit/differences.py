@@ -7,6 +7,7 @@ What a server's open operation may still change is skipped: the operation will e
 from __future__ import annotations
 
 from conductor.audit.affinity import affinity
+from conductor.audit.backups import backups
 from conductor.audit.facts import Facts, Finding
 from conductor.audit.firewalls import firewalls
 from conductor.audit.holders import holders
@@ -24,6 +25,7 @@ def differences(facts: Facts) -> list[Finding]:
         *vms(facts),
         *volumes(facts),
         *holders(facts),
+        *backups(facts),
         *image_files(facts),
         *vnets(facts),
         *records(facts),

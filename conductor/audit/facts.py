@@ -100,6 +100,17 @@ class VolumeFacts:
 
 
 @dataclass(frozen=True)
+class BackupFacts:
+    """A backup of a volume, and its archive."""
+
+    id: str
+    status: str
+    cluster: str | None
+    node: str | None
+    archive: str | None
+
+
+@dataclass(frozen=True)
 class PortFacts:
     """A port and its addresses."""
 
@@ -203,6 +214,11 @@ class Facts:
     reservations: Mapping[Place, Reservation] = field(default_factory=dict)
     templates: tuple[TemplateFacts, ...] = ()
     volumes: tuple[VolumeFacts, ...] = ()
+    backups: tuple[BackupFacts, ...] = ()
+    planned: frozenset[Place] = frozenset()
+    """Where open operations on volumes make or remove a holder."""
+    busy_backups: frozenset[str] = frozenset()
+    """Backups with an open operation."""
     busy_volumes: frozenset[str] = frozenset()
     """Volumes with an open operation before or after the look."""
     busy_holders: frozenset[Place] = frozenset()

@@ -20,6 +20,7 @@ from common.volumes import VolumeAction
 from compute.messages import ClusterInventory
 from conductor.audit.each import each
 from conductor.audit.facts import (
+    BackupFacts,
     Facts,
     GroupPlace,
     HolderFacts,
@@ -49,7 +50,7 @@ from conductor.store import (
     vnets,
 )
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import snapshots
+from conductor.store.volumes import backups, snapshots
 from conductor.sync.allocations import of_flavor
 
 LOG = logger(__name__)
@@ -213,6 +214,9 @@ def _record(connection: Transaction) -> Facts:
         },
         templates=tuple(audit_record.rows(connection, "templates", TemplateFacts)),
         volumes=_volumes(connection),
+        backups=_backups(connection),
+        planned=audit_record.planned(connection),
+        busy_backups=audit_record.busy(connection, ResourceType.BACKUP),
         busy_volumes=_busy_volumes(connection),
         busy_holders=_busy_holders(connection),
         busy_images=audit_record.busy(connection, ResourceType.IMAGE),
@@ -276,6 +280,9 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
         firewalls_due=facts.firewalls_due | filter_outbox.changing(connection),
         uploads={one.id: one for one in audit_record.uploads(connection, UploadFacts)},
         volumes=_still_there(connection, facts),
+        backups=_unchanged_backups(connection, facts),
+        planned=facts.planned | audit_record.planned(connection),
+        busy_backups=facts.busy_backups | audit_record.busy(connection, ResourceType.BACKUP),
         busy_volumes=facts.busy_volumes | _busy_volumes(connection),
         busy_holders=facts.busy_holders | _busy_holders(connection),
         busy_images=facts.busy_images | audit_record.busy(connection, ResourceType.IMAGE),
@@ -317,12 +324,24 @@ def _volumes(connection: Transaction) -> tuple[VolumeFacts, ...]:
     )
 
 
+def _backups(connection: Transaction) -> tuple[BackupFacts, ...]:
+    return tuple(audit_record.rows(connection, "volume_backups", BackupFacts))
+
+
+def _unchanged_backups(connection: Transaction, facts: Facts) -> tuple[BackupFacts, ...]:
+    """Return the backups that are as they were before the look, and those made since."""
+    before = {one.id: one for one in facts.backups}
+    return tuple(one for one in _backups(connection) if before.get(one.id, one) == one)
+
+
 def _busy_volumes(connection: Transaction) -> frozenset[str]:
-    """Return the volumes, and those of the snapshots, with an open operation."""
+    """Return the volumes, and those of the snapshots and backups, with an open operation."""
     busy = audit_record.busy(connection, ResourceType.VOLUME)
     shots = audit_record.busy(connection, ResourceType.SNAPSHOT)
     remade = frozenset(one.volume_id for one in _new_contents(connection))
-    return busy | shots | remade | snapshots.volumes_of(connection, shots)
+    saved = audit_record.busy(connection, ResourceType.BACKUP)
+    parts = snapshots.volumes_of(connection, shots) | backups.volumes_of(connection, saved)
+    return busy | shots | remade | parts
 
 
 def _busy_holders(connection: Transaction) -> frozenset[Place]:

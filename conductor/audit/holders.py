@@ -69,7 +69,10 @@ def _of_volume(
 
 
 def _busy(facts: Facts, volume: VolumeFacts) -> bool:
-    making = (VolumeStatus.CREATING, VolumeStatus.DOWNLOADING, VolumeStatus.DELETING)
+    making = (
+        *(VolumeStatus.CREATING, VolumeStatus.DOWNLOADING, VolumeStatus.RESTORING_BACKUP),
+        VolumeStatus.DELETING,
+    )
     return volume.id in facts.busy_volumes or volume.status in making
 
 

@@ -239,6 +239,22 @@ KINDS: Mapping[str, Kind] = {
             "the cluster was read as a whole and has not what the record has there",
             "If it is gone for good: openstack volume set --state error, then volume delete.",
         ),
+        Kind(
+            "backup_without_record",
+            Severity.LEAK,
+            Verb.REPORT,
+            "the archive's notes name a backup of this cloud that the record doesn't have there",
+            "If it is not needed, as root on {node}: pvesh set "
+            "/nodes/{node}/storage/<storage>/content/{volid} --protected 0 && pvesm free {volid}",
+        ),
+        Kind(
+            "backup_missing",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "the cluster was read as a whole and doesn't list the archive that the record has",
+            "If it is gone for good: openstack volume backup delete. If only its notes were "
+            "changed, write them again: micronova: backup=<id> cloud=<id of the cloud>.",
+        ),
         # Images
         Kind(
             "image_file_without_image",

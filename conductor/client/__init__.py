@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from conductor.client.aggregates import AggregateCalls
 from conductor.client.audits import AuditCalls
+from conductor.client.backups import BackupCalls
 from conductor.client.bulk_migrations import BulkMigrationCalls
 from conductor.client.consoles import ConsoleCalls
 from conductor.client.flavors import FlavorCalls
@@ -53,6 +54,7 @@ class ConductorClient(
     VolumeCalls,
     VolumeSnapshotCalls,
     VolumeTransferCalls,
+    BackupCalls,
     ServerVolumeCalls,
     RefusalCalls,
 ):

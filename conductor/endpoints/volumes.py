@@ -101,6 +101,7 @@ class VolumeEndpoint:
         may = set(RULES[VolumeAction.DELETE].begins)
         if force:
             may |= {VolumeStatus.CREATING, VolumeStatus.DOWNLOADING, VolumeStatus.RESERVED}
+            may |= {VolumeStatus.RESTORING_BACKUP}
             may |= {VolumeStatus.MAINTENANCE, VolumeStatus.AWAITING_TRANSFER}
         attached = attachments.of_volume(connection, row.id) is not None
         kept = records.has_snapshots(connection, row.id)

@@ -34,6 +34,8 @@ _TIMEOUTS = {
     "createBackup": "copy_timeout_seconds",
     VolumeAction.RETYPE: "copy_timeout_seconds",
     VolumeAction.UPLOAD: "copy_timeout_seconds",
+    VolumeAction.BACK_UP: "backup_timeout_seconds",
+    VolumeAction.RESTORE: "backup_timeout_seconds",
     InternalAction.DRAIN: "bulk_migration_timeout_seconds",
     InternalAction.REBALANCE: "bulk_migration_timeout_seconds",
 }

@@ -41,6 +41,9 @@ from conductor.images.store_image import StoreImageFlow
 from conductor.networks.make_vnet import MakeVnetFlow
 from conductor.networks.remove_vnet import RemoveVnetFlow
 from conductor.sync.relocation import Follow
+from conductor.volumes.backups.back_up import BackUpFlow
+from conductor.volumes.backups.remove_backup import RemoveBackupFlow
+from conductor.volumes.backups.restore import RestoreFlow
 from conductor.volumes.create_volume import CreateVolumeFlow
 from conductor.volumes.extend_volume import ExtendVolumeFlow
 from conductor.volumes.reimage import ReimageVolumeFlow
@@ -99,6 +102,9 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
         VolumeAction.REIMAGE: ReimageVolumeFlow(cloud).table(),
         VolumeAction.TAKE_SNAPSHOT: TakeSnapshotFlow(cloud).table(),
         VolumeAction.DELETE_SNAPSHOT: RemoveSnapshotFlow(cloud).table(),
+        VolumeAction.BACK_UP: BackUpFlow(cloud).table(),
+        VolumeAction.DELETE_BACKUP: RemoveBackupFlow(cloud).table(),
+        VolumeAction.RESTORE: RestoreFlow(cloud).table(),
         **{action: BulkFlow(cloud).table() for action in bulk_migrations.ACTIONS},
     }
 

@@ -71,6 +71,18 @@ def open_plans(connection: sa.Connection, actions: Sequence[str]) -> list[Plan]:
     return [load_plan(row.action, row.plan or {}) for row in connection.execute(query)]
 
 
+def planned(connection: sa.Connection) -> frozenset[tuple[str, int]]:
+    """Return (cluster, VMID) of the holders that open operations on volumes make or remove.
+
+    A volume's record names one of them, while it changes from one to another.
+    """
+    table = schema.operations
+    query = sa.select(table.c.plan["cluster"].as_string(), table.c.plan["vmid"].as_integer())
+    mine = table.c.resource_type == ResourceType.VOLUME
+    found = connection.execute(query.where(mine, table.c.state.in_(OPEN_STATES)))
+    return frozenset((str(cluster), int(vmid)) for cluster, vmid in found if vmid is not None)
+
+
 def begun(
     connection: sa.Connection,
     resource_type: ResourceType,

@@ -32,8 +32,11 @@ class Backend:
         return (self.cluster, self.storage.name, "" if self.storage.shared else self.node)
 
 
-def read(connection: sa.Connection) -> list[Backend]:
-    """Return every storage for disks on every host whose node answers, by host and name."""
+def read(connection: sa.Connection, content: str = "images") -> list[Backend]:
+    """Return every storage on every host whose node answers, by host and name.
+
+    ``content``: what it takes; disks, or backups.
+    """
     facts = hosts.c.facts
     of_host = (services.c.host == hosts.c.host) & (services.c.binary == _COMPUTE)
     query = (
@@ -56,7 +59,7 @@ def read(connection: sa.Connection) -> list[Backend]:
             continue
         loaded: Sequence[StorageFacts] = [codec.load(StorageFacts, one) for one in storages or ()]
         for one in sorted(loaded, key=lambda each: each.name):
-            if one.active and "images" in one.content:
+            if one.active and content in one.content:
                 where = str(aggregate or zone or fact or "")
                 found.append(Backend(host, cluster, node, where, one))
     return found

@@ -6,22 +6,25 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from db.schema import volume_snapshots, volume_types, volumes
+from db.schema import volume_backups, volume_snapshots, volume_types, volumes
 
 _C = volumes.c
 _T = volume_types.c
 _S = volume_snapshots.c
+_B = volume_backups.c
 
 
 def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
-    """Return what a project's volumes and snapshots use, in all and of each type.
+    """Return what a project's volumes, snapshots and backups use, and the first two by type.
 
     A volume that is being retyped counts for both types.
     """
     used: dict[str, int] = {"volumes": 0, "snapshots": 0, "gigabytes": 0}
+    used |= {"backups": 0, "backup_gigabytes": 0}
     rows = connection.execute(_USAGE, {"project_id": project_id})
     for kind, counts, name, count, gib in rows:
-        for resource, amount in ((kind, int(count)), ("gigabytes", int(gib or 0))):
+        size = "backup_gigabytes" if kind == "backups" else "gigabytes"
+        for resource, amount in ((kind, int(count)), (size, int(gib or 0))):
             if counts:
                 used[resource] += amount
             if name is not None:
@@ -58,4 +61,11 @@ _USAGE = sa.union_all(
         volumes.join(volume_types, _T.id == _C.new_type_id),
         _C.project_id,
     ),
+    sa.select(
+        sa.literal_column("'backups'"),
+        sa.literal_column("1"),
+        sa.cast(sa.null(), _T.name.type),
+        sa.func.count(),
+        sa.func.sum(_B.size_gib),
+    ).where(_B.project_id == sa.bindparam("project_id")),
 )

@@ -68,6 +68,7 @@ class Volume:
     image_metadata: Mapping[str, str] | None
     snapshot_id: str | None
     source_volume_id: str | None
+    backup_id: str | None
     host: str | None
     storage: str | None
     cluster: str | None

@@ -117,6 +117,8 @@ OTHERS = frozenset(
     | {"reset_volume_snapshot", "revert_volume", "reimage_volume"}
     | {"create_volume_transfer", "accept_volume_transfer", "delete_volume_transfer"}
     | {"delete_volume_message", "retype_volume", "upload_volume"}
+    | {"create_backup", "edit_backup", "delete_backup", "restore_backup", "reset_backup"}
+    | {"back_up_volume", "remove_backup"}
 )
 TABLES = (RECORDED, ACTED, IDLE, FAILURES, AUDITS, OTHERS)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from common.errors import MicronovaError
+from tests.chaos.backup_stories import BackUp, DeleteBackup, Restore
 from tests.chaos.boot_volume_stories import ImageOfVolumes, RebuildOnVolume, ReimageVolume
 from tests.chaos.cloud import Overdue
 from tests.chaos.image_stories import DeleteImage, Upload
@@ -51,6 +52,9 @@ STORIES: Mapping[str, Callable[[Stage, str], Story]] = {
     "another image of a volume": ReimageVolume,
     "rebuild on a volume": RebuildOnVolume,
     "image of volumes": ImageOfVolumes,
+    "backup": BackUp,
+    "restore": Restore,
+    "delete of a backup": DeleteBackup,
 }
 
 

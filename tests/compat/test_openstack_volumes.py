@@ -194,3 +194,40 @@ def test_snapshots(client: Client, name: str) -> None:
             client.run("volume", "delete", one)
     eventually(lambda: client.run("volume", "show", name).returncode == 1, 30, 0.2)
     assert not client.names("volume", "snapshot", "list")
+
+
+def test_backups(client: Client, name: str) -> None:
+    """Made, listed, renamed, restored twice, made a volume of, and removed."""
+    client.ask("volume", "create", "--size", "1", name)
+    copy = f"{name}-copy"
+    try:
+        becomes(client, name, "available")
+        taken = client.ask("volume", "backup", "create", "--name", f"{name}-1", name)
+        backup = taken["id"]
+
+        def is_backup(status: str) -> bool:
+            return bool(client.ask("volume", "backup", "show", backup)["status"] == status)
+
+        eventually(lambda: is_backup("available"), 30, 0.2)
+        becomes(client, name, "available")
+        client.do("volume", "backup", "set", "--name", f"{name}-2", "--description", "d", backup)
+        (listed,) = client.ask("volume", "backup", "list", "--long")
+        assert (listed["ID"], listed["Name"], listed["Description"]) == (backup, f"{name}-2", "d")
+        incremental = client.run("volume", "backup", "create", "--incremental", name)
+        assert incremental.returncode == 1
+        client.do("volume", "backup", "restore", "--force", backup, name)
+        becomes(client, name, "available")
+        eventually(lambda: is_backup("available"), 30, 0.2)
+        restored = client.ask("volume", "backup", "restore", backup, f"{name}-new")
+        eventually(lambda: is_backup("available"), 30, 0.2)
+        becomes(client, restored["volume_id"], "available")
+        client.do("volume", "delete", restored["volume_id"])
+        words = ("--os-volume-api-version", "3.47", "volume", "create", "--backup", backup)
+        client.ask(*words, copy)
+        becomes(client, copy, "available")
+        client.do("volume", "backup", "delete", backup)
+        eventually(lambda: not client.names("volume", "backup", "list"), 30, 0.2)
+    finally:
+        for one in (name, copy):
+            client.run("volume", "delete", one)
+    eventually(lambda: client.run("volume", "show", name).returncode == 1, 30, 0.2)

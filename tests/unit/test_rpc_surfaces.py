@@ -16,6 +16,7 @@ from conductor import rpc_api
 from conductor.client import ConductorClient
 from conductor.endpoints.aggregates import AggregateEndpoint
 from conductor.endpoints.audits import AuditEndpoint
+from conductor.endpoints.backups import BackupEndpoint
 from conductor.endpoints.bulk_migrations import BulkMigrationEndpoint
 from conductor.endpoints.consoles import ConsoleEndpoint
 from conductor.endpoints.events import EventEndpoint
@@ -89,6 +90,7 @@ NOUNS = {
     rpc_api.VolumeSnapshotRpc: VolumeSnapshotEndpoint,
     rpc_api.VolumeTransferRpc: VolumeTransferEndpoint,
     rpc_api.VolumeMessageRpc: VolumeMessageEndpoint,
+    rpc_api.BackupRpc: BackupEndpoint,
     rpc_api.VolumeTypeRpc: VolumeTypeEndpoint,
     rpc_api.ServerVolumeRpc: ServerVolumeEndpoint,
     rpc_api.RefusalRpc: RefusalEndpoint,

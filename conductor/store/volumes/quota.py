@@ -29,7 +29,8 @@ def take(
 ) -> None:
     """Raise QuotaExceeded, in Cinder's words, unless the project may have this much more.
 
-    ``wanted``: of ``volumes``, ``snapshots``, ``gigabytes``. ``size_gib``: of one volume, which
+    ``wanted``: of ``volumes``, ``snapshots``, ``gigabytes``, or of ``backups`` and
+    ``backup_gigabytes``. ``size_gib``: of one volume, which
     has a limit of its own. The project's lock is held until the transaction ends.
     """
     quotas.lock(connection, project_id)
@@ -80,6 +81,13 @@ def _require(
 
 
 def _words(resource: str, limit: int, used: int, wanted: int) -> str:
+    if resource == "backups":
+        return f"Maximum number of backups allowed ({limit}) exceeded"
+    if resource == "backup_gigabytes":
+        return (
+            f"Requested backup exceeds allowed Backup gigabytes quota. Requested {wanted}G, quota "
+            f"is {limit}G and {used}G has been consumed."
+        )
     if resource.startswith("gigabytes"):
         return (
             f"Requested volume or snapshot exceeds allowed {resource} quota. Requested "

@@ -36,6 +36,7 @@ def insert(connection: sa.Connection, new: NewVolume, user_id: str, **more: Any)
         "image_id": new.image_id,
         "snapshot_id": new.snapshot_id,
         "source_volume_id": new.source_volume_id,
+        "backup_id": new.backup_id,
         "created_at": clock.utcnow(),
         **more,
     }
@@ -55,6 +56,7 @@ def again(connection: sa.Connection, row: Any) -> str:
         image_id=row.image_id,
         snapshot_id=row.snapshot_id,
         source_volume_id=row.source_volume_id,
+        backup_id=row.backup_id,
     )
     return insert(
         connection,

@@ -12,6 +12,7 @@ import pytest
 from api import config as api_config
 from api.compute.app import make_app as compute_app
 from api.volume.app import make_app
+from conductor.endpoints.backups import BackupEndpoint
 from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.volume_messages import VolumeMessageEndpoint
 from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
@@ -34,6 +35,7 @@ class Conductor:
             *(VolumeEndpoint(cloud), VolumeSnapshotEndpoint(cloud)),
             *(VolumeTypeEndpoint(cloud), QuotaEndpoint(cloud)),
             *(VolumeTransferEndpoint(cloud), VolumeMessageEndpoint(cloud)),
+            BackupEndpoint(cloud),
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -41,7 +43,7 @@ class Conductor:
         method = getattr(endpoint, name)
 
         def call(ctxt: Any, *values: Any, **more: Any) -> Any:
-            if name == "delete_volume":
+            if name in ("delete_volume", "delete_backup"):
                 more = {"force": False, **more}
             return method(ctxt, *values, **more)
 

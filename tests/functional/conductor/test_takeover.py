@@ -22,6 +22,7 @@ from common import bulk_migrations, ids, volumes
 from common.context import RequestContext
 from common.errors import StaleTransition, Unavailable
 from common.messages.commands import (
+    BackUpVolume,
     Build,
     Command,
     Copy,
@@ -35,6 +36,7 @@ from common.messages.commands import (
     PlugVolume,
     Power,
     PowerAction,
+    RemoveBackup,
     RemoveImage,
     RemoveVnet,
     RemoveVolume,
@@ -49,6 +51,7 @@ from common.messages.facts import HaService, Inspection, StorageFacts
 from common.messages.reports import Category, Copied, Failure, MadeVolume, Outcome
 from common.states import OPEN_STATES, InternalAction, ResourceType
 from common.volumes import VolumeAction
+from conductor.endpoints.backups import BackupEndpoint
 from conductor.endpoints.images import ImageEndpoint
 from conductor.endpoints.networks import NetworkEndpoint
 from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
@@ -74,6 +77,7 @@ from conductor.messages import (
     CreateServers,
     FlavorSnapshot,
     ImageData,
+    NewBackup,
     NewImage,
     NewNetwork,
     NewServerImage,
@@ -287,9 +291,12 @@ class Cloud:
         gone = isinstance(command, Destroy | RetireTemplate | RemoveImage | RemoveVnet) or (
             isinstance(command, Mark) and not command.on
         )
-        gone = gone or isinstance(command, RemoveVolume)
+        gone = gone or isinstance(command, RemoveVolume | RemoveBackup)
         if isinstance(command, RetypeVolume):
             return self._retyped(command)
+        if isinstance(command, BackUpVolume):
+            archive = f"safe:backup/vzdump-qemu-{command.placed.vmid}-1.vma.zst"
+            return Outcome(True, volume=MadeVolume(archive, 4096))
         if isinstance(command, MakeVolume | GrowVolume):
             size, volid = command.size_gib << 30, f"data:vm-{command.placed.vmid}-disk-0"
             made = MadeVolume(volid, size, self.snapshot_way)
@@ -891,6 +898,45 @@ def _revert_volume(cloud: Cloud) -> Operation:
     return _operation_on(cloud, volume.id, VolumeAction.REVERT)
 
 
+def _back_up(cloud: Cloud) -> Operation:
+    made = _volume(cloud)
+    cloud.world.storages.append(StorageFacts("safe", "nfs", True, True, 1000, 900, ("backup",)))
+    cloud.world.beat()
+    endpoint = BackupEndpoint(cloud.world.conductor.cloud)
+    backup_id = endpoint.create_backup(cloud.world.ctxt, NewBackup(made))
+    return _operation_on(cloud, backup_id, VolumeAction.BACK_UP)
+
+
+def _backed_up(cloud: Cloud) -> str:
+    operation = _back_up(cloud)
+    cloud.work_off(cloud.heir, operation)
+    return operation.resource_id
+
+
+def _remove_backup(cloud: Cloud) -> Operation:
+    backup_id = _backed_up(cloud)
+    endpoint = BackupEndpoint(cloud.world.conductor.cloud)
+    endpoint.delete_backup(cloud.world.ctxt, backup_id, False)
+    return _operation_on(cloud, backup_id, VolumeAction.DELETE_BACKUP)
+
+
+def _restore_backup(cloud: Cloud) -> Operation:
+    """In place of what its volume has."""
+    backup_id = _backed_up(cloud)
+    (volume,) = cloud.world.rows(VOLUMES)
+    endpoint = BackupEndpoint(cloud.world.conductor.cloud)
+    endpoint.restore_backup(cloud.world.ctxt, backup_id, volume.id, None)
+    return _operation_on(cloud, volume.id, VolumeAction.RESTORE)
+
+
+def _overtaken_restore(cloud: Cloud) -> Operation:
+    """The volume is deleted by force meanwhile."""
+    operation = _restore_backup(cloud)
+    endpoint = VolumeEndpoint(cloud.world.conductor.cloud)
+    endpoint.delete_volume(cloud.world.ctxt, operation.resource_id, True)
+    return operation
+
+
 def _attach_volume(cloud: Cloud) -> Operation:
     server, made = cloud.server(), _volume(cloud)
     plugs = VolumeAcceptance(cloud.world.conductor.cloud)
@@ -1062,6 +1108,19 @@ VOLUME_ENDS: dict[str, dict[str, list[Any]]] = {
         "well": [("available", 2, False), []],
         "in vain": [("error", 2, False), []],
     },
+    VolumeAction.BACK_UP: {
+        "well": [("available", 2, False), []],
+        "in vain": [("available", 2, False), []],
+    },
+    VolumeAction.DELETE_BACKUP: {
+        "well": [("available", 2, False), []],
+    },
+    VolumeAction.RESTORE: {
+        "well": [("available", 2, False), []],
+        "in vain": [("error_restoring", 2, False), []],
+        "overtaken by a delete": [[]],
+        "in vain, and overtaken by a delete": [[]],
+    },
 }
 #: (status, whether it has a holder of its own) of snapshots
 SNAPSHOT_ENDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
@@ -1168,6 +1227,15 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
         cloud, way="copy"
     ),
     (VolumeAction.DELETE_SNAPSHOT, "well, with its volume"): _cascade,
+    (VolumeAction.BACK_UP, "well"): _back_up,
+    (VolumeAction.BACK_UP, "in vain"): lambda cloud: _refused(cloud, BackUpVolume, _back_up),
+    (VolumeAction.DELETE_BACKUP, "well"): _remove_backup,
+    (VolumeAction.RESTORE, "well"): _restore_backup,
+    (VolumeAction.RESTORE, "in vain"): lambda cloud: _refused(cloud, MakeVolume, _restore_backup),
+    (VolumeAction.RESTORE, "overtaken by a delete"): _overtaken_restore,
+    (VolumeAction.RESTORE, "in vain, and overtaken by a delete"): lambda cloud: _refused(
+        cloud, MakeVolume, _overtaken_restore
+    ),
     (VolumeAction.REVERT, "well"): _revert_volume,
     (VolumeAction.REVERT, "in vain"): lambda cloud: _refused(cloud, SnapVolume, _revert_volume),
     (VolumeAction.EXTEND, "in vain"): lambda cloud: _refused(cloud, GrowVolume, _extend_volume),

@@ -24,5 +24,8 @@ DEADLINES: Mapping[str, float] = {
     "qmmove": 7200.0,
     "imgcopy": 7200.0,
     "imgdel": 600.0,
+    # A node makes one backup at a time: one of ours may wait for somebody's.
+    "vzdump": 43_200.0,
+    "qmrestore": 7200.0,
 }
 OTHER_DEADLINE = 600.0

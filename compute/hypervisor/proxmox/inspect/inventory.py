@@ -32,7 +32,7 @@ READERS = 6
 #: VMs without our tag that are read in each inventory; the others wait for a later one
 UNTAGGED = 100
 
-_CONTENTS = {"images", "iso", "import"}
+_CONTENTS = {"images", "iso", "import", "backup"}
 _TAGS = re.compile(r"[;, ]+")
 
 
@@ -83,6 +83,7 @@ class InventoryReader:
             other_tags=others,
             other_tags_complete=complete,
             image_files=tuple(sorted(storages.files, key=lambda one: (one.volid, one.node))),
+            backups=tuple(sorted(storages.backups, key=lambda one: (one.volid, one.node))),
         )
 
     def _affinity(self) -> tuple[tuple[SeenAffinity, ...], bool, bool]:
@@ -238,8 +239,12 @@ class InventoryReader:
         if kind is None:
             return None
         me = self._shared.settings.token.id
-        if kind == "qmcreate":
-            made = self._shared.tasks.of_vm(node, vmid, kind)
+        if kind in holders.CREATING:
+            made = [
+                task
+                for one in holders.CREATING
+                for task in self._shared.tasks.of_vm(node, vmid, one)
+            ]
         else:
             made = [
                 task

@@ -200,7 +200,7 @@ def made_on(shared: Shared, node: str, vmid: int, volumes: Iterable[Volume]) -> 
     if not listed:
         return []
     ours: list[Volume] = []
-    for kind in ("qmcreate", "qmconfig", "qmmove"):
+    for kind in ("qmcreate", "qmconfig", "qmmove", "qmrestore"):
         if len(ours) < len(listed):
             rest = [one for one in listed if one not in ours]
             ours += made_by(shared, node, vmid, rest, kind)

@@ -9,28 +9,32 @@ from __future__ import annotations
 from typing import Any
 
 from common.messages.commands import (
+    BackUpVolume,
     GrowVolume,
     MakeVolume,
+    RemoveBackup,
     RemoveVolume,
     RetypeVolume,
     SnapVolume,
-    VolumeSource,
 )
 from common.messages.reports import Category, MadeVolume
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster import quorum
 from compute.hypervisor.proxmox.cluster.shared import Shared
-from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
-from compute.hypervisor.proxmox.observe.snapshot import Storage
+from compute.hypervisor.proxmox.cluster.vmid import Config, ForeignError, Vm
 from compute.hypervisor.proxmox.storage import volumes as stored
 from compute.hypervisor.proxmox.vm import half_created, host_checks, removal, templates
-from compute.hypervisor.proxmox.vmconfig import disks, hardware, marks, volumes
-from compute.hypervisor.proxmox.vmconfig.marks import volume_mark
-from compute.hypervisor.proxmox.volume import fence, retyping, snapshots
+from compute.hypervisor.proxmox.vmconfig import disks, marks, volumes
+from compute.hypervisor.proxmox.volume import (
+    archives,
+    content,
+    fence,
+    remains,
+    retyping,
+    snapshots,
+)
 from compute.hypervisor.proxmox.volume.parking import Holder
-
-MEMORY_MIB = 16
 
 
 class ProxmoxVolume:
@@ -38,13 +42,16 @@ class ProxmoxVolume:
 
     def __init__(self, shared: Shared, work: Work) -> None:
         self._shared, self._work = shared, work
-        self._holder = Holder(shared, work)
+        self._holder = Holder.of_command(shared, work)
         self._vm = self._holder.vm
 
     def make(self, command: MakeVolume) -> MadeVolume:
         """See ``port.Volume``. Create, grow, park: six calls for an empty one."""
         quorum.require(self._vm)
-        config = self._holder.seen()
+        config = self._seen()
+        if config is not None and self._is_remains(command, config):
+            self.unmake()
+            config = self._seen()
         if config is None:
             self._require_no_strays()
             templates.free_remains(self._vm)
@@ -68,7 +75,7 @@ class ProxmoxVolume:
 
     def remove(self, command: RemoveVolume) -> Removal:
         """See ``port.Volume``."""
-        config = self._holder.seen()
+        config = self._seen()
         disk = command.volid
         if config is not None:
             disk = self._holder.disk(config) or disk
@@ -87,7 +94,7 @@ class ProxmoxVolume:
     def unmake(self) -> Removal:
         """See ``port.Volume``: what was never told to anybody has no users."""
         try:
-            if self._holder.seen() is not None:
+            if self._seen() is not None:
                 self._holder.unprotect()
             return removal.remove(self._vm)
         except HypervisorError as error:
@@ -150,6 +157,14 @@ class ProxmoxVolume:
         """See ``port.Volume``."""
         return snapshots.undo(self._shared, self._holder, command)
 
+    def back_up(self, command: BackUpVolume) -> MadeVolume:
+        """See ``port.Volume``."""
+        return archives.back_up(self._shared, self._holder, command)
+
+    def remove_backup(self, command: BackUpVolume | RemoveBackup) -> Removal:
+        """See ``port.Volume``."""
+        return archives.remove(self._shared, self._work, command)
+
     # --- making
 
     def _create(self, command: MakeVolume) -> None:
@@ -162,7 +177,7 @@ class ProxmoxVolume:
             with self._shared.storage_queue.slot(self._work, key, what):
                 self._vm.converge(
                     lambda: self._holder.seen() is not None,
-                    lambda: self._post(command, storage),
+                    lambda: content.request(self._shared, self._vm, command, storage),
                     look_first=False,
                 )
         except ApiError as error:
@@ -170,49 +185,18 @@ class ProxmoxVolume:
             if not error.id_taken or self._holder.seen() is None:
                 raise
 
-    def _post(self, command: MakeVolume, storage: Storage) -> Any:
-        source = command.source
-        if source is not None and source.snapshot is not None:
-            return self._clone(command, source, storage)
-        if source is None:
-            disk = disks.blank(storage.name, storage.type, command.size_gib)
-        else:
-            disk = disks.imported(storage.name, storage.type, source.volid)
-        values = {
-            **self._finished(),
-            "vmid": self._vm.vmid,
-            "name": f"volume-{command.server_uuid[:8]}",
-            "tags": hardware.TAG,
-            "ostype": "l26",
-            "cores": 1,
-            "memory": MEMORY_MIB,
-            "scsihw": "virtio-scsi-single",
-            volumes.PLUGGED: disk,
-        }
-        return self._shared.client.post(f"nodes/{self._vm.node}/qemu", **values)
-
-    def _clone(self, command: MakeVolume, source: VolumeSource, storage: Storage) -> Any:
-        """Copy the snapshot of another holder, proven the source's."""
-        mark = volume_mark(source.volume_id, command.cloud)
-        there = Vm(self._shared, self._work, source.vmid, self._vm.node, mark)
-        there.fence()
-        values = {
-            "newid": self._vm.vmid,
-            "name": f"volume-{command.server_uuid[:8]}",
-            "description": self._vm.mark.description(marks.BUILDING),
-            "snapname": source.snapshot,
-            "storage": storage.name,
-            "full": 1,
-            **disks.form_of_copy(storage.type),
-        }
-        return self._shared.client.post(f"{there.path}/clone", **values)
+    def _is_remains(self, command: MakeVolume, config: Config) -> bool:
+        """Return whether a restore has failed there, which left its VM without a disk."""
+        restores = command.source is not None and command.source.archive
+        building = marks.is_building(config)
+        return restores and building and self._holder.disk(config) is None
 
     def _configure(self) -> None:
         """Give a clone the marks of its own volume."""
 
         def call() -> Any:
             config = self._vm.fence()
-            path, values = f"{self._vm.path}/config", self._finished()
+            path, values = f"{self._vm.path}/config", content.marks_of(self._vm)
             return self._shared.client.post(path, digest=config["digest"], **values)
 
         self._vm.converge(lambda: not marks.is_building(self._vm.look() or {}), call)
@@ -223,12 +207,21 @@ class ProxmoxVolume:
             raise HypervisorError(Category.VANISHED, f"{self._vm} isn't there any more.")
         return config
 
-    def _finished(self) -> dict[str, Any]:
-        """Return what proves the holder."""
-        uuid = self._vm.work.command.server_uuid
-        return {"description": self._vm.mark.description(), "smbios1": f"uuid={uuid}"}
-
     def _require_no_strays(self) -> None:
         strays = stored.strays(self._vm, stored.everywhere(self._vm))
         if strays is not None:
             raise strays
+
+    # --- looking
+
+    def _seen(self) -> Config | None:
+        """Return the holder's configuration; None: it is gone.
+
+        What a restore of ours left that failed gets our mark before.
+        """
+        try:
+            return self._holder.seen()
+        except ForeignError:
+            if not remains.claim(self._vm):
+                raise
+            return self._holder.seen()

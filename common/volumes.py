@@ -65,6 +65,7 @@ class VolumeAction(enum.StrEnum):
     DELETE = "delete-volume"
     EXTEND = "extend-volume"
     REVERT = "revert-volume"
+    PARK = "park-volume"  #: by itself, after a failure
     TAKE_SNAPSHOT = "create-snapshot"
     DELETE_SNAPSHOT = "delete-snapshot"
 

@@ -404,6 +404,7 @@ PLANS: Mapping[str, type[Plan]] = {
     VolumeAction.DELETE: VolumePlan,
     VolumeAction.EXTEND: VolumePlan,
     VolumeAction.REVERT: VolumeSnapshotPlan,
+    VolumeAction.PARK: VolumeSnapshotPlan,
     VolumeAction.TAKE_SNAPSHOT: VolumeSnapshotPlan,
     VolumeAction.DELETE_SNAPSHOT: VolumeSnapshotPlan,
     volumes.ATTACH: PlugVolumePlan,

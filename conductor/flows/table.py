@@ -43,6 +43,7 @@ from conductor.networks.remove_vnet import RemoveVnetFlow
 from conductor.sync.relocation import Follow
 from conductor.volumes.create_volume import CreateVolumeFlow
 from conductor.volumes.extend_volume import ExtendVolumeFlow
+from conductor.volumes.park_volume import ParkVolumeFlow
 from conductor.volumes.remove_volume import RemoveVolumeFlow
 from conductor.volumes.snapshots.remove_snapshot import RemoveSnapshotFlow
 from conductor.volumes.snapshots.revert import RevertVolumeFlow
@@ -91,6 +92,7 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
         VolumeAction.DELETE: RemoveVolumeFlow(cloud).table(),
         VolumeAction.EXTEND: ExtendVolumeFlow(cloud).table(),
         VolumeAction.REVERT: RevertVolumeFlow(cloud).table(),
+        VolumeAction.PARK: ParkVolumeFlow(cloud).table(),
         VolumeAction.TAKE_SNAPSHOT: TakeSnapshotFlow(cloud).table(),
         VolumeAction.DELETE_SNAPSHOT: RemoveSnapshotFlow(cloud).table(),
         **{action: BulkFlow(cloud).table() for action in bulk_migrations.ACTIONS},

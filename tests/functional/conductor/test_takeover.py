@@ -40,6 +40,7 @@ from common.messages.commands import (
     RemoveVolume,
     RetireTemplate,
     Shape,
+    SnapshotVerb,
     SnapVolume,
     StoreImage,
     Swap,
@@ -87,6 +88,8 @@ from conductor.store import leases, networks, registry, servers, templates, vmid
 from conductor.store import operations as ledger
 from conductor.store.migrations import OPEN as OPEN_MIGRATIONS
 from conductor.store.operations import NewOperation, Operation
+from conductor.store.volumes import records
+from conductor.volumes import park_volume
 from db import schema
 from db.resources import SERVER_UUID
 from tests.functional.conductor.harness import IMAGE, Conductor, Died, Mortal, World
@@ -401,6 +404,8 @@ def _makes(command: Command, goal: str) -> bool:
         return not command.settle and command.target_node == goal
     if isinstance(command, Power):
         return command.action == PowerAction.START
+    if isinstance(command, SnapVolume):
+        return command.verb in (SnapshotVerb.TAKE, SnapshotVerb.REVERT)
     if isinstance(command, Shape):
         return command.size.vcpus > command.former.vcpus
     return bool(getattr(command, "on", True))
@@ -831,6 +836,17 @@ def _revert_volume(cloud: Cloud) -> Operation:
     return _operation_on(cloud, volume.id, VolumeAction.REVERT)
 
 
+def _park_volume(cloud: Cloud) -> Operation:
+    made = _volume(cloud)
+    conductor = cloud.world.conductor.cloud
+
+    def work(connection: sa.Connection) -> Operation:
+        row = records.locked(connection, made, None)
+        return park_volume.begin(connection, conductor, cloud.world.ctxt, row)
+
+    return conductor.store.run(work)
+
+
 def _attach_volume(cloud: Cloud) -> Operation:
     server, made = cloud.server(), _volume(cloud)
     plugs = VolumeAcceptance(cloud.world.conductor.cloud)
@@ -953,6 +969,7 @@ VOLUME_ENDS: dict[str, dict[str, list[Any]]] = {
         "well": [("available", 2, False), []],
         "in vain": [("error", 2, False), []],
     },
+    VolumeAction.PARK: {"well": [("available", 2, False), []]},
 }
 #: (status, whether it has a holder of its own) of snapshots
 SNAPSHOT_ENDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
@@ -1041,6 +1058,7 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ),
     (VolumeAction.DELETE_SNAPSHOT, "well, with its volume"): _cascade,
     (VolumeAction.REVERT, "well"): _revert_volume,
+    (VolumeAction.PARK, "well"): _park_volume,
     (VolumeAction.REVERT, "in vain"): lambda cloud: _refused(cloud, SnapVolume, _revert_volume),
     (VolumeAction.EXTEND, "in vain"): lambda cloud: _refused(cloud, GrowVolume, _extend_volume),
     ("resize", "well"): _resize,
@@ -1118,6 +1136,27 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
 }
 
 
+#: of the long tier: in every run is another story that has their stages
+DEAR = frozenset(
+    {
+        ("create", "badly, from a volume, and cleaned up"),
+        ("create", "badly, the image of its volume gone"),
+        ("create", "overtaken by a delete, from a volume"),
+        ("unshelve", "well, with a volume, elsewhere"),
+        (volumes.ATTACH, "badly, to a shelved one"),
+        (volumes.DETACH, "well, from a shelved one"),
+        (VolumeAction.TAKE_SNAPSHOT, "in vain, as a copy"),
+        (VolumeAction.DELETE_SNAPSHOT, "well, of a copy"),
+    }
+)
+
+
+def _stories() -> Iterator[Any]:
+    for one in STORIES:
+        marks = pytest.mark.long if one in DEAR else ()
+        yield pytest.param(*one, marks=marks, id="-".join(one))
+
+
 @pytest.fixture
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
     # Every run begins with what was read at the request, however long the ones before it took.
@@ -1134,7 +1173,7 @@ def test_every_flow_has_its_story(cloud: Cloud) -> None:
     assert undone == {action for action, table in known.items() if table.undos}
 
 
-@pytest.mark.parametrize(("action", "how"), STORIES, ids=str)
+@pytest.mark.parametrize(("action", "how"), list(_stories()))
 def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) -> None:
     operation = STORIES[action, how](cloud)
     begun = cloud.remember()
@@ -1262,7 +1301,10 @@ def _overtakable() -> Iterator[Any]:
         of_server = not isinstance(action, InternalAction | VolumeAction)
         if not of_server or action in others or "overtaken" in how:
             continue
-        yield pytest.param(action, how, id=f"{action}-{how}")
+        # With volumes one each: what is overtaken there is the same.
+        dear = (action, how) in DEAR or ("volume" in how and how.startswith("badly"))
+        marks = pytest.mark.long if dear else ()
+        yield pytest.param(action, how, marks=marks, id=f"{action}-{how}")
 
 
 @pytest.mark.parametrize(("action", "how"), list(_overtakable()))

@@ -19,6 +19,7 @@ from common.states import InternalAction, ResourceType
 from compute.messages import ClusterInventory
 from conductor.audit.each import each
 from conductor.audit.facts import (
+    AttachmentFacts,
     Facts,
     GroupPlace,
     HolderFacts,
@@ -29,6 +30,7 @@ from conductor.audit.facts import (
     PortFacts,
     Reservation,
     ServerFacts,
+    SnapshotFacts,
     TemplateFacts,
     UploadFacts,
     VolumeFacts,
@@ -211,6 +213,8 @@ def _record(connection: Transaction) -> Facts:
         },
         templates=tuple(audit_record.rows(connection, "templates", TemplateFacts)),
         volumes=_volumes(connection),
+        attachments=_attachments(connection),
+        snapshots=_snapshots(connection),
         busy_volumes=_busy_volumes(connection),
         busy_images=audit_record.busy(connection, ResourceType.IMAGE),
         busy_networks=audit_record.busy(connection, ResourceType.NETWORK),
@@ -263,6 +267,7 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
     others |= _servers(audit_record.servers(connection, ServerFacts, missing))
     operations = audit_record.open_operations(connection, OpenOperation)
     busy = {one.server_uuid for one in operations}
+    attachments, shots = _attachments(connection), _snapshots(connection)
     # Not deleted, and not there before: created during the look.
     came = {uuid for uuid, server in others.items() if server.deleted_at is None}
     return dataclasses.replace(
@@ -273,7 +278,12 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
         firewalls_due=facts.firewalls_due | filter_outbox.changing(connection),
         uploads={one.id: one for one in audit_record.uploads(connection, UploadFacts)},
         volumes=_still_there(connection, facts),
-        busy_volumes=facts.busy_volumes | _busy_volumes(connection),
+        attachments=attachments,
+        snapshots=shots,
+        busy_volumes=facts.busy_volumes
+        | _busy_volumes(connection)
+        | {one.volume_id for one in set(facts.attachments) ^ set(attachments)}
+        | {one.volume_id for one in set(facts.snapshots) ^ set(shots)},
         busy_images=facts.busy_images | audit_record.busy(connection, ResourceType.IMAGE),
         uploaded=audit_record.begun(
             connection, ResourceType.IMAGE, InternalAction.STORE_IMAGE, _files(facts)
@@ -303,6 +313,14 @@ def _still_there(connection: Transaction, facts: Facts) -> tuple[VolumeFacts, ..
     before = {one.id: one for one in facts.volumes}
     now = _volumes(connection)
     return tuple(one for one in now if before.get(one.id, one).vmid == one.vmid)
+
+
+def _attachments(connection: Transaction) -> tuple[AttachmentFacts, ...]:
+    return tuple(audit_record.rows(connection, "volume_attachments", AttachmentFacts))
+
+
+def _snapshots(connection: Transaction) -> tuple[SnapshotFacts, ...]:
+    return tuple(audit_record.rows(connection, "volume_snapshots", SnapshotFacts))
 
 
 def _volumes(connection: Transaction) -> tuple[VolumeFacts, ...]:

@@ -84,6 +84,7 @@ class VolumeAction(enum.StrEnum):
     REIMAGE = "reimage-volume"
     RETYPE = "retype-volume"
     UPLOAD = "upload-volume"
+    PARK = "park-volume"  #: by itself, after a failure
     TAKE_SNAPSHOT = "create-snapshot"
     DELETE_SNAPSHOT = "delete-snapshot"
     # These end as they begin: they change records alone.

@@ -25,6 +25,7 @@ _SNAPSHOT_STEPS: Mapping[SnapshotVerb, str] = {
     SnapshotVerb.TAKE: "compute_take_volume_snapshot",
     SnapshotVerb.REMOVE: "compute_remove_volume_snapshot",
     SnapshotVerb.REVERT: "compute_revert_volume",
+    SnapshotVerb.PARK: "compute_park_volume",
 }
 
 

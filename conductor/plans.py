@@ -480,6 +480,7 @@ PLANS: Mapping[str, type[Plan]] = {
     VolumeAction.UPLOAD: UploadVolumePlan,
     VolumeAction.REVERT: VolumeSnapshotPlan,
     VolumeAction.REIMAGE: ReimagePlan,
+    VolumeAction.PARK: VolumeSnapshotPlan,
     VolumeAction.TAKE_SNAPSHOT: VolumeSnapshotPlan,
     VolumeAction.DELETE_SNAPSHOT: VolumeSnapshotPlan,
     VolumeAction.BACK_UP: BackupPlan,

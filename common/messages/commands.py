@@ -499,11 +499,12 @@ class RetypeVolume(Command):
 
 
 class SnapshotVerb(enum.StrEnum):
-    """What is done with a snapshot of a volume in its holder."""
+    """What is done with a volume, or a snapshot of it, in its holder."""
 
     TAKE = "take"
     REMOVE = "remove"
     REVERT = "revert"
+    PARK = "park"  #: nothing but that the disk rests
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ class NullVolume:
                 kept.snapshots.add(command.name)
             elif command.verb is SnapshotVerb.REMOVE:
                 kept.snapshots.discard(command.name)
-            elif command.name not in kept.snapshots:
+            elif command.verb is SnapshotVerb.REVERT and command.name not in kept.snapshots:
                 raise HypervisorError(Category.VANISHED, "There is no such snapshot.")
         return {"volume": kept.volid, "snapshot": command.name}
 

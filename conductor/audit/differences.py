@@ -14,8 +14,10 @@ from conductor.audit.holders import holders
 from conductor.audit.image_files import image_files
 from conductor.audit.nics import nics, tags_of_others
 from conductor.audit.records import records
+from conductor.audit.references import references
 from conductor.audit.vms import vms
 from conductor.audit.vnets import vnets
+from conductor.audit.volume_snapshots import sizes, volume_snapshots
 from conductor.audit.volumes import volumes
 
 
@@ -26,6 +28,9 @@ def differences(facts: Facts) -> list[Finding]:
         *volumes(facts),
         *holders(facts),
         *backups(facts),
+        *references(facts),
+        *volume_snapshots(facts),
+        *sizes(facts),
         *image_files(facts),
         *vnets(facts),
         *records(facts),

@@ -20,6 +20,7 @@ from common.volumes import VolumeAction
 from compute.messages import ClusterInventory
 from conductor.audit.each import each
 from conductor.audit.facts import (
+    AttachmentFacts,
     BackupFacts,
     Facts,
     GroupPlace,
@@ -31,6 +32,7 @@ from conductor.audit.facts import (
     PortFacts,
     Reservation,
     ServerFacts,
+    SnapshotFacts,
     TemplateFacts,
     UploadFacts,
     VolumeFacts,
@@ -217,6 +219,8 @@ def _record(connection: Transaction) -> Facts:
         backups=_backups(connection),
         planned=audit_record.planned(connection),
         busy_backups=audit_record.busy(connection, ResourceType.BACKUP),
+        attachments=_attachments(connection),
+        snapshots=_snapshots(connection),
         busy_volumes=_busy_volumes(connection),
         busy_holders=_busy_holders(connection),
         busy_images=audit_record.busy(connection, ResourceType.IMAGE),
@@ -270,6 +274,7 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
     others |= _servers(audit_record.servers(connection, ServerFacts, missing))
     operations = audit_record.open_operations(connection, OpenOperation)
     busy = {one.server_uuid for one in operations}
+    attachments, shots = _attachments(connection), _snapshots(connection)
     # Not deleted, and not there before: created during the look.
     came = {uuid for uuid, server in others.items() if server.deleted_at is None}
     return dataclasses.replace(
@@ -283,8 +288,13 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
         backups=_unchanged_backups(connection, facts),
         planned=facts.planned | audit_record.planned(connection),
         busy_backups=facts.busy_backups | audit_record.busy(connection, ResourceType.BACKUP),
-        busy_volumes=facts.busy_volumes | _busy_volumes(connection),
         busy_holders=facts.busy_holders | _busy_holders(connection),
+        attachments=attachments,
+        snapshots=shots,
+        busy_volumes=facts.busy_volumes
+        | _busy_volumes(connection)
+        | {one.volume_id for one in set(facts.attachments) ^ set(attachments)}
+        | {one.volume_id for one in set(facts.snapshots) ^ set(shots)},
         busy_images=facts.busy_images | audit_record.busy(connection, ResourceType.IMAGE),
         uploaded=audit_record.begun(
             connection, ResourceType.IMAGE, InternalAction.STORE_IMAGE, _files(facts)
@@ -314,6 +324,14 @@ def _still_there(connection: Transaction, facts: Facts) -> tuple[VolumeFacts, ..
     before = {one.id: one for one in facts.volumes}
     now = _volumes(connection)
     return tuple(one for one in now if before.get(one.id, one).vmid == one.vmid)
+
+
+def _attachments(connection: Transaction) -> tuple[AttachmentFacts, ...]:
+    return tuple(audit_record.rows(connection, "volume_attachments", AttachmentFacts))
+
+
+def _snapshots(connection: Transaction) -> tuple[SnapshotFacts, ...]:
+    return tuple(audit_record.rows(connection, "volume_snapshots", SnapshotFacts))
 
 
 def _volumes(connection: Transaction) -> tuple[VolumeFacts, ...]:

@@ -46,6 +46,7 @@ from conductor.volumes.backups.remove_backup import RemoveBackupFlow
 from conductor.volumes.backups.restore import RestoreFlow
 from conductor.volumes.create_volume import CreateVolumeFlow
 from conductor.volumes.extend_volume import ExtendVolumeFlow
+from conductor.volumes.park_volume import ParkVolumeFlow
 from conductor.volumes.reimage import ReimageVolumeFlow
 from conductor.volumes.remove_volume import RemoveVolumeFlow
 from conductor.volumes.retype_volume import RetypeVolumeFlow
@@ -100,6 +101,7 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
         VolumeAction.UPLOAD: UploadVolumeFlow(cloud).table(),
         VolumeAction.REVERT: RevertVolumeFlow(cloud).table(),
         VolumeAction.REIMAGE: ReimageVolumeFlow(cloud).table(),
+        VolumeAction.PARK: ParkVolumeFlow(cloud).table(),
         VolumeAction.TAKE_SNAPSHOT: TakeSnapshotFlow(cloud).table(),
         VolumeAction.DELETE_SNAPSHOT: RemoveSnapshotFlow(cloud).table(),
         VolumeAction.BACK_UP: BackUpFlow(cloud).table(),

@@ -1,180 +1,137 @@
-"""Stories of servers that boot from volumes: the volume has the old content or the new, whole, and
-its server's VM names what the record says."""
+"""Stories of servers that boot from volumes: what a build made goes if it fails, what was there
+stays."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 from typing import Any
-
-import sqlalchemy as sa
 
 from common import ids
 from common.errors import MicronovaError
-from conductor.messages import (
-    BlockDevice,
-    CreateServers,
-    NewServerImage,
-    RebuildServer,
-    RequestedNetwork,
-)
-from db import schema
+from conductor.messages import BlockDevice, CreateServers, RequestedNetwork, VolumeEdit
 from tests.chaos.cloud import FLAVOR, IMAGE
-from tests.chaos.dressing import image_name
-from tests.chaos.volume_stories import CopyImage
-
-NEW = image_name(0)
-_ENDS = frozenset({"active", "error"})
+from tests.chaos.stage import Party
+from tests.chaos.volume_story import LATER, OF_IMAGE, PATTERN, VolumeStory
 
 
-class ReimageVolume(CopyImage):
-    """A volume that no server has gets another image."""
+class BootNew(VolumeStory):
+    """A server is built from a volume that is made with it, of an image."""
+
+    good = "active"
+    parties = (Party.HOLDER, Party.SERVER)
 
     def prepare(self) -> None:
-        """See ``Story``."""
-        self._create()
-        self.stage.until(lambda: self.state() == "available" and not self.stage.open_operations())
+        """See ``Story``: it begins with nothing."""
 
     def act(self) -> None:
         """See ``Story``."""
-        volume_id, context, client = self.row().id, self.stage.context(), self.stage.client
-        new = ids.named("image", NEW)
-        self.asked(
-            "reimage_volume",
-            lambda: client.reimage_volume(context, volume_id, new, reserved=False),
-        )
+        self.build(self.root())
 
-    def data(self) -> str | None:
-        """See ``CreateVolume``: what the record says that it is made of."""
-        row = self.row()
-        known = {ids.named("image", name): f"image {name}.qcow2" for name in (IMAGE, NEW)}
-        return known[row.image_metadata["image_id"]]
+    def root(self) -> BlockDevice:
+        """What the server boots from."""
+        return BlockDevice(size_gib=1, image_id=ids.named("image", IMAGE), boot=True)
 
-
-class RebuildOnVolume(ReimageVolume):
-    """A server is rebuilt with another image, which its root volume gets."""
-
-    good = "active"
-
-    def prepare(self) -> None:
-        """See ``Story``."""
-        super().prepare()
-        self._boot(BlockDevice(self.row().id, boot=True))
-        self.stage.until(lambda: self.state() == "active" and not self.stage.open_operations())
-
-    def _boot(self, *devices: BlockDevice) -> None:
+    def build(self, root: BlockDevice) -> None:
+        """Ask for the server."""
         network = RequestedNetwork(ids.named("network", "vmbr0"))
-        request = CreateServers(
-            self.name, FLAVOR, "", networks=(network,), volumes=devices, force_host=self.row().host
-        )
+        request = CreateServers(self.name, FLAVOR, "", networks=(network,), volumes=(root,))
         context, client = self.stage.context(), self.stage.client
         self.asked("create_servers", lambda: client.create_servers(context, request))
 
-    def act(self) -> None:
-        """See ``Story``."""
-        uuid, context, client = self._server().uuid, self.stage.context(), self.stage.client
-        request = RebuildServer(ids.named("image", NEW), reimages=True)
-        self.asked("rebuild_server", lambda: client.rebuild_server(context, uuid, request))
-
-    def servers(self) -> list[Any]:
-        """See ``Story``."""
-        row = self._server()
-        return [] if row is None else [row]
-
-    def _server(self) -> Any:
-        """The server's row, while it isn't deleted."""
-        columns = schema.servers.c
-        query = sa.select(schema.servers).where(
-            columns.name == self.name, columns.deleted_at.is_(None)
-        )
-        return next(iter(self.stage.rows(query)), None)
-
     def state(self) -> str:
-        """See ``Story``: the server's, once the volume is at rest."""
-        server = self._server()
-        if server is None:
-            return super().state()
-        rests = server.task_state is None and server.vm_state in _ENDS
-        return str(server.vm_state) if rests and super().state() == "in-use" else ""
+        """See ``Story``: the server's."""
+        row = self.server()
+        if row is None:
+            return "none"
+        return "" if row.vm_state == "building" or row.task_state else str(row.vm_state)
 
     def wrong(self) -> str:
-        """See ``Story``."""
-        return "; ".join(filter(None, [super().wrong(), self._names_another()]))
+        """See ``Story``: a server that was built has its volume, one that wasn't has left none."""
+        return "; ".join(filter(None, (super().wrong(), self._of_server())))
 
-    def _names_another(self) -> str:
-        """What the VM has as its root disk, if that isn't what the record says."""
-        server, row = self._server(), self.row()
-        if server is None or row is None:
+    def _of_server(self) -> str:
+        row = self.server()
+        if row is None or row.vm_state == "building":
             return ""
-        vms = self.stage.simulator.state()["sim1"]["vms"]
-        found = next((vm for vm in vms if vm["vmid"] == server.vmid), None)
-        drive = "nothing" if found is None else str(found["config"].get("scsi0", "nothing"))
-        return "" if drive.split(",")[0] == row.volid else f"the VM has {drive}, not {row.volid}"
+        has = [one.status for one in self.volumes() if one.name != self.name]
+        wanted = [] if row.vm_state == "error" else ["in-use"]
+        return "" if has == wanted else f"the server is {row.vm_state}, its volumes {has}"
 
-    def remove(self) -> str:
-        """See ``Story``: the server first, then the volume must be there still."""
-        for server in self.servers():
-            self.stage.helped(lambda uuid=server.uuid: self.stage.gone(uuid))  # type: ignore[misc]
-        self.stage.helped(lambda: not self.stage.open_operations())
-        wrong = "; ".join([*self.stage.differences(), *self._volume_differs()])
-        if self.row() is None:
-            wrong = "the volume is gone"
-        return wrong or super().remove()
+    def data(self, row: Any) -> str | None:
+        """See ``VolumeStory``."""
+        return OF_IMAGE if row.status == "in-use" else None
 
 
-class ImageOfVolumes(RebuildOnVolume):
-    """An image is made of a stopped server that boots from a volume: its snapshots."""
-
-    good = "stopped"
+class BootThere(BootNew):
+    """A server is built from a volume that is there."""
 
     def prepare(self) -> None:
         """See ``Story``."""
-        super().prepare()
-        self.stage.act(self._server().uuid, "stop")
-        self.stage.until(lambda: self.state() == "stopped" and not self.stage.open_operations())
+        self.there()
+        edit = VolumeEdit(bootable=True)
+        self.stage.client.edit_volume(self.stage.context(), self.row().id, edit)
+
+    def root(self) -> BlockDevice:
+        """See ``BootNew``."""
+        return BlockDevice(self.row().id, boot=True)
+
+    def _of_server(self) -> str:
+        row, volume = self.server(), self.row()
+        if volume is None:
+            return "the volume is gone"
+        built = row is not None and row.vm_state not in ("building", "error")
+        wanted = "in-use" if built else "available"
+        return "" if volume.status == wanted else f"the volume is {volume.status}, not {wanted}"
+
+    def data(self, row: Any) -> str | None:
+        """See ``VolumeStory``."""
+        return PATTERN
+
+
+class BootSnapshot(BootNew):
+    """A server is built from a volume that is made with it, of a snapshot."""
+
+    def prepare(self) -> None:
+        """See ``Story``: something else is written after the snapshot."""
+        self.there()
+        edit = VolumeEdit(bootable=True)
+        self.stage.client.edit_volume(self.stage.context(), self.row().id, edit)
+        self.snapped()
+        self.write(self.row().volid, LATER)
+
+    def root(self) -> BlockDevice:
+        """See ``BootNew``."""
+        return BlockDevice(size_gib=1, snapshot_id=self.snapshot().id, boot=True)
+
+    def data(self, row: Any) -> str | None:
+        """See ``VolumeStory``."""
+        if row.name == self.name:
+            return LATER
+        return PATTERN if row.status == "in-use" else None
+
+
+class DeleteBooted(BootNew):
+    """A server is deleted, and its volume with it."""
+
+    good = "none"
+
+    def prepare(self) -> None:
+        """See ``Story``."""
+        device = BlockDevice(
+            size_gib=1,
+            image_id=ids.named("image", IMAGE),
+            boot=True,
+            delete_on_termination=True,
+        )
+        self.build(device)
+        self.rest(lambda: self.state() == "active")
 
     def act(self) -> None:
         """See ``Story``."""
-        uuid, context, client = self._server().uuid, self.stage.context(), self.stage.client
-        asked = NewServerImage(f"{self.name}-image")
-        self.asked("create_server_image", lambda: client.create_server_image(context, uuid, asked))
+        with contextlib.suppress(MicronovaError):
+            self.stage.act(self.server().uuid, "delete")
 
-    def state(self) -> str:
-        """See ``Story``."""
-        server = self._server()
-        if server is None or server.vm_state != "stopped":
-            return super().state()
-        return "" if any(one.status == "creating" for one in self._snapshots()) else "stopped"
-
-    def wrong(self) -> str:
-        """See ``Story``: an image names the one snapshot that there is, or there is neither."""
-        listed = [
-            one["snapshot_id"]
-            for image in self._images()
-            for one in json.loads(image.properties["block_device_mapping"])
-        ]
-        there = [one.id for one in self._snapshots()]
-        differs = "" if listed == there else f"the image lists {listed}, there are {there}"
-        return "; ".join(filter(None, [super().wrong(), differs]))
-
-    def _images(self) -> list[Any]:
-        query = sa.select(schema.images).where(schema.images.c.name == f"{self.name}-image")
-        return list(self.stage.rows(query))
-
-    def _snapshots(self) -> list[Any]:
-        row, columns = self.row(), schema.volume_snapshots.c
-        mine = columns.volume_id == (None if row is None else row.id)
-        return list(self.stage.rows(sa.select(schema.volume_snapshots).where(mine)))
-
-    def remove(self) -> str:
-        """See ``Story``."""
-        context, client = self.stage.context(), self.stage.client
-        for image in self._images():
-            client.delete_image(context, image.id)
-        self.until_gone(lambda: not self._snapshots(), self._delete_snapshots)
-        return super().remove()
-
-    def _delete_snapshots(self) -> None:
-        for one in self._snapshots():
-            with contextlib.suppress(MicronovaError):
-                self.stage.client.delete_volume_snapshot(self.stage.context(), one.id)
+    def _of_server(self) -> str:
+        has = [one.status for one in self.volumes()]
+        wanted = ["in-use"] if self.server() is not None else []
+        return "" if has == wanted else f"volumes are {has}, not {wanted}"

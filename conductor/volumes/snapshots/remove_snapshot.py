@@ -157,8 +157,9 @@ class RemoveSnapshotFlow:
             return
         if row.status == SnapshotStatus.DELETING:
             snapshots.delete(connection, row.id)
-        elif plan.snapname is None:
-            snapshots.change(connection, row.id, vmid=None, volid=None)
+        else:
+            # In error, and nothing of it is left.
+            snapshots.change(connection, row.id, vmid=None, volid=None, snapname=None)
         if volume is not None:
             remove_volume.after_snapshots(connection, self._cloud, volume)
 

@@ -20,7 +20,7 @@ from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records, snapshots
-from conductor.volumes import beginning, remove_volume
+from conductor.volumes import beginning, park_volume, remove_volume
 from conductor.volumes.snapshots.load import SnapshotWork, load
 
 LOG = logger(__name__)
@@ -117,9 +117,9 @@ class RevertVolumeFlow:
     def _fail(self, task: SnapshotWork, failure: Failure) -> None:
         LOG.warning("Volume %s: %s", task.operation.resource_id, failure.message)
         self._cloud.store.run(lambda c: self._end(c, task.operation, failure))
+        self._cloud.wake()
 
-    @staticmethod
-    def _end(connection: Transaction, operation: Operation, failure: Failure | None) -> None:
+    def _end(self, connection: Transaction, operation: Operation, failure: Failure | None) -> None:
         row = records.held(connection, operation.resource_id)
         if ends.has_ended(connection, operation):
             return
@@ -130,3 +130,5 @@ class RevertVolumeFlow:
         if row is not None:
             values = {} if failure is None else {"fault": failure.message}
             records.end(connection, row, VolumeAction.REVERT, ok=failure is None, **values)
+            if failure is not None:
+                park_volume.begin(connection, self._cloud, operation.ctxt, row)

@@ -2,7 +2,8 @@
 
 A rescued VM boots from a disk of its own slot, and has all its own disks where they were.
 
-A new root disk is imported on the storage of the old one. Firmware and TPM stay; the options that
+A new root disk is imported on the storage of the old one, and the local disks beside it are made
+again there, empty. Firmware and TPM stay; the options that
 the new image decides otherwise change with the disk.
 """
 
@@ -100,6 +101,10 @@ class VmDisks:
             else:
                 values = swaps.hardware(config, new, old, swap.vcpus, cpu_type)
                 values |= {"name": hardware.vm_name(swap), disks.ROOT_DISK: made}
+                values |= {
+                    disks.local_slot(one): disks.local(one, storage.name, storage.type)
+                    for one in swap.local_disks
+                }
                 has_cd = disks.INSTALL_CD in config
                 if inserted or (has_cd and not swaps.is_disk_there(config, disks.INSTALL_CD)):
                     values |= {disks.INSTALL_CD: inserted, disks.BOOT: disks.boot_order(image)}

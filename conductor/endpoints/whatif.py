@@ -105,8 +105,7 @@ class WhatIfEndpoint:
             user_id=str(ctxt.user_id),
             vcpus=asked.flavor.vcpus,
             memory_mib=asked.flavor.memory_mib,
-            disk_gib=(0 if asked.volume_backed else asked.flavor.disk_gib)
-            + asked.flavor.local_gib,
+            disk_gib=root + asked.flavor.local_gib,
             image_id=asked.image_id or None,
             image_properties=asked.image_properties,
             extra_specs=asked.flavor.extra_specs,

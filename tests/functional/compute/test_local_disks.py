@@ -21,6 +21,7 @@ from tests.functional.compute.conftest import (
     a_power,
     a_swap,
     an_end,
+    as_root,
     template_vmid,
 )
 from tests.functional.compute.test_move import LOCAL, _running
@@ -87,13 +88,14 @@ def test_made_and_gone_with_the_server(
     assert cluster.is_empty(build.placed.vmid)
 
 
-@pytest.mark.parametrize("fault", ["fail", "die_after"])
+@pytest.mark.parametrize("fault", ["fail", "lose-answer"])
 def test_a_failed_call_leaves_nothing_or_a_server(
     fault: str, simulator: RunningSimulator, worker: Worker, cluster: Cluster
 ) -> None:
-    simulator.fault(fault, path=r"/qemu/\d+/config$", method="POST", nth=2)
+    simulator.fault(action=fault, path=r"/qemu/\d+/config$", method="POST", nth=2)
     build = a_build(local_disks=DISKS)
     outcome = worker.run(build)
+    assert outcome.ok == (fault == "lose-answer")
     if outcome.ok:
         assert [*there(cluster, build)] == ["scsi27", "scsi30"]
         assert len(disks_of(cluster, build)) == 3
@@ -150,14 +152,18 @@ def test_another_size(worker: Worker, cluster: Cluster, built: Build, running: b
     assert cluster.is_empty(built.placed.vmid)
 
 
-def test_what_others_put_there_stays(worker: Worker, cluster: Cluster) -> None:
-    build = a_build(local_disks=of_server(2, 0))
+def test_what_others_put_there_stays(
+    simulator: RunningSimulator, worker: Worker, cluster: Cluster
+) -> None:
+    """A disk in such a slot is ours by its serial number only."""
+    build = a_build()
     assert worker.run(build).ok
-    with_swap = there(cluster, build)
-    # The ephemeral disk's slot has, by its serial number, another one.
-    outcome = worker.run(fitted(build, (LocalDisk(27, 2048), LocalDisk(30, 64))))
-    assert outcome.ok
-    assert there(cluster, build)["scsi27"] == with_swap["scsi27"]
+    vmid = build.placed.vmid
+    as_root(simulator).nodes("pve1").qemu(vmid).config.put(scsi30="local:1,serial=theirs")
+    before = there(cluster, build)
+    for disks in ((), of_server(0, 64)):
+        assert worker.run(fitted(build, disks)).ok == (disks == ())
+        assert there(cluster, build) == before
 
 
 def test_a_move_takes_them_along(

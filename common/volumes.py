@@ -101,8 +101,9 @@ ATTACH, DETACH = "attach_volume", "detach_volume"
 
 #: the SCSI slot of a server's root disk
 ROOT_SLOT = 0
-#: the SCSI slots that other volumes get: 14 and 15 are a rescued server's
-SLOTS = (*range(1, 14), *range(16, 31))
+#: the SCSI slots that other volumes get: 14 and 15 are a rescued server's, and from 27 on there
+#: are local disks (``common.local_disks``)
+SLOTS = (*range(1, 14), *range(16, 27))
 
 _S = VolumeStatus
 _WELL = frozenset({_S.AVAILABLE})

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from common import codec, local_disks
+from common.local_disks import LocalDisk
 from common.messages.commands import GuestFile
 from common.messages.scheduling import Decision, ImageHome
 from common.security_rules import Rule
@@ -30,6 +32,33 @@ class FlavorSnapshot:
     extra_specs: Mapping[str, str] = field(default_factory=dict)
     volume_backed: bool = False
     """Whether its server boots from a volume, and has no root disk of this size."""
+    local_disks: tuple[LocalDisk, ...] = ()
+    """Those beside the root disk that its server has."""
+
+    @property
+    def local_gib(self) -> int:
+        """Return what the disks beside the root disk claim."""
+        if not self.local_disks:
+            return 0
+        return local_disks.claim_gib(self.ephemeral_gib, self.swap_mib)
+
+
+def local_disks_of(flavor: Mapping[str, Any]) -> tuple[LocalDisk, ...]:
+    """Return a server's disks beside the root disk by its ``FlavorSnapshot``."""
+    return tuple(codec.load(LocalDisk, one) for one in flavor.get("local_disks") or ())
+
+
+def claimed_gib(flavor: Mapping[str, Any]) -> int:
+    """Return the disk that a server claims by its ``FlavorSnapshot``, as Nova counts it."""
+    return root_gib(flavor) + _local_gib(flavor)
+
+
+def _local_gib(flavor: Mapping[str, Any]) -> int:
+    # A server that was made without such disks, or adopted, doesn't claim them.
+    if not flavor.get("local_disks"):
+        return 0
+    sizes = int(flavor.get("ephemeral_gib") or 0), int(flavor.get("swap_mib") or 0)
+    return local_disks.claim_gib(*sizes)
 
 
 def root_gib(flavor: Mapping[str, Any]) -> int:

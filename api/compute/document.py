@@ -36,8 +36,9 @@ DIFFERENCES = """\
 What isn't supported is refused with 400 and a message, never ignored.
 
 - **Block devices of a create** are images on the local root disk, and volumes: those that there
-  are, and new ones of an image, of a snapshot or blank. Blank local disks (ephemeral, swap) are
-  refused. Where Nova lets a build fail because of its volumes' quota, the create is
+  are, and new ones of an image, of a snapshot or blank; and blank local disks (ephemeral, swap),
+  which are made without file system or swap signature. Where Nova lets a build fail because of
+  its volumes' quota, the create is
   refused (403). If a build fails, the volumes that were made for it are removed and the others
   are free again. The `tag` of a local root disk is named in the config drive as a SCSI disk at
   `0:0:0:0`, that of a volume with its serial number.

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.local_disks import LocalDisk
 from common.messages.filters import Filter
 
 
@@ -183,6 +184,8 @@ class Build(Command):
     """What is to pass its interfaces, written before it starts; None: nothing is filtered."""
     volumes: tuple[ServerVolume, ...] = ()
     """Plugged before it starts."""
+    local_disks: tuple[LocalDisk, ...] = ()
+    """Made empty, where the root disk is; a Swap makes them again, unless it is a rescue."""
 
     @property
     def boots_from_volume(self) -> bool:
@@ -342,9 +345,11 @@ class Shape(Command):
 
 @dataclass(frozen=True)
 class Grow(Command):
-    """Grow the root disk to this size; never shrinks it."""
+    """Grow the root disk to this size; never shrinks it. Fit the other local disks."""
 
     disk_gib: int = 0
+    local_disks: tuple[LocalDisk, ...] | None = None
+    """What it is to have: made, grown, and of the swap disk also made again. None: as it is."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from common.local_disks import LocalDisk
 from common.messages.commands import Build, Move, Plug, PlugVolume, Size, Swap
 from common.messages.filters import Filter
 from common.messages.reports import Category
@@ -27,6 +28,8 @@ class Vm:
     macs: set[str] = field(default_factory=set)
     volumes: dict[int, str] = field(default_factory=dict)
     """Volume by slot."""
+    local_disks: dict[str, int] = field(default_factory=dict)
+    """Size in MiB of each disk beside the root disk, by serial number."""
     filter: Filter | None = None
     """What is to pass its interfaces."""
     image_id: str | None = None
@@ -172,6 +175,11 @@ class NullMachine:
         vm = self.required()
         vm.disk_gib = max(vm.disk_gib, gib)
         return {"gib": vm.disk_gib}
+
+    def fit_local_disks(self, wanted: tuple[LocalDisk, ...], storage: str | None = None) -> Detail:
+        """Store their sizes."""
+        self.required().local_disks = {one.serial: one.size_mib for one in wanted}
+        return {one.serial: one.size_mib for one in wanted}
 
     def write_filter(self, filter_: Filter) -> Detail:
         """Store it."""

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from common.errors import OperationFailed
 from common.failures import Verdict
+from common.local_disks import LocalDisk
 from common.messages.commands import (
     BackUpVolume,
     Build,
@@ -202,6 +203,13 @@ class Machine(Protocol):
 
     def grow_disk(self, gib: int) -> Detail:
         """Grow the root disk to this size; never shrinks it."""
+
+    def fit_local_disks(self, wanted: tuple[LocalDisk, ...], storage: str | None = None) -> Detail:
+        """Make the local disks beside the root disk that it lacks, grow those that are too small,
+        and remove a swap disk that is too large; a new one is made.
+
+        ``storage``: for new ones of a new VM; None: where its disks are.
+        """
 
     def moving(self, move: Move) -> Moving:
         """Return its move to another node."""

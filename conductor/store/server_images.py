@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from common import clock
 from common.messages.reports import Copied
 from common.messages.scheduling import ImageHome
+from conductor.messages import root_gib
 from conductor.store import image_members, templates
 from conductor.store.servers import Server
 from conductor.store.templates import Known
@@ -62,7 +63,7 @@ def list_parked(connection: sa.Connection, image_id: str, server: Server) -> Non
     properties = {"image_type": "snapshot", "instance_uuid": server.uuid}
     if server.image_id is not None:
         properties["base_image_ref"] = server.image_id
-    least = (server.disk_gib, 0)
+    least = (root_gib(server.flavor), 0)
     name, owner = f"{server.name[:247]}-shelved", server.project_id
     insert(connection, image_id, name, owner, server.uuid, properties, least)
     connection.execute(images.update().where(_C.id == image_id).values(status=ACTIVE))

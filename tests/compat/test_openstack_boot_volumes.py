@@ -220,3 +220,24 @@ def test_openstacksdk(connection: Any, name: str) -> None:
     (attached,) = connection.compute.volume_attachments(server)
     assert connection.delete_server(server.id, wait=True, timeout=60)
     eventually(lambda: connection.block_storage.find_volume(attached.volume_id) is None, 30, 0.2)
+
+
+def test_ephemeral_and_swap_disks(client: Client, site: Site, name: str) -> None:
+    flavor = f"{name}-scratch"
+    sizes = ("--vcpus", "1", "--ram", "256", "--disk", "2", "--ephemeral", "2", "--swap", "512")
+    client.do("flavor", "create", *sizes, flavor)
+    server = ("--image", "cirros", "--flavor", flavor, "--network", "vmbr0", "--wait")
+    for words, made in (
+        ((), ("2G", "512M")),
+        (("--ephemeral", "size=1,format=ext4", "--swap", "256"), ("1G", "256M")),
+    ):
+        one = client.ask("server", "create", *words, *server, name)
+        assert one["status"] == "ACTIVE"
+        if site.simulated:
+            for slot, size in zip(("scsi27", "scsi30"), made, strict=True):
+                assert f"size={size}" in nic_of(site, one["id"], slot)
+        client.do("server", "delete", "--wait", one["id"])
+    refused = client.run("server", "create", "--ephemeral", "size=3", *server, name)
+    assert refused.returncode == 1
+    assert "Ephemeral disks requested are larger" in refused.stderr
+    client.do("flavor", "delete", flavor)

@@ -38,6 +38,7 @@ BOOTED = {
 }
 DATA = {"source_type": "blank", "destination_type": "volume", "volume_size": 5}
 EPHEMERAL = {"source_type": "blank", "destination_type": "local"}
+SWAP = {**EPHEMERAL, "guest_format": "swap"}
 
 
 def a_volume(volume_id: str, project: str = "demo", **changes: Any) -> Row:
@@ -145,6 +146,30 @@ def test_a_flavor_s_disk_says_nothing_of_a_volume(stocked: ComputeApi) -> None:
     stocked.add(a_flavor("diskless", disk_gib=1))
     request = asked(stocked, [ROOT, EPHEMERAL], flavorRef="diskless")
     assert [one.size_gib for one in request.volumes] == [30]
+
+
+@pytest.mark.parametrize(
+    ("devices", "made"),
+    [
+        ([], [("ephemeral0", 10240, None), ("swap", 512, None)]),
+        ([EPHEMERAL, SWAP], [("ephemeral0", 10240, None), ("swap", 512, None)]),
+        (
+            [
+                {**EPHEMERAL, "volume_size": 3, "guest_format": "ext4", "tag": "scratch"},
+                {**EPHEMERAL, "volume_size": 4},
+            ],
+            [("ephemeral0", 3072, "scratch"), ("ephemeral1", 4096, None), ("swap", 512, None)],
+        ),
+        (
+            [{**SWAP, "volume_size": 100, "tag": "paging"}],
+            [("ephemeral0", 10240, None), ("swap", 100, "paging")],
+        ),
+    ],
+)
+def test_local_disks_of_a_flavor(stocked: ComputeApi, devices: list[Any], made: list[Any]) -> None:
+    flavor = asked(stocked, [ROOT, *devices], flavorRef="rich").flavor
+    assert [(one.serial, one.size_mib, one.tag) for one in flavor.local_disks] == made
+    assert flavor.local_gib == 11
 
 
 def test_the_older_syntax(stocked: ComputeApi) -> None:
@@ -288,10 +313,6 @@ def test_the_older_syntax(stocked: ComputeApi) -> None:
         (
             {"block_device_mapping_v2": [ROOT, {**EPHEMERAL, "volume_size": 1}]},
             "Ephemeral disks requested are larger than the instance type allows.",
-        ),
-        (
-            {"block_device_mapping_v2": [ROOT, EPHEMERAL], "flavorRef": "rich"},
-            "Local disks beside the root disk (ephemeral, swap) are not made here",
         ),
         (
             {

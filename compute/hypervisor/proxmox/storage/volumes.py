@@ -275,13 +275,19 @@ def exists(vm: Vm, node: str, storage: str, volid: str) -> bool:
 
 def grow_root(vm: Vm, storage: str, gib: int) -> None:
     """Grow the root disk, bound to the configuration that was proven ours."""
+    grow(vm, disks.ROOT_DISK, storage, gib << 10)
+
+
+def grow(vm: Vm, slot: str, storage: str, mib: int) -> None:
+    """Grow a disk, bound to the configuration that was proven ours."""
+    size = f"{mib >> 10}G" if mib % 1024 == 0 else f"{mib}M"
     with vm.shared.storage_queue.slot(vm.work, vm.shared.storage_key(vm.node, storage), "resize"):
         vm.converge(
-            lambda: disks.root_bytes(vm.look() or {}) >= gib << 30,
+            lambda: disks.size_bytes(str((vm.look() or {}).get(slot, ""))) >= mib << 20,
             lambda: vm.shared.client.put(
                 f"{vm.path}/resize",
-                disk=disks.ROOT_DISK,
-                size=f"{gib}G",
+                disk=slot,
+                size=size,
                 digest=vm.fence()["digest"],
             ),
             look_first=False,

@@ -2,7 +2,8 @@
 
 A rescued VM boots from a disk of its own slot, and has all its own disks where they were.
 
-A new root disk is imported on the storage of the old one; one that is a volume is named instead.
+A new root disk is imported on the storage of the old one, and the local disks beside it are made
+again there, empty; a root disk that is a volume is named instead, and those beside it stay.
 Firmware and TPM stay; the options that the new image decides otherwise change with the disk.
 """
 
@@ -147,6 +148,9 @@ class VmDisks:
         image = host_checks.image(self._shared, swap)
         inserted = disks.cd(image.volid) if image.cd else None
         values: dict[str, str | None] = {disks.ROOT_DISK: self._made(config, swap, image)}
+        storage = self._storage(config)
+        for one in swap.local_disks:
+            values[disks.local_slot(one)] = disks.local(one, storage.name, storage.type)
         has_cd = disks.INSTALL_CD in config
         if inserted or (has_cd and not swaps.is_disk_there(config, disks.INSTALL_CD)):
             values |= {disks.INSTALL_CD: inserted, disks.BOOT: disks.boot_order(image)}

@@ -104,6 +104,7 @@ def _read(call: Call, job: Job, vm: Vm, archive: Volume, changes: ConfigMap) -> 
             yield from disks.free(cluster, call.node, one.volid)
             job.log(f"temporary volume '{one.volid}' successfully removed")
         raise
+    _comment_out(config)
     if call.flag("unique"):
         _make_unique(call, config)
     cluster.edit(vm).config = {**config, **changes}
@@ -135,6 +136,18 @@ def _disk(call: Call, job: Job, drive: Drive, archive: Volume, made: list[Volume
     cluster.add_volume(volume)
     drive.file = volume.volid
     return drive.text()
+
+
+def _comment_out(config: ConfigMap) -> None:
+    """Have drives that are left out of backups (`backup=0`) be comments, as which they return.
+
+    Comments of a configuration file are its description.
+    """
+    left = [one for one in drives_of(config) if one.options.get("backup") == "0"]
+    lines = [f"{one.name}: {config.pop(one.name)}" for one in left]
+    described = [config["description"]] if config.get("description") else []
+    if lines:
+        config["description"] = "\n".join([*described, *lines])
 
 
 def _make_unique(call: Call, config: ConfigMap) -> None:

@@ -140,8 +140,8 @@ def test_the_servers_vm_is_purged(cloud: World, person: Person) -> None:
 
 
 def test_a_backup_of_the_servers_vm_is_restored_beside_it(cloud: World, person: Person) -> None:
-    """The backup hasn't the volume's data; that the copy may name the volume is told, and when
-    the copy is purged the volume stays."""
+    """Neither has the backup the volume's data, nor does the copy name the volume; when the copy
+    is purged the volume stays."""
     server, row = attached(cloud, "restored")
     node = person.api.nodes(server.node)
     cluster = cloud.simulator.cluster()
@@ -151,8 +151,11 @@ def test_a_backup_of_the_servers_vm_is_restored_beside_it(cloud: World, person: 
     person.task(server.node, node.vzdump.post(vmid=server.vmid, storage="shared", mode="stop"))
     (archive,) = (one["volid"] for one in node.storage("shared").content.get(content="backup"))
     person.task(server.node, node.qemu.post(vmid=900, archive=archive, storage="shared"))
-    named = {str(one).partition(",")[0] for one in config_of(cloud, 900).values()}
-    assert (row.volid in named) == ("volume_referenced_elsewhere" in findings(cloud))
+    copy = config_of(cloud, 900)
+    named = {str(one).partition(",")[0] for one in copy.values()}
+    assert row.volid not in named, "a drive with backup=0 returns as a comment"
+    assert row.volid in copy["description"]
+    assert "volume_referenced_elsewhere" not in findings(cloud)
     person.task(server.node, node.qemu(900).delete(purge=1))
     node.storage("shared").content(archive).delete()
     assert data(cloud, row) == PATTERN

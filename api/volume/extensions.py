@@ -13,6 +13,7 @@ from common.errors import NotFound
 EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
     "os-admin-actions": ("AdminActions", "Actions of administrators.", "2012-08-25"),
     "os-availability-zone": ("AvailabilityZones", "Availability zones.", "2013-06-27"),
+    "backups": ("Backups", "Backups of volumes.", "2012-12-12"),
     "capabilities": ("Capabilities", "What a storage can do.", "2015-08-31"),
     "os-extended-services": ("ExtendedServices", "More of services.", "2014-01-10"),
     "os-extended-snapshot-attributes": (

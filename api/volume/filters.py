@@ -13,9 +13,11 @@ FILTERS: Mapping[str, tuple[str, ...]] = {
         *("name~", "status", "metadata", "bootable", "migration_status", "availability_zone"),
         *("group_id", "size", "created_at", "updated_at", "consumes_quota"),
     ),
+    "backup": ("name~", "status", "volume_id"),
     "snapshot": ("name~", "status", "volume_id", "metadata", "consumes_quota"),
     "attachment": ("volume_id", "status", "instance_id", "attach_status"),
     "message": ("resource_uuid", "resource_type", "event_id", "request_id", "message_level"),
+    "pool": ("name",),
     "volume_type": ("is_public", "extra_specs"),
 }
 _REFUSED_SINCE, _PARTS_SINCE = 31, 34

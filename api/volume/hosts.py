@@ -18,6 +18,8 @@ _ACTIONS = frozenset(
         *("failover_host", "failover", "set-log", "get-log"),
     }
 )
+#: what says in a request for a cleanup where a resource is (cinder/api/v3/workers.py)
+_PLACES = frozenset({"service_id", "cluster_name", "host"})
 _COMPUTE = "Hosts are enabled and disabled by the compute API, or by micronova node."
 
 
@@ -79,6 +81,12 @@ class Hosts:
     @operation("workers:cleanup", since="3.24", status=202, body=schemas.CLEANUP)
     def clean_up(self, call: Call) -> Any:
         """Clean up nothing: conductors take over what died by themselves."""
+        asked = call.body or {}
+        wanted = asked.get("resource_id")
+        if wanted and not _PLACES & asked.keys():
+            raise Invalid(
+                f"Invalid input received: There is no resource with UUID {wanted} pending cleanup."
+            )
         return {"cleaning": [], "unavailable": []}
 
 

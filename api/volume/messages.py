@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from api.volume import queries
+from api.volume import filters, queries
 from api.volume.call import Call, operation
 from api.volume.views import links, moment
 from common import ids, volume_messages
@@ -27,6 +27,7 @@ class Messages:
     @operation("message:get_all", since="3.3")
     def index(self, call: Call) -> Any:
         """List messages; filters, order and pages since 3.5."""
+        filters.require_known(call, "message")
         wanted, order, page, offset = Filter(call.project), [], Page(queries.MAX_LIMIT), 0
         if call.version >= _PAGED_SINCE:
             named = {name: call.query.last(name) for name in FILTERS}

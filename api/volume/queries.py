@@ -135,6 +135,7 @@ def snapshots(call: Call) -> SnapshotFilter:
 
 def backups(call: Call) -> BackupFilter:
     """Return which backups a list shows. Raises Invalid."""
+    filters.require_known(call, "backup")
     everybody = call.is_admin and call.query.boolean("all_tenants")
     project = call.query.last("project_id") or call.query.last("tenant_id")
     equal = {

@@ -135,3 +135,32 @@ def test_attachments(client: Client, server: str, name: str) -> None:
         client.do("server", "remove", "volume", server, name)
         becomes(client, name, "available")
         client.do("volume", "delete", name)
+
+
+def test_transfers(client: Client, admin: Client, name: str) -> None:
+    """A volume goes to the administrator's project, and back; a request may be taken back."""
+    words = ("volume", "transfer", "request")
+    made = client.ask("volume", "create", "--size", "1", name)
+    becomes(client, name, "available")
+    try:
+        offered = client.ask(*words, "create", "--name", f"{name}-offer", name)
+        assert (offered["name"], offered["volume_id"]) == (f"{name}-offer", made["id"])
+        becomes(client, name, "awaiting-transfer")
+        assert f"{name}-offer" in client.names(*words, "list")
+        assert client.ask(*words, "show", offered["id"])["volume_id"] == made["id"]
+        client.do(*words, "delete", offered["id"])
+        becomes(client, name, "available")
+        for giver, taker in ((client, admin), (admin, client)):
+            offered = giver.ask(*words, "create", made["id"])
+            wrong = taker.run(*words, "accept", "--auth-key", "wrong", offered["id"])
+            assert (wrong.returncode, "400" in wrong.stderr) == (1, True), wrong.stderr
+            key = ("--auth-key", offered["auth_key"])
+            assert taker.ask(*words, "accept", *key, offered["id"])["volume_id"] == made["id"]
+            becomes(taker, made["id"], "available")
+            assert name in taker.names("volume", "list")
+            assert name not in giver.names("volume", "list")
+    finally:
+        client.run(*words, "delete", f"{name}-offer")
+        for one in (client, admin):
+            one.run("volume", "delete", made["id"])
+    eventually(lambda: client.run("volume", "show", made["id"]).returncode == 1, 30, 0.2)

@@ -27,6 +27,7 @@ _SWAP = "swap"
 _BUSES = frozenset({"fdc", "ide", "lxc", "sata", "scsi", "uml", "usb", "virtio", "xen"})
 #: nova's default of max_local_block_devices
 _MOST_LOCAL = 3
+_TOO_MANY = "You specified more local devices than the limit allows"
 
 
 def invalid(details: str) -> Invalid:
@@ -84,7 +85,7 @@ def check_devices(found: Sequence[Device]) -> None:
     for one in found:
         _check_size(one)
     if sum(not one.on_volume for one in found) > _MOST_LOCAL:
-        raise invalid("You specified more local devices than the limit allows")
+        raise invalid(_TOO_MANY)
 
 
 def local_disks_of(
@@ -95,7 +96,7 @@ def local_disks_of(
     blank = [one for one in devices if one.source == "blank" and not one.on_volume]
     ephemeral = sum(one.size_gib or ephemeral_gib for one in blank if not one.swap)
     if ephemeral > ephemeral_gib:
-        raise invalid(
+        raise Invalid(
             "Ephemeral disks requested are larger than the instance type allows. If no size is "
             "given in one block device mapping, flavor ephemeral size will be used."
         )
@@ -104,12 +105,23 @@ def local_disks_of(
         raise invalid("More than one swap drive requested.")
     if swaps and swaps[0] > swap_mib:
         raise Invalid("Swap drive requested is larger than instance type allows.")
+    if _local(devices, blank, ephemeral_gib, swap_mib) > _MOST_LOCAL:
+        raise invalid(_TOO_MANY)
     # What is called a size in GiB is one in MiB of a swap disk, as in Nova.
     asked = [
         Wanted(one.swap, one.size_gib if one.swap else one.size_gib * 1024, one.tag)
         for one in blank
     ]
     return local_disks.of_server(ephemeral_gib, swap_mib, asked)
+
+
+def _local(
+    devices: Sequence[Device], blank: Sequence[Device], ephemeral_gib: int, swap_mib: int
+) -> int:
+    """Return how many local disks a server gets: those named, and those of its flavor."""
+    ephemeral = bool(ephemeral_gib) and all(one.swap for one in blank)
+    swap = bool(swap_mib) and not any(one.swap for one in blank)
+    return sum(not one.on_volume for one in devices) + ephemeral + swap
 
 
 # --- block_device_mapping_v2

@@ -335,6 +335,15 @@ def test_the_older_syntax(stocked: ComputeApi) -> None:
             {"block_device_mapping_v2": [ROOT, *[EPHEMERAL] * 4]},
             "You specified more local devices than the limit allows",
         ),
+        (
+            # The root disk, both of these, and the swap disk of the flavor.
+            {
+                "block_device_mapping_v2": [LOCAL, *[{**EPHEMERAL, "volume_size": 1}] * 2],
+                "imageRef": IMAGE,
+                "flavorRef": "rich",
+            },
+            "You specified more local devices than the limit allows",
+        ),
     ],
 )
 def test_refusals(stocked: ComputeApi, changes: dict[str, Any], message: str) -> None:

@@ -231,7 +231,7 @@ def test_too_many(api: ComputeApi) -> None:
     code, message = refused(attach(api))
     assert (code, message) == (
         403,
-        "The maximum allowed number of disk devices (28) to attach to a single instance has been "
+        "The maximum allowed number of disk devices (24) to attach to a single instance has been "
         "exceeded.",
     )
     assert status_of(api, FREE) == "available"

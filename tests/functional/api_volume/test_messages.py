@@ -42,10 +42,15 @@ def failed_snapshot(api: VolumeApi) -> str:
     return str(snapshot_id)
 
 
-def test_a_volume_without_a_place(api: VolumeApi) -> None:
+def without_a_place(api: VolumeApi, count: int = 1) -> list[str]:
+    """Make volumes of a type that no storage has; each fails with one message."""
     asked = {"volume_type": {"name": "far", "extra_specs": {"volume_backend_name": "moon"}}}
     assert api.ask("POST", "/types", asked, token=auth.ADMIN)[0] == 200
-    volume_id = make(api, volume_type="far")
+    return [make(api, volume_type="far") for _ in range(count)]
+
+
+def test_a_volume_without_a_place(api: VolumeApi) -> None:
+    (volume_id,) = without_a_place(api)
     assert show(api, volume_id)["status"] == "error"
     (one,) = listed(api)
     assert (one["resource_type"], one["resource_uuid"]) == ("VOLUME", volume_id)
@@ -71,7 +76,7 @@ def test_each_is_numbered_as_cinder_does(api: VolumeApi) -> None:
 
 
 def test_filters_and_pages(api: VolumeApi) -> None:
-    volume_ids = [make(api, availability_zone="moon") for _ in range(3)]
+    volume_ids = without_a_place(api, 3)
     first, second, third = listed(api, "?sort=created_at:asc")
     assert [one["resource_uuid"] for one in (first, second, third)] == volume_ids
     assert listed(api) == [third, second, first]
@@ -94,8 +99,7 @@ def test_filters_and_pages(api: VolumeApi) -> None:
 
 
 def test_a_message_is_deleted_once(api: VolumeApi) -> None:
-    for _ in range(2):
-        make(api, availability_zone="moon")
+    without_a_place(api, 2)
     one, other = listed(api)
     path = f"/messages/{one['id']}"
     assert api.ask("DELETE", path)[0] == 404

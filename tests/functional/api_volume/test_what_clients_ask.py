@@ -34,7 +34,7 @@ def test_the_version_counts_by_any_name_of_the_service(api: VolumeApi, service: 
 
 def test_a_filter_that_a_list_has_not_is_refused(api: VolumeApi) -> None:
     make(api, name="one")
-    for path in ("volumes", "volumes/detail", "snapshots"):
+    for path in ("volumes", "volumes/detail", "snapshots", "backups", "messages"):
         query = f"/{path}?color=red"
         assert api.ask("GET", query, version="3.30")[0] == 200
         status, why = message(api.ask("GET", query, version="3.31"))
@@ -186,8 +186,6 @@ def test_services_pools_and_extensions(api: VolumeApi) -> None:
     assert (status, "compute API" in why) == (400, True)
     assert api.ask("PUT", "/os-services/disable", body)[0] == 403
     assert api.ask("PUT", "/os-services/nothing", body, **ADMIN)[0] == 404
-    assert api.ask("POST", "/workers/cleanup", {}, version="3.24", **ADMIN)[0] == 400
-    assert api.ask("POST", "/workers/cleanup", {}, version="3.23", **ADMIN)[0] == 404
     pools = "/scheduler-stats/get_pools"
     (pool,) = names(api.ask("GET", pools, **ADMIN))
     assert names(api.ask("GET", f"{pools}?name={pool.replace('#', '%23')}", **ADMIN)) == [pool]
@@ -195,10 +193,33 @@ def test_services_pools_and_extensions(api: VolumeApi) -> None:
     assert "AvailabilityZones" in names(api.ask("GET", "/extensions"))
     found = api.ask("GET", "/extensions/os-quota-sets")[1]["extension"]
     assert found["name"] == "Quotas"
+    assert "Backups" in names(api.ask("GET", "/extensions"))
     assert api.ask("GET", "/extensions/backups-of-the-moon")[0] == 404
     status, body = api.ask("GET", "/resource_filters?resource=snapshot", version="3.33")
     (shown,) = body["resource_filters"]
     assert (shown["resource"], "name~" in shown["filters"]) == ("snapshot", True)
+    assert api.ask("GET", "/resource_filters?resource=moon", version="3.33")[1] == {
+        "resource_filters": []
+    }
+
+
+def test_nothing_waits_for_a_cleanup(api: VolumeApi) -> None:
+    """Conductors take over by themselves what a dead one had in hand."""
+    path, nothing = "/workers/cleanup", {"cleaning": [], "unavailable": []}
+    for body in ({}, {"resource_type": "Volume", "is_up": "true"}, {"host": "pve1"}):
+        assert api.ask("POST", path, body, version="3.24", **ADMIN) == (202, nothing), body
+    assert api.ask("POST", path, {}, version="3.23", **ADMIN)[0] == 404
+    assert api.ask("POST", path, {}, version="3.24")[0] == 403
+    for bad in ({"color": "red"}, {"resource_type": "Moon"}, {"binary": "nova-compute"}):
+        assert api.ask("POST", path, bad, version="3.24", **ADMIN)[0] == 400, bad
+    volume_id = make(api)
+    status, why = message(
+        api.ask("POST", path, {"resource_id": volume_id}, version="3.24", **ADMIN)
+    )
+    assert (status, why) == (
+        400,
+        f"Invalid input received: There is no resource with UUID {volume_id} pending cleanup.",
+    )
 
 
 def test_an_unknown_zone_is_refused(api: VolumeApi) -> None:

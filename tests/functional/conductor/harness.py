@@ -59,6 +59,7 @@ from conductor.sync.reports import Reports
 from conductor.sync.vm_states import VmSync
 from db import engine, schema
 from placement.messages import Allocations, Replacement
+from scheduler.filters.resources import needs
 from tests.fixtures import databases
 from tests.functional.db.conftest import mariadb_database
 
@@ -99,9 +100,7 @@ class Scheduler:
                 request.server_uuid, None, reason="No valid host was found: none left."
             )
         self.placement.claims[request.server_uuid] = left[0]
-        if request.volume_backed:
-            without_disk = {"VCPU": request.vcpus, "MEMORY_MB": request.memory_mib}
-            self.placement.amounts[request.server_uuid] = without_disk
+        self.placement.amounts[request.server_uuid] = dict(needs(request).resources)
         self.gate.wait(10)
         others = tuple(Alternate(host, f"uuid-{host}", 1.0) for host in left[1:])
         return Decision(

@@ -11,10 +11,13 @@ from common.errors import NotFound
 from common.states import OPEN_STATES
 from db import schema
 from placement.client import PlacementClient
+from simulator.backups import owner
 
 SETTLE_SECONDS = 20
 HA = "high availability:"
 OURS = "micronova: "
+#: how the notes of a backup's archive begin
+NOTES = "micronova: backup="
 #: states in which a server has a VM, and with it addresses and an allocation
 WITH_VM = frozenset(
     {"active", "stopped", "paused", "suspended", "resized", "rescued"}
@@ -22,7 +25,8 @@ WITH_VM = frozenset(
 )
 #: statuses in which a volume, or the copy that is a snapshot, rests in its holder
 RESTING = frozenset(
-    {"available", "in-use", "reserved", "error", "error_deleting", "error_extending"}
+    {"available", "in-use", "reserved", "error"}
+    | {"error_deleting", "error_extending", "error_restoring"}
 )
 #: migrations that are over: they hold nothing
 ENDED = frozenset({"confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"})
@@ -138,6 +142,7 @@ def _cluster(
     # A template that was not made, or not made to its end, leaves nothing either.
     owners = ((templates | holders) & there) | owned.keys()
     found += _volumes(state, owners, {row.uuid for row in owned.values()})
+    found += _archives(connection, name, state, holders)
     found += _affinity(connection, state, owned.keys())
     found += [f"lock {one['name']} is held or waited for" for one in state["locks"]]
     found += [f"task {task['upid']} runs" for task in state["tasks"]]
@@ -190,6 +195,27 @@ def _snapshots(
         found += [f"snapshot {one} in VM {volume.vmid} is nobody's" for one in sorted(left)]
         found += [f"snapshot {one} is not in VM {volume.vmid}" for one in sorted(missing)]
     return found
+
+
+def _archives(
+    connection: sa.Connection, name: str, state: Mapping[str, Any], holders: Collection[int]
+) -> list[str]:
+    """Each archive of a holder, or with the notes of one, is a backup's, and each backup has its
+    own. Others are of servers: a person made them."""
+    columns = schema.volume_backups.c
+    rows = connection.execute(sa.select(columns.archive).where(columns.cluster == name))
+    known = {row.archive for row in rows if row.archive is not None}
+    there = {one["volid"]: one["notes"] for one in state["volumes"] if one["content"] == "backup"}
+    found = [f"archive {volid} is not there" for volid in sorted(known - there.keys())]
+    for volid in sorted(there.keys() - known):
+        if there[volid].startswith(NOTES) or owner(_name(volid)) in holders:
+            found.append(f"archive {volid} is nobody's")
+    return found
+
+
+def _name(volid: str) -> str:
+    """A volume's name on its storage."""
+    return volid.partition(":")[2]
 
 
 def _volid(value: Any) -> str:

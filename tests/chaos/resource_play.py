@@ -10,11 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from common.errors import MicronovaError
+from tests.chaos.backup_stories import BackUp, DeleteBackup, Restore
 from tests.chaos.boot_volume_stories import BootNew, BootSnapshot, BootThere, DeleteBooted
 from tests.chaos.cloud import BOUND_SECONDS, Overdue
 from tests.chaos.image_stories import DeleteImage, Upload
 from tests.chaos.network_stories import DeleteNetwork, MakeNetwork
 from tests.chaos.play import Play
+from tests.chaos.reimage_stories import ImageOfVolumes, RebuildOnVolume, ReimageVolume
+from tests.chaos.retype_stories import Retype, UploadVolume
 from tests.chaos.server_volume_stories import (
     AttachPaused,
     AttachShelved,
@@ -51,8 +54,6 @@ from tests.chaos.volume_stories import (
     DetachLocal,
     Extend,
     ExtendAttached,
-    Retype,
-    UploadVolume,
 )
 
 SOON_SECONDS = 20
@@ -92,6 +93,12 @@ STORIES: Mapping[str, type[Story]] = {
     "boot from a volume": BootThere,
     "boot from a snapshot": BootSnapshot,
     "delete of a server and its volume": DeleteBooted,
+    "another image of a volume": ReimageVolume,
+    "rebuild on a volume": RebuildOnVolume,
+    "image of volumes": ImageOfVolumes,
+    "backup": BackUp,
+    "restore": Restore,
+    "delete of a backup": DeleteBackup,
     "attach to a shelved server": AttachShelved,
     "detach from a shelved server": DetachShelved,
     "attach to a paused server": AttachPaused,

@@ -23,7 +23,10 @@ PATTERN = "a pattern"
 LATER = "what was written later"
 OF_IMAGE = f"image {IMAGE}.qcow2"
 #: statuses in which nothing is under way
-REST = frozenset({"available", "in-use", "error", "error_deleting", "error_extending", "reserved"})
+REST = frozenset(
+    {"available", "in-use", "reserved", "error"}
+    | {"error_deleting", "error_extending", "error_restoring"}
+)
 _TO_ADD = frozenset({THIN, COPYING})
 
 
@@ -120,13 +123,15 @@ class VolumeStory(Story):
         return NewVolume("project", size_gib, name=named, type_id=self.type_id(), **more)
 
     def type_id(self) -> str | None:
-        """The type that volumes are of; its storage is added to the cluster if it isn't there."""
-        if self.storage is None:
-            return None
-        if self.storage in _TO_ADD:
+        """The type that volumes are of."""
+        return None if self.storage is None else self.type_on(self.storage)
+
+    def type_on(self, storage: str) -> str:
+        """The type of a storage, which is added to the cluster if it isn't there."""
+        if storage in _TO_ADD:
             add_volume_storages(self.stage.simulator.cluster())
         types = schema.volume_types.c
-        query = sa.select(types.id).where(types.storage == self.storage)
+        query = sa.select(types.id).where(types.storage == storage)
         found: str = self.stage.until(lambda: next(iter(self.stage.rows(query)), None)).id
         return found
 

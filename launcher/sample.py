@@ -30,6 +30,7 @@ _OURS = frozenset(
         "database",
         "embedded_identity",
         "keystone_authtoken",
+        "metrics",
         "networks",
         "null",
         "oslo_messaging_rabbit",

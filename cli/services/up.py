@@ -37,10 +37,10 @@ Ctrl-C stops the cloud; its servers are found again at the next start.
 
 
 def port(text: str) -> int:
-    """Return a TCP port; the two after it must be some too."""
+    """Return a TCP port; the three after it must be some too."""
     number = int(text)
-    if not 0 <= number <= 65533:
-        raise argparse.ArgumentTypeError("a port is 0 (any) to 65533")
+    if not 0 <= number <= 65532:
+        raise argparse.ArgumentTypeError("a port is 0 (any) to 65532")
     return number
 
 

@@ -80,6 +80,7 @@ def write_configuration(
     settings: Settings,
     base_url: str,
     console_url: str,
+    metrics_port: int,
     credentials: Mapping[str, str],
     driver: Sections,
     *,
@@ -88,7 +89,10 @@ def write_configuration(
     """Write the configuration file, readable by its owner alone, and return its path."""
     path = settings.state_dir / "micronova.conf"
     write_private(
-        path, render(sections(settings, base_url, console_url, credentials, driver, hosts))
+        path,
+        render(
+            sections(settings, base_url, console_url, metrics_port, credentials, driver, hosts)
+        ),
     )
     return path
 
@@ -97,6 +101,7 @@ def sections(
     settings: Settings,
     base_url: str,
     console_url: str,
+    metrics_port: int,
     credentials: Mapping[str, str],
     driver: Sections,
     hosts: int,
@@ -127,6 +132,7 @@ def sections(
             "serial_url": f"{console_url.replace('http', 'ws', 1)}/",
             "relay_url": f"{console_url.replace('http', 'ws', 1)}/relay",
         },
+        "metrics": {"port": str(metrics_port)},
         "scheduler": {"name": "embedded"},
         "compute": {"worker": "embedded", "driver": settings.driver},
         "seed": {"flavors": ",".join(FLAVORS)},
@@ -139,6 +145,7 @@ def sections(
     for more in (driver, settings.chosen):
         for section, values in more.items():
             made.setdefault(section, {}).update(values)
+    made["metrics"]["port"] = str(metrics_port)
     return made
 
 

@@ -47,6 +47,7 @@ class Shared:
             settings.local_storage_slots,
             settings.shared_storage_slots,
             settings.most_storage_slots,
+            cluster=settings.name,
         )
         self.strangers = Strangers()
         self._snapshot: Snapshot | None = None

@@ -1,0 +1,154 @@
+"""What conductors show Prometheus of the record, besides `db.reads.metrics`; three statements."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock
+from common.states import OPEN_STATES
+from db import schema
+from db.reads.operations import state_now
+from db.reads.servers import COMPUTE
+
+_O, _H, _S, _D = schema.operations.c, schema.hosts.c, schema.servers.c, schema.services.c
+
+#: how long an operation may be past its deadline, or due, before it counts as stuck
+STUCK_SECONDS = 600.0
+#: what an agent's lease begins with; see conductor.store.leases
+AGENTS = "compute:"
+
+HOST_STATES = ("up", "disabled", "unhealthy", "down")
+RESOURCES = ("vcpus", "memory_mib", "disk_gib")
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """Open operations, counted."""
+
+    by_action: Mapping[tuple[str, str], int]
+    """By (action, state)."""
+    stuck: Mapping[str, int]
+    """By action."""
+    leases: Mapping[tuple[str, str], int]
+    """By (conductor or agent, held or expired)."""
+
+
+@dataclass(slots=True)
+class Cluster:
+    """The hosts of one cluster; amounts are by resource, in VCPUs, MiB and GiB."""
+
+    hosts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(HOST_STATES, 0))
+    capacity: dict[str, float] = field(default_factory=lambda: dict.fromkeys(RESOURCES, 0.0))
+    largest: dict[str, float] = field(default_factory=lambda: dict.fromkeys(RESOURCES, 0.0))
+    used: dict[str, float] = field(default_factory=lambda: dict.fromkeys(RESOURCES, 0.0))
+    claimed: dict[str, float] = field(default_factory=lambda: dict.fromkeys(RESOURCES, 0.0))
+
+
+def operations(connection: sa.Connection) -> Operations:
+    """Count the open operations, in one statement."""
+    now = clock.utcnow()
+    late = clock.after(-STUCK_SECONDS)
+    expired = _O.lease_owner.is_not(None) & (_O.lease_expires_at < now)
+    waits = _O.lease_owner.is_(None) | (_O.lease_expires_at < late)
+    due = sa.func.coalesce(_O.lease_expires_at, _O.not_before, _O.updated_at) < late
+    held = sa.exists().where(
+        schema.servers.c.operation_id == _O.id, _S.held, _S.deleted_at.is_(None)
+    )
+    stuck = ((_O.deadline < late) | (waits & due)) & ~held
+    owner = sa.case(
+        (_O.lease_owner.is_(None), ""),
+        (_O.lease_owner.like(f"{AGENTS}%"), "agent"),
+        else_="conductor",
+    )
+    columns = (
+        _O.action.label("action"),
+        state_now().label("state_now"),
+        owner.label("owner"),
+        sa.case((expired, 1), else_=0).label("expired"),
+        sa.case((stuck, 1), else_=0).label("stuck"),
+    )
+    rows = connection.execute(
+        sa.select(*columns, sa.func.count().label("count"))
+        .where(_O.state.in_(OPEN_STATES))
+        .group_by(*columns)
+    )
+    return _counted(rows)
+
+
+def _counted(rows: sa.CursorResult[Any]) -> Operations:
+    by_action: dict[tuple[str, str], int] = {}
+    stuck: dict[str, int] = {}
+    leases: dict[tuple[str, str], int] = {}
+    for action, state, owner, expired, is_stuck, count in rows:
+        _add(by_action, (action, state), count)
+        if is_stuck:
+            _add(stuck, action, count)
+        if owner:
+            _add(leases, (owner, "expired" if expired else "held"), count)
+    return Operations(by_action, stuck, leases)
+
+
+def clusters(connection: sa.Connection, heard_since: datetime.datetime) -> dict[str, Cluster]:
+    """Return the sums of each cluster's hosts and servers, in two statements.
+
+    Services that reported since then are up. Capacity is that of hosts that are up, real use that
+    of all but those that are down.
+    """
+    found: dict[str, Cluster] = {}
+    facts = {name: _H.facts[name] for name in _FACTS}
+    numbers = [
+        facts[name].as_boolean() if name in _FLAGS else facts[name].as_float() for name in _FACTS
+    ]
+    service = sa.and_(_D.host == _H.host, _D.binary == COMPUTE)
+    down = _D.forced_down | sa.func.coalesce(_D.last_seen_at < heard_since, sa.true())
+    query = sa.select(_H.cluster, _D.disabled, down.label("down"), *numbers).select_from(
+        schema.hosts.join(schema.services, service)
+    )
+    for cluster, *host in connection.execute(query).tuples():
+        _add_host(found.setdefault(cluster, Cluster()), *host)
+    sums = [sa.func.sum(_S[name]) for name in RESOURCES]
+    claims = (
+        sa.select(_S.cluster, *sums)
+        .where(_S.deleted_at.is_(None), _S.host.is_not(None), _S.cluster.is_not(None))
+        .group_by(_S.cluster)
+    )
+    for cluster, *values in connection.execute(claims).tuples():
+        claimed = found.setdefault(cluster, Cluster()).claimed
+        claimed.update({name: float(v) for name, v in zip(RESOURCES, values, strict=True)})
+    return found
+
+
+_FLAGS = ("online", "healthy")
+_FACTS = (
+    *_FLAGS,
+    *("vcpus", "reserved_vcpus", "cpu_allocation_ratio", "cpu_load"),
+    *("memory_mib", "reserved_memory_mib", "ram_allocation_ratio", "memory_used_mib"),
+    *("disk_gib", "reserved_disk_gib", "disk_allocation_ratio", "disk_used_gib"),
+)
+
+
+def _add_host(
+    into: Cluster, disabled: bool, down: bool, online: bool, healthy: bool, *numbers: float | None
+) -> None:
+    ill = not online or not healthy
+    state = "down" if down else "disabled" if disabled else "unhealthy" if ill else "up"
+    into.hosts[state] += 1
+    for position, name in enumerate(RESOURCES):
+        total, reserved, ratio, used = (
+            float(one or 0.0) for one in numbers[4 * position : 4 * position + 4]
+        )
+        if state == "up":
+            capacity = max(0.0, float(int((total - reserved) * ratio)))
+            into.capacity[name] += capacity
+            into.largest[name] = max(into.largest[name], capacity)
+        if state != "down":
+            into.used[name] += used * total if name == "vcpus" else used
+
+
+def _add(into: dict[Any, int], key: Any, count: int) -> None:
+    into[key] = into.get(key, 0) + count

@@ -78,7 +78,7 @@ class ConsoleService:
         return self._thread is not None and self._thread.is_alive()
 
     def _asks(self) -> bool:
-        return bool(self._conductor.ping(context.internal(), _PING_SECONDS))
+        return bool(self._conductor.within(_PING_SECONDS).ping(context.internal()))
 
     def start(self) -> None:
         """Listen; returns at once. Raises ConfigurationError."""

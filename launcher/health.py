@@ -57,4 +57,5 @@ def _reads(reader: sa.Engine) -> Check:
 
 
 def _answers(conductor: ConductorClient) -> Check:
-    return lambda: bool(conductor.ping(context.internal(), PING_SECONDS))
+    patient = conductor.within(PING_SECONDS)
+    return lambda: bool(patient.ping(context.internal()))

@@ -2,8 +2,8 @@
 
 Nothing of prometheus_client is made before a value is recorded, as whether the workers of one
 service share their values is decided by the environment when it is imported (see
-``common.metrics.sharing``). A child is looked up by its label values in one dictionary: recording takes
-about a microsecond.
+``common.metrics.sharing``). A child is looked up by its label values in one dictionary: recording
+takes about a microsecond.
 """
 
 from __future__ import annotations
@@ -58,10 +58,18 @@ class Instrument:
         with _making:
             parent = _parents.get(self.name)
             if parent is None:
+                _without_creation_times()
                 parent = _parents[self.name] = self._make()
             child = parent.labels(*values) if values else parent
             self._children[values] = child
             return child
+
+
+def _without_creation_times() -> None:
+    """Leave out series that say when each other series began: nobody asks for them."""
+    import prometheus_client
+
+    prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 #: name → prometheus_client's object

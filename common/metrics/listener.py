@@ -144,7 +144,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    do_HEAD = do_GET
+    do_HEAD = do_GET  # noqa: N815 - the name that http.server looks for
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - of http.server
         """Log nothing: somebody asks every few seconds."""

@@ -10,10 +10,9 @@ from conductor.rpc_api import ServiceRpc
 class ServiceCalls(Base):
     """See ``conductor.rpc_api.ServiceRpc``."""
 
-    def ping(self, ctxt: RequestContext, timeout_seconds: float | None = None) -> str:
+    def ping(self, ctxt: RequestContext) -> str:
         """Return the name of the conductor that answers. Raises Unavailable when none does."""
-        rpc = self._rpc if timeout_seconds is None else self._rpc.within(timeout_seconds)
-        return rpc.call(ctxt, ServiceRpc.ping)
+        return self._rpc.call(ctxt, ServiceRpc.ping)
 
     def update_service(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,7 +80,7 @@ def operations(connection: sa.Connection) -> Operations:
     return _counted(rows)
 
 
-def _counted(rows: sa.CursorResult[Any]) -> Operations:
+def _counted(rows: Iterable[Any]) -> Operations:
     by_action: dict[tuple[str, str], int] = {}
     stuck: dict[str, int] = {}
     leases: dict[tuple[str, str], int] = {}
@@ -109,17 +109,17 @@ def clusters(connection: sa.Connection, heard_since: datetime.datetime) -> dict[
     query = sa.select(_H.cluster, _D.disabled, down.label("down"), *numbers).select_from(
         schema.hosts.join(schema.services, service)
     )
-    for cluster, *host in connection.execute(query).tuples():
-        _add_host(found.setdefault(cluster, Cluster()), *host)
+    for row in connection.execute(query):
+        _add_host(found.setdefault(row[0], Cluster()), *row[1:])
     sums = [sa.func.sum(_S[name]) for name in RESOURCES]
     claims = (
         sa.select(_S.cluster, *sums)
         .where(_S.deleted_at.is_(None), _S.host.is_not(None), _S.cluster.is_not(None))
         .group_by(_S.cluster)
     )
-    for cluster, *values in connection.execute(claims).tuples():
-        claimed = found.setdefault(cluster, Cluster()).claimed
-        claimed.update({name: float(v) for name, v in zip(RESOURCES, values, strict=True)})
+    for row in connection.execute(claims):
+        claimed = found.setdefault(row[0], Cluster()).claimed
+        claimed.update({name: float(v) for name, v in zip(RESOURCES, row[1:], strict=True)})
     return found
 
 

@@ -80,18 +80,18 @@ def write_configuration(
     settings: Settings,
     base_url: str,
     console_url: str,
-    metrics_port: int,
     credentials: Mapping[str, str],
     driver: Sections,
     *,
     hosts: int,
+    metrics_port: int,
 ) -> Path:
     """Write the configuration file, readable by its owner alone, and return its path."""
     path = settings.state_dir / "micronova.conf"
     write_private(
         path,
         render(
-            sections(settings, base_url, console_url, metrics_port, credentials, driver, hosts)
+            sections(settings, base_url, console_url, credentials, driver, hosts, metrics_port)
         ),
     )
     return path
@@ -101,15 +101,16 @@ def sections(
     settings: Settings,
     base_url: str,
     console_url: str,
-    metrics_port: int,
     credentials: Mapping[str, str],
     driver: Sections,
     hosts: int,
+    metrics_port: int,
 ) -> Sections:
     """Return the configuration as {section: {option: value}}.
 
     `credentials` are keystoneauth1's login options of the services' user, `driver` is what the
-    driver needs, `hosts` how many hosts must be up before the cloud is ready.
+    driver needs, `hosts` how many hosts must be up before the cloud is ready, `metrics_port` where
+    metrics are answered.
     """
     state = settings.state_dir
     database = f"sqlite:///{state}/cloud.sqlite"

@@ -117,9 +117,9 @@ class Supervisor:
             settings,
             self.base_url,
             settings.url(_port(console_listener)),
-            _port(metrics_listener),
             credentials,
             driver,
+            metrics_port=_port(metrics_listener),
         )
         config_file = write(hosts=1)
         preparation = self._child("preparation", "launcher.embedded.prepare", str(config_file))

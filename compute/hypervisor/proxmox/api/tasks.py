@@ -171,7 +171,9 @@ class Tasks:
         deadlines: Mapping[str, float] = DEADLINES,
         blind_seconds: float = BLIND_SECONDS,
         watch_seconds: float = WATCH_FIRST_SECONDS,
+        cluster: str = "",
     ) -> None:
+        self._cluster = cluster
         self._client = client
         self._watch_seconds = watch_seconds
         self._deadlines, self._blind_seconds = deadlines, blind_seconds
@@ -201,7 +203,7 @@ class Tasks:
             result = "left"
             raise
         finally:
-            labels = (self._client.settings.name, parsed.kind)
+            labels = (self._cluster, parsed.kind)
             table.PROXMOX_TASKS.count(*labels, result)
             table.PROXMOX_TASK_SECONDS.observe(time.perf_counter() - began, *labels)
 

@@ -1,7 +1,7 @@
 """Paths of the API as templates: what calls are counted under. Pure.
 
-``nodes/pve1/qemu/101/status/start`` becomes ``nodes/{node}/qemu/{vmid}/status/start``, so that there
-are as many templates as kinds of calls.
+``nodes/pve1/qemu/101/status/start`` becomes ``nodes/{node}/qemu/{vmid}/status/start``, so that
+there are as many templates as kinds of calls.
 """
 
 from __future__ import annotations

@@ -133,17 +133,22 @@ _FACTS = (
 
 
 def _add_host(
-    into: Cluster, disabled: bool, down: bool, online: bool, healthy: bool, *numbers: float | None
+    into: Cluster,
+    disabled: bool,
+    down: bool,
+    online: bool | None,
+    healthy: bool | None,
+    *numbers: float | None,
 ) -> None:
-    ill = not online or not healthy
+    ill = online is False or healthy is False
     state = "down" if down else "disabled" if disabled else "unhealthy" if ill else "up"
     into.hosts[state] += 1
     for position, name in enumerate(RESOURCES):
-        total, reserved, ratio, used = (
-            float(one or 0.0) for one in numbers[4 * position : 4 * position + 4]
-        )
+        total, reserved, ratio, used = numbers[4 * position : 4 * position + 4]
+        total, used = total or 0.0, used or 0.0
         if state == "up":
-            capacity = max(0.0, float(int((total - reserved) * ratio)))
+            factor = 1.0 if ratio is None else ratio
+            capacity = max(0.0, float(int((total - (reserved or 0.0)) * factor)))
             into.capacity[name] += capacity
             into.largest[name] = max(into.largest[name], capacity)
         if state != "down":

@@ -16,7 +16,6 @@ from scheduler.hosts.reported import FIRST_NEWS_SECONDS, HostTable
 from scheduler.manager import SchedulerManager
 from tests.unit.scheduler.decide.test_choose import a_host
 
-
 ASKED = Decision("asked", None)
 
 

@@ -23,7 +23,7 @@ _NAMES = tuple(
         (r"/sdn/vnets/[^/]+", "/sdn/vnets/{vnet}"),
         (r"/sdn/subnets/.+", "/sdn/subnets/{subnet}"),
         (r"({vnet}/subnets)/.+", r"\1/{subnet}"),
-        (r"(/firewall/(?:rules|groups))/.+", r"\1/{entry}"),
+        (r"(/firewall/(?:rules|groups|aliases))/.+", r"\1/{entry}"),
         (r"/firewall/ipset/[^/]+/.+", "/firewall/ipset/{set}/{cidr}"),
         (r"/firewall/ipset/[^/{]+", "/firewall/ipset/{set}"),
         (r"^cluster/ha/(rules|groups|resources)/.+", r"cluster/ha/\1/{name}"),

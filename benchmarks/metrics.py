@@ -127,26 +127,23 @@ def fill(url: str, hosts: int, servers: int) -> None:
     writer = engine.writer(url)
     names = [f"pve{number}" for number in range(hosts)]
     with writer.begin() as connection:
-        for rows in (_rows(names, a_host), _rows(names, a_service), _servers(names, servers)):
+        hosts_of = [a_host(name, **_host(n)) for n, name in enumerate(names)]
+        services = [a_service(name) for name in names]
+        for rows in (hosts_of, services, _servers(names, servers)):
             for position in range(0, len(rows), 500):
                 connection.execute(rows[0][0].insert(), [row for _, row in rows[position:][:500]])
         connection.execute(schema.operations.insert(), list(_operations(1000)))
     writer.dispose()
 
 
-def _rows(names: list[str], make: Callable[..., Any]) -> list[Any]:
-    return [make(name, **_facts(n) if make is a_host else {}) for n, name in enumerate(names)]
-
-
-def _facts(number: int) -> dict[str, Any]:
-    """Return facts as large as a real host's, about 3 KiB."""
+def _host(number: int) -> dict[str, Any]:
+    """Return the columns of a host, with facts as large as a real one's: about 3 KiB."""
     storages = [
         {"name": f"storage-{n}", "type": "lvmthin", "shared": False, "active": True}
         | {"total_gib": 1000, "available_gib": 500, "content": ["images", "rootdir"]}
         for n in range(6)
     ]
-    return {
-        "cluster": f"c{number % 5}",
+    facts = {
         "storages": storages,
         "cpu_flags": ["fpu", "vme", "de", "pse", "tsc", "msr", "pae", "mce", "cx8", "apic"] * 12,
         "images": [ids.named("image", str(n)) for n in range(10)],
@@ -154,6 +151,7 @@ def _facts(number: int) -> dict[str, Any]:
         "online": True,
         "healthy": True,
     }
+    return {"cluster": f"c{number % 5}", "facts": facts}
 
 
 def _servers(names: list[str], count: int) -> list[Any]:

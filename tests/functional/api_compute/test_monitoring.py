@@ -82,11 +82,11 @@ def test_operations_are_counted_by_action_lease_and_whether_they_go_on(make: Mak
 def test_hosts_and_what_they_have_are_summed_by_cluster(make: MakeApi) -> None:
     facts = {"cpu_load": 0.5, "cpu_allocation_ratio": 2.0, "reserved_memory_mib": 1024}
     api = make(
-        a_host("a", **facts),
+        a_host("a", facts=facts),
         a_service("a"),
-        a_host("b", vcpus=16),
+        a_host("b", facts={"vcpus": 16}),
         a_service("b"),
-        a_host("c", healthy=False),
+        a_host("c", facts={"healthy": False}),
         a_service("c"),
         a_host("d"),
         a_service("d", disabled=True),

@@ -44,11 +44,11 @@ def test_a_build_is_counted_when_it_has_ended(world: World) -> None:
 
 
 def test_each_failed_attempt_is_counted_by_category(world: World) -> None:
-    faults = rise("micronova_operation_faults_total", action="create", category="storage_full")
+    faults = rise("micronova_operation_faults_total", action="create", category="lock")
     retries = rise("micronova_operation_retries_total", action="create")
     world.create()
     command = world.compute.wait_for(1)
-    failure = Failure(Category.STORAGE_FULL, "full", host=command.placed.host)
+    failure = Failure(Category.LOCK, "VM is locked (backup)", host=command.placed.host)
     world.conductor.reports.take([report(command, Outcome(False, failure=failure))])
     eventually(lambda: faults() == 1)
     assert retries() == 1

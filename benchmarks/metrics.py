@@ -28,7 +28,7 @@ from common.metrics import exposition, table
 from common.metrics.instruments import Counter, Histogram
 from common.metrics.sharing import VARIABLE
 from conductor.record_metrics import RecordMetrics
-from conductor.store import monitoring
+from conductor.store.monitoring import Reader
 from conductor.store.transactions import Store
 from db import engine, schema
 from tests.fixtures.compute import a_full_server, a_host, a_service
@@ -185,11 +185,13 @@ def _operations(count: int) -> Iterator[dict[str, Any]]:
 def scrapes(url: str) -> dict[str, float]:
     """Read the record, and scrape while it is read again and again."""
     store = Store(engine.writer(url), engine.reader(url))
-    began = time.monotonic()
-    monitoring.read(store, 60.0)
+    reader, began = Reader(store, 60.0), time.monotonic()
+    reader.read()
     reading = time.monotonic() - began
     cpu = time.process_time()
-    monitoring.read(store, 60.0)
+    began = time.monotonic()
+    reader.read()
+    again = time.monotonic() - began
     cpu = time.process_time() - cpu
     shown = RecordMetrics(store, 1.0, 60.0)
     exposition.text()
@@ -203,7 +205,8 @@ def scrapes(url: str) -> dict[str, float]:
     del shown
     return {
         "first_read_ms": round(reading * 1000, 1),
-        "read_cpu_ms": round(cpu * 1000, 1),
+        "read_again_ms": round(again * 1000, 1),
+        "read_again_cpu_ms": round(cpu * 1000, 1),
         "scrape_median_ms": round(statistics.median(seconds) * 1000, 1),
         "scrape_worst_ms": round(max(seconds) * 1000, 1),
         "kib": round(len(text) / 1024, 1),

@@ -16,8 +16,7 @@ from common.errors import MicronovaError
 from common.log import logger
 from common.metrics import table
 from common.metrics.instruments import Labels, Sampled, Samples
-from conductor.store import monitoring
-from conductor.store.monitoring import Record
+from conductor.store.monitoring import Reader, Record
 from conductor.store.transactions import Store
 
 LOG = logger(__name__)
@@ -33,7 +32,7 @@ class RecordMetrics:
     """Reads the record for the scrapes of one conductor."""
 
     def __init__(self, store: Store, kept_seconds: float, down_seconds: float) -> None:
-        self._store, self._kept, self._down = store, kept_seconds, down_seconds
+        self._reader, self._kept = Reader(store, down_seconds), kept_seconds
         self._one = threading.Lock()
         self._read_at = float("-inf")
         self._samples: Mapping[str, Samples] = {}
@@ -53,7 +52,7 @@ class RecordMetrics:
     def _read(self) -> None:
         found: Mapping[str, Samples] = {}
         try:
-            found = samples(monitoring.read(self._store, self._down))
+            found = samples(self._reader.read())
         except MicronovaError as error:
             LOG.warning("The metrics of the record can't be read: %s", error.message)
         except Exception:

@@ -1,4 +1,4 @@
-"""What conductors show Prometheus of the record, besides `db.reads.metrics`; three statements."""
+"""What conductors show Prometheus of the record, besides `db.reads.metrics`; four statements."""
 
 from __future__ import annotations
 
@@ -93,24 +93,62 @@ def _counted(rows: Iterable[Any]) -> Operations:
     return Operations(by_action, stuck, leases)
 
 
-def clusters(connection: sa.Connection, heard_since: datetime.datetime) -> dict[str, Cluster]:
-    """Return the sums of each cluster's hosts and servers, in two statements.
+#: how far back changes are read again: clocks differ, and transactions end late
+OVERLAP = datetime.timedelta(seconds=60)
 
-    Services that reported since then are up. Capacity is that of hosts that are up, real use that
-    of all but those that are down.
+
+class Clusters:
+    """Sums each cluster's hosts and servers; facts are read once, and again when they changed.
+
+    A host's facts are some KiB of JSON, of which a few numbers count. For one thread at a time.
     """
-    found: dict[str, Cluster] = {}
-    facts = {name: _H.facts[name] for name in _FACTS}
-    numbers = [
-        facts[name].as_boolean() if name in _FLAGS else facts[name].as_float() for name in _FACTS
-    ]
-    service = sa.and_(_D.host == _H.host, _D.binary == COMPUTE)
-    down = _D.forced_down | sa.func.coalesce(_D.last_seen_at < heard_since, sa.true())
-    query = sa.select(_H.cluster, _D.disabled, down.label("down"), *numbers).select_from(
-        schema.hosts.join(schema.services, service)
-    )
-    for row in connection.execute(query):
-        _add_host(found.setdefault(row[0], Cluster()), *row[1:])
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, tuple[Any, ...]] = {}
+        self._read_until: datetime.datetime | None = None
+
+    def read(
+        self, connection: sa.Connection, heard_since: datetime.datetime
+    ) -> dict[str, Cluster]:
+        """Return {cluster: sums}, in three statements.
+
+        Services that reported since then are up. Capacity is that of hosts that are up, real use
+        that of all but those that are down.
+        """
+        found: dict[str, Cluster] = {}
+        self._read_facts(connection)
+        service = sa.and_(_D.host == _H.host, _D.binary == COMPUTE)
+        down = _D.forced_down | sa.func.coalesce(_D.last_seen_at < heard_since, sa.true())
+        query = sa.select(_H.host, _H.cluster, _D.disabled, down.label("down")).select_from(
+            schema.hosts.join(schema.services, service)
+        )
+        there = {}
+        for host, cluster, disabled, is_down in connection.execute(query):
+            # One that came between the two statements counts with the next reading.
+            if host in self._numbers:
+                there[host] = numbers = self._numbers[host]
+                into = found.setdefault(cluster, Cluster())
+                _add_host(into, bool(disabled), bool(is_down), *numbers)
+        self._numbers = there
+        _add_claims(connection, found)
+        return found
+
+    def _read_facts(self, connection: sa.Connection) -> None:
+        """Read the facts that were stored since the last reading."""
+        now = clock.utcnow()
+        columns = [
+            _H.facts[name].as_boolean() if name in _FLAGS else _H.facts[name].as_float()
+            for name in _FACTS
+        ]
+        changed = sa.select(_H.host, *columns)
+        if self._read_until is not None:
+            changed = changed.where(_H.updated_at >= self._read_until - OVERLAP)
+        for row in connection.execute(changed):
+            self._numbers[row[0]] = tuple(row[1:])
+        self._read_until = now
+
+
+def _add_claims(connection: sa.Connection, into: dict[str, Cluster]) -> None:
     sums = [sa.func.sum(_S[name]) for name in RESOURCES]
     claims = (
         sa.select(_S.cluster, *sums)
@@ -118,9 +156,8 @@ def clusters(connection: sa.Connection, heard_since: datetime.datetime) -> dict[
         .group_by(_S.cluster)
     )
     for row in connection.execute(claims):
-        claimed = found.setdefault(row[0], Cluster()).claimed
+        claimed = into.setdefault(row[0], Cluster()).claimed
         claimed.update({name: float(v) for name, v in zip(RESOURCES, row[1:], strict=True)})
-    return found
 
 
 _FLAGS = ("online", "healthy")

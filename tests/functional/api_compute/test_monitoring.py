@@ -1,4 +1,4 @@
-"""What conductors show of the record: counted in three statements, whatever there is."""
+"""What conductors show of the record: counted in a few statements, whatever there is."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from common import clock
 from conductor.record_metrics import SHOWN, samples
 from conductor.store.monitoring import Record
+from db import schema
 from db.reads import metrics, monitoring
 from tests.fixtures.compute import NOW, ComputeApi, a_full_server, a_host, a_service
 from tests.fixtures.listings import Row, counted
@@ -28,7 +29,7 @@ def read(api: ComputeApi) -> Record:
             NOW,
             metrics.read(connection, since),
             monitoring.operations(connection),
-            monitoring.clusters(connection, since),
+            monitoring.Clusters().read(connection, since),
         )
 
 
@@ -110,6 +111,31 @@ def test_hosts_and_what_they_have_are_summed_by_cluster(make: MakeApi) -> None:
     assert cluster.used["memory_mib"] == 5 * 4096
 
 
+def test_facts_are_read_again_when_they_changed(make: MakeApi) -> None:
+    long_ago = clock.after(-3600)
+    api = make(a_host("a", updated_at=long_ago), a_service("a"))
+    clusters, since = monitoring.Clusters(), clock.after(-DOWN_SECONDS)
+
+    def vcpus() -> float:
+        with api.reader.connect() as connection:
+            return clusters.read(connection, since)["c1"].capacity["vcpus"]
+
+    def store(vcpus: int, **values: Any) -> None:
+        facts = a_host("a", facts={"vcpus": vcpus})[1]["facts"]
+        mine = schema.hosts.update().where(schema.hosts.c.host == "a")
+        with api.writer.begin() as connection:
+            connection.execute(mine.values(facts=facts, **values))
+
+    assert vcpus() == 16
+    store(100)
+    assert vcpus() == 16, "nobody has said that it changed"
+    store(100, updated_at=clock.utcnow())
+    assert vcpus() == 108
+    with api.writer.begin() as connection:
+        connection.execute(schema.hosts.delete().where(schema.hosts.c.host == "a"))
+    assert vcpus() == 8
+
+
 def test_every_metric_of_the_record_has_its_labels(make: MakeApi) -> None:
     api = make(a_full_server(1), an_open(1, **leased("c1", 60)))
     found = samples(read(api))
@@ -128,4 +154,4 @@ def test_the_statements_are_few_whatever_there_is(make: MakeApi) -> None:
     api = make(*(a_full_server(number) for number in range(1, 30)))
     with counted(api.reader) as statements:
         read(api)
-        assert statements() == 11
+        assert statements() == 12

@@ -96,7 +96,8 @@ class Up(Command):
             type=port,
             default=8774,
             help="Port of the APIs, below /compute, /placement, /image and /network; identity "
-            "is on the next one, consoles on the one after that. 0: any three (default: 8774)",
+            "is on the next one, consoles on the second, metrics on the third after it. 0: any "
+            "four (default: 8774)",
         ),
         argument(
             "--nodes",

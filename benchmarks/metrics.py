@@ -37,6 +37,8 @@ from tests.functional.cloud import embedded_cloud, eventually
 
 ROUNDS = 100_000
 SCRAPES = 30
+#: servers created before they are deleted again: fewer than the quota
+AT_ONCE = 8
 MOST_SHARE, MOST_SCRAPE_SECONDS = 0.01, 0.05
 _RECORDED = re.compile(r"^micronova_\w+?(?:_total|_count)(?:{.*})? (\S+)$", re.MULTILINE)
 _CPU = re.compile(r"^process_cpu_seconds_total (\S+)$", re.MULTILINE)
@@ -77,7 +79,7 @@ def shared_recording() -> dict[str, float]:
         return found
 
 
-def creates(count: int, cost_us: float) -> dict[str, float]:
+def creates(rounds: int, cost_us: float) -> dict[str, float]:
     """Create and delete servers on an embedded cloud; return the share of recording."""
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -91,17 +93,19 @@ def creates(count: int, cost_us: float) -> dict[str, float]:
         }
         url = f"http://127.0.0.1:{_metrics_port(cloud.state_dir)}/metrics"
 
-        def some(number: int) -> None:
-            made = [compute.create_server(name=f"s{n}", **what) for n in range(number)]
+        def some() -> None:
+            made = [compute.create_server(name=f"s{n}", **what) for n in range(AT_ONCE)]
             eventually(lambda: all(one.status == "ACTIVE" for one in compute.servers()), 120)
             for one in made:
                 compute.delete_server(one)
             eventually(lambda: not list(compute.servers()), 120)
 
-        some(5)
+        some()
         before = _sums(url)
-        some(count)
+        for _ in range(rounds):
+            some()
         after = _sums(url)
+        count = rounds * AT_ONCE
     recorded, cpu = ((now - then) / count for now, then in zip(after, before, strict=True))
     return {
         "servers": count,
@@ -233,14 +237,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hosts", type=int, default=10_000)
     parser.add_argument("--servers", type=int, default=20_000)
-    parser.add_argument("--creates", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=8, help="of eight creates and deletes")
     given = parser.parse_args()
     alone = recording()
     cost = (alone["count_us"] + alone["observe_us"]) / 2
     found = {
         "recording": alone,
         "recording_shared": shared_recording(),
-        "create_and_delete": creates(given.creates, cost) if given.creates else {},
+        "create_and_delete": creates(given.rounds, cost) if given.rounds else {},
         "hosts": given.hosts,
         "record": at_scale(given.hosts, given.servers),
     }

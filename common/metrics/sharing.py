@@ -12,21 +12,27 @@ import tempfile
 from pathlib import Path
 
 VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+#: which master made it: one that replaces another one inherits its environment
+_OWNER = "MICRONOVA_METRICS_OWNER"
 
 _LOCK = "port.lock"
 
 
 def begin() -> None:
     """Make the directory, once; called by the master before it forks workers."""
-    if VARIABLE not in os.environ:
+    if not _is_ours():
         os.environ[VARIABLE] = tempfile.mkdtemp(prefix="micronova-metrics-")
+        os.environ[_OWNER] = str(os.getpid())
 
 
 def end() -> None:
     """Remove it; called by the master at its end."""
-    directory = os.environ.pop(VARIABLE, None)
-    if directory is not None:
-        shutil.rmtree(directory, ignore_errors=True)
+    if _is_ours():
+        shutil.rmtree(os.environ.pop(VARIABLE), ignore_errors=True)
+
+
+def _is_ours() -> bool:
+    return VARIABLE in os.environ and os.environ.get(_OWNER) == str(os.getpid())
 
 
 def await_turn() -> None:

@@ -9,16 +9,18 @@ from typing import Any
 
 from cli.command import Command, argument
 from cli.errors import CommandFailed
+from cli.finding import NotFound
 from cli.render.explanation import explanation_lines
 from cli.render.page import page
-from cli.server.events import server_id
+from cli.server.events import is_uuid
 from cli.terminal import write
 
+_BLOCK_STORAGE = ("volume", "snapshot", "transfer")
 _REQUEST = re.compile(r"req-[0-9a-f-]{36}", re.IGNORECASE)
 
 
 class Explain(Command):
-    """Show what happened to a request, a server, a port or an image, and why.
+    """Show what happened to a request, a server, a volume or another resource, and why.
 
     For each operation: how the states changed, which steps ran where and how long, how the
     scheduler decided and why it refused hosts, and for each fault the Proxmox task, its log,
@@ -28,8 +30,9 @@ class Explain(Command):
     arguments = (
         argument(
             "what",
-            metavar="<request id|server|port|image>",
-            help="Request ID, server (name or ID), or the ID of a port or an image",
+            metavar="<request id|server|volume|…>",
+            help="Request ID; server, or volume, snapshot or transfer of a volume (name or ID); "
+            "or the ID of a port or an image",
         ),
         argument(
             "-f",
@@ -85,11 +88,39 @@ class Explain(Command):
             known[uuid] = {"name": server.name, "status": server.status, "host": host}
         return known
 
+    def _id(self, name_or_id: str) -> str:
+        """Return the ID of a server, or else of what block storage has of this name.
+
+        :raises CommandFailed: nothing has it, or several servers, volumes … have.
+        """
+        if is_uuid(name_or_id):
+            return name_or_id
+        try:
+            return str(self.cloud.find("server", name_or_id).id)
+        except NotFound as error:
+            for kind in _BLOCK_STORAGE:
+                found = self._found(kind, name_or_id)
+                if found is not None:
+                    return found
+            raise CommandFailed(
+                f"No server, volume, snapshot or transfer named '{name_or_id}'. (What is deleted "
+                "is asked for by ID.)"
+            ) from error
+
+    def _found(self, kind: str, name: str) -> str | None:
+        """Return the ID of what has this name; None: nothing has, or there is no block storage."""
+        from openstack import exceptions
+
+        try:
+            return str(self.cloud.find(kind, name).id)
+        except (NotFound, exceptions.EndpointNotFound):
+            return None
+
     def _explanation(self, what: str) -> Any:
         from openstack.exceptions import raise_from_response
 
         if not _REQUEST.fullmatch(what):
-            what = server_id(self.cloud, what)
+            what = self._id(what)
         response = self.cloud.compute.get(f"/explanations/{what}")
         raise_from_response(response)
         return response.json()["explanation"]

@@ -30,12 +30,16 @@ class _Kind:
 
 
 _KINDS: Mapping[str, _Kind] = {
+    "backup": _Kind("block_storage", "backups", "backup", few=False),
     "flavor": _Kind("compute", "flavors", "flavor"),
     "image": _Kind("image", "images", "image"),
     "network": _Kind("network", "networks", "network"),
     "port": _Kind("network", "ports", "port", few=False),
     "server": _Kind("compute", "servers", "server", few=False),
     "server_group": _Kind("compute", "server_groups", "server group"),
+    "snapshot": _Kind("block_storage", "snapshots", "snapshot of a volume", few=False),
+    "transfer": _Kind("block_storage", "transfers", "transfer of a volume", few=False),
+    "volume": _Kind("block_storage", "volumes", "volume", few=False),
 }
 
 

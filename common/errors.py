@@ -84,6 +84,13 @@ class ImageNotFound(NotFound):
     sentence = "Image could not be found."
 
 
+class BackupNotFound(NotFound):
+    """No such backup of a volume."""
+
+    code = "micronova.backup_not_found"
+    sentence = "Backup could not be found."
+
+
 class SnapshotNotFound(NotFound):
     """No such snapshot of a volume, or nothing of that name belongs to it."""
 

@@ -26,6 +26,20 @@ def named(kind: str, name: str) -> str:
     return str(uuid.uuid5(NAMESPACE, f"{kind}:{name}"))
 
 
+def numbered(kind: str, number: int) -> str:
+    """Return a UUID that holds a number of less than 62 bits: see ``number_of``."""
+    base = uuid.uuid5(NAMESPACE, kind).int >> 64 << 64
+    return str(uuid.UUID(int=(base & ~(0xF << 76)) | (8 << 76) | (2 << 62) | number))
+
+
+def number_of(kind: str, text: str) -> int | None:
+    """Return the number that a UUID of this kind holds; None: it is none."""
+    if not is_uuid(text):
+        return None
+    number = uuid.UUID(text).int & ((1 << 62) - 1)
+    return number if numbered(kind, number) == str(uuid.UUID(text)) else None
+
+
 def is_uuid(text: str) -> bool:
     """Return whether the text is a UUID, dashes optional (as in Nova)."""
     return _UUID.fullmatch(text) is not None

@@ -74,8 +74,8 @@ OF_VOLUMES: Mapping[str, tuple[int, str]] = {
     "snapshots": (10, "Snapshots of a project's volumes."),
     "gigabytes": (1000, "GiB of all volumes and snapshots of a project."),
     "per_volume_gigabytes": (UNLIMITED, "GiB of one volume."),
-    "backups": (10, "Backups of a project's volumes, of which there are none."),
-    "backup_gigabytes": (1000, "GiB of such backups."),
+    "backups": (10, "Backups of a project's volumes."),
+    "backup_gigabytes": (1000, "GiB of all volumes that backups of a project are of."),
     "groups": (10, "Groups of volumes, of which there are none."),
 }
 VOLUME_OPTIONS = [

@@ -87,6 +87,7 @@ class ResourceType(enum.StrEnum):
     IMAGE = "image"  #: made ready on a host; its id is the image's
     VOLUME = "volume"  #: its id is the volume's
     SNAPSHOT = "snapshot"  #: of a volume; its id is the snapshot's
+    BACKUP = "backup"  #: of a volume; its id is the backup's
     NETWORK = "network"  #: one that clusters have a vnet for; its id is the network's
     HOST = "host"  #: a compute host; its id is its name
     CLOUD = "cloud"  #: all hosts; its id is the cloud's

@@ -23,13 +23,18 @@ class VolumeStatus(enum.StrEnum):
     IN_USE = "in-use"
     DETACHING = "detaching"
     EXTENDING = "extending"
+    RETYPING = "retyping"
+    UPLOADING = "uploading"  #: its content is copied into an image
     REVERTING = "reverting"
+    BACKING_UP = "backing-up"
+    RESTORING_BACKUP = "restoring-backup"
     DELETING = "deleting"
     MAINTENANCE = "maintenance"
     AWAITING_TRANSFER = "awaiting-transfer"
     ERROR = "error"
     ERROR_DELETING = "error_deleting"
     ERROR_EXTENDING = "error_extending"
+    ERROR_RESTORING = "error_restoring"  #: its content is what it was
 
 
 class SnapshotStatus(enum.StrEnum):
@@ -38,6 +43,17 @@ class SnapshotStatus(enum.StrEnum):
     CREATING = "creating"
     AVAILABLE = "available"
     DELETING = "deleting"
+    ERROR = "error"
+    ERROR_DELETING = "error_deleting"
+
+
+class BackupStatus(enum.StrEnum):
+    """Status of a backup of a volume."""
+
+    CREATING = "creating"
+    AVAILABLE = "available"
+    DELETING = "deleting"
+    RESTORING = "restoring"
     ERROR = "error"
     ERROR_DELETING = "error_deleting"
 
@@ -65,8 +81,19 @@ class VolumeAction(enum.StrEnum):
     DELETE = "delete-volume"
     EXTEND = "extend-volume"
     REVERT = "revert-volume"
+    REIMAGE = "reimage-volume"
+    RETYPE = "retype-volume"
+    UPLOAD = "upload-volume"
+    PARK = "park-volume"  #: by itself, after a failure
     TAKE_SNAPSHOT = "create-snapshot"
     DELETE_SNAPSHOT = "delete-snapshot"
+    # These end as they begin: they change records alone.
+    OFFER = "create-transfer"
+    ACCEPT = "accept-transfer"
+    WITHDRAW = "delete-transfer"
+    BACK_UP = "create-backup"
+    DELETE_BACKUP = "delete-backup"
+    RESTORE = "restore-backup"
 
 
 #: operations about a server
@@ -74,12 +101,13 @@ ATTACH, DETACH = "attach_volume", "detach_volume"
 
 #: the SCSI slot of a server's root disk
 ROOT_SLOT = 0
-#: the SCSI slots that other volumes get: 14 and 15 are a rescued server's
-SLOTS = (*range(1, 14), *range(16, 31))
+#: the SCSI slots that other volumes get: 14 and 15 are a rescued server's, and from 27 on there
+#: are local disks (``common.local_disks``)
+SLOTS = (*range(1, 14), *range(16, 27))
 
 _S = VolumeStatus
 _WELL = frozenset({_S.AVAILABLE})
-_BROKEN = frozenset({_S.ERROR, _S.ERROR_EXTENDING})
+_BROKEN = frozenset({_S.ERROR, _S.ERROR_EXTENDING, _S.ERROR_RESTORING})
 
 
 @dataclass(frozen=True)
@@ -104,6 +132,12 @@ RULES: Mapping[str, Rule] = {
     ),
     VolumeAction.EXTEND: Rule(_WELL, _S.EXTENDING, None, _S.ERROR_EXTENDING),
     VolumeAction.REVERT: Rule(_WELL, _S.REVERTING, _S.AVAILABLE, _S.ERROR),
+    # Cinder leaves one that was in error there: the status is what it was.
+    VolumeAction.REIMAGE: Rule(frozenset({*_WELL, _S.ERROR}), _S.DOWNLOADING, None, _S.ERROR),
+    VolumeAction.RETYPE: Rule(_WELL, _S.RETYPING, None, None),
+    VolumeAction.UPLOAD: Rule(_WELL, _S.UPLOADING, None, None),
+    VolumeAction.BACK_UP: Rule(_WELL, _S.BACKING_UP, None, None),
+    VolumeAction.RESTORE: Rule(_WELL, _S.RESTORING_BACKUP, _S.AVAILABLE, _S.ERROR_RESTORING),
     ATTACH: Rule(_WELL, _S.ATTACHING, _S.IN_USE, _S.AVAILABLE),
     DETACH: Rule(frozenset({_S.IN_USE}), _S.DETACHING, _S.AVAILABLE, _S.IN_USE, alone=False),
 }
@@ -111,6 +145,13 @@ RULES: Mapping[str, Rule] = {
 #: statuses in which a snapshot may be deleted
 DELETABLE_SNAPSHOTS = frozenset(
     {SnapshotStatus.AVAILABLE, SnapshotStatus.ERROR, SnapshotStatus.ERROR_DELETING}
+)
+
+#: with ``reimage_reserved``
+REIMAGED_RESERVED = frozenset({_S.AVAILABLE, _S.ERROR, _S.RESERVED})
+#: statuses in which a backup may be deleted
+DELETABLE_BACKUPS = frozenset(
+    {BackupStatus.AVAILABLE, BackupStatus.ERROR, BackupStatus.ERROR_DELETING}
 )
 
 #: from 3.42 on also while a server has it
@@ -143,6 +184,11 @@ OPTIONS = [
         "default_type",
         help="Volume type of volumes whose users name none. Without it any storage for disks is "
         "taken: a shared one before others, that with most room.",
+    ),
+    cfg.StrOpt(
+        "backup_storage",
+        help="Storage of content `backup` that backups of volumes go to. Without it one is chosen "
+        "that the volume's node has: a shared one before others, that with most room.",
     ),
 ]
 

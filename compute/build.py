@@ -80,6 +80,7 @@ def steps(machine: Machine, command: Build) -> tuple[Step, ...]:
             "compute_destroy_vm",
         ),
         Step("compute_resize_disk", lambda: machine.resize_disk(command)),
+        *_local_disks(machine, command),
         *_attached(machine, command),
         *filtered(machine, command.filter),
         Step("compute_start_vm", machine.start),
@@ -92,6 +93,14 @@ def _upload_config_drive(machine: Machine, command: Build) -> Detail:
     return machine.upload_config_drive(
         command, functools.partial(configdrive.image, command.config_drive)
     )
+
+
+def _local_disks(machine: Machine, command: Build) -> tuple[Step, ...]:
+    """Return the step that makes the disks beside the root disk; none where it has none."""
+    if not command.local_disks:
+        return ()
+    made = command.local_disks, command.storage
+    return (Step("compute_create_local_disks", lambda: machine.fit_local_disks(*made)),)
 
 
 def _attached(machine: Machine, command: Build) -> tuple[Step, ...]:

@@ -12,6 +12,7 @@ from common.aggregates import Ratios
 from common.context import RequestContext
 from common.events import WorkerEvents
 from common.messages.commands import (
+    BackUpVolume,
     Build,
     CacheImage,
     Command,
@@ -27,10 +28,12 @@ from common.messages.commands import (
     Plug,
     PlugVolume,
     Power,
+    RemoveBackup,
     RemoveImage,
     RemoveVnet,
     RemoveVolume,
     RetireTemplate,
+    RetypeVolume,
     Shape,
     SnapVolume,
     StoreImage,
@@ -119,10 +122,28 @@ class ComputeClient:
             ctxt, WorkerRpc.grow_volume, command=self._sent(worker, command)
         )
 
+    def retype_volume(self, ctxt: RequestContext, worker: str, command: RetypeVolume) -> None:
+        """Move a volume to another storage; ``Outcome.volume`` says where it is."""
+        self._workers.to(worker).cast(
+            ctxt, WorkerRpc.retype_volume, command=self._sent(worker, command)
+        )
+
     def snap_volume(self, ctxt: RequestContext, worker: str, command: SnapVolume) -> None:
         """Take or remove a snapshot of a volume, or bring the volume back to it."""
         self._workers.to(worker).cast(
             ctxt, WorkerRpc.snap_volume, command=self._sent(worker, command)
+        )
+
+    def back_up_volume(self, ctxt: RequestContext, worker: str, command: BackUpVolume) -> None:
+        """Make an archive of a volume; on failure there is none."""
+        self._workers.to(worker).cast(
+            ctxt, WorkerRpc.back_up_volume, command=self._sent(worker, command)
+        )
+
+    def remove_backup(self, ctxt: RequestContext, worker: str, command: RemoveBackup) -> None:
+        """Remove the archive of a backup."""
+        self._workers.to(worker).cast(
+            ctxt, WorkerRpc.remove_backup, command=self._sent(worker, command)
         )
 
     def plug_volume(self, ctxt: RequestContext, worker: str, command: PlugVolume) -> None:

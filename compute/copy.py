@@ -1,4 +1,4 @@
-"""Copy: a server's root disk becomes an image, a template; on failure nothing of it is left."""
+"""Copy: a server's root disk or a volume becomes an image; on failure nothing of it is left."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ def copy(job: Job, disk: DiskCopy, command: Copy) -> Outcome:
         removed[:] = [disk.remove()]
         return removed[0]
 
-    what = "backup" if command.backup else "snapshot"
+    name = "compute_backup_instance" if command.backup else "compute_snapshot_instance"
+    if command.volid:
+        name = "compute_upload_volume"
     steps = (
         Step("compute_find_vm", disk.find),
-        Step(f"compute_{what}_instance", make, remove, "compute_remove_copy"),
+        Step(name, make, remove, "compute_remove_copy"),
     )
     failure = carry_out(job, steps)
     if failure is None:

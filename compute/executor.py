@@ -11,6 +11,7 @@ from oslo_context import context as oslo_context
 from common.context import RequestContext
 from common.log import logger
 from common.messages.commands import (
+    BackUpVolume,
     Build,
     CacheImage,
     Command,
@@ -26,10 +27,12 @@ from common.messages.commands import (
     Plug,
     PlugVolume,
     Power,
+    RemoveBackup,
     RemoveImage,
     RemoveVnet,
     RemoveVolume,
     RetireTemplate,
+    RetypeVolume,
     Shape,
     SnapVolume,
     StoreImage,
@@ -147,6 +150,7 @@ class Executor:
 #: command → the flow that carries it out; the last argument is in seconds: how long a guest may
 #: take to stop
 _FLOWS: Mapping[type[Command], Callable[[Job, Hypervisor, Any, int], Outcome]] = {
+    BackUpVolume: lambda job, at, one, _: volumes.back_up(job, at.volume(job), one),
     Build: lambda job, at, one, _: build.build(job, at.machine(job), one, at.group_writer(one)),
     CacheImage: lambda job, at, one, _: cache.cache(job, at.machine(job), one),
     Copy: lambda job, at, one, _: copy.copy(job, at.disk_copy(job, one), one),
@@ -161,10 +165,12 @@ _FLOWS: Mapping[type[Command], Callable[[Job, Hypervisor, Any, int], Outcome]] =
     Plug: lambda job, at, one, _: plug.plug(job, at.machine(job), one),
     PlugVolume: lambda job, at, one, _: volumes.plug(job, at.machine(job), one),
     Power: lambda job, at, one, seconds: power.power(job, at.machine(job), one, seconds),
+    RemoveBackup: lambda job, at, one, _: volumes.remove_backup(job, at.volume(job), one),
     RemoveImage: lambda job, at, one, _: store_image.remove(job, at, one),
     RemoveVnet: lambda job, at, one, _: vnets.remove(job, at, one),
     RemoveVolume: lambda job, at, one, _: volumes.remove(job, at.volume(job), one),
     RetireTemplate: lambda job, at, one, _: retire.retire(job, at, one),
+    RetypeVolume: lambda job, at, one, _: volumes.retype(job, at.volume(job), one),
     Shape: lambda job, at, one, seconds: shape.shape(job, at.machine(job), one, seconds),
     SnapVolume: lambda job, at, one, _: volumes.snap(job, at.volume(job), one),
     StoreImage: lambda job, at, one, _: store_image.store(job, at, one),

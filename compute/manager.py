@@ -9,6 +9,7 @@ from common.context import RequestContext
 from common.errors import Unavailable
 from common.log import logger
 from common.messages.commands import (
+    BackUpVolume,
     Build,
     CacheImage,
     Command,
@@ -24,10 +25,12 @@ from common.messages.commands import (
     Plug,
     PlugVolume,
     Power,
+    RemoveBackup,
     RemoveImage,
     RemoveVnet,
     RemoveVolume,
     RetireTemplate,
+    RetypeVolume,
     Shape,
     SnapVolume,
     StoreImage,
@@ -149,8 +152,20 @@ class Manager:
         """Accept a GrowVolume."""
         self._accept(ctxt, command)
 
+    def retype_volume(self, ctxt: RequestContext, command: RetypeVolume) -> None:
+        """Accept a RetypeVolume."""
+        self._accept(ctxt, command)
+
     def snap_volume(self, ctxt: RequestContext, command: SnapVolume) -> None:
         """Accept a SnapVolume."""
+        self._accept(ctxt, command)
+
+    def back_up_volume(self, ctxt: RequestContext, command: BackUpVolume) -> None:
+        """Accept a BackUpVolume."""
+        self._accept(ctxt, command)
+
+    def remove_backup(self, ctxt: RequestContext, command: RemoveBackup) -> None:
+        """Accept a RemoveBackup."""
         self._accept(ctxt, command)
 
     def plug_volume(self, ctxt: RequestContext, command: PlugVolume) -> None:

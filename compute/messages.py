@@ -9,6 +9,29 @@ from common.messages.facts import NicFacts
 
 
 @dataclass(frozen=True)
+class SeenReference:
+    """A disk of another VM of our band that a VM's configuration names."""
+
+    vmid: int
+    """The VM that names it."""
+    node: str
+    option: str
+    """``scsi1``, ``unused0`` …"""
+    volid: str
+
+
+@dataclass(frozen=True)
+class SeenSnapshot:
+    """A snapshot of a VM."""
+
+    name: str
+    whole: bool = True
+    """Whether it was taken to its end."""
+    volumes: tuple[str, ...] = ()
+    """Disks of other VMs of our band in it, as far as it was read."""
+
+
+@dataclass(frozen=True)
 class SeenVm:
     """A VM or container in our band of VMIDs, or with our mark."""
 
@@ -45,6 +68,10 @@ class SeenVm:
     """Whether a holder's disk rests, and is protected."""
     nics: tuple[NicFacts, ...] | None = None
     """Its interfaces; None: not read, or by an agent of an older release."""
+    references: tuple[SeenReference, ...] | None = None
+    """Disks of other VMs that it names; None as above."""
+    snapshots: tuple[SeenSnapshot, ...] | None = None
+    """None: not read, or they could not be."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +101,20 @@ class SeenImageFile:
     node: str
     """Where it is, or the node through which a shared storage was listed."""
     image_id: str
+    shared: bool = False
+    size_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class SeenBackup:
+    """An archive whose notes name a backup of some cloud's."""
+
+    volid: str
+    storage: str
+    node: str
+    """Where it is, or the node through which a shared storage was listed."""
+    backup_id: str
+    cloud: str
     shared: bool = False
     size_bytes: int = 0
 
@@ -147,3 +188,7 @@ class ClusterInventory:
     """Of VMs that aren't ours, as far as they were read so far; None: they were not looked at."""
     other_tags_complete: bool = False
     """Whether all of those VMs were read since the agent began."""
+    backups: tuple[SeenBackup, ...] | None = None
+    """None: they were not looked for, as by an agent of an older release."""
+    other_references: tuple[SeenReference, ...] | None = None
+    """Disks of our band that those VMs name."""

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from common.context import RequestContext
 from common.messages.commands import (
+    BackUpVolume,
     Build,
     CacheImage,
     Copy,
@@ -20,10 +21,12 @@ from common.messages.commands import (
     Plug,
     PlugVolume,
     Power,
+    RemoveBackup,
     RemoveImage,
     RemoveVnet,
     RemoveVolume,
     RetireTemplate,
+    RetypeVolume,
     Shape,
     SnapVolume,
     StoreImage,
@@ -61,7 +64,10 @@ class WorkerRpc(Protocol):
     def make_volume(self, ctxt: RequestContext, command: MakeVolume) -> None: ...
     def remove_volume(self, ctxt: RequestContext, command: RemoveVolume) -> None: ...
     def grow_volume(self, ctxt: RequestContext, command: GrowVolume) -> None: ...
+    def retype_volume(self, ctxt: RequestContext, command: RetypeVolume) -> None: ...
     def snap_volume(self, ctxt: RequestContext, command: SnapVolume) -> None: ...
+    def back_up_volume(self, ctxt: RequestContext, command: BackUpVolume) -> None: ...
+    def remove_backup(self, ctxt: RequestContext, command: RemoveBackup) -> None: ...
     def plug_volume(self, ctxt: RequestContext, command: PlugVolume) -> None: ...
 
     # Casts without an answer.

@@ -54,10 +54,13 @@ def shape(job: Job, machine: Machine, command: Shape, graceful_seconds: int) -> 
 
 
 def grow(job: Job, machine: Machine, command: Grow) -> Outcome:
-    """Grow the root disk, whether the VM runs or not."""
-    steps = (
+    """Grow the root disk and fit the other local disks, whether the VM runs or not."""
+    steps: tuple[Step, ...] = (
         Step("compute_find_vm", lambda: find(machine)),
         Step("compute_resize_disk", lambda: machine.grow_disk(command.disk_gib)),
     )
+    wanted = command.local_disks
+    if wanted is not None:
+        steps += (Step("compute_fit_local_disks", lambda: machine.fit_local_disks(wanted)),)
     failure = carry_out(job, steps)
     return Outcome(failure is None, seen(machine), failure)

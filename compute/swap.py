@@ -51,7 +51,7 @@ def swap(job: Job, machine: Machine, command: Swap, graceful_seconds: int) -> Ou
     )
     rebuild = (
         Step("compute_rebuild_instance", lambda: machine.disks.swap(command)),
-        Step("compute_resize_disk", lambda: machine.grow_disk(command.disk_gib)),
+        *_grown(machine, command),
         Step("compute_start_vm", lambda: start(command.running)),
     )
     rescue = (
@@ -60,6 +60,13 @@ def swap(job: Job, machine: Machine, command: Swap, graceful_seconds: int) -> Ou
     )
     failure = carry_out(job, (*steps, *(rescue if command.rescue else rebuild)))
     return Outcome(failure is None, seen(machine), failure)
+
+
+def _grown(machine: Machine, command: Swap) -> tuple[Step, ...]:
+    """Return the step that grows the new disk; none of a volume, which has its own size."""
+    if command.root is not None:
+        return ()
+    return (Step("compute_resize_disk", lambda: machine.grow_disk(command.disk_gib)),)
 
 
 def end_swap(job: Job, machine: Machine, command: EndSwap) -> Outcome:

@@ -1,14 +1,17 @@
-"""Make, grow and remove volumes, and have servers' VMs name them."""
+"""Make, grow, move and remove volumes, and have servers' VMs name them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from common.messages.commands import (
+    BackUpVolume,
     GrowVolume,
     MakeVolume,
     PlugVolume,
+    RemoveBackup,
     RemoveVolume,
+    RetypeVolume,
     SnapshotVerb,
     SnapVolume,
 )
@@ -22,6 +25,7 @@ _SNAPSHOT_STEPS: Mapping[SnapshotVerb, str] = {
     SnapshotVerb.TAKE: "compute_take_volume_snapshot",
     SnapshotVerb.REMOVE: "compute_remove_volume_snapshot",
     SnapshotVerb.REVERT: "compute_revert_volume",
+    SnapshotVerb.PARK: "compute_park_volume",
 }
 
 
@@ -72,6 +76,14 @@ def grow(job: Job, volume: Volume, command: GrowVolume) -> Outcome:
     return Outcome(failure is None, failure=failure, volume=grown[0] if grown else None)
 
 
+def retype(job: Job, volume: Volume, command: RetypeVolume) -> Outcome:
+    """See it on another storage; or, to settle, where it is. It may run twice."""
+    name = "compute_settle_volume" if command.settle else "compute_retype_volume"
+    seen: list[MadeVolume] = []
+    failure = carry_out(job, (Step(name, lambda: _note(seen, lambda: volume.retype(command))),))
+    return Outcome(failure is None, failure=failure, volume=seen[0] if seen else None)
+
+
 def snap(job: Job, volume: Volume, command: SnapVolume) -> Outcome:
     """See a snapshot taken or gone, or the volume brought back. It may run twice."""
     step = Step(
@@ -82,6 +94,37 @@ def snap(job: Job, volume: Volume, command: SnapVolume) -> Outcome:
     )
     failure = carry_out(job, (step,))
     return Outcome(failure is None, failure=failure)
+
+
+def back_up(job: Job, volume: Volume, command: BackUpVolume) -> Outcome:
+    """See the volume's archive there. On failure none is left, or the outcome says what."""
+    removed: list[Removal] = []
+
+    def undo() -> Removal:
+        removed[:] = [volume.remove_backup(command)]
+        return removed[0]
+
+    made: list[MadeVolume] = []
+    step = Step(
+        "compute_back_up_volume",
+        lambda: _note(made, lambda: volume.back_up(command)),
+        undo,
+        "compute_remove_backup",
+    )
+    failure = carry_out(job, (step,))
+    if failure is None:
+        return Outcome(True, volume=made[0])
+    return Outcome(False, failure=failure, gone=bool(removed) and removed[0].gone)
+
+
+def remove_backup(job: Job, volume: Volume, command: RemoveBackup) -> Outcome:
+    """See the archive gone. An absent one counts as removed."""
+
+    def have() -> Detail:
+        return {"cleaned": list(volume.remove_backup(command).cleaned)}
+
+    failure = carry_out(job, (Step("compute_remove_backup", have),))
+    return Outcome(failure is None, failure=failure, gone=failure is None)
 
 
 def plug(job: Job, machine: Machine, command: PlugVolume) -> Outcome:

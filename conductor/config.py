@@ -47,8 +47,15 @@ OPTIONS = [
         "copy_timeout_seconds",
         default=7200,
         min=10,
-        help="Seconds after which the image of a server, whose disk is copied, fails and what it "
-        "made is removed.",
+        help="Seconds after which the image of a server or of a volume, whose disk is copied, and "
+        "the move of a volume to another storage fail, and what they made is removed.",
+    ),
+    cfg.IntOpt(
+        "backup_timeout_seconds",
+        default=43200,
+        min=10,
+        help="Seconds after which the backup of a volume, or its restoration, fails and what it "
+        "made is removed. A node makes one backup at a time: it may wait for others.",
     ),
     cfg.IntOpt(
         "store_image_timeout_seconds",

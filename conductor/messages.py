@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from common import codec, local_disks
+from common.local_disks import LocalDisk
 from common.messages.commands import GuestFile
 from common.messages.scheduling import Decision, ImageHome
 from common.security_rules import Rule
@@ -30,6 +32,33 @@ class FlavorSnapshot:
     extra_specs: Mapping[str, str] = field(default_factory=dict)
     volume_backed: bool = False
     """Whether its server boots from a volume, and has no root disk of this size."""
+    local_disks: tuple[LocalDisk, ...] = ()
+    """Those beside the root disk that its server has."""
+
+    @property
+    def local_gib(self) -> int:
+        """Return what the disks beside the root disk claim."""
+        if not self.local_disks:
+            return 0
+        return local_disks.claim_gib(self.ephemeral_gib, self.swap_mib)
+
+
+def local_disks_of(flavor: Mapping[str, Any]) -> tuple[LocalDisk, ...]:
+    """Return a server's disks beside the root disk by its ``FlavorSnapshot``."""
+    return tuple(codec.load(LocalDisk, one) for one in flavor.get("local_disks") or ())
+
+
+def claimed_gib(flavor: Mapping[str, Any]) -> int:
+    """Return the disk that a server claims by its ``FlavorSnapshot``, as Nova counts it."""
+    return root_gib(flavor) + _local_gib(flavor)
+
+
+def _local_gib(flavor: Mapping[str, Any]) -> int:
+    # A server that was made without such disks, or adopted, doesn't claim them.
+    if not flavor.get("local_disks"):
+        return 0
+    sizes = int(flavor.get("ephemeral_gib") or 0), int(flavor.get("swap_mib") or 0)
+    return local_disks.claim_gib(*sizes)
 
 
 def root_gib(flavor: Mapping[str, Any]) -> int:
@@ -339,6 +368,8 @@ class RebuildServer:
     """Other columns of the server that change with it."""
     admin_password: str | None = field(default=None, repr=False)
     files: tuple[GuestFile, ...] = ()
+    reimages: bool = False
+    """Whether a root disk that is a volume gets the image, too; else it stays as it is."""
 
 
 @dataclass(frozen=True)
@@ -486,6 +517,7 @@ class NewVolume:
     image_id: str | None = None
     snapshot_id: str | None = None
     source_volume_id: str | None = None
+    backup_id: str | None = None
     local_to_server: str | None = None
     """On a storage that this server's host has."""
 
@@ -499,6 +531,40 @@ class NewVolumeSnapshot:
     description: str | None = None
     metadata: dict[str, str] = field(default_factory=dict)
     in_use: bool = False
+    """Whether a server may have the volume."""
+
+
+@dataclass(frozen=True)
+class NewVolumeTransfer:
+    """An offer of a volume to another project that is asked for."""
+
+    volume_id: str
+    name: str | None = None
+    no_snapshots: bool = False
+    """Whether the volume's snapshots stay where they are."""
+
+
+@dataclass(frozen=True)
+class OfferedVolume:
+    """A transfer that began. The key is known to its reader alone: it isn't kept."""
+
+    transfer_id: str
+    auth_key: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class NewBackup:
+    """A backup of a volume that is asked for."""
+
+    volume_id: str
+    name: str = ""
+    description: str | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+    container: str | None = None
+    availability_zone: str | None = None
+    snapshot_id: str | None = None
+    incremental: bool = False
+    force: bool = False
     """Whether a server may have the volume."""
 
 
@@ -518,6 +584,16 @@ class VolumeEdit:
     remove_image_metadata: str | None = None
     bootable: bool | None = None
     readonly: bool | None = None
+
+
+@dataclass(frozen=True)
+class NewVolumeImage:
+    """An image that is made of a volume."""
+
+    name: str
+    disk_format: str = "raw"
+    visibility: str = "shared"
+    protected: bool = False
 
 
 @dataclass(frozen=True)

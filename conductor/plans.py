@@ -15,7 +15,15 @@ from typing import Any
 
 from common import codec, volumes
 from common.bulk_migrations import Move, Wish
-from common.messages.commands import GuestFile, Image, Nic, Placed, Template, VolumeSource
+from common.messages.commands import (
+    GuestFile,
+    Image,
+    Nic,
+    Placed,
+    Template,
+    VolumeSource,
+    VolumeUser,
+)
 from common.messages.scheduling import Alternate, ImageHome
 from common.states import InternalAction
 from common.volumes import VolumeAction
@@ -159,6 +167,25 @@ class ResizePlan(MovePlan):
 
 
 @dataclass(frozen=True)
+class NewContent:
+    """What a volume is to have in it instead: made in another holder, beside the one that it has.
+
+    The volume's record has that one until the new one is taken.
+    """
+
+    volume_id: str = ""
+    image_id: str = ""
+    image_metadata: Mapping[str, Any] = field(default_factory=dict)
+    storage: str = ""
+    size_gib: int = 0
+    source: VolumeSource | None = None
+    place: Place = NOWHERE
+    """The new holder's."""
+    volid: str | None = None
+    """None: it isn't made yet."""
+
+
+@dataclass(frozen=True)
 class PlugPlan(Plan):
     """The plan of an attached or detached interface; its port is made with the operation."""
 
@@ -213,6 +240,12 @@ class RebuildPlan(SwapPlan):
 
     former: Mapping[str, Any] = field(default_factory=dict)
     """Columns of the server before, which its disk was made by."""
+    root_volume_id: str = ""
+    """Its root disk, if that is a volume."""
+    content: NewContent | None = None
+    """What the root volume is to have in it; None: it stays as it is."""
+    other_image: bool = False
+    """Whether the root volume is to be made of another image than before."""
 
 
 @dataclass(frozen=True)
@@ -268,8 +301,33 @@ class VolumePlan(Plan):
     volid: str | None = None
     source: VolumeSource | None = None
     """What it is copied from; None: it is empty, or there already."""
+    backup_id: str | None = None
+    """The backup that it is restored from."""
     gone: bool = False
     """Whether the record goes with it; else only what was left of a failure is removed."""
+    users: tuple[VolumeUser, ...] = ()
+    """Servers that had it, beside the one that the record has as the last."""
+
+
+@dataclass(frozen=True)
+class ReimagePlan(Plan):
+    """The plan of giving a volume that no server has new content; its VMID is the new holder's."""
+
+    content: NewContent = NewContent()
+
+
+@dataclass(frozen=True)
+class UploadVolumePlan(Plan):
+    """The plan of an image of a volume; its VMID is the template's."""
+
+    image_id: str = ""
+    name: str = ""
+    disk_format: str = "raw"
+    """As the image shows it."""
+    storage: str = ""
+    source_vmid: int = 0
+    """That of the holder."""
+    volid: str = ""
 
 
 @dataclass(frozen=True)
@@ -288,6 +346,21 @@ class VolumeSnapshotPlan(Plan):
     way: str = ""
     gone: bool = True
     """Whether its record goes with it; else only what was left of a failure is removed."""
+
+
+@dataclass(frozen=True)
+class BackupPlan(Plan):
+    """The plan of what is done with a backup; its VMID is that of the volume's holder."""
+
+    volume_id: str = ""
+    volid: str = ""
+    """The volume."""
+    storage: str = ""
+    """The archive's."""
+    archive: str | None = None
+    gone: bool = True
+    """Whether its record goes with it; else only what was left of a failure is removed, and the
+    volume is parked."""
 
 
 @dataclass(frozen=True)
@@ -403,9 +476,16 @@ PLANS: Mapping[str, type[Plan]] = {
     VolumeAction.CREATE: VolumePlan,
     VolumeAction.DELETE: VolumePlan,
     VolumeAction.EXTEND: VolumePlan,
+    VolumeAction.RETYPE: VolumePlan,
+    VolumeAction.UPLOAD: UploadVolumePlan,
     VolumeAction.REVERT: VolumeSnapshotPlan,
+    VolumeAction.REIMAGE: ReimagePlan,
+    VolumeAction.PARK: VolumeSnapshotPlan,
     VolumeAction.TAKE_SNAPSHOT: VolumeSnapshotPlan,
     VolumeAction.DELETE_SNAPSHOT: VolumeSnapshotPlan,
+    VolumeAction.BACK_UP: BackupPlan,
+    VolumeAction.DELETE_BACKUP: BackupPlan,
+    VolumeAction.RESTORE: VolumePlan,
     volumes.ATTACH: PlugVolumePlan,
     volumes.DETACH: PlugVolumePlan,
     "attach_interface": PlugPlan,

@@ -24,6 +24,7 @@ from conductor.messages import (
     Healing,
     ImageData,
     ImageEdit,
+    NewBackup,
     NewFlavor,
     NewImage,
     NewKeyPair,
@@ -36,7 +37,10 @@ from conductor.messages import (
     NewShare,
     NewSubnet,
     NewVolume,
+    NewVolumeImage,
     NewVolumeSnapshot,
+    NewVolumeTransfer,
+    OfferedVolume,
     PortChange,
     RebuildServer,
     Refused,
@@ -327,6 +331,15 @@ class VolumeRpc(Protocol):
     def extend_volume(
         self, ctxt: RequestContext, volume_id: str, size_gib: int, in_use: bool
     ) -> None: ...
+    def reimage_volume(
+        self, ctxt: RequestContext, volume_id: str, image_id: str, reserved: bool
+    ) -> None: ...
+    def retype_volume(
+        self, ctxt: RequestContext, volume_id: str, type_id: str, may_move: bool
+    ) -> None: ...
+    def upload_volume(
+        self, ctxt: RequestContext, volume_id: str, image: NewVolumeImage
+    ) -> str: ...
     def reset_volume(self, ctxt: RequestContext, volume_id: str, status: str) -> None: ...
     def reserve_volume(self, ctxt: RequestContext, volume_id: str, wanted: bool) -> None: ...
 
@@ -343,6 +356,36 @@ class VolumeSnapshotRpc(Protocol):
         self, ctxt: RequestContext, snapshot_id: str, status: str
     ) -> None: ...
     def revert_volume(self, ctxt: RequestContext, volume_id: str, snapshot_id: str) -> None: ...
+
+
+class VolumeTransferRpc(Protocol):
+    """Transfers of volumes to other projects."""
+
+    def create_volume_transfer(
+        self, ctxt: RequestContext, transfer: NewVolumeTransfer
+    ) -> OfferedVolume: ...
+    def accept_volume_transfer(
+        self, ctxt: RequestContext, transfer_id: str, auth_key: str
+    ) -> None: ...
+    def delete_volume_transfer(self, ctxt: RequestContext, transfer_id: str) -> None: ...
+
+
+class VolumeMessageRpc(Protocol):
+    """Messages about volumes."""
+
+    def delete_volume_message(self, ctxt: RequestContext, operation_id: int) -> None: ...
+
+
+class BackupRpc(Protocol):
+    """Backups of volumes."""
+
+    def create_backup(self, ctxt: RequestContext, backup: NewBackup) -> str: ...
+    def edit_backup(self, ctxt: RequestContext, backup_id: str, edit: VolumeEdit) -> None: ...
+    def delete_backup(self, ctxt: RequestContext, backup_id: str, force: bool) -> None: ...
+    def restore_backup(
+        self, ctxt: RequestContext, backup_id: str, volume_id: str | None, name: str | None
+    ) -> str: ...
+    def reset_backup(self, ctxt: RequestContext, backup_id: str, status: str) -> None: ...
 
 
 class VolumeTypeRpc(Protocol):
@@ -398,6 +441,9 @@ class ConductorRpc(
     ImageRpc,
     VolumeRpc,
     VolumeSnapshotRpc,
+    VolumeTransferRpc,
+    VolumeMessageRpc,
+    BackupRpc,
     VolumeTypeRpc,
     ServerVolumeRpc,
     RefusalRpc,
@@ -428,6 +474,9 @@ Endpoints = tuple[
     ImageRpc,
     VolumeRpc,
     VolumeSnapshotRpc,
+    VolumeTransferRpc,
+    VolumeMessageRpc,
+    BackupRpc,
     VolumeTypeRpc,
     ServerVolumeRpc,
     RefusalRpc,

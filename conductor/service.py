@@ -18,6 +18,7 @@ from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
 from conductor.endpoints.aggregates import AggregateEndpoint, Notifier
 from conductor.endpoints.audits import AuditEndpoint
+from conductor.endpoints.backups import BackupEndpoint
 from conductor.endpoints.bulk_migrations import BulkMigrationEndpoint
 from conductor.endpoints.consoles import ConsoleEndpoint
 from conductor.endpoints.events import EventEndpoint
@@ -36,7 +37,9 @@ from conductor.endpoints.server_groups import ServerGroupEndpoint
 from conductor.endpoints.server_volumes import ServerVolumeEndpoint
 from conductor.endpoints.servers import ServerEndpoint
 from conductor.endpoints.services import ServiceEndpoint
+from conductor.endpoints.volume_messages import VolumeMessageEndpoint
 from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
+from conductor.endpoints.volume_transfers import VolumeTransferEndpoint
 from conductor.endpoints.volume_types import VolumeTypeEndpoint
 from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.endpoints.whatif import WhatIfEndpoint
@@ -137,6 +140,9 @@ class ConductorService:
             ImageEndpoint(cloud),
             VolumeEndpoint(cloud),
             VolumeSnapshotEndpoint(cloud),
+            VolumeTransferEndpoint(cloud),
+            VolumeMessageEndpoint(cloud),
+            BackupEndpoint(cloud),
             VolumeTypeEndpoint(cloud),
             ServerVolumeEndpoint(cloud, self.runner),
             RefusalEndpoint(cloud),

@@ -767,6 +767,7 @@ volumes = sa.Table(
     sa.Column("image_id", _UUID),
     sa.Column("snapshot_id", _UUID),  # what it was made of, as are the next
     sa.Column("source_volume_id", _UUID),
+    sa.Column("backup_id", _UUID),
     sa.Column("host", _NAME),  # the one whose agent looks after its holder
     sa.Column("cluster", _NAME),
     sa.Column("node", _NAME),  # that has the holder
@@ -775,6 +776,9 @@ volumes = sa.Table(
     sa.Column("vmid", sa.Integer),  # the holder's
     sa.Column("volid", sa.String(255)),  # ``local-lvm:vm-101-disk-0``; None: not made yet
     sa.Column("snapshot_way", sa.String(16)),  # common.volumes.SnapshotWay; None: not asked yet
+    sa.Column("new_type_id", _UUID),  # the type that it is to get, as are the next
+    sa.Column("new_storage", StorageName),
+    sa.Column("new_shared", sa.Boolean),
     sa.Column("last_user", Json),  # common.messages.commands.VolumeUser: who had it last
     sa.Column("fault", sa.Text),  # why it is in error
     sa.Column("created_at", UtcDateTime, nullable=False),
@@ -830,6 +834,39 @@ volume_snapshots = sa.Table(
     sa.Index("ix_volume_snapshots_project", "project_id", "created_at", "id"),
 )
 
+# Archives of volumes, which outlive these.
+volume_backups = sa.Table(
+    "volume_backups",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("volume_id", _UUID, nullable=False, index=True),
+    sa.Column("project_id", _NAME, nullable=False),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("name", _NAME, **_EMPTY),
+    sa.Column("description", sa.Text),
+    sa.Column("status", sa.String(32), nullable=False),
+    sa.Column("size_gib", sa.Integer, nullable=False),  # the volume's
+    sa.Column("metadata", Json, nullable=False, key="meta"),
+    sa.Column("container", _NAME),  # as the user has called it
+    sa.Column("availability_zone", _NAME),
+    sa.Column("snapshot_id", _UUID),
+    sa.Column("bootable", sa.Boolean, **_FALSE),  # the volume's, as is the next
+    sa.Column("image_metadata", Json),
+    sa.Column("host", _NAME),  # the one whose agent has made it
+    sa.Column("cluster", _NAME),
+    sa.Column("node", _NAME),  # that has the archive, unless others have its storage, too
+    sa.Column("storage", StorageName),
+    sa.Column("shared", sa.Boolean, **_FALSE),
+    sa.Column("vmid", sa.Integer),  # the holder's at that time, by which the archive is named
+    sa.Column("archive", sa.String(255)),  # ``local:backup/vzdump-qemu-…``; None: not made yet
+    sa.Column("size_bytes", sa.BigInteger),  # the archive's
+    sa.Column("fail_reason", sa.Text),
+    sa.Column("data_timestamp", UtcDateTime, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime),
+    sa.Index("ix_volume_backups_project", "project_id", "created_at", "id"),
+)
+
 # Storages that take disks; an administrator may describe them, add others and hide them.
 volume_types = sa.Table(
     "volume_types",
@@ -849,4 +886,27 @@ volume_type_access = sa.Table(
     metadata,
     sa.Column("type_id", _UUID, primary_key=True),
     sa.Column("project_id", _NAME, primary_key=True),
+)
+# Offers of volumes to other projects. Only those that have not ended count.
+volume_transfers = sa.Table(
+    "volume_transfers",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("volume_id", _UUID, nullable=False, index=True),
+    sa.Column("name", _NAME),
+    sa.Column("salt", sa.String(64), nullable=False),  # empty once it has ended
+    sa.Column("key_hash", sa.String(64), nullable=False),  # of the salt and the auth key
+    sa.Column("no_snapshots", sa.Boolean, nullable=False),
+    sa.Column("source_project_id", _NAME, nullable=False),
+    sa.Column("destination_project_id", _NAME),  # None: nobody accepted it
+    sa.Column("accepted", sa.Boolean, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("ended_at", UtcDateTime),
+)
+# Failed operations about volumes are the messages of block storage; these are no more.
+deleted_volume_messages = sa.Table(
+    "deleted_volume_messages",
+    metadata,
+    sa.Column("operation_id", BigId, primary_key=True, autoincrement=False),
+    sa.Column("deleted_at", UtcDateTime, nullable=False),
 )

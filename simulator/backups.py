@@ -12,7 +12,8 @@ from simulator.qemu.drives import Drive
 from simulator.volumes import content_of, parse_volid, path_of
 
 _NAME = re.compile(r"^backup/vzdump-qemu-(\d+)-[\d_]+-[\d_]+\.(vma(?:\.\w+)?)$")
-_NOT_SAVED = frozenset({"lock", "parent", "vmstate", "digest"})
+_NOT_SAVED = frozenset({"lock", "parent", "vmstate", "digest", "description"})
+_NOT_RESTORED = re.compile(r"unused\d+")
 _MAP = "#qmdump#map:"
 
 
@@ -44,13 +45,19 @@ def keep(
     kind = match.group(2) if match else "vma"
     place = cluster.place(storage.id, call.node)
     # No VMID: removing a VM removes all volumes with its VMID, and archives outlive it.
-    volume = cluster.add_volume(Volume(*place, name, "backup", kind, size, size))
+    volume = Volume(*place, name, "backup", kind, size, size)
+    for drive in drives:
+        saved_from = cluster.volume(drive.file, call.node)
+        volume.kept[drive.name] = "" if saved_from is None else saved_from.data
+    cluster.add_volume(volume)
     cluster.keep_data(volume, _text(vm, drives).encode())
     return volume
 
 
 def _text(vm: Vm, drives: list[Drive]) -> str:
-    lines = [f"{key}: {vm.config[key]}" for key in sorted(vm.config) if key not in _NOT_SAVED]
+    said = vm.config.get("description", "")
+    lines = [f"#{line}" for line in said.split("\n")] if said else []
+    lines += [f"{key}: {vm.config[key]}" for key in sorted(vm.config) if key not in _NOT_SAVED]
     for drive in drives:
         kind = parse_volid(drive.file).name.rpartition(".")[2]
         lines.append(f"{_MAP}{drive.name}:drive-{drive.name}:{drive.storage}:{kind}:")
@@ -82,10 +89,16 @@ def saved(call: Call, volume: Volume) -> tuple[ConfigMap, set[str]]:
     """Return the configuration in an archive, and the names of the disks in it."""
     config: ConfigMap = {}
     names: set[str] = set()
+    said: list[str] = []
     for line in saved_text(call, volume).splitlines():
         if line.startswith(_MAP):
             names.add(line.removeprefix(_MAP).partition(":")[0])
+        elif line.startswith("#"):
+            said.append(line[1:])
         else:
             key, _, text = line.partition(": ")
-            config[key] = text
+            if not _NOT_RESTORED.fullmatch(key):
+                config[key] = text
+    if said:
+        config["description"] = "\n".join(said)
     return config, names

@@ -122,6 +122,7 @@ AGENT_GRANTS: dict[str, frozenset[str]] = {
         "VM.Allocate",
         "VM.Audit",
         "VM.Clone",
+        "VM.Backup",
         "VM.Console",
         "VM.GuestAgent.Audit",
         "VM.GuestAgent.Unrestricted",

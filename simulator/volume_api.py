@@ -48,6 +48,14 @@ def allocate(call: Call) -> Work:
     return volume.volid
 
 
+def _may_delete(call: Call, storage: str, backed_up: int) -> None:
+    """Raise 403 unless the caller may remove a volume; backups need less."""
+    access, path = call.cluster.access, f"/storage/{storage}"
+    owner = access.has(call.who, f"/vms/{backed_up}", "VM.Backup")
+    if not backed_up or not owner or not access.has(call.who, path, "Datastore.AllocateSpace"):
+        access.require(call.who, path, "Datastore.Allocate")
+
+
 def _volid(call: Call) -> str:
     volume, storage = call.get("volume"), call.get("storage")
     return volume if ":" in volume else f"{storage}:{volume}"
@@ -66,7 +74,17 @@ def one_content(call: Call) -> dict[str, Any]:
             raise PveError(f"volume_size_info on '{volid}' failed - no format")
         raise PveError(f"failed to stat '{path}'")
     size = volume.virtual_size or volume.size
-    return {"format": volume.format, "path": path, "size": size, "used": volume.used}
+    shown: dict[str, Any] = {
+        "format": volume.format,
+        "path": path,
+        "size": size,
+        "used": volume.used,
+    }
+    if volume.notes:
+        shown["notes"] = volume.notes
+    if volume.protected:
+        shown["protected"] = 1
+    return shown
 
 
 def change(call: Call) -> None:
@@ -95,8 +113,8 @@ def delete(call: Call) -> Work:
     storage = call.cluster.storages.get(parsed.storage)
     if storage is None:
         raise no_storage(parsed.storage)
-    call.cluster.access.require(call.who, f"/storage/{storage.id}", "Datastore.Allocate")
     owner = owner_of(parsed.name) or backups.owner(parsed.name)
+    _may_delete(call, storage.id, backups.owner(parsed.name))
     subject = f"{owner}@{storage.id}" if owner else storage.id
 
     def body(job: Job) -> Work:

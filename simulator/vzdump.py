@@ -172,8 +172,7 @@ def _archive(backup: _Backup) -> Work:
         backup.info("stopping virtual guest")
         yield Sleep(power.GUEST_SHUTDOWN_SECONDS)
         power.mark_stopped(cluster, vm)
-    stamp = time.gmtime()
-    name = backups.archive_name(vm.vmid, stamp, _SUFFIX[backup.call.get("compress", "0")])
+    name = _free_name(backup)
     path = backups.path_of_archive(backup.storage, name)
     backup.info(f"creating vzdump archive '{path}'")
     if not vm.running:
@@ -196,6 +195,17 @@ def _archive(backup: _Backup) -> Work:
     if backup.mode == "suspend":
         backup.info("resume vm")
     _note(backup, volume)
+
+
+def _free_name(backup: _Backup) -> str:
+    """Return the archive's name; a simulated backup may take less than the second in it."""
+    suffix, now = _SUFFIX[backup.call.get("compress", "0")], time.time()
+    place = backup.call.cluster.place(backup.storage.id, backup.call.node)
+    while True:
+        name = backups.archive_name(backup.vm.vmid, time.gmtime(now), suffix)
+        if backup.call.cluster.volumes.get(place, name) is None:
+            return name
+        now += 1
 
 
 def _announce(backup: _Backup) -> None:

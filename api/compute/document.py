@@ -36,12 +36,16 @@ DIFFERENCES = """\
 What isn't supported is refused with 400 and a message, never ignored.
 
 - **Block devices of a create** are images on the local root disk, and volumes: those that there
-  are, and new ones of an image or blank. Snapshots are refused, and so are blank local disks
-  (ephemeral, swap). Where Nova lets a build fail because of its volumes' quota, the create is
+  are, and new ones of an image, of a snapshot or blank; and blank local disks (ephemeral, swap),
+  which are made without file system or swap signature. Where Nova lets a build fail because of
+  its volumes' quota, the create is
   refused (403). If a build fails, the volumes that were made for it are removed and the others
   are free again. The `tag` of a local root disk is named in the config drive as a SCSI disk at
   `0:0:0:0`, that of a volume with its serial number.
-- **A server that boots from a volume** can't be rebuilt, rescued, imaged or backed up (400).
+- **A server that boots from a volume** is rebuilt with another image from 2.93 on, with its own
+  image at any time; a volume with snapshots that its storage keeps with it is refused (400). What
+  fails leaves the old content. An image of it is refused (400) where its volumes' storage can't
+  take snapshots now, and the server that is made of one shows no image.
 - **A volume on a storage that only one node has** keeps its server there: a migration is refused
   (400), as is the attachment of a volume that the server's node doesn't reach. Volumes can't be
   swapped.
@@ -109,13 +113,15 @@ What isn't supported is refused with 400 and a message, never ignored.
 ## Explanations
 
 `GET /explanations/{subject}` is micronova's own. The subject is a request ID, a global request ID
-or the UUID of a server, a port or an image; deleted servers and images are still explained, and so
-are requests that were refused
+or the UUID of a server, a port, a volume, a snapshot or transfer of a volume, or an image. Those
+that are deleted, other than ports, are still explained, and so are requests that were refused
 (with `state` `refused`, no `server`, and why in `message`). The answer is
 `{"explanation": {"subject": …, "operations": […]}}`; of a server that exists, for operators, also
 `move`: its `way` to another host (`live`, `cold`, null) and the `obstacle`. Of a port there is
 also `port`: its status, addresses, groups and server, whose operations follow; of an image
-`image`: its status, owner, and the server that it is a copy of. Each operation has
+`image`: its status, owner, and the server that it is a copy of. Of a volume there is `volume`: its
+status, size, type and servers, of a snapshot `snapshot`, and of a transfer `transfer`, whose
+volume's operations follow. Each operation has
 
 | field | what |
 |---|---|

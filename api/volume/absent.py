@@ -10,8 +10,6 @@ from common.errors import Invalid, NotFound
 
 #: path → the key of its list
 EMPTY: Mapping[str, str] = {
-    "backups": "backups",
-    "backups/detail": "backups",
     "groups": "groups",
     "groups/detail": "groups",
     "group_types": "group_types",
@@ -22,43 +20,44 @@ EMPTY: Mapping[str, str] = {
     "cgsnapshots": "cgsnapshots",
     "cgsnapshots/detail": "cgsnapshots",
     "qos-specs": "qos_specs",
-    "os-volume-transfer": "transfers",
-    "os-volume-transfer/detail": "transfers",
-    "volume-transfers": "transfers",
-    "volume-transfers/detail": "transfers",
     "manageable_volumes": "manageable-volumes",
     "manageable_volumes/detail": "manageable-volumes",
     "manageable_snapshots": "manageable-snapshots",
     "manageable_snapshots/detail": "manageable-snapshots",
     "clusters": "clusters",
     "clusters/detail": "clusters",
-    "default-types": "default_types",
 }
 #: collection → what it is of, in the refusal to make one
 REFUSED: Mapping[str, str] = {
-    "backups": "backups",
     "groups": "groups of volumes",
     "group_types": "groups of volumes",
     "group_snapshots": "groups of volumes",
     "consistencygroups": "groups of volumes",
     "cgsnapshots": "groups of volumes",
     "qos-specs": "QoS specs",
-    "os-volume-transfer": "transfers of volumes",
-    "volume-transfers": "transfers of volumes",
     "manageable_volumes": "volumes to be managed",
     "manageable_snapshots": "snapshots to be managed",
+}
+
+
+#: collection → who may list it, where not every reader
+_LISTED_BY: Mapping[str, str] = {
+    "clusters": "clusters:get_all",
+    "manageable_volumes": "volume_extension:list_manageable",
+    "manageable_snapshots": "snapshot_extension:list_manageable",
 }
 
 
 class Empty:
     """A list of what there is none of."""
 
-    def __init__(self, key: str, what: str = "") -> None:
-        self._key, self._what = key, what
+    def __init__(self, key: str, what: str = "", rule: str = "volume:get_all") -> None:
+        self._key, self._what, self._rule = key, what, rule
 
-    @operation("volume:get_all")
+    @operation()
     def index(self, call: Call) -> Any:
         """List none."""
+        call.check(self._rule, {"project_id": call.project})
         return {self._key: []}
 
     @operation("volume:get_all")
@@ -72,25 +71,30 @@ class Empty:
         raise NotFound(f"{self._key}: {record_id} could not be found.")
 
 
-class Extensions:
-    """`/extensions`, `/resource_filters`: there is nothing to say but what the API has."""
+class DefaultTypes:
+    """`/default-types`: one type is the default of all projects, by `[volumes] default_type`."""
 
-    @operation("volume:get_all")
+    @operation("volume_extension:default_get_all", since="3.62")
     def index(self, call: Call) -> Any:
-        """List none."""
-        return {"extensions": []}
+        """List no project's own."""
+        return {"default_types": []}
 
-    @operation("volume:get_all", since="3.33")
-    def filters(self, call: Call) -> Any:
-        """List what lists can be filtered by."""
-        names = ["name", "status", "metadata", "bootable", "availability_zone", "created_at"]
-        of_snapshots = ["name", "status", "volume_id", "metadata"]
-        found = {"volume": names, "snapshot": of_snapshots}
-        return {
-            "resource_filters": [
-                {"resource": name, "filters": filters} for name, filters in found.items()
-            ]
-        }
+    @operation("volume_extension:default_get", since="3.62")
+    def show(self, call: Call, project_id: str) -> Any:
+        """Find none."""
+        raise NotFound(f"Default type for project {project_id} not found.")
+
+    @operation("volume_extension:default_set_or_update", since="3.62")
+    def update(self, call: Call, project_id: str) -> Any:
+        """Refuse to set one."""
+        raise Invalid(
+            "Invalid input received: projects have no default types of their own: [volumes] "
+            "default_type is that of all."
+        )
+
+    @operation("volume_extension:default_unset", since="3.62", status=204)
+    def delete(self, call: Call, project_id: str) -> None:
+        """Leave a project without one, as it is."""
 
 
 Routes = dict[str, tuple[Mapping[str, Iterable[Any]], Mapping[str, Any]]]
@@ -100,7 +104,8 @@ def routes() -> Routes:
     """Return path → its operations."""
     found: Routes = {}
     for path, key in EMPTY.items():
-        one = Empty(key, REFUSED.get(path, ""))
+        rule = _LISTED_BY.get(path.partition("/")[0], "volume:get_all")
+        one = Empty(key, REFUSED.get(path, ""), rule)
         methods: dict[str, Iterable[Any]] = {"GET": [one.index]}
         if path in REFUSED:
             methods["POST"] = [one.create]
@@ -108,7 +113,10 @@ def routes() -> Routes:
         if "/" not in path:
             every = {name: [one.item] for name in ("GET", "PUT", "DELETE")}
             found[f"/v3/{path}/{{record_id}}"] = (every, {})
-    extensions = Extensions()
-    found["/v3/extensions"] = ({"GET": [extensions.index]}, {})
-    found["/v3/resource_filters"] = ({"GET": [extensions.filters]}, {})
+    defaults = DefaultTypes()
+    found["/v3/default-types"] = ({"GET": [defaults.index]}, {})
+    found["/v3/default-types/{project_id}"] = (
+        {"GET": [defaults.show], "PUT": [defaults.update], "DELETE": [defaults.delete]},
+        {},
+    )
     return found

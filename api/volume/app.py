@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from oslo_config import cfg
 
 from api import config as api_config
-from api.volume import absent, volumes
+from api.volume import absent, actions, volumes
 from api.volume.absent import Routes
 from api.volume.attachments import ATTACHMENTS
+from api.volume.backups import BACKUP_ACTIONS, BACKUPS
 from api.volume.call import Cloud, resources
+from api.volume.encryption import ENCRYPTION
 from api.volume.errors import FAULTS
+from api.volume.extensions import Extensions
+from api.volume.hosts import HOSTS
 from api.volume.messages import MESSAGES
 from api.volume.metadata import Metadata
 from api.volume.overview import OVERVIEW
@@ -18,6 +24,7 @@ from api.volume.paths import Paths
 from api.volume.policies import RULES
 from api.volume.quotas import LIMITS, QUOTA_SETS
 from api.volume.snapshots import SNAPSHOT_ACTIONS, SNAPSHOT_METADATA, SNAPSHOTS
+from api.volume.transfers import TRANSFERS
 from api.volume.types import EXTRA_SPECS, TYPE_ACTIONS, TYPES
 from api.volume.versions import Versions, anonymous
 from common import quotas
@@ -58,6 +65,8 @@ def routes() -> Routes:
         "/v3": ({"GET": [versions.show]}, {}),
         **_of_volumes(),
         **_of_snapshots(),
+        **_of_transfers(),
+        **_of_backups(),
         **_of_types(),
         **_others(),
         **absent.routes(),
@@ -72,8 +81,9 @@ def _of_volumes() -> Routes:
         "/v3/volumes/detail": ({"GET": [one.detail]}, {}),
         "/v3/volumes/summary": ({"GET": [one.summary]}, {}),
         item: ({"GET": [one.show], "PUT": [one.update], "DELETE": [one.delete]}, {}),
+        f"{item}/encryption": ({"GET": [one.encryption]}, {}),
         **_of_metadata(item, volumes.METADATA),
-        f"{item}/action": ({"POST": []}, volumes.ACTION_NAMES),
+        f"{item}/action": ({"POST": []}, actions.ACTION_NAMES),
         "/v3/attachments": ({"GET": [attached.index], "POST": [attached.create]}, {}),
         "/v3/attachments/detail": ({"GET": [attached.detail]}, {}),
         "/v3/attachments/{attachment_id}": (
@@ -99,6 +109,31 @@ def _of_snapshots() -> Routes:
     }
 
 
+def _of_transfers() -> Routes:
+    one, found = TRANSFERS, dict[str, Any]()
+    makes = {"os-volume-transfer": one.create_with_snapshots, "volume-transfers": one.create}
+    for name, create in makes.items():
+        collection, item = f"/v3/{name}", f"/v3/{name}/{{transfer_id}}"
+        found[collection] = ({"GET": [one.index], "POST": [create]}, {})
+        found[f"{collection}/detail"] = ({"GET": [one.detail]}, {})
+        found[item] = ({"GET": [one.show], "DELETE": [one.delete]}, {})
+        found[f"{item}/accept"] = ({"POST": [one.accept]}, {})
+    return found
+
+
+def _of_backups() -> Routes:
+    one, item = BACKUPS, "/v3/backups/{backup_id}"
+    return {
+        "/v3/backups": ({"GET": [one.index], "POST": [one.create]}, {}),
+        "/v3/backups/detail": ({"GET": [one.detail]}, {}),
+        "/v3/backups/import_record": ({"POST": [one.import_record]}, {}),
+        item: ({"GET": [one.show], "PUT": [one.update], "DELETE": [one.delete]}, {}),
+        f"{item}/restore": ({"POST": [one.restore]}, {}),
+        f"{item}/export_record": ({"GET": [one.export]}, {}),
+        f"{item}/action": ({"POST": []}, BACKUP_ACTIONS),
+    }
+
+
 def _of_metadata(item: str, meta: Metadata) -> Routes:
     return {
         f"{item}/metadata": (
@@ -114,11 +149,17 @@ def _of_metadata(item: str, meta: Metadata) -> Routes:
 
 def _of_types() -> Routes:
     one, specs, item = TYPES, EXTRA_SPECS, "/v3/types/{type_id}"
+    secret = ENCRYPTION
     return {
         "/v3/types": ({"GET": [one.index], "POST": [one.create]}, {}),
         item: ({"GET": [one.show], "PUT": [one.update], "DELETE": [one.delete]}, {}),
         f"{item}/os-volume-type-access": ({"GET": [one.access]}, {}),
         f"{item}/action": ({"POST": []}, TYPE_ACTIONS),
+        f"{item}/encryption": ({"GET": [secret.index], "POST": [secret.create]}, {}),
+        f"{item}/encryption/{{key}}": (
+            {"GET": [secret.item], "PUT": [secret.update], "DELETE": [secret.delete]},
+            {},
+        ),
         f"{item}/extra_specs": ({"GET": [specs.index], "POST": [specs.create]}, {}),
         f"{item}/extra_specs/{{key}}": (
             {"GET": [specs.show], "PUT": [specs.update], "DELETE": [specs.delete]},
@@ -128,7 +169,7 @@ def _of_types() -> Routes:
 
 
 def _others() -> Routes:
-    quota, seen = "/v3/os-quota-sets/{project_id}", OVERVIEW
+    quota, seen, extensions = "/v3/os-quota-sets/{project_id}", OVERVIEW, Extensions()
     return {
         quota: (
             {
@@ -139,13 +180,25 @@ def _others() -> Routes:
             {},
         ),
         f"{quota}/defaults": ({"GET": [QUOTA_SETS.defaults]}, {}),
-        "/v3/os-quota-class-sets/{class_name}": ({"GET": [QUOTA_SETS.show_class]}, {}),
+        "/v3/os-quota-class-sets/{class_name}": (
+            {"GET": [QUOTA_SETS.show_class], "PUT": [QUOTA_SETS.update_class]},
+            {},
+        ),
         "/v3/limits": ({"GET": [LIMITS.show]}, {}),
         "/v3/os-availability-zone": ({"GET": [seen.zones]}, {}),
         "/v3/os-services": ({"GET": [seen.services]}, {}),
-        "/v3/os-hosts": ({"GET": [seen.hosts]}, {}),
+        "/v3/os-services/{name}": ({"PUT": [HOSTS.act]}, {}),
+        "/v3/os-hosts": ({"GET": [HOSTS.index]}, {}),
+        "/v3/os-hosts/{host}": ({"GET": [HOSTS.show], "PUT": [HOSTS.update]}, {}),
+        "/v3/workers/cleanup": ({"POST": [HOSTS.clean_up]}, {}),
+        "/v3/extensions": ({"GET": [extensions.index]}, {}),
+        "/v3/extensions/{alias}": ({"GET": [extensions.show]}, {}),
+        "/v3/resource_filters": ({"GET": [extensions.filters]}, {}),
         "/v3/scheduler-stats/get_pools": ({"GET": [seen.pools]}, {}),
         "/v3/messages": ({"GET": [MESSAGES.index]}, {}),
-        "/v3/messages/{record_id}": ({"GET": [MESSAGES.show]}, {}),
+        "/v3/messages/{record_id}": (
+            {"GET": [MESSAGES.show], "DELETE": [MESSAGES.delete]},
+            {},
+        ),
         "/v3/capabilities/{host}": ({"GET": [seen.capabilities]}, {}),
     }

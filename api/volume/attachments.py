@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.volume import queries, schemas, views
+from api.volume import filters, queries, schemas, views
 from api.volume.call import Call, operation
 from common.errors import Conflict, Invalid, NotFound
 from db.reads import volumes
@@ -37,6 +37,7 @@ class Attachments:
 
     @staticmethod
     def _found(call: Call) -> list[Attachment]:
+        filters.require_known(call, "attachment")
         everybody = call.is_admin and call.query.boolean("all_tenants")
         server = call.query.last("instance_id")
         found = call.read(
@@ -44,6 +45,7 @@ class Attachments:
             None if everybody else call.project,
             server_uuids=None if server is None else [server],
             volume_id=call.query.last("volume_id"),
+            status=call.query.last("status") or call.query.last("attach_status"),
         )
         page, offset = queries.page(call)
         ids = [one.id for one in found]

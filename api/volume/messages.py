@@ -1,4 +1,4 @@
-"""`/messages`: why volumes are in error, or were not changed as asked."""
+"""`/messages`: why operations on volumes, snapshots and backups failed, out of the ledger."""
 
 from __future__ import annotations
 
@@ -8,56 +8,89 @@ from typing import Any
 from api.volume import queries
 from api.volume.call import Call, operation
 from api.volume.views import links, moment
-from common import ids
+from common import ids, volume_messages
 from common.errors import NotFound
-from db.reads import volumes
-from db.reads.volumes import Filter, Volume
+from db.reads import volume_messages as reads
+from db.reads.keyset import MarkerNotFound, Page
+from db.reads.volume_messages import FILTERS, SORTABLE, Filter, Message
 
-#: how long Cinder keeps one
+#: how long Cinder keeps one; ours last as long as `[conductor] history_days`
 _KEPT = datetime.timedelta(days=30)
+_PAGED_SINCE = 5
+_KIND = "volume_message"
+_LEVEL = "ERROR"
 
 
 class Messages:
-    """The last fault of each volume of the project."""
+    """Failed operations on what belongs to the project."""
 
-    @operation("volume:get_all", since="3.3")
+    @operation("message:get_all", since="3.3")
     def index(self, call: Call) -> Any:
-        """List them."""
-        page, offset = queries.page(call)
-        found = call.read(volumes.listing, _failed(call), (), page, offset)
-        return {"messages": [_view(call, one) for one in found]}
+        """List messages; filters, order and pages since 3.5."""
+        wanted, order, page, offset = Filter(call.project), [], Page(queries.MAX_LIMIT), 0
+        if call.version >= _PAGED_SINCE:
+            named = {name: call.query.last(name) for name in FILTERS}
+            equal = {name: value for name, value in named.items() if value is not None}
+            wanted = Filter(call.project, equal)
+            order = queries.order(call, SORTABLE)
+            page, offset = queries.page(call)
+            page = Page(page.limit, None if page.marker is None else str(_marker(page.marker)))
+            if call.query.last("message_level") not in (None, _LEVEL):
+                return {"messages": []}
+        found = call.read(reads.listing, wanted, order, page, offset)
+        answer: dict[str, Any] = {"messages": [_view(call, one) for one in found]}
+        if found and len(found) == page.limit:
+            last = ids.numbered(_KIND, found[-1].operation_id)
+            answer["messages_links"] = queries.following(call, "messages", last)
+        return answer
 
-    @operation("volume:get_all", since="3.3")
+    @operation("message:get", since="3.3")
     def show(self, call: Call, record_id: str) -> Any:
-        """Show one."""
-        for one in call.read(volumes.listing, _failed(call)):
-            if _id(one) == record_id:
-                return {"message": _view(call, one)}
+        """Show a message."""
+        return {"message": _view(call, _find(call, record_id))}
+
+    @operation("message:delete", since="3.3", status=204)
+    def delete(self, call: Call, record_id: str) -> None:
+        """Delete a message; what it is about stays in the ledger."""
+        call.conductor.delete_volume_message(call.ctxt, _find(call, record_id).operation_id)
+
+
+def _find(call: Call, record_id: str) -> Message:
+    number = ids.number_of(_KIND, record_id)
+    found = None if number is None else call.read(reads.get, number, call.reach)
+    if found is None:
         raise NotFound(f"Message {record_id} could not be found.")
+    return found
 
 
-def _failed(call: Call) -> Filter:
-    return Filter(project_id=call.project, failed=True)
+def _marker(text: str) -> int:
+    number = ids.number_of(_KIND, text)
+    if number is None:
+        raise MarkerNotFound
+    return number
 
 
-def _id(one: Volume) -> str:
-    return ids.named("volume_message", f"{one.id} {one.fault}")
-
-
-def _view(call: Call, one: Volume) -> dict[str, Any]:
-    at = one.updated_at or one.created_at
+def _view(call: Call, one: Message) -> dict[str, Any]:
+    record_id = ids.numbered(_KIND, one.operation_id)
     return {
-        "id": _id(one),
-        "event_id": "VOLUME_VOLUME_001_001",
-        "user_message": one.fault,
-        "message_level": "ERROR",
-        "resource_type": "VOLUME",
-        "resource_uuid": one.id,
-        "created_at": moment(at),
-        "guaranteed_until": moment(at + _KEPT),
-        "request_id": None,
-        "links": links(call, "messages", _id(one)),
+        "id": record_id,
+        "event_id": one.event_id,
+        "user_message": _text(call, one),
+        "message_level": _LEVEL,
+        "created_at": moment(one.created_at),
+        "guaranteed_until": moment(one.created_at + _KEPT),
+        "request_id": one.request_id,
+        "links": links(call, "messages", record_id),
+        "resource_type": one.resource_type,
+        "resource_uuid": one.resource_uuid,
     }
+
+
+def _text(call: Call, one: Message) -> str:
+    """Return what failed and why; only administrators read what names hosts and tasks."""
+    words = volume_messages.event(one.action, one.category).words
+    why = volume_messages.WORDS.get(one.category, volume_messages.SOMETHING)
+    return f"{words}: {one.message if call.is_admin else one.owner_message or why}"
 
 
 MESSAGES = Messages()

@@ -13,7 +13,9 @@ from db.reads import backends, services
 from db.reads.backends import Backend
 from db.reads.services import Service
 
-_BINARY = "cinder-volume"
+BINARY = "cinder-volume"
+#: from when on pools are filtered
+_FILTERED_SINCE = 28
 
 
 class Overview:
@@ -22,7 +24,7 @@ class Overview:
     @operation("volume:get_all")
     def zones(self, call: Call) -> Any:
         """List availability zones: those of compute."""
-        names = sorted({one.availability_zone for one in _compute(call)})
+        names = sorted(zones(call))
         shown = [{"zoneName": name, "zoneState": {"available": True}} for name in names]
         return {"availabilityZoneInfo": shown}
 
@@ -31,18 +33,19 @@ class Overview:
         """List the services that make volumes: the agents of the hosts."""
         shown = [
             {
-                "binary": _BINARY,
+                "binary": BINARY,
                 "host": one.host,
                 "zone": one.availability_zone,
                 "status": "disabled" if one.disabled else "enabled",
-                "state": "up" if _is_up(call, one) else "down",
+                "state": "up" if service_is_up(call, one) else "down",
                 "updated_at": moment(one.last_seen_at),
                 "disabled_reason": one.disabled_reason,
                 "replication_status": "disabled",
                 "active_backend_id": None,
                 "frozen": False,
+                **_since(call, up=service_is_up(call, one)),
             }
-            for one in _compute(call)
+            for one in compute_services(call)
         ]
         wanted = call.query.last("host"), call.query.last("binary")
         return {
@@ -53,22 +56,6 @@ class Overview:
             ]
         }
 
-    @operation("volume_extension:hosts")
-    def hosts(self, call: Call) -> Any:
-        """List the hosts of these services."""
-        shown = [
-            {
-                "host_name": one.host,
-                "service": _BINARY,
-                "zone": one.availability_zone,
-                "service-status": "available" if _is_up(call, one) else "unavailable",
-                "service-state": "disabled" if one.disabled else "enabled",
-                "last-update": moment(one.last_seen_at),
-            }
-            for one in _compute(call)
-        ]
-        return {"hosts": shown}
-
     @operation("scheduler_extension:scheduler_stats:get_pools")
     def pools(self, call: Call) -> Any:
         """List the storages that take volumes, each once in its cluster."""
@@ -77,7 +64,8 @@ class Overview:
         for one in call.read(backends.read):
             by_pool[one.pool].append(one)
         shown = [_pool(found[0], detailed=detailed) for _, found in sorted(by_pool.items())]
-        return {"pools": shown}
+        wanted = call.query.last("name") if call.version >= _FILTERED_SINCE else None
+        return {"pools": [one for one in shown if wanted in (None, one["name"])]}
 
     @operation("scheduler_extension:scheduler_stats:get_pools")
     def capabilities(self, call: Call, host: str) -> Any:
@@ -100,13 +88,26 @@ class Overview:
         raise NotFound(f"The host {host} could not be found.")
 
 
-def _compute(call: Call) -> list[Service]:
+def zones(call: Call) -> set[str]:
+    """Return the availability zones that there are."""
+    return {one.availability_zone for one in compute_services(call)}
+
+
+def compute_services(call: Call) -> list[Service]:
+    """Return the agents of the hosts."""
     return call.read(services.list_services, binary="nova-compute")
 
 
-def _is_up(call: Call, one: Service) -> bool:
+def service_is_up(call: Call, one: Service) -> bool:
+    """Return whether an agent was heard of lately."""
     seconds = call.cloud.conf.api.service_down_seconds
     return is_up(one.last_seen_at, one.forced_down, seconds)
+
+
+def _since(call: Call, *, up: bool) -> dict[str, Any]:
+    """Return the fields of a service that later versions brought."""
+    shown: dict[str, Any] = {"cluster": None} if call.version >= 7 else {}
+    return shown | ({"backend_state": "up" if up else "down"} if call.version >= 49 else {})
 
 
 def _name(one: Backend) -> str:
@@ -125,6 +126,7 @@ def _pool(one: Backend, *, detailed: bool) -> dict[str, Any]:
             "multiattach": False,
             "thin_provisioning_support": True,
             "QoS_support": False,
+            "backend_state": "up",
         }
     return shown
 

@@ -7,7 +7,11 @@ from web.policy import ADMIN, PROJECT_MEMBER, PROJECT_READER, rule
 _VOLUME = "/volumes/{volume_id}"
 _ACTION = f"{_VOLUME}/action"
 _TYPE = "/types/{type_id}"
+_BACKUP = "/backups/{backup_id}"
 _SNAPSHOT = "/snapshots/{snapshot_id}"
+_TRANSFER = "/os-volume-transfer/{transfer_id}"
+_MESSAGE = "/messages/{message_id}"
+_DEFAULT = "/default-types/{project_id}"
 
 # (rule, who may, what, method, path)
 _ROWS = (
@@ -20,6 +24,8 @@ _ROWS = (
     ("volume:force_delete", ADMIN, "Delete a volume in more states.", "DELETE", _VOLUME),
     ("volume:extend", PROJECT_MEMBER, "Extend a volume.", "POST", _ACTION),
     ("volume:extend_attached_volume", PROJECT_MEMBER, "While it is used.", "POST", _ACTION),
+    ("volume:reimage", PROJECT_MEMBER, "Give a volume an image.", "POST", _ACTION),
+    ("volume:reimage_reserved", PROJECT_MEMBER, "While it is reserved.", "POST", _ACTION),
     ("volume:get_volume_metadata", PROJECT_READER, "Show metadata.", "GET", f"{_VOLUME}/metadata"),
     (
         "volume:update_volume_metadata",
@@ -46,6 +52,21 @@ _ROWS = (
         "volume_extension:volume_actions:set_bootable",
         PROJECT_MEMBER,
         "Say that a volume can be booted from.",
+        "POST",
+        _ACTION,
+    ),
+    ("volume:retype", PROJECT_MEMBER, "Give a volume another type.", "POST", _ACTION),
+    (
+        "volume_extension:volume_actions:upload_image",
+        PROJECT_MEMBER,
+        "Make an image of a volume.",
+        "POST",
+        _ACTION,
+    ),
+    (
+        "volume_extension:volume_actions:upload_public",
+        ADMIN,
+        "Make one that everybody sees.",
         "POST",
         _ACTION,
     ),
@@ -90,6 +111,29 @@ _ROWS = (
         "Bring a volume back to its last snapshot.",
         "POST",
         _ACTION,
+    ),
+    ("backup:get_all", PROJECT_READER, "List backups.", "GET", "/backups"),
+    ("backup:get", PROJECT_READER, "Show a backup.", "GET", _BACKUP),
+    ("backup:create", PROJECT_MEMBER, "Back a volume up.", "POST", "/backups"),
+    ("backup:update", PROJECT_MEMBER, "Rename or describe a backup.", "PUT", _BACKUP),
+    ("backup:delete", PROJECT_MEMBER, "Delete a backup.", "DELETE", _BACKUP),
+    ("backup:restore", PROJECT_MEMBER, "Restore a backup.", "POST", f"{_BACKUP}/restore"),
+    ("backup:backup_project_attribute", ADMIN, "Show whose a backup is.", "GET", _BACKUP),
+    ("backup:backup-import", ADMIN, "Import a record.", "POST", "/backups/import_record"),
+    ("backup:export-import", ADMIN, "Export a record.", "GET", f"{_BACKUP}/export_record"),
+    (
+        "volume_extension:backup_admin_actions:reset_status",
+        ADMIN,
+        "Say what a backup is.",
+        "POST",
+        f"{_BACKUP}/action",
+    ),
+    (
+        "volume_extension:backup_admin_actions:force_delete",
+        ADMIN,
+        "Delete a backup in more states.",
+        "POST",
+        f"{_BACKUP}/action",
     ),
     ("volume:get_all_snapshots", PROJECT_READER, "List snapshots.", "GET", "/snapshots"),
     ("volume:create_snapshot", PROJECT_MEMBER, "Take a snapshot.", "POST", "/snapshots"),
@@ -138,6 +182,32 @@ _ROWS = (
         "POST",
         f"{_SNAPSHOT}/action",
     ),
+    (
+        "volume:get_all_transfers",
+        PROJECT_READER,
+        "List transfers of volumes.",
+        "GET",
+        "/os-volume-transfer",
+    ),
+    ("volume:get_transfer", PROJECT_READER, "Show a transfer.", "GET", _TRANSFER),
+    (
+        "volume:create_transfer",
+        PROJECT_MEMBER,
+        "Offer a volume to another project.",
+        "POST",
+        "/os-volume-transfer",
+    ),
+    (
+        "volume:accept_transfer",
+        PROJECT_MEMBER,
+        "Take a volume that is offered.",
+        "POST",
+        f"{_TRANSFER}/accept",
+    ),
+    ("volume:delete_transfer", PROJECT_MEMBER, "End a transfer.", "DELETE", _TRANSFER),
+    ("message:get_all", PROJECT_READER, "List messages.", "GET", "/messages"),
+    ("message:get", PROJECT_READER, "Show a message.", "GET", _MESSAGE),
+    ("message:delete", PROJECT_MEMBER, "Delete a message.", "DELETE", _MESSAGE),
     ("volume:attachments", PROJECT_READER, "List and show attachments.", "GET", "/attachments"),
     (
         "volume:attachment_create",
@@ -186,6 +256,21 @@ _ROWS = (
         "POST",
         f"{_TYPE}/action",
     ),
+    *(
+        (
+            f"volume_extension:volume_type_encryption:{verb}",
+            ADMIN,
+            text,
+            method,
+            f"{_TYPE}/encryption{rest}",
+        )
+        for verb, text, method, rest in (
+            ("get", "Show how volumes of a type are encrypted.", "GET", ""),
+            ("create", "Have them encrypted.", "POST", ""),
+            ("update", "Change how.", "PUT", "/{key}"),
+            ("delete", "Encrypt them no more.", "DELETE", "/{key}"),
+        )
+    ),
     (
         "volume_extension:quotas:show",
         PROJECT_READER,
@@ -200,8 +285,49 @@ _ROWS = (
         "PUT",
         "/os-quota-sets/{project_id}",
     ),
+    (
+        "volume_extension:quota_classes:update",
+        ADMIN,
+        "Change the limits of a class.",
+        "PUT",
+        "/os-quota-class-sets/{class_name}",
+    ),
     ("volume_extension:services:index", ADMIN, "List services.", "GET", "/os-services"),
+    (
+        "volume_extension:services:update",
+        ADMIN,
+        "Change a service.",
+        "PUT",
+        "/os-services/{name}",
+    ),
+    ("workers:cleanup", ADMIN, "Clean up after services.", "POST", "/workers/cleanup"),
     ("volume_extension:hosts", ADMIN, "List hosts.", "GET", "/os-hosts"),
+    ("clusters:get_all", ADMIN, "List clusters of services.", "GET", "/clusters"),
+    ("volume_extension:default_get_all", ADMIN, "List default types.", "GET", "/default-types"),
+    ("volume_extension:default_get", ADMIN, "Show one.", "GET", _DEFAULT),
+    ("volume_extension:default_set_or_update", ADMIN, "Set one.", "PUT", _DEFAULT),
+    ("volume_extension:default_unset", ADMIN, "Unset one.", "DELETE", _DEFAULT),
+    (
+        "volume_extension:list_manageable",
+        ADMIN,
+        "List volumes that could be managed.",
+        "GET",
+        "/manageable_volumes",
+    ),
+    (
+        "snapshot_extension:list_manageable",
+        ADMIN,
+        "List snapshots that could be managed.",
+        "GET",
+        "/manageable_snapshots",
+    ),
+    (
+        "volume_extension:volume_encryption_metadata",
+        PROJECT_READER,
+        "Show how a volume is encrypted.",
+        "GET",
+        f"{_VOLUME}/encryption",
+    ),
     (
         "scheduler_extension:scheduler_stats:get_pools",
         ADMIN,

@@ -8,14 +8,17 @@ from collections.abc import Container
 from typing import Any
 from urllib.parse import urlencode
 
+from api.volume import filters
 from api.volume.call import Call
 from common import clock
 from common.errors import Invalid
 from db.reads.keyset import Page
+from db.reads.volume_backups import Filter as BackupFilter
 from db.reads.volume_snapshots import Filter as SnapshotFilter
 from db.reads.volumes import SORTABLE, Filter
 
 MAX_LIMIT = 1000
+_TIMES_SINCE = 60
 _EQUAL = {
     "name": "name",
     "display_name": "name",
@@ -32,6 +35,13 @@ _EQUAL_SNAPSHOTS = {
     "status": "status",
     "volume_id": "volume_id",
     "user_id": "user_id",
+}
+
+_EQUAL_BACKUPS = {
+    "name": "name",
+    "display_name": "name",
+    "status": "status",
+    "volume_id": "volume_id",
 }
 
 
@@ -75,6 +85,7 @@ def order(call: Call, sortable: Container[str] = SORTABLE.keys()) -> list[tuple[
 
 def volumes(call: Call) -> Filter:
     """Return which volumes a list shows. Raises Invalid."""
+    filters.require_known(call, "volume")
     everybody = call.is_admin and call.query.boolean("all_tenants")
     project = call.query.last("project_id") or call.query.last("tenant_id")
     equal: dict[str, Any] = {}
@@ -90,14 +101,23 @@ def volumes(call: Call) -> Filter:
         project_id=whose,
         equal=equal,
         name_part=part,
-        metadata=_metadata(call),
+        metadata=mapping(call, "metadata"),
         type_name=call.query.last("volume_type"),
-        created=_created(call) if call.version >= 60 else (),
+        created=_times(call, "created_at") if call.version >= _TIMES_SINCE else (),
+        updated=_times(call, "updated_at") if call.version >= _TIMES_SINCE else (),
+        nothing=_asks_for_nothing(call),
     )
+
+
+def _asks_for_nothing(call: Call) -> bool:
+    """Return whether a filter is of what no volume has."""
+    wants_free = not call.query.boolean("consumes_quota", default=True)
+    return wants_free or any(call.query.last(name) for name in ("group_id", "migration_status"))
 
 
 def snapshots(call: Call) -> SnapshotFilter:
     """Return which snapshots a list shows. Raises Invalid."""
+    filters.require_known(call, "snapshot")
     everybody = call.is_admin and call.query.boolean("all_tenants")
     project = call.query.last("project_id") or call.query.last("tenant_id")
     equal = {
@@ -109,12 +129,29 @@ def snapshots(call: Call) -> SnapshotFilter:
         project_id=project if everybody else call.project,
         equal=equal,
         name_part=call.query.last("name~") if call.version >= 34 else None,
-        metadata=_metadata(call) if call.version >= 22 else {},
+        metadata=mapping(call, "metadata") if call.version >= 22 else {},
     )
 
 
-def _metadata(call: Call) -> dict[str, str]:
-    text = call.query.last("metadata")
+def backups(call: Call) -> BackupFilter:
+    """Return which backups a list shows. Raises Invalid."""
+    everybody = call.is_admin and call.query.boolean("all_tenants")
+    project = call.query.last("project_id") or call.query.last("tenant_id")
+    equal = {
+        column: value
+        for name, column in _EQUAL_BACKUPS.items()
+        if (value := call.query.last(name)) is not None
+    }
+    return BackupFilter(
+        project_id=project if everybody else call.project,
+        equal=equal,
+        name_part=call.query.last("name~") if call.version >= 34 else None,
+    )
+
+
+def mapping(call: Call, name: str) -> dict[str, str]:
+    """Return a filter that is written as a dictionary of strings. Raises Invalid."""
+    text = call.query.last(name)
     if text is None:
         return {}
     try:
@@ -124,12 +161,12 @@ def _metadata(call: Call) -> dict[str, str]:
     if not isinstance(found, dict) or not all(
         isinstance(key, str) and isinstance(value, str) for key, value in found.items()
     ):
-        raise Invalid("Invalid input received: metadata must be a dictionary of strings.")
+        raise Invalid(f"Invalid input received: {name} must be a dictionary of strings.")
     return found
 
 
-def _created(call: Call) -> list[tuple[str, datetime.datetime]]:
-    text = call.query.last("created_at")
+def _times(call: Call, name: str) -> list[tuple[str, datetime.datetime]]:
+    text = call.query.last(name)
     found = []
     for part in text.split(",") if text else ():
         how, colon, when = part.partition(":")
@@ -138,7 +175,7 @@ def _created(call: Call) -> list[tuple[str, datetime.datetime]]:
         try:
             found.append((how, clock.parse(when)))
         except ValueError as error:
-            raise Invalid(f"Invalid filter created_at: {part[:255]}") from error
+            raise Invalid(f"Invalid filter {name}: {part[:255]}") from error
     return found
 
 

@@ -10,10 +10,12 @@ from api.volume.call import Call, operation
 from common import quotas as options
 from common.errors import Invalid
 from common.quotas import DEFAULT_CLASS, OF_VOLUMES
-from db.reads import quotas, volumes
+from db.reads import quotas, volume_usage, volumes
 from web.guard import Params
 
 _KINDS = ("volumes", "snapshots", "gigabytes")
+_LONGEST_CLASS = 255
+_OTHERS_SINCE = 39
 
 
 def _whose(_: Call, params: Params) -> Mapping[str, Any]:
@@ -45,7 +47,7 @@ class QuotaSets:
         limits = _limits(call, project_id)
         if not call.query.boolean("usage"):
             return {"quota_set": {"id": project_id, **limits}}
-        used = call.read(volumes.usage, project_id)
+        used = call.read(volume_usage.usage, project_id)
         shown = {
             name: {"limit": limit, "in_use": used.get(name, 0), "reserved": 0}
             for name, limit in limits.items()
@@ -55,16 +57,14 @@ class QuotaSets:
     @operation("volume_extension:quotas:show", on=_whose)
     def defaults(self, call: Call, project_id: str) -> Any:
         """Show the limits of projects without limits of their own."""
-        own = call.read(quotas.of_class, DEFAULT_CLASS)
-        limits = {name: own.get(name, limit) for name, limit in _defaults(call).items()}
-        return {"quota_set": {"id": project_id, **limits}}
+        return {"quota_set": {"id": project_id, **_of_class(call, DEFAULT_CLASS)}}
 
     @operation("volume_extension:quotas:update", body=schemas.QUOTA)
     def update(self, call: Call, project_id: str) -> Any:
         """Set limits."""
         asked = _asked(call)
         force = not call.query.boolean("skip_validation", default=True)
-        used = call.read(volumes.usage, project_id) if force else {}
+        used = call.read(volume_usage.usage, project_id) if force else {}
         for name, limit in asked.items():
             if 0 <= limit < used.get(name, 0):
                 raise Invalid(
@@ -80,18 +80,30 @@ class QuotaSets:
         limits = _defaults(call)
         call.conductor.set_quota(call.ctxt, project_id, limits, force=True)
 
+    @operation("volume_extension:quota_classes:update", body=schemas.QUOTA_CLASS)
+    def update_class(self, call: Call, class_name: str) -> Any:
+        """Set limits of a class; those of ``default`` are all projects' defaults."""
+        if len(class_name) > _LONGEST_CLASS:
+            raise Invalid(f"quota_class_name is longer than {_LONGEST_CLASS} characters.")
+        asked = _asked(call, "quota_class_set")
+        call.conductor.set_quota_class(call.ctxt, class_name, asked)
+        return {"quota_class_set": _of_class(call, class_name)}
+
     @operation("volume_extension:quotas:show")
     def show_class(self, call: Call, class_name: str) -> Any:
         """Show the limits of a class, which are the defaults of all projects."""
-        own = call.read(quotas.of_class, class_name)
-        limits = {name: own.get(name, limit) for name, limit in _defaults(call).items()}
-        return {"quota_class_set": {"id": class_name, **limits}}
+        return {"quota_class_set": {"id": class_name, **_of_class(call, class_name)}}
 
 
-def _asked(call: Call) -> dict[str, int]:
+def _of_class(call: Call, class_name: str) -> dict[str, int]:
+    own = call.read(quotas.of_class, class_name)
+    return {name: own.get(name, limit) for name, limit in _defaults(call).items()}
+
+
+def _asked(call: Call, key: str = "quota_set") -> dict[str, int]:
     """Return the limits that are set. Raises Invalid for resources that there are not."""
     known, found = set(_names(call)), {}
-    for name, value in call.body["quota_set"].items():
+    for name, value in call.body[key].items():
         if name in ("tenant_id", "force"):
             continue
         if name not in known:
@@ -105,9 +117,12 @@ class Limits:
 
     @operation("volume:get_all")
     def show(self, call: Call) -> Any:
-        """Show what the project may have, and has."""
-        limits = _limits(call, call.project)
-        used = call.read(volumes.usage, call.project)
+        """Show what a project may have, and has; since 3.39 also another one's."""
+        asked = call.query.last("project_id") or call.query.last("tenant_id")
+        chosen = call.is_admin and call.version >= _OTHERS_SINCE
+        project = asked if asked and chosen else call.project
+        limits = _limits(call, project)
+        used = call.read(volume_usage.usage, project)
         absolute = {
             "maxTotalVolumes": limits["volumes"],
             "maxTotalSnapshots": limits["snapshots"],
@@ -117,8 +132,8 @@ class Limits:
             "totalVolumesUsed": used["volumes"],
             "totalSnapshotsUsed": used.get("snapshots", 0),
             "totalGigabytesUsed": used["gigabytes"],
-            "totalBackupsUsed": 0,
-            "totalBackupGigabytesUsed": 0,
+            "totalBackupsUsed": used["backups"],
+            "totalBackupGigabytesUsed": used["backup_gigabytes"],
         }
         return {"limits": {"rate": [], "absolute": absolute}}
 

@@ -11,11 +11,11 @@ Schema = dict[str, Any]
 _TEXT: Schema = {"type": ["string", "null"], "minLength": 0, "maxLength": 255}
 _NAME: Schema = {**_TEXT, "format": "description"}
 _UUID_OR_NONE: Schema = {"oneOf": [types.UUID, {"type": "null"}]}
+#: Kubernetes' names have a slash
+_KEY = "^[a-zA-Z0-9-_:. /]{1,255}$"
 _METADATA: Schema = {
     "type": ["object", "null"],
-    "patternProperties": {
-        "^[a-zA-Z0-9-_:. ]{1,255}$": {"type": "string", "minLength": 0, "maxLength": 255}
-    },
+    "patternProperties": {_KEY: {"type": "string", "minLength": 0, "maxLength": 255}},
     "additionalProperties": False,
     "maxProperties": 128,
 }
@@ -114,10 +114,87 @@ UPDATE_SNAPSHOT = _body(
 RESET_SNAPSHOT = _body(
     "os-reset_status", _object(["status"], status={"type": "string", "maxLength": 255})
 )
+_BACKUP: Schema = {
+    "volume_id": types.UUID,
+    "container": {"type": ["string", "null"], "minLength": 0, "maxLength": 255},
+    "description": _NAME,
+    "incremental": types.BOOLEAN,
+    "force": types.BOOLEAN,
+    "name": _NAME,
+    "snapshot_id": _UUID_OR_NONE,
+}
+_CREATE_BACKUP_43: Schema = {**_BACKUP, "metadata": _METADATA}
+_ZONE: Schema = {"type": ["string", "null"], "maxLength": 255}
+CREATE_BACKUP = {
+    since: _body("backup", _object(["volume_id"], **properties))["3.0"]
+    for since, properties in (
+        ("3.0", _BACKUP),
+        ("3.43", _CREATE_BACKUP_43),
+        ("3.51", {**_CREATE_BACKUP_43, "availability_zone": _ZONE}),
+    )
+}
+_EDIT_BACKUP: Schema = {"name": _NAME, "description": _NAME}
+UPDATE_BACKUP = {
+    since: _body("backup", {**_object([], **properties), "type": ["object", "null"]})["3.0"]
+    for since, properties in (
+        ("3.9", _EDIT_BACKUP),
+        ("3.43", {**_EDIT_BACKUP, "metadata": {**_METADATA, "type": "object"}}),
+    )
+}
+RESTORE = _body(
+    "restore",
+    {**_object([], name=_NAME, volume_id=_UUID_OR_NONE), "type": ["object", "null"]},
+)
+RESET_BACKUP = _body(
+    "os-reset_status",
+    _object(["status"], status={"type": "string", "enum": ["available", "error"]}),
+)
+_RECORD_TEXT: Schema = {"type": "string", "minLength": 1}
+IMPORT_BACKUP = _body(
+    "backup-record",
+    _object(
+        ["backup_service", "backup_url"],
+        backup_service={**_RECORD_TEXT, "maxLength": 255},
+        backup_url=_RECORD_TEXT,
+    ),
+)
 REVERT = _body("revert", _object(["snapshot_id"], snapshot_id=types.UUID))
 METADATA = _body("metadata", {**_METADATA, "type": "object"})
 META = _body("meta", _ITEM)
 EXTEND = _body("os-extend", _object(["new_size"], new_size=_SIZE))
+REIMAGE = _body(
+    "os-reimage",
+    _object(["image_id"], image_id=types.UUID, reimage_reserved=types.BOOLEAN),
+)
+_POLICIES = ["on-demand", "never"]
+RETYPE = _body(
+    "os-retype",
+    _object(
+        ["new_type"],
+        new_type={"type": "string", "maxLength": 255},
+        migration_policy={"type": ["string", "null"], "enum": _POLICIES},
+    ),
+)
+
+
+def _upload(more: Schema) -> Schema | None:
+    formats = ["raw", "vmdk", "vdi", "qcow2", "vhd", "vhdx", "ploop"]
+    image = _object(
+        ["image_name"],
+        image_name={"type": "string", "minLength": 1, "maxLength": 255},
+        force=types.BOOLEAN,
+        disk_format={"type": "string", "enum": formats},
+        container_format=_NAME,
+    )
+    image["properties"] |= more
+    return _body("os-volume_upload_image", image)["3.0"]
+
+
+_VISIBILITY: Schema = {"type": "string", "enum": ["community", "public", "private", "shared"]}
+UPLOAD_IMAGE = {
+    "3.0": _upload({}),
+    "3.1": _upload({"visibility": _VISIBILITY, "protected": types.BOOLEAN}),
+}
 BOOTABLE = _body("os-set_bootable", _object(["bootable"], bootable=types.BOOLEAN))
 READONLY = _body("os-update_readonly_flag", _object(["readonly"], readonly=types.BOOLEAN))
 RESET = _body(
@@ -129,8 +206,13 @@ RESET = _body(
         migration_status={"type": ["string", "null"]},
     ),
 )
+_IMAGE_METADATA: Schema = {
+    **_METADATA,
+    "type": "object",
+    "patternProperties": {_KEY: {"type": "string", "maxLength": 65_535}},
+}
 SET_IMAGE_METADATA = _body(
-    "os-set_image_metadata", _object(["metadata"], metadata={**_METADATA, "type": "object"})
+    "os-set_image_metadata", _object(["metadata"], metadata=_IMAGE_METADATA)
 )
 UNSET_IMAGE_METADATA = _body(
     "os-unset_image_metadata",
@@ -138,9 +220,7 @@ UNSET_IMAGE_METADATA = _body(
 )
 _SPECS: Schema = {
     "type": ["object", "null"],
-    "patternProperties": {
-        "^[a-zA-Z0-9-_:. ]{1,255}$": {"type": ["string", "null"], "maxLength": 255}
-    },
+    "patternProperties": {_KEY: {"type": ["string", "null"], "maxLength": 255}},
     "additionalProperties": False,
 }
 _TYPE_NAME: Schema = {"type": "string", "format": "name", "minLength": 1, "maxLength": 255}
@@ -158,7 +238,12 @@ TYPE_CREATE = _body(
 )
 TYPE_UPDATE = _body(
     "volume_type",
-    _object([], name=_TYPE_NAME, description=_NAME, is_public=types.BOOLEAN),
+    _object(
+        [],
+        name={"oneOf": [_TYPE_NAME, {"type": "null"}]},
+        description=_NAME,
+        is_public=types.BOOLEAN,
+    ),
 )
 EXTRA_SPECS = _body("extra_specs", {**_SPECS, "type": "object"})
 ADD_ACCESS = _body(
@@ -167,21 +252,26 @@ ADD_ACCESS = _body(
 REMOVE_ACCESS = _body(
     "removeProjectAccess", _object(["project"], project={"type": "string", "maxLength": 255})
 )
+_LIMITS: Schema = {
+    "^(?!tenant_id$|force$).{1,255}$": {
+        "type": ["integer", "string"],
+        "pattern": "^-?[0-9]+$",
+        "minimum": -1,
+        "maximum": types.MAX_INT,
+    }
+}
 QUOTA = _body(
     "quota_set",
     {
         "type": "object",
         "properties": {"tenant_id": {"type": "string", "maxLength": 255}, "force": types.BOOLEAN},
-        "patternProperties": {
-            "^(?!tenant_id$|force$).{1,255}$": {
-                "type": ["integer", "string"],
-                "pattern": "^-?[0-9]+$",
-                "minimum": -1,
-                "maximum": types.MAX_INT,
-            }
-        },
+        "patternProperties": _LIMITS,
         "additionalProperties": False,
     },
+)
+QUOTA_CLASS = _body(
+    "quota_class_set",
+    {"type": "object", "patternProperties": _LIMITS, "additionalProperties": False},
 )
 ATTACHMENT = _body(
     "attachment",
@@ -193,3 +283,34 @@ ATTACHMENT = _body(
         mode={"type": "string", "enum": ["rw", "ro"]},
     ),
 )
+_TRANSFER = _object(
+    ["volume_id"],
+    volume_id=types.UUID,
+    name={"type": ["string", "null"], "minLength": 1, "maxLength": 255},
+)
+_TRANSFER_355 = {
+    **_TRANSFER,
+    "properties": {**_TRANSFER["properties"], "no_snapshots": types.BOOLEAN},
+}
+OLD_TRANSFER = _body("transfer", _TRANSFER)
+TRANSFER = {**OLD_TRANSFER, "3.55": _body("transfer", _TRANSFER_355)["3.0"]}
+ACCEPT_TRANSFER = _body(
+    "accept",
+    _object(["auth_key"], auth_key={"type": ["string", "integer"], "maxLength": 255}),
+)
+CLEANUP = {
+    "3.0": {
+        **_object(
+            [],
+            cluster_name={"type": ["string", "null"], "maxLength": 255},
+            disabled=types.BOOLEAN,
+            host={"type": ["string", "null"], "maxLength": 255},
+            is_up=types.BOOLEAN,
+            binary={"enum": ["cinder-volume", "cinder-scheduler"]},
+            resource_id=_UUID_OR_NONE,
+            resource_type={"type": ["string", "null"], "enum": ["Volume", "Snapshot", None]},
+            service_id={"type": ["integer", "string", "null"], "pattern": "^[0-9]*$"},
+        ),
+        "type": ["object", "null"],
+    }
+}

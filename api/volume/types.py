@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from api.volume import schemas, views
+from api.volume import filters, queries, schemas, views
 from api.volume.call import Call, operation
 from common.errors import Invalid, NotFound
 from conductor.messages import VolumeTypeEdit
 from db.reads import volumes
+from db.reads.keyset import MarkerNotFound
 from db.reads.volumes import VolumeType
 
 _PUBLIC = "os-volume-type-access:is_public"
+_FILTERED_SINCE = 52
+_SORTABLE: Mapping[str, Callable[[VolumeType], str]] = {
+    "id": lambda one: one.id,
+    "name": lambda one: one.name,
+}
 
 
-def _find(call: Call, type_id: str) -> VolumeType:
+def find_type(call: Call, type_id: str) -> VolumeType:
+    """Return a type that the user sees, by its id or name. Raises NotFound."""
     for one in call.read(volumes.types, None if call.is_admin else call.project):
         if type_id in (one.id, one.name):
             return one
@@ -34,23 +41,52 @@ def _default(call: Call) -> VolumeType:
     raise NotFound("Default volume type can not be found.")
 
 
+def _listed(call: Call) -> list[VolumeType]:
+    """Return the types of a list by ``is_public``, which only administrators may choose."""
+    asked = (call.query.last("is_public") or "true").lower()
+    if not call.is_admin or (asked != "none" and call.query.boolean("is_public", default=True)):
+        return call.read(volumes.types, call.project)
+    return call.read(volumes.types, None, public=None if asked == "none" else False)
+
+
+def _has_specs(call: Call, one: VolumeType) -> bool:
+    """Return whether a type has the extra specs that are asked for, as the user sees them."""
+    if call.version < _FILTERED_SINCE:
+        return True
+    wanted = queries.mapping(call, "extra_specs")
+    shown = views.volume_type(call, one)["extra_specs"]
+    return all(shown.get(name) == value for name, value in wanted.items())
+
+
+def _paged(call: Call, found: list[VolumeType]) -> list[VolumeType]:
+    """Return one page. Raises MarkerNotFound."""
+    page, offset = queries.page(call)
+    first = 0
+    if page.marker is not None:
+        ids = [one.id for one in found]
+        if page.marker not in ids:
+            raise MarkerNotFound
+        first = ids.index(page.marker) + 1
+    return found[first + offset :][: page.limit]
+
+
 class Types:
     """Volume types."""
 
     @operation("volume_extension:type_get_all")
     def index(self, call: Call) -> Any:
         """List types."""
-        asked = call.query.last("is_public")
-        every = asked is None or asked.lower() == "none"
-        public = None if every else call.query.boolean("is_public")
-        everybody = call.is_admin and asked is not None
-        found = call.read(volumes.types, None if everybody else call.project, public=public)
-        return {"volume_types": [views.volume_type(call, one) for one in found]}
+        filters.require_known(call, "volume_type", since=_FILTERED_SINCE)
+        shown = [one for one in _listed(call) if _has_specs(call, one)]
+        keys = queries.order(call, _SORTABLE)
+        for key, descending in reversed(keys):
+            shown.sort(key=_SORTABLE[key], reverse=descending)
+        return {"volume_types": [views.volume_type(call, one) for one in _paged(call, shown)]}
 
     @operation("volume_extension:type_get")
     def show(self, call: Call, type_id: str) -> Any:
         """Show a type, or the default one."""
-        found = _default(call) if type_id == "default" else _find(call, type_id)
+        found = _default(call) if type_id == "default" else find_type(call, type_id)
         return {"volume_type": views.volume_type(call, found)}
 
     @operation("volume_extension:type_create", body=schemas.TYPE_CREATE)
@@ -60,38 +96,40 @@ class Types:
         made = call.conductor.create_volume_type(
             call.ctxt,
             VolumeTypeEdit(
-                asked["name"],
+                _name(asked),
                 asked.get("description"),
                 _truth(asked.get(_PUBLIC, True)),
                 _texts(asked.get("extra_specs") or {}),
             ),
         )
-        return {"volume_type": views.volume_type(call, _find(call, made))}
+        return {"volume_type": views.volume_type(call, find_type(call, made))}
 
     @operation("volume_extension:type_update", body=schemas.TYPE_UPDATE)
     def update(self, call: Call, type_id: str) -> Any:
         """Change a type."""
-        asked, found = call.body["volume_type"], _find(call, type_id)
-        if not asked:
-            raise Invalid("Specify volume type name, description, is_public or both.")
+        asked, found = call.body["volume_type"], find_type(call, type_id)
+        if all(value is None for value in asked.values()):
+            raise Invalid(
+                "Specify volume type name, description, is_public or a combination thereof."
+            )
         public = asked.get("is_public")
         edit = VolumeTypeEdit(
-            asked.get("name"),
+            _name(asked),
             asked.get("description"),
             None if public is None else _truth(public),
         )
         call.conductor.edit_volume_type(call.ctxt, found.id, edit)
-        return {"volume_type": views.volume_type(call, _find(call, found.id))}
+        return {"volume_type": views.volume_type(call, find_type(call, found.id))}
 
     @operation("volume_extension:type_delete", status=202)
     def delete(self, call: Call, type_id: str) -> None:
         """Delete a type."""
-        call.conductor.delete_volume_type(call.ctxt, _find(call, type_id).id)
+        call.conductor.delete_volume_type(call.ctxt, find_type(call, type_id).id)
 
     @operation("volume_extension:volume_type_access:get_all_for_type")
     def access(self, call: Call, type_id: str) -> Any:
         """List the projects that may use a type."""
-        found = _find(call, type_id)
+        found = find_type(call, type_id)
         if found.is_public:
             raise NotFound("Access list not available for public volume types.")
         projects = call.read(volumes.type_access, found.id)
@@ -106,7 +144,7 @@ class Types:
     def add_access(self, call: Call, type_id: str) -> None:
         """Let a project use a type."""
         project = call.body["addProjectAccess"]["project"]
-        found = _find(call, type_id)
+        found = find_type(call, type_id)
         call.conductor.allow_volume_type(call.ctxt, found.id, project, wanted=True)
 
     @operation(
@@ -117,7 +155,7 @@ class Types:
     def remove_access(self, call: Call, type_id: str) -> None:
         """Let a project use a type no more."""
         project = call.body["removeProjectAccess"]["project"]
-        found = _find(call, type_id)
+        found = find_type(call, type_id)
         call.conductor.allow_volume_type(call.ctxt, found.id, project, wanted=False)
 
 
@@ -127,12 +165,12 @@ class ExtraSpecs:
     @operation("volume_extension:types_extra_specs:index")
     def index(self, call: Call, type_id: str) -> Any:
         """List them."""
-        return {"extra_specs": views.volume_type(call, _find(call, type_id))["extra_specs"]}
+        return {"extra_specs": views.volume_type(call, find_type(call, type_id))["extra_specs"]}
 
     @operation("volume_extension:types_extra_specs:index")
     def show(self, call: Call, type_id: str, key: str) -> Any:
         """Show one."""
-        specs = views.volume_type(call, _find(call, type_id))["extra_specs"]
+        specs = views.volume_type(call, find_type(call, type_id))["extra_specs"]
         if key not in specs:
             raise _no_spec(type_id, key)
         return {key: specs[key]}
@@ -140,7 +178,7 @@ class ExtraSpecs:
     @operation("volume_extension:types_extra_specs:create", body=schemas.EXTRA_SPECS)
     def create(self, call: Call, type_id: str) -> Any:
         """Add or change some."""
-        found, asked = _find(call, type_id), _texts(call.body["extra_specs"])
+        found, asked = find_type(call, type_id), _texts(call.body["extra_specs"])
         self._set(call, found, {**found.extra_specs, **asked})
         return {"extra_specs": asked}
 
@@ -152,14 +190,14 @@ class ExtraSpecs:
             raise Invalid("Request body and URI mismatch")
         if not isinstance(body[key], str) or len(body[key]) > 255:
             raise Invalid(f"Invalid input for field/attribute {key[:255]}.")
-        found = _find(call, type_id)
+        found = find_type(call, type_id)
         self._set(call, found, {**found.extra_specs, key: body[key]})
         return {key: body[key]}
 
     @operation("volume_extension:types_extra_specs:create", status=202)
     def delete(self, call: Call, type_id: str, key: str) -> None:
         """Delete one."""
-        found = _find(call, type_id)
+        found = find_type(call, type_id)
         if key not in found.extra_specs:
             raise _no_spec(type_id, key)
         self._set(call, found, {k: v for k, v in found.extra_specs.items() if k != key})
@@ -168,6 +206,14 @@ class ExtraSpecs:
     def _set(call: Call, found: VolumeType, specs: Mapping[str, str]) -> None:
         edit = VolumeTypeEdit(extra_specs=dict(specs))
         call.conductor.edit_volume_type(call.ctxt, found.id, edit)
+
+
+def _name(asked: Mapping[str, Any]) -> str | None:
+    """Return the name that is given, if any. Raises Invalid for an empty one."""
+    name: str | None = asked.get("name")
+    if name is not None and not name.strip():
+        raise Invalid("Volume type name can not be empty.")
+    return name
 
 
 def _no_spec(type_id: str, key: str) -> NotFound:

@@ -6,7 +6,9 @@ import datetime
 from typing import Any
 
 from api.volume.call import Call
-from common.volumes import SnapshotStatus, device
+from common.volumes import SnapshotStatus, VolumeStatus, device
+from conductor.messages import NewVolumeImage
+from db.reads.volume_backups import Backup
 from db.reads.volume_snapshots import Snapshot
 from db.reads.volumes import Attachment, Volume, VolumeType
 
@@ -71,8 +73,9 @@ def _since(call: Call, one: Volume) -> dict[str, Any]:
     """Return the fields that later versions brought."""
     later: tuple[tuple[int, str, Any], ...] = (
         (13, "group_id", None),
+        (47, "backup_id", one.backup_id),
         (48, "shared_targets", None if call.version >= 69 else False),
-        (48, "service_uuid", None),
+        (48, "service_uuid", one.service_uuid),
         (63, "volume_type_id", one.type_id),
         (65, "consumes_quota", True),
     )
@@ -102,6 +105,27 @@ def _attached(call: Call, one: Attachment) -> dict[str, Any]:
         "host_name": one.host if call.is_admin else None,
         "device": device(one.slot),
         "attached_at": moment(one.attached_at),
+    }
+
+
+def uploaded(
+    call: Call, one: Volume, type_: VolumeType | None, image: NewVolumeImage, image_id: str
+) -> dict[str, Any]:
+    """Return the answer to an upload of a volume as it was before."""
+    of_type = None if type_ is None else {**volume_type(call, type_), "qos_specs_id": None}
+    return {
+        "id": one.id,
+        "updated_at": moment(one.updated_at),
+        "status": VolumeStatus.UPLOADING,
+        "display_description": one.description,
+        "size": one.size_gib,
+        "volume_type": of_type,
+        "image_id": image_id,
+        "container_format": "bare",
+        "disk_format": image.disk_format,
+        "image_name": image.name,
+        "protected": image.protected,
+        "visibility": image.visibility,
     }
 
 
@@ -148,6 +172,39 @@ def snapshot(call: Call, one: Snapshot) -> dict[str, Any]:
         (41, "user_id", one.user_id),
         (65, "consumes_quota", True),
     )
+    return shown | {name: value for since, name, value in later if call.version >= since}
+
+
+def brief_backup(call: Call, one: Backup) -> dict[str, Any]:
+    """Return a backup in a list without details."""
+    return {"id": one.id, "name": one.name, "links": links(call, "backups", one.id)}
+
+
+def backup(call: Call, one: Backup) -> dict[str, Any]:
+    """Return a backup with its details."""
+    shown: dict[str, Any] = {
+        **brief_backup(call, one),
+        "status": one.status,
+        "size": one.size_gib,
+        "object_count": 0,
+        "availability_zone": one.availability_zone,
+        "container": one.container or one.storage,
+        "created_at": moment(one.created_at),
+        "updated_at": moment(one.updated_at),
+        "description": one.description,
+        "fail_reason": one.fail_reason,
+        "volume_id": one.volume_id,
+        "is_incremental": False,
+        "has_dependent_backups": False,
+        "snapshot_id": one.snapshot_id,
+        "data_timestamp": moment(one.data_timestamp),
+    }
+    later: tuple[tuple[int, str, Any], ...] = ((43, "metadata", dict(one.meta)),)
+    if call.allows("backup:backup_project_attribute"):
+        later += (
+            (18, "os-backup-project-attr:project_id", one.project_id),
+            (56, "user_id", one.user_id),
+        )
     return shown | {name: value for since, name, value in later if call.version >= since}
 
 

@@ -23,6 +23,11 @@ OFFERED: Mapping[str, Mapping[str, str]] = {
         "openstack.identity.v3": r".+",
         "openstack.image.v2": r"image (?!metadef |stores |task ).+",
         "openstack.network.v2": r"(network|port|subnet) \w+",
+        "openstack.volume.v3": (
+            r"block storage resource filter .+"
+            r"|volume (?!attachment (complete|create|set)|service set)"
+            r"(?!backup record |group |host |migrate|qos ).+"
+        ),
     },
     "osc-placement": {"openstack.placement.v1": r".+"},
 }

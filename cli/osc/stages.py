@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from cli.command import OneLineErrors
 from cli.osc.names import entry_points
+from cli.osc.volume_stages import AWAITED_VOLUMES, StagedVolume
 from cli.server.operation import Operation
 from cli.server.show import show
 from cli.server.waiting import Waiting
@@ -63,19 +64,24 @@ _OTHER_ACTIONS = {
 
 
 def with_stages(name: str, command: type[Any]) -> type[Any]:
-    """Return a command of python-openstackclient, with ``Staged`` if it begins an action."""
-    awaited = AWAITED.get(name)
-    if awaited is None:
-        return command
+    """Return a command of python-openstackclient, with stages if it begins an action."""
+    if name in AWAITED:
+        return _mixed(Staged, command, awaited=AWAITED[name])
+    if name in AWAITED_VOLUMES:
+        return _mixed(StagedVolume, command, begins=AWAITED_VOLUMES[name])
+    return command
+
+
+def _mixed(mixin: type[Any], command: type[Any], **more: Any) -> type[Any]:
     metaclass: Any = type(command)
     namespace = {
         "__module__": command.__module__,
         "__doc__": command.__doc__,
-        "awaited": awaited,
         "asked": command.take_action,
+        **more,
     }
-    staged: type[Any] = metaclass(command.__name__, (Staged, command), namespace)
-    return staged
+    mixed: type[Any] = metaclass(command.__name__, (mixin, command), namespace)
+    return mixed
 
 
 class Staged(OneLineErrors):

@@ -29,6 +29,8 @@ _STATES = {
 _RESULTS = {"Success": "green", "Error": "bold red"}
 #: room for the time column, so that what belongs to an entry stands under it
 _INDENT = " " * 14
+#: what an explanation may say of its subject, besides servers
+_SUBJECTS = ("port", "volume", "snapshot", "transfer", "image")
 _IN_HEAD = {"name", "status"}
 
 
@@ -75,8 +77,8 @@ def explanation_lines(
 
 
 def subject_lines(explanation: Facts) -> Iterator[Line]:
-    """Yield a line that says what a port or an image is now; none for other subjects."""
-    for kind in ("port", "image"):
+    """Yield a line that says what another resource is now; none for requests and servers."""
+    for kind in _SUBJECTS:
         facts = explanation.get(kind)
         if not facts:
             continue

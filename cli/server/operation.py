@@ -61,7 +61,7 @@ class Operation:
         return Look(
             newest["started_at"],
             newest["message"],
-            [_event(event) for event in newest["events"]],
+            [event_of(event) for event in newest["events"]],
             [
                 (move["at"], move["to"]["task_state"])
                 for move in newest["transitions"]
@@ -89,7 +89,8 @@ class Operation:
         return Look(found.start_time, found.message, events)
 
 
-def _event(event: Mapping[str, Any]) -> dict[str, Any]:
+def event_of(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a step of the ledger in the form of an instance action's event."""
     return {
         "event": event["name"],
         "start_time": event["started_at"],

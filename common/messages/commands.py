@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.local_disks import LocalDisk
 from common.messages.filters import Filter
 
 
@@ -183,6 +184,8 @@ class Build(Command):
     """What is to pass its interfaces, written before it starts; None: nothing is filtered."""
     volumes: tuple[ServerVolume, ...] = ()
     """Plugged before it starts."""
+    local_disks: tuple[LocalDisk, ...] = ()
+    """Made empty, where the root disk is; a Swap makes them again, unless it is a rescue."""
 
     @property
     def boots_from_volume(self) -> bool:
@@ -201,6 +204,9 @@ class Swap(Build):
     """The image properties that decide the guest's hardware before."""
     rescue: bool = False
     """The new disk is one to boot from, beside the root disk, and the VM is to run in any case."""
+    root: ServerVolume | None = None
+    """The volume that is the root disk of a rebuilt VM, instead of a new disk: the one that the VM
+    names already, or another one. None: it has a disk of its own."""
 
 
 @dataclass(frozen=True)
@@ -339,9 +345,11 @@ class Shape(Command):
 
 @dataclass(frozen=True)
 class Grow(Command):
-    """Grow the root disk to this size; never shrinks it."""
+    """Grow the root disk to this size; never shrinks it. Fit the other local disks."""
 
     disk_gib: int = 0
+    local_disks: tuple[LocalDisk, ...] | None = None
+    """What it is to have: made, grown, and of the swap disk also made again. None: as it is."""
 
 
 @dataclass(frozen=True)
@@ -386,19 +394,22 @@ class Plug(Command):
 
 @dataclass(frozen=True)
 class Copy(Command):
-    """Make an image of a server's root disk: a template at ``placed``, on the server's node.
+    """Make an image of a server's root disk, or of a volume: a template at ``placed``, on the
+    node of the server or of the volume's holder.
 
     The server runs on if it runs. On failure leave nothing behind.
     """
 
     source_vmid: int = 0
-    """The VMID of the server's VM."""
+    """The VMID of the server's VM, or of the holder."""
     storage: str = ""
     image_id: str = ""
     image_name: str = ""
     cloud: str = ""
     backup: bool = False
     """Only for the name of the step."""
+    volid: str = ""
+    """Of a volume: its disk, which the VM with ``source_vmid`` holds. Empty: of a server."""
 
 
 @dataclass(frozen=True)
@@ -433,6 +444,8 @@ class VolumeSource:
     vmid: int = 0
     snapshot: str | None = None
     """Name of the holder's snapshot; None: the volume as it is."""
+    archive: bool = False
+    """Whether it is a backup of a holder: then nothing else is said of that."""
 
 
 @dataclass(frozen=True)
@@ -473,12 +486,30 @@ class GrowVolume(Command):
     cloud: str = ""
 
 
+@dataclass(frozen=True)
+class RetypeVolume(Command):
+    """Move a volume's disk to another storage of its node; its holder stays.
+
+    On failure it may be in either place: the same command with ``settle`` says where it is.
+    """
+
+    volid: str = ""
+    storage: str = ""
+    """Where it goes."""
+    users: tuple[VolumeUser, ...] = ()
+    """Servers that had it: the old disk goes only if their VMs don't name it."""
+    settle: bool = False
+    """Move nothing: see where it is, and remove what is left beside it."""
+    cloud: str = ""
+
+
 class SnapshotVerb(enum.StrEnum):
-    """What is done with a snapshot of a volume in its holder."""
+    """What is done with a volume, or a snapshot of it, in its holder."""
 
     TAKE = "take"
     REMOVE = "remove"
     REVERT = "revert"
+    PARK = "park"  #: nothing but that the disk rests
 
 
 @dataclass(frozen=True)
@@ -494,6 +525,35 @@ class SnapVolume(Command):
     description: str = ""
     user: VolumeUser | None = None
     """The server that has the volume; None: nobody has."""
+    cloud: str = ""
+
+
+@dataclass(frozen=True)
+class BackUpVolume(Command):
+    """Have Proxmox VE make an archive of a volume at rest; on failure leave none.
+
+    ``server_uuid`` is the volume's id. The outcome has the archive as ``volume``.
+    """
+
+    backup_id: str = ""
+    volid: str = ""
+    storage: str = ""
+    """The one that the archive goes to."""
+    cloud: str = ""
+
+
+@dataclass(frozen=True)
+class RemoveBackup(Command):
+    """Remove what there is of a backup, and see it gone.
+
+    ``server_uuid`` is the backup's id, ``placed`` the holder that was backed up; it may be gone.
+    """
+
+    storage: str = ""
+    archive: str | None = None
+    """None: it isn't known to be made."""
+    volume_id: str | None = None
+    """Whose holder is parked before; None: it was seen parked."""
     cloud: str = ""
 
 

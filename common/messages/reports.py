@@ -120,7 +120,7 @@ class Outcome:
     mtu: int | None = None
     """After a MakeVnet: that of the zone."""
     volume: MadeVolume | None = None
-    """After a MakeVolume or a GrowVolume."""
+    """After a MakeVolume or a GrowVolume; after a BackUpVolume the archive."""
 
 
 @dataclass(frozen=True)

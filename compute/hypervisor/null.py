@@ -179,7 +179,7 @@ class NullHypervisor:
 
     def disk_copy(self, work: Work, command: Copy) -> NullCopy:
         """Return the copy of a server's disk, of which only the name is kept."""
-        return NullCopy(self.vms, self.templates, self.lock, command)
+        return NullCopy(self.vms, self.volumes, self.templates, self.lock, command)
 
     def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
         """Return what is in memory about a VM."""

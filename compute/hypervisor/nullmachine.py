@@ -6,10 +6,12 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from common.local_disks import LocalDisk
 from common.messages.commands import Build, Move, Plug, PlugVolume, Size, Swap
 from common.messages.filters import Filter
 from common.messages.reports import Category
 from common.states import PowerState
+from common.volumes import ROOT_SLOT
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
 
 
@@ -26,11 +28,14 @@ class Vm:
     macs: set[str] = field(default_factory=set)
     volumes: dict[int, str] = field(default_factory=dict)
     """Volume by slot."""
+    local_disks: dict[str, int] = field(default_factory=dict)
+    """Size in MiB of each disk beside the root disk, by serial number."""
     filter: Filter | None = None
     """What is to pass its interfaces."""
     image_id: str | None = None
-    before: tuple[int, str | None, bool] | None = None
-    """A swap's operation, the image that the VM had before, and whether it is rescued."""
+    before: tuple[int, str | None, bool, str | None] | None = None
+    """A swap's operation, the image that the VM had before, whether it is rescued, and the volume
+    that was its root disk, if it gets another one."""
 
 
 class NullMachine:
@@ -170,6 +175,11 @@ class NullMachine:
         vm = self.required()
         vm.disk_gib = max(vm.disk_gib, gib)
         return {"gib": vm.disk_gib}
+
+    def fit_local_disks(self, wanted: tuple[LocalDisk, ...], storage: str | None = None) -> Detail:
+        """Store their sizes."""
+        self.required().local_disks = {one.serial: one.size_mib for one in wanted}
+        return {one.serial: one.size_mib for one in wanted}
 
     def write_filter(self, filter_: Filter) -> Detail:
         """Store it."""
@@ -336,8 +346,8 @@ class NullDisks:
         self._vm, self._operation_id = vm, operation_id
 
     def check(self, swap: Swap) -> Detail:
-        """Refuse what names no image."""
-        if swap.image is None:
+        """Refuse what names no image, and no volume either."""
+        if swap.image is None and swap.root is None:
             raise HypervisorError(Category.IMAGE_NOT_FOUND, "The swap names no image.")
         return {}
 
@@ -354,8 +364,11 @@ class NullDisks:
         """Store the image, and the one before."""
         if not self.swapped(swap):
             self.give_back(rescued=True)
-            self._vm.before = (swap.operation_id, self._vm.image_id, swap.rescue)
+            was = None if swap.root is None else self._vm.volumes.get(ROOT_SLOT)
+            self._vm.before = (swap.operation_id, self._vm.image_id, swap.rescue, was)
             self._vm.image_id = None if swap.image is None else swap.image.id
+            if swap.root is not None:
+                self._vm.volumes[ROOT_SLOT] = swap.root.volid
         return {"image": self._vm.image_id}
 
     def give_back(self, *, rescued: bool = False) -> Removal:
@@ -365,6 +378,8 @@ class NullDisks:
             return Removal(True)
         gone = f"disk of image {self._vm.image_id}"
         self._vm.image_id, self._vm.before = before[1], None
+        if before[3] is not None:
+            self._vm.volumes[ROOT_SLOT] = before[3]
         return Removal(True, (gone,))
 
     def let_go(self) -> Removal:

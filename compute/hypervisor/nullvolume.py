@@ -6,9 +6,12 @@ import threading
 from dataclasses import dataclass, field
 
 from common.messages.commands import (
+    BackUpVolume,
     GrowVolume,
     MakeVolume,
+    RemoveBackup,
     RemoveVolume,
+    RetypeVolume,
     SnapshotVerb,
     SnapVolume,
 )
@@ -82,6 +85,16 @@ class NullVolume:
             kept.size_gib = max(kept.size_gib, command.size_gib)
             return _made(kept)
 
+    def retype(self, command: RetypeVolume) -> MadeVolume:
+        """Keep that it is on another storage, unless it is only looked for."""
+        with self._lock:
+            kept = self._mine()
+            if kept is None:
+                raise HypervisorError(Category.VANISHED, "There is no such volume.")
+            if not command.settle:
+                kept.volid = f"{command.storage}:{kept.volid.partition(':')[2]}"
+            return _made(kept)
+
     def snap(self, command: SnapVolume) -> Detail:
         """Keep the snapshot's name, or forget it."""
         with self._lock:
@@ -92,7 +105,7 @@ class NullVolume:
                 kept.snapshots.add(command.name)
             elif command.verb is SnapshotVerb.REMOVE:
                 kept.snapshots.discard(command.name)
-            elif command.name not in kept.snapshots:
+            elif command.verb is SnapshotVerb.REVERT and command.name not in kept.snapshots:
                 raise HypervisorError(Category.VANISHED, "There is no such snapshot.")
         return {"volume": kept.volid, "snapshot": command.name}
 
@@ -103,6 +116,18 @@ class NullVolume:
             if kept is not None:
                 kept.snapshots.discard(command.name)
         return Removal(True, (f"snapshot {command.name}",))
+
+    def back_up(self, command: BackUpVolume) -> MadeVolume:
+        """Say where an archive would be: nothing of a volume but its size is kept here."""
+        with self._lock:
+            kept = self._mine()
+            if kept is None:
+                raise HypervisorError(Category.VANISHED, "There is no such volume.")
+            return MadeVolume(f"{command.storage}:backup/{command.backup_id}", kept.size_gib << 30)
+
+    def remove_backup(self, command: BackUpVolume | RemoveBackup) -> Removal:
+        """Do nothing: no archive is kept."""
+        return Removal(True)
 
     def _mine(self) -> Kept | None:
         kept = self._volumes.get(self._work.command.placed.vmid)

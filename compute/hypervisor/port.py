@@ -12,7 +12,9 @@ from typing import Any, Protocol
 
 from common.errors import OperationFailed
 from common.failures import Verdict
+from common.local_disks import LocalDisk
 from common.messages.commands import (
+    BackUpVolume,
     Build,
     Command,
     Copy,
@@ -22,10 +24,12 @@ from common.messages.commands import (
     Move,
     Plug,
     PlugVolume,
+    RemoveBackup,
     RemoveImage,
     RemoveVnet,
     RemoveVolume,
     RetireTemplate,
+    RetypeVolume,
     Size,
     SnapVolume,
     StoreImage,
@@ -200,6 +204,13 @@ class Machine(Protocol):
     def grow_disk(self, gib: int) -> Detail:
         """Grow the root disk to this size; never shrinks it."""
 
+    def fit_local_disks(self, wanted: tuple[LocalDisk, ...], storage: str | None = None) -> Detail:
+        """Make the local disks beside the root disk that it lacks, grow those that are too small,
+        and remove a swap disk that is too large; a new one is made.
+
+        ``storage``: for new ones of a new VM; None: where its disks are.
+        """
+
     def moving(self, move: Move) -> Moving:
         """Return its move to another node."""
 
@@ -259,6 +270,11 @@ class Volume(Protocol):
     def grow(self, command: GrowVolume) -> MadeVolume:
         """Grow it to at least this size, wherever it is used."""
 
+    def retype(self, command: RetypeVolume) -> MadeVolume:
+        """Move it to another storage, unless it is there; or only see where it is and remove what
+        is left elsewhere. Return it as it is then, parked.
+        """
+
     def snap(self, command: SnapVolume) -> Detail:
         """Take, remove or bring back a snapshot. A snapshot that is there, or gone, is no error.
 
@@ -268,6 +284,15 @@ class Volume(Protocol):
 
     def unsnap(self, command: SnapVolume) -> Removal:
         """Park the volume; a snapshot that was being taken is removed."""
+
+    def back_up(self, command: BackUpVolume) -> MadeVolume:
+        """Make an archive of it, or find that it was made; return the archive."""
+
+    def remove_backup(self, command: BackUpVolume | RemoveBackup) -> Removal:
+        """Remove the backup's archives, if they are provably its own; the volume is parked before.
+
+        It need not be there any more.
+        """
 
 
 @dataclass(frozen=True)

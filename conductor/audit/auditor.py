@@ -21,7 +21,14 @@ from conductor.audit.differences import differences
 from conductor.audit.facts import Facts, Finding
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
-from conductor.audit.kinds import BY_CONFIG, BY_FIREWALL, KINDS, LEFT_BEHIND, Verb
+from conductor.audit.kinds import (
+    BY_CONFIG,
+    BY_FIREWALL,
+    ELSEWHERE,
+    KINDS,
+    LEFT_BEHIND,
+    Verb,
+)
 from conductor.audit.volumes import settled
 from conductor.cloud import Cloud
 from conductor.engine.periodic import Periodic, Periodics, only_one
@@ -224,7 +231,8 @@ def _new_finding(finding: Finding) -> NewFinding:
         "subject": finding.subject,
         "volid": finding.evidence.get("volid"),
         "storage": finding.evidence.get("storage"),
-        **{name: finding.evidence.get(name) for name in ("marks", "mac", "bridge")},
+        **{name: finding.evidence.get(name) for name in ("marks", "mac", "bridge", "volume")},
+        **{name: finding.evidence.get(name) for name in ("snapshot", "option")},
         "vlan": finding.evidence.get("vlan") or "none",
     }
     return NewFinding(
@@ -278,6 +286,9 @@ def _would_show(inventory: ClusterInventory, finding: Kept) -> bool:
     if finding.kind == OF_OTHERS:
         return inventory.other_tags_complete
     vm = next((one for one in inventory.vms if one.vmid == finding.vmid), None)
+    if finding.kind == ELSEWHERE and vm is None:
+        # A VM of others: gone, or read in its turn.
+        return inventory.other_references is not None and inventory.other_tags_complete
     if finding.kind in BY_CONFIG and vm is not None:
         return vm.read
     if finding.kind in LEFT_BEHIND and vm is not None:

@@ -7,14 +7,17 @@ What a server's open operation may still change is skipped: the operation will e
 from __future__ import annotations
 
 from conductor.audit.affinity import affinity
+from conductor.audit.backups import backups
 from conductor.audit.facts import Facts, Finding
 from conductor.audit.firewalls import firewalls
 from conductor.audit.holders import holders
 from conductor.audit.image_files import image_files
 from conductor.audit.nics import nics, tags_of_others
 from conductor.audit.records import records
+from conductor.audit.references import references
 from conductor.audit.vms import vms
 from conductor.audit.vnets import vnets
+from conductor.audit.volume_snapshots import sizes, volume_snapshots
 from conductor.audit.volumes import volumes
 
 
@@ -24,6 +27,10 @@ def differences(facts: Facts) -> list[Finding]:
         *vms(facts),
         *volumes(facts),
         *holders(facts),
+        *backups(facts),
+        *references(facts),
+        *volume_snapshots(facts),
+        *sizes(facts),
         *image_files(facts),
         *vnets(facts),
         *records(facts),

@@ -97,6 +97,42 @@ class VolumeFacts:
     node: str | None
     vmid: int | None
     volid: str | None
+    size_gib: int = 0
+    storage: str | None = None
+    shared: bool = False
+    """Whether other nodes have its storage, too."""
+
+
+@dataclass(frozen=True)
+class AttachmentFacts:
+    """That a server has a volume, is to have it, or to lose it."""
+
+    volume_id: str
+    server_uuid: str
+    status: str
+    slot: int
+
+
+@dataclass(frozen=True)
+class SnapshotFacts:
+    """A snapshot of a volume."""
+
+    id: str
+    volume_id: str
+    status: str
+    snapname: str | None
+    """Its name in the volume's holder; None: it is a copy."""
+
+
+@dataclass(frozen=True)
+class BackupFacts:
+    """A backup of a volume, and its archive."""
+
+    id: str
+    status: str
+    cluster: str | None
+    node: str | None
+    archive: str | None
 
 
 @dataclass(frozen=True)
@@ -203,8 +239,18 @@ class Facts:
     reservations: Mapping[Place, Reservation] = field(default_factory=dict)
     templates: tuple[TemplateFacts, ...] = ()
     volumes: tuple[VolumeFacts, ...] = ()
+    backups: tuple[BackupFacts, ...] = ()
+    planned: frozenset[Place] = frozenset()
+    """Where open operations on volumes make or remove a holder."""
+    busy_backups: frozenset[str] = frozenset()
+    """Backups with an open operation."""
+    busy_holders: frozenset[Place] = frozenset()
+    """Where open operations make or remove holders that no volume's record names."""
+    attachments: tuple[AttachmentFacts, ...] = ()
+    snapshots: tuple[SnapshotFacts, ...] = ()
     busy_volumes: frozenset[str] = frozenset()
-    """Volumes with an open operation before or after the look."""
+    """Volumes with an open operation before or after the look, and those whose attachment or
+    snapshots have changed meanwhile."""
     ports: tuple[PortFacts, ...] = ()
     networks: Mapping[str, NetworkFacts] = field(default_factory=dict)
     """By their ids."""

@@ -16,9 +16,12 @@ from common import clock, context
 from common.errors import MicronovaError, NotFound
 from common.log import logger
 from common.states import InternalAction, ResourceType
+from common.volumes import VolumeAction
 from compute.messages import ClusterInventory
 from conductor.audit.each import each
 from conductor.audit.facts import (
+    AttachmentFacts,
+    BackupFacts,
     Facts,
     GroupPlace,
     HolderFacts,
@@ -29,6 +32,7 @@ from conductor.audit.facts import (
     PortFacts,
     Reservation,
     ServerFacts,
+    SnapshotFacts,
     TemplateFacts,
     UploadFacts,
     VolumeFacts,
@@ -36,6 +40,7 @@ from conductor.audit.facts import (
 from conductor.audit.kinds import BY_CONFIG, BY_FIREWALL
 from conductor.audit.look_at_firewalls import firewalls
 from conductor.cloud import Cloud
+from conductor.plans import NewContent, RebuildPlan, ReimagePlan
 from conductor.store import (
     audit_record,
     filter_outbox,
@@ -47,7 +52,7 @@ from conductor.store import (
     vnets,
 )
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import snapshots
+from conductor.store.volumes import backups, snapshots
 from conductor.sync.allocations import of_flavor
 
 LOG = logger(__name__)
@@ -211,7 +216,13 @@ def _record(connection: Transaction) -> Facts:
         },
         templates=tuple(audit_record.rows(connection, "templates", TemplateFacts)),
         volumes=_volumes(connection),
+        backups=_backups(connection),
+        planned=audit_record.planned(connection),
+        busy_backups=audit_record.busy(connection, ResourceType.BACKUP),
+        attachments=_attachments(connection),
+        snapshots=_snapshots(connection),
         busy_volumes=_busy_volumes(connection),
+        busy_holders=_busy_holders(connection),
         busy_images=audit_record.busy(connection, ResourceType.IMAGE),
         busy_networks=audit_record.busy(connection, ResourceType.NETWORK),
         ports=tuple(audit_record.rows(connection, "ports", PortFacts)),
@@ -263,6 +274,7 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
     others |= _servers(audit_record.servers(connection, ServerFacts, missing))
     operations = audit_record.open_operations(connection, OpenOperation)
     busy = {one.server_uuid for one in operations}
+    attachments, shots = _attachments(connection), _snapshots(connection)
     # Not deleted, and not there before: created during the look.
     came = {uuid for uuid, server in others.items() if server.deleted_at is None}
     return dataclasses.replace(
@@ -273,7 +285,16 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
         firewalls_due=facts.firewalls_due | filter_outbox.changing(connection),
         uploads={one.id: one for one in audit_record.uploads(connection, UploadFacts)},
         volumes=_still_there(connection, facts),
-        busy_volumes=facts.busy_volumes | _busy_volumes(connection),
+        backups=_unchanged_backups(connection, facts),
+        planned=facts.planned | audit_record.planned(connection),
+        busy_backups=facts.busy_backups | audit_record.busy(connection, ResourceType.BACKUP),
+        busy_holders=facts.busy_holders | _busy_holders(connection),
+        attachments=attachments,
+        snapshots=shots,
+        busy_volumes=facts.busy_volumes
+        | _busy_volumes(connection)
+        | {one.volume_id for one in set(facts.attachments) ^ set(attachments)}
+        | {one.volume_id for one in set(facts.snapshots) ^ set(shots)},
         busy_images=facts.busy_images | audit_record.busy(connection, ResourceType.IMAGE),
         uploaded=audit_record.begun(
             connection, ResourceType.IMAGE, InternalAction.STORE_IMAGE, _files(facts)
@@ -305,6 +326,14 @@ def _still_there(connection: Transaction, facts: Facts) -> tuple[VolumeFacts, ..
     return tuple(one for one in now if before.get(one.id, one).vmid == one.vmid)
 
 
+def _attachments(connection: Transaction) -> tuple[AttachmentFacts, ...]:
+    return tuple(audit_record.rows(connection, "volume_attachments", AttachmentFacts))
+
+
+def _snapshots(connection: Transaction) -> tuple[SnapshotFacts, ...]:
+    return tuple(audit_record.rows(connection, "volume_snapshots", SnapshotFacts))
+
+
 def _volumes(connection: Transaction) -> tuple[VolumeFacts, ...]:
     """Return what has a holder: volumes, and snapshots that are copies."""
     tables = ("volumes", "volume_snapshots")
@@ -313,11 +342,40 @@ def _volumes(connection: Transaction) -> tuple[VolumeFacts, ...]:
     )
 
 
+def _backups(connection: Transaction) -> tuple[BackupFacts, ...]:
+    return tuple(audit_record.rows(connection, "volume_backups", BackupFacts))
+
+
+def _unchanged_backups(connection: Transaction, facts: Facts) -> tuple[BackupFacts, ...]:
+    """Return the backups that are as they were before the look, and those made since."""
+    before = {one.id: one for one in facts.backups}
+    return tuple(one for one in _backups(connection) if before.get(one.id, one) == one)
+
+
 def _busy_volumes(connection: Transaction) -> frozenset[str]:
-    """Return the volumes, and those of the snapshots, with an open operation."""
+    """Return the volumes, and those of the snapshots and backups, with an open operation."""
     busy = audit_record.busy(connection, ResourceType.VOLUME)
     shots = audit_record.busy(connection, ResourceType.SNAPSHOT)
-    return busy | shots | snapshots.volumes_of(connection, shots)
+    remade = frozenset(one.volume_id for one in _new_contents(connection))
+    saved = audit_record.busy(connection, ResourceType.BACKUP)
+    parts = snapshots.volumes_of(connection, shots) | backups.volumes_of(connection, saved)
+    return busy | shots | remade | parts
+
+
+def _busy_holders(connection: Transaction) -> frozenset[Place]:
+    """Return where open operations have, or had, holders beside those of the volumes' records."""
+    removed = audit_record.open_plans(connection, (VolumeAction.DELETE,))
+    found = [one.target for one in removed]
+    found += [one.place for one in _new_contents(connection)]
+    return frozenset(
+        (str(one.cluster), one.vmid) for one in found if one.cluster and one.vmid is not None
+    )
+
+
+def _new_contents(connection: Transaction) -> list[NewContent]:
+    plans = audit_record.open_plans(connection, ("rebuild", VolumeAction.REIMAGE))
+    found = [one.content for one in plans if isinstance(one, RebuildPlan | ReimagePlan)]
+    return [one for one in found if one is not None]
 
 
 def _vnets(facts: Facts) -> list[str]:

@@ -44,8 +44,11 @@ from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 from conductor.store.vnets import State, Vnet
+from conductor.store.volumes import records as volumes
+from conductor.store.volumes import snapshots
 from conductor.sync import allocations
 from conductor.sync.filters import Filters
+from conductor.volumes import park_volume
 
 LOG = logger(__name__)
 
@@ -78,6 +81,7 @@ class Healer:
             Verb.FILTER: self._filter,
             Verb.MAKE_VNET: self._make_vnet,
             Verb.REMOVE_VNET: self._remove_vnet,
+            Verb.PARK: self._park,
             Verb.FAIL: self._fail,
         }
 
@@ -222,6 +226,23 @@ class Healer:
         self._cloud.wake()
         return Answer(f"Operation {operation.id} removes it.", operation.id)
 
+    def _park(self, finding: Kept) -> Answer:
+        """Begin to have a volume rest in its holder."""
+
+        def work(connection: Transaction) -> Operation:
+            volume_id = str(finding.evidence["volume"])
+            row = volumes.held(connection, volume_id)
+            if row is None or (row.cluster, row.vmid) != (finding.cluster, finding.vmid):
+                raise RefusedError("It holds no volume of the record, or a snapshot's copy.")
+            if ledger.open_of(connection, volume_id, ResourceType.VOLUME):
+                raise RefusedError("An operation works on the volume.")
+            snapshots.require_alone(connection, row)
+            return park_volume.begin(connection, self._cloud, context.internal(), row)
+
+        operation = self._cloud.store.run(work)
+        self._cloud.wake()
+        return Answer(f"Operation {operation.id} parks it.", operation.id)
+
     def _affinity(self, finding: Kept) -> Answer:
         """Write the group to the cluster as the record has it; remove it if it is deleted."""
         cluster, uuid = str(finding.cluster), finding.subject.partition("/")[2]
@@ -341,6 +362,8 @@ class Healer:
                 raise RefusedError("It is reserved no more.")
             if owner != finding.server_uuid or audit_record.is_template(connection, cluster, vmid):
                 raise RefusedError("It is somebody else's by now.")
+            if (cluster, vmid) in audit_record.planned(connection):
+                raise RefusedError("A volume is made or removed there by now.")
             if owner is not None and proof.has_it(connection, finding, cluster, vmid):
                 raise RefusedError("Its server has it.")
             vmids.free(connection, cluster, vmid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from common.volumes import VolumeStatus
 from compute.messages import ClusterInventory, SeenVm
@@ -28,14 +29,14 @@ def holders(facts: Facts) -> Iterator[Finding]:
         if inventory.short or inventory.unseen:
             continue
         for (where, vmid), volume in known.items():
-            if where == cluster and volume.volid is not None and not _busy(facts, volume):
+            if where == cluster and volume.volid is not None and not is_busy(facts, volume):
                 yield from _of_volume(inventory, volume, vmid, seen.get(vmid))
 
 
 def _of_vm(
     facts: Facts, cluster: str, vm: SeenVm, volume: VolumeFacts | None
 ) -> Iterator[Finding]:
-    if not vm.read or (volume is not None and _busy(facts, volume)):
+    if not vm.read or (volume is not None and is_busy(facts, volume)):
         return
     if volume is not None and vm.volume_id != volume.id:
         text = f"By the record it holds volume {volume.id}, but its description doesn't say so."
@@ -46,7 +47,9 @@ def _of_vm(
             yield _finding("holder_without_volume", cluster, vm, text, vm.volume_id)
     elif volume is not None and not vm.parked:
         text = f"The disk of volume {volume.id} is plugged into it, or it isn't protected."
-        yield _finding("holder_not_parked", cluster, vm, text, volume.id)
+        yield replace(
+            _finding("holder_not_parked", cluster, vm, text, volume.id), proven=vm.proven
+        )
 
 
 def _of_volume(
@@ -68,8 +71,12 @@ def _of_volume(
     )
 
 
-def _busy(facts: Facts, volume: VolumeFacts) -> bool:
-    making = (VolumeStatus.CREATING, VolumeStatus.DOWNLOADING, VolumeStatus.DELETING)
+def is_busy(facts: Facts, volume: VolumeFacts) -> bool:
+    """Return whether an operation may be at work on the volume."""
+    making = (
+        *(VolumeStatus.CREATING, VolumeStatus.DOWNLOADING, VolumeStatus.RESTORING_BACKUP),
+        VolumeStatus.DELETING,
+    )
     return volume.id in facts.busy_volumes or volume.status in making
 
 

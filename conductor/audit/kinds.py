@@ -29,6 +29,7 @@ class Verb(enum.StrEnum):
     REMOVE_FILE = "remove_file"  #: a RemoveImage command: only a file named after the image
     FILTER = "filter"  #: write a VM's firewall as the security groups say
     MAKE_VNET = "make_vnet"  #: a MakeVnet command
+    PARK = "park"  #: a SnapVolume command, fenced: the volume rests in its holder
     REMOVE_VNET = "remove_vnet"  #: a RemoveVnet command: only one whose alias is the network
     FAIL = "fail"  #: set a server in a transient state without an operation to ERROR
 
@@ -60,6 +61,9 @@ _JOURNAL_AND_MARK = (
     "the journal gave this VMID to the server, all marks name it, and the record says that it "
     "has no VM there"
 )
+
+#: a VM names a volume that its server doesn't have
+ELSEWHERE = "volume_referenced_elsewhere"
 
 _NOT_PROVEN = "Not proven this cloud's to remove, so it never touches it: see the evidence."
 
@@ -228,8 +232,8 @@ KINDS: Mapping[str, Kind] = {
         Kind(
             "holder_not_parked",
             Severity.NOTICE,
-            Verb.REPORT,
-            "no operation works on the volume, and its disk is plugged into its holder",
+            Verb.PARK,
+            "all marks of the holder name the volume, and no operation works on it",
             "As root on {node}: qm set {vmid} --delete scsi0 --protection 1",
         ),
         Kind(
@@ -238,6 +242,78 @@ KINDS: Mapping[str, Kind] = {
             Verb.REPORT,
             "the cluster was read as a whole and has not what the record has there",
             "If it is gone for good: openstack volume set --state error, then volume delete.",
+        ),
+        Kind(
+            "backup_without_record",
+            Severity.LEAK,
+            Verb.REPORT,
+            "the archive's notes name a backup of this cloud that the record doesn't have there",
+            "If it is not needed, as root on {node}: pvesh set "
+            "/nodes/{node}/storage/<storage>/content/{volid} --protected 0 && pvesm free {volid}",
+        ),
+        Kind(
+            "backup_missing",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "the cluster was read as a whole and doesn't list the archive that the record has",
+            "If it is gone for good: openstack volume backup delete. If only its notes were "
+            "changed, write them again: micronova: backup=<id> cloud=<id of the cloud>.",
+        ),
+        Kind(
+            ELSEWHERE,
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "none: somebody may be writing to the volume by it, so it is never cut",
+            "Stop VM {vmid} if another VM has the volume as well. If it isn't to have it, as root "
+            "on {node}: qm set {vmid} --delete {option}",
+        ),
+        Kind(
+            "volume_not_referenced",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "the VM is the server's, and its configuration doesn't name the volume",
+            "openstack server remove volume {server} {volume}, then add it again",
+        ),
+        Kind(
+            "volume_out_of_reach",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "the cluster lists the VM on a node that hasn't the volume's storage",
+            "High availability, or somebody, has moved VM {vmid}: migrate it back, and keep it to "
+            "the nodes of storage {storage} by a node affinity rule.",
+        ),
+        Kind(
+            "volume_in_vm_snapshot",
+            Severity.NOTICE,
+            Verb.REPORT,
+            "none: a person made the snapshot, in which volumes are as well",
+            "A roll-back of it changes the volumes, also after they are detached. If it is not "
+            "needed, as root on {node}: qm delsnapshot {vmid} {snapshot}",
+        ),
+        Kind(
+            "snapshot_without_record",
+            Severity.LEAK,
+            Verb.REPORT,
+            "the VM holds a volume of the record, which has no such snapshot",
+            "If it is not needed, as root on {node}: qm delsnapshot {vmid} {snapshot}. The disk "
+            "must be plugged for that: qm set {vmid} --protection 0 --scsi0 <the disk>, and "
+            "afterwards: qm set {vmid} --delete scsi0 --protection 1",
+        ),
+        Kind(
+            "snapshot_missing",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "the holder was read and has not, as a whole, what the record has there",
+            "It is lost: openstack volume snapshot set --state error {subject}, then openstack "
+            "volume snapshot delete {subject}.",
+        ),
+        Kind(
+            "volume_size_differs",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "the storage lists the disk with another size than quota counts",
+            "openstack volume set --size <GiB> {volume}, with more than both sizes, makes them "
+            "agree.",
         ),
         # Images
         Kind(
@@ -431,7 +507,12 @@ BY_MARKS = frozenset(
     | {"vm_foreign", "band_shared", "template_without_record"}
 )
 #: kinds that only a VM's own configuration shows, of VMs that are known to be ours
-BY_CONFIG = BY_MARKS | {"port_without_nic", "nic_without_port", "nic_elsewhere"}
+BY_CONFIG = (
+    BY_MARKS
+    | {"port_without_nic", "nic_without_port", "nic_elsewhere"}
+    | {"holder_replaced", "holder_not_parked", ELSEWHERE, "volume_not_referenced"}
+    | {"volume_in_vm_snapshot", "snapshot_without_record", "snapshot_missing"}
+)
 #: kinds that only a look at a VM's firewall shows
 BY_FIREWALL = frozenset({"firewall_differs", "firewall_foreign"})
 #: kinds of what is on a node where its VM isn't

@@ -155,6 +155,9 @@ def _allocation(
 ) -> Iterator[Finding]:
     held = (facts.allocations or {}).get(server.uuid)
     wanted = {provider: server.amounts}
+    if held is None and not server.amounts:
+        # Parked, with a volume as its disk.
+        return
     if held is None:
         yield _of(server, "server_without_allocation", f"It has none on {server.host}.")
     elif {uuid: dict(some) for uuid, some in held.items()} != wanted:
@@ -208,8 +211,12 @@ def _vmids(facts: Facts) -> Iterator[Finding]:
     for place, row in facts.reservations.items():
         server = facts.servers.get(row.server_uuid or "")
         owned = (
-            place in templates or place in held or (server is not None and server.place == place)
+            place in templates
+            or place in held
+            or place in facts.busy_holders
+            or (server is not None and server.place == place)
         )
+        owned = owned or place in facts.planned
         if owned or row.state != "reserved" or row.server_uuid in facts.busy:
             continue
         inventory = facts.inventories.get(row.cluster)

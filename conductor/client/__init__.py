@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from conductor.client.aggregates import AggregateCalls
 from conductor.client.audits import AuditCalls
+from conductor.client.backups import BackupCalls
 from conductor.client.bulk_migrations import BulkMigrationCalls
 from conductor.client.consoles import ConsoleCalls
 from conductor.client.flavors import FlavorCalls
@@ -26,6 +27,7 @@ from conductor.client.server_volumes import ServerVolumeCalls
 from conductor.client.servers import ServerCalls
 from conductor.client.services import ServiceCalls
 from conductor.client.volume_snapshots import VolumeSnapshotCalls
+from conductor.client.volume_transfers import VolumeTransferCalls
 from conductor.client.volumes import VolumeCalls
 from conductor.client.whatif import WhatIfCalls
 
@@ -51,6 +53,8 @@ class ConductorClient(
     ImageCalls,
     VolumeCalls,
     VolumeSnapshotCalls,
+    VolumeTransferCalls,
+    BackupCalls,
     ServerVolumeCalls,
     RefusalCalls,
 ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from conductor.client.base import Base
-from conductor.messages import NewVolume, VolumeEdit, VolumeTypeEdit
+from conductor.messages import NewVolume, NewVolumeImage, VolumeEdit, VolumeTypeEdit
 from conductor.rpc_api import VolumeRpc, VolumeTypeRpc
 
 
@@ -44,6 +44,44 @@ class VolumeCalls(Base):
         self._rpc.call(
             ctxt, VolumeRpc.extend_volume, volume_id=volume_id, size_gib=size_gib, in_use=in_use
         )
+
+    def reimage_volume(
+        self, ctxt: RequestContext, volume_id: str, image_id: str, *, reserved: bool
+    ) -> None:
+        """Begin to give a volume that no server has an image; ``reserved``: also a reserved one.
+
+        Raises VolumeNotFound, ImageNotFound, Invalid (its status, its size, its snapshots).
+        """
+        self._rpc.call(
+            ctxt,
+            VolumeRpc.reimage_volume,
+            volume_id=volume_id,
+            image_id=image_id,
+            reserved=reserved,
+        )
+
+    def retype_volume(
+        self, ctxt: RequestContext, volume_id: str, type_id: str, *, may_move: bool
+    ) -> None:
+        """Give a volume another type, or begin to; ``may_move``: also to another storage.
+
+        Where its storage may not or can't take it, the volume has a fault, and stays as it is.
+        Raises VolumeNotFound, NotFound (the type), Invalid (its status), QuotaExceeded.
+        """
+        self._rpc.call(
+            ctxt,
+            VolumeRpc.retype_volume,
+            volume_id=volume_id,
+            type_id=type_id,
+            may_move=may_move,
+        )
+
+    def upload_volume(self, ctxt: RequestContext, volume_id: str, image: NewVolumeImage) -> str:
+        """Begin to make an image of a volume; return its id.
+
+        Raises VolumeNotFound, Invalid (its status).
+        """
+        return self._rpc.call(ctxt, VolumeRpc.upload_volume, volume_id=volume_id, image=image)
 
     def reset_volume(self, ctxt: RequestContext, volume_id: str, status: str) -> None:
         """Set a volume's status.

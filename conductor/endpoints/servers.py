@@ -115,7 +115,8 @@ class ServerEndpoint:
         """See ``ConductorClient.create_server_image``."""
         ctxt.server_uuid = server_uuid
         image_id, operation = begin_image.accept(self._cloud, ctxt, server_uuid, image)
-        self._begin(operation)
+        if operation is not None:
+            self._begin(operation)
         return image_id
 
     def steer_migration(

@@ -12,12 +12,19 @@ from common.states import ResourceType
 from common.volumes import RULES, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
-from conductor.messages import NewVolume, VolumeEdit
+from conductor.messages import NewVolume, NewVolumeImage, VolumeEdit
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, records, snapshots
-from conductor.volumes import create_volume, extend_volume, remove_volume
+from conductor.store.volumes import attachments, records, snapshots, transfers
+from conductor.volumes import (
+    create_volume,
+    extend_volume,
+    reimage,
+    remove_volume,
+    retype_volume,
+    upload_volume,
+)
 from conductor.volumes.snapshots import remove_snapshot
 
 LOG = logger(__name__)
@@ -60,7 +67,7 @@ class VolumeEndpoint:
         """See ``ConductorClient.delete_volume``."""
 
         def work(connection: Transaction, row: Any) -> Operation | None:
-            self._require_free(connection, row, force=force, cascade=cascade)
+            self._require_free(ctxt, connection, row, force=force, cascade=cascade)
             snapshots.require_alone(connection, row)
             for one in snapshots.of_volume(connection, row.id):
                 # With the last of them the volume goes.
@@ -86,16 +93,20 @@ class VolumeEndpoint:
         else:
             self._cloud.start(operation)
 
+    @staticmethod
     def _require_free(
-        self, connection: Transaction, row: Any, *, force: bool, cascade: bool
+        ctxt: RequestContext, connection: Transaction, row: Any, *, force: bool, cascade: bool
     ) -> None:
         """Raise Invalid, in Cinder's words, unless the volume may be deleted."""
         may = set(RULES[VolumeAction.DELETE].begins)
         if force:
             may |= {VolumeStatus.CREATING, VolumeStatus.DOWNLOADING, VolumeStatus.RESERVED}
+            may |= {VolumeStatus.RESTORING_BACKUP}
             may |= {VolumeStatus.MAINTENANCE, VolumeStatus.AWAITING_TRANSFER}
         attached = attachments.of_volume(connection, row.id) is not None
-        kept = not cascade and records.has_snapshots(connection, row.id)
+        kept = records.has_snapshots(connection, row.id)
+        if cascade:
+            kept = not ctxt.is_admin and records.has_snapshots_of_others(connection, row)
         if row.status in may and not attached and not kept:
             return
         names = " or ".join(sorted(may))
@@ -115,6 +126,38 @@ class VolumeEndpoint:
 
         self._cloud.start(self._with(ctxt, volume_id, work))
 
+    def reimage_volume(
+        self, ctxt: RequestContext, volume_id: str, image_id: str, reserved: bool
+    ) -> None:
+        """See ``ConductorClient.reimage_volume``."""
+
+        def work(connection: Transaction, row: Any) -> Operation:
+            return reimage.begin(connection, self._cloud, ctxt, row, image_id, reserved=reserved)
+
+        self._cloud.start(self._with(ctxt, volume_id, work))
+
+    def retype_volume(
+        self, ctxt: RequestContext, volume_id: str, type_id: str, may_move: bool
+    ) -> None:
+        """See ``ConductorClient.retype_volume``."""
+
+        def work(connection: Transaction, row: Any) -> None:
+            retype_volume.begin(connection, self._cloud, ctxt, row, type_id, may_move=may_move)
+
+        self._with(ctxt, volume_id, work)
+        self._cloud.wake()
+
+    def upload_volume(self, ctxt: RequestContext, volume_id: str, image: NewVolumeImage) -> str:
+        """See ``ConductorClient.upload_volume``."""
+
+        def work(connection: Transaction) -> str:
+            row = records.locked(connection, volume_id, scope(ctxt))
+            return upload_volume.begin(connection, self._cloud, ctxt, row, image)
+
+        made = self._cloud.store.run(work)
+        self._cloud.wake()
+        return made
+
     def reset_volume(self, ctxt: RequestContext, volume_id: str, status: str) -> None:
         """See ``ConductorClient.reset_volume``."""
 
@@ -127,6 +170,8 @@ class VolumeEndpoint:
             if attached != (status == VolumeStatus.IN_USE) and status != VolumeStatus.ERROR:
                 has = "has it" if attached else "has it not"
                 raise Invalid(f"Invalid volume: it can't be {status}: a server {has}.")
+            # What offered it to another project counts no more.
+            transfers.end_of(connection, row.id)
             records.change(connection, row.id, status=status, previous_status=None)
             LOG.warning("Volume %s is %s, as an administrator says.", row.id, status)
 

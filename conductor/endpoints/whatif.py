@@ -98,13 +98,14 @@ class WhatIfEndpoint:
             )
             named = hints.all_servers(asked.scheduler_hints)
             server_hosts = servers_store.hosts_of(connection, named, scope(ctxt))
+        root = 0 if asked.volume_backed else asked.flavor.disk_gib
         return RequestSpec(
             server_uuid=ids.new_uuid(),
             project_id=str(ctxt.project_id),
             user_id=str(ctxt.user_id),
             vcpus=asked.flavor.vcpus,
             memory_mib=asked.flavor.memory_mib,
-            disk_gib=0 if asked.volume_backed else asked.flavor.disk_gib,
+            disk_gib=root + asked.flavor.local_gib,
             image_id=asked.image_id or None,
             image_properties=asked.image_properties,
             extra_specs=asked.flavor.extra_specs,
@@ -116,7 +117,7 @@ class WhatIfEndpoint:
             server_hosts=server_hosts,
             group=group,
             least_memory_mib=asked.least_memory_mib,
-            least_disk_gib=asked.least_disk_gib,
+            least_disk_gib=asked.least_disk_gib + asked.flavor.local_gib,
             image_home=asked.image_home,
             volumes=volumes,
             volume_backed=asked.volume_backed,

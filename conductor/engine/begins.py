@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from common.context import RequestContext
 from common.messages.reports import Step
 from common.states import InternalAction, ResourceType
+from common.volumes import VolumeAction
 from conductor.cloud import Cloud
 from conductor.plans import NOTHING_ASKED, NOTHING_PLANNED, Params, Plan
 from conductor.store import leases
@@ -31,6 +32,10 @@ _TIMEOUTS = {
     InternalAction.STORE_IMAGE: "store_image_timeout_seconds",
     "createImage": "copy_timeout_seconds",
     "createBackup": "copy_timeout_seconds",
+    VolumeAction.RETYPE: "copy_timeout_seconds",
+    VolumeAction.UPLOAD: "copy_timeout_seconds",
+    VolumeAction.BACK_UP: "backup_timeout_seconds",
+    VolumeAction.RESTORE: "backup_timeout_seconds",
     InternalAction.DRAIN: "bulk_migration_timeout_seconds",
     InternalAction.REBALANCE: "bulk_migration_timeout_seconds",
 }

@@ -18,7 +18,7 @@ from conductor.engine import begins
 from conductor.engine.begins import HandedOver
 from conductor.flows.auto_network import AutoNetwork
 from conductor.flows.remove import delete
-from conductor.messages import CreatedServers, CreateServers, root_gib
+from conductor.messages import CreatedServers, CreateServers, claimed_gib
 from conductor.plans import PLANS, CreateParams, CreatePlan, DeletePlan, Interface, Plan
 from conductor.store import (
     addresses,
@@ -374,7 +374,7 @@ def _record(
         "flavor": kept,
         "vcpus": request.flavor.vcpus,
         "memory_mib": request.flavor.memory_mib,
-        "disk_gib": root_gib(kept),
+        "disk_gib": claimed_gib(kept),
         "image_id": request.image_id or None,
         "image_properties": dict(request.image_properties),
         "key_name": request.key_name,

@@ -13,6 +13,7 @@ from common.messages.scheduling import ImageHome
 from common.volumes import serial
 from conductor.cloud import placed
 from conductor.flows import guest_data
+from conductor.messages import local_disks_of, root_gib
 from conductor.plans import CreateParams, CreatePlan, Interface
 from conductor.store import networks, registry
 from conductor.store.operations import Operation
@@ -127,7 +128,7 @@ def build(
         template=plan.template,
         nics=plan.nics,
         config_drive=guest_data.config_drive(
-            server, plan.nics, asked.admin_password, asked.files, _tagged(attached)
+            server, plan.nics, asked.admin_password, asked.files, tagged(attached)
         ),
         cloud=cloud,
         group=group,
@@ -135,7 +136,7 @@ def build(
     )
 
 
-def _tagged(attached: Sequence[Any]) -> list[tuple[int, str, str]]:
+def tagged(attached: Sequence[Any]) -> list[tuple[int, str, str]]:
     """Return slot, serial number and name of the volumes that their user has given a name."""
     return [(one.slot, serial(one.volume_id), one.tag) for one in attached if one.tag is not None]
 
@@ -149,7 +150,8 @@ def of_server(server: Server) -> dict[str, Any]:
         "user_id": server.user_id,
         "vcpus": server.vcpus,
         "memory_mib": server.memory_mib,
-        "disk_gib": server.disk_gib,
+        "disk_gib": root_gib(server.flavor),
+        "local_disks": local_disks_of(server.flavor),
         "tags": tuple(server.tags),
         "extra_specs": server.flavor.get("extra_specs") or {},
         "image_properties": server.image_properties,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common.messages.commands import Address, ConfigDrive, GuestFile, Nic
+from conductor.messages import local_disks_of
 from conductor.store.servers import Server
 
 
@@ -48,6 +49,7 @@ def _meta_data(
             *(_nic(nic) for nic in nics if nic.tag is not None),
             *([_root_disk(server.disk_tag)] if server.disk_tag is not None else ()),
             *(_volume(*one) for one in volumes),
+            *_local_disks(server),
         ],
     }
     if server.public_key:
@@ -83,6 +85,14 @@ def _volume(slot: int, serial: str, tag: str) -> dict[str, Any]:
     """
     address = f"{slot}:0:0:0"
     return {"type": "disk", "bus": "scsi", "address": address, "serial": serial, "tags": [tag]}
+
+
+def _local_disks(server: Server) -> list[dict[str, Any]]:
+    return [
+        _volume(one.slot, one.serial, one.tag)
+        for one in local_disks_of(server.flavor)
+        if one.tag is not None
+    ]
 
 
 def network_data(nics: Sequence[Nic]) -> dict[str, Any]:

@@ -41,12 +41,19 @@ from conductor.images.store_image import StoreImageFlow
 from conductor.networks.make_vnet import MakeVnetFlow
 from conductor.networks.remove_vnet import RemoveVnetFlow
 from conductor.sync.relocation import Follow
+from conductor.volumes.backups.back_up import BackUpFlow
+from conductor.volumes.backups.remove_backup import RemoveBackupFlow
+from conductor.volumes.backups.restore import RestoreFlow
 from conductor.volumes.create_volume import CreateVolumeFlow
 from conductor.volumes.extend_volume import ExtendVolumeFlow
+from conductor.volumes.park_volume import ParkVolumeFlow
+from conductor.volumes.reimage import ReimageVolumeFlow
 from conductor.volumes.remove_volume import RemoveVolumeFlow
+from conductor.volumes.retype_volume import RetypeVolumeFlow
 from conductor.volumes.snapshots.remove_snapshot import RemoveSnapshotFlow
 from conductor.volumes.snapshots.revert import RevertVolumeFlow
 from conductor.volumes.snapshots.take_snapshot import TakeSnapshotFlow
+from conductor.volumes.upload_volume import UploadVolumeFlow
 
 
 def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
@@ -65,7 +72,7 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
         "detach_interface": DetachFlow(cloud).table(),
         volumes.ATTACH: AttachVolumeFlow(cloud).table(),
         volumes.DETACH: DetachVolumeFlow(cloud).table(),
-        "rebuild": RebuildFlow(cloud).table(),
+        "rebuild": RebuildFlow(cloud).cases(),
         "shelve": ShelveFlow(cloud).table(),
         "shelveOffload": ShelveFlow(cloud).table(stop=False),
         "unshelve": UnshelveFlow(cloud).cases(),
@@ -90,9 +97,16 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
         VolumeAction.CREATE: CreateVolumeFlow(cloud).table(),
         VolumeAction.DELETE: RemoveVolumeFlow(cloud).table(),
         VolumeAction.EXTEND: ExtendVolumeFlow(cloud).table(),
+        VolumeAction.RETYPE: RetypeVolumeFlow(cloud).table(),
+        VolumeAction.UPLOAD: UploadVolumeFlow(cloud).table(),
         VolumeAction.REVERT: RevertVolumeFlow(cloud).table(),
+        VolumeAction.REIMAGE: ReimageVolumeFlow(cloud).table(),
+        VolumeAction.PARK: ParkVolumeFlow(cloud).table(),
         VolumeAction.TAKE_SNAPSHOT: TakeSnapshotFlow(cloud).table(),
         VolumeAction.DELETE_SNAPSHOT: RemoveSnapshotFlow(cloud).table(),
+        VolumeAction.BACK_UP: BackUpFlow(cloud).table(),
+        VolumeAction.DELETE_BACKUP: RemoveBackupFlow(cloud).table(),
+        VolumeAction.RESTORE: RestoreFlow(cloud).table(),
         **{action: BulkFlow(cloud).table() for action in bulk_migrations.ACTIONS},
     }
 

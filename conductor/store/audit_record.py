@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import sqlalchemy as sa
 
 from common.states import OPEN_STATES, InternalAction, OperationState, ResourceType
+from conductor.plans import Plan, load_plan
 from conductor.store.vmids import RESERVED
 from db import schema
 
@@ -59,6 +60,27 @@ def busy(connection: sa.Connection, resource_type: ResourceType) -> frozenset[st
         table.c.resource_type == resource_type, table.c.state.in_(OPEN_STATES)
     )
     return frozenset(connection.execute(query).scalars())
+
+
+def open_plans(connection: sa.Connection, actions: Sequence[str]) -> list[Plan]:
+    """Return the plans of the open operations with these actions."""
+    table = schema.operations
+    query = sa.select(table.c.action, table.c.plan).where(
+        table.c.action.in_(actions), table.c.state.in_(OPEN_STATES)
+    )
+    return [load_plan(row.action, row.plan or {}) for row in connection.execute(query)]
+
+
+def planned(connection: sa.Connection) -> frozenset[tuple[str, int]]:
+    """Return (cluster, VMID) of the holders that open operations on volumes make or remove.
+
+    A volume's record names one of them, while it changes from one to another.
+    """
+    table = schema.operations
+    query = sa.select(table.c.plan["cluster"].as_string(), table.c.plan["vmid"].as_integer())
+    mine = table.c.resource_type == ResourceType.VOLUME
+    found = connection.execute(query.where(mine, table.c.state.in_(OPEN_STATES)))
+    return frozenset((str(cluster), int(vmid)) for cluster, vmid in found if vmid is not None)
 
 
 def begun(

@@ -61,7 +61,13 @@ def offers(connection: sa.Connection, project_id: str, within: Limits) -> list[O
     )
     columns = flavors.c
     query = sa.select(
-        columns.name, columns.vcpus, columns.memory_mib, columns.disk_gib, columns.extra_specs
+        columns.name,
+        columns.vcpus,
+        columns.memory_mib,
+        columns.disk_gib,
+        columns.extra_specs,
+        columns.ephemeral_gib,
+        columns.swap_mib,
     ).where(
         columns.disabled.is_(False),
         sa.or_(columns.is_public.is_(True), sa.exists(granted)),

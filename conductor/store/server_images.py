@@ -1,15 +1,17 @@
-"""Images of servers: rows of images that have an owner, and the templates that hold them."""
+"""Images of servers and volumes: rows with an owner, and the templates that hold them."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
 from common import clock
 from common.messages.reports import Copied
 from common.messages.scheduling import ImageHome
+from conductor.messages import root_gib
 from conductor.store import image_members, templates
 from conductor.store.servers import Server
 from conductor.store.templates import Known
@@ -27,29 +29,33 @@ def insert(
     image_id: str,
     name: str,
     project_id: str,
-    server_uuid: str,
+    server_uuid: str | None,
     properties: Mapping[str, str],
     least: tuple[int, int],
+    **more: Any,
 ) -> None:
-    """Write the image of a server, queued. ``least``: GiB of disk and MiB of memory it needs."""
+    """Write the image of a server, or of a volume, queued.
+
+    ``least``: GiB of disk and MiB of memory it needs. ``more``: further columns.
+    """
     now = clock.utcnow()
-    connection.execute(
-        images.insert().values(
-            id=image_id,
-            name=name,
-            status=QUEUED,
-            size_bytes=0,
-            disk_format="qcow2",
-            min_disk_gib=least[0],
-            min_ram_mib=least[1],
-            properties=dict(properties),
-            locations={},
-            project_id=project_id,
-            server_uuid=server_uuid,
-            created_at=now,
-            updated_at=now,
-        )
-    )
+    values: dict[str, Any] = {
+        "id": image_id,
+        "name": name,
+        "status": QUEUED,
+        "size_bytes": 0,
+        "disk_format": "qcow2",
+        "min_disk_gib": least[0],
+        "min_ram_mib": least[1],
+        "properties": dict(properties),
+        "locations": {},
+        "project_id": project_id,
+        "server_uuid": server_uuid,
+        "created_at": now,
+        "updated_at": now,
+        **more,
+    }
+    connection.execute(images.insert(), [values])
 
 
 def list_parked(connection: sa.Connection, image_id: str, server: Server) -> None:
@@ -57,10 +63,42 @@ def list_parked(connection: sa.Connection, image_id: str, server: Server) -> Non
     properties = {"image_type": "snapshot", "instance_uuid": server.uuid}
     if server.image_id is not None:
         properties["base_image_ref"] = server.image_id
-    least = (server.disk_gib, 0)
+    least = (root_gib(server.flavor), 0)
     name, owner = f"{server.name[:247]}-shelved", server.project_id
     insert(connection, image_id, name, owner, server.uuid, properties, least)
     connection.execute(images.update().where(_C.id == image_id).values(status=ACTIVE))
+
+
+def list_volumes(
+    connection: sa.Connection,
+    image_id: str,
+    name: str,
+    project_id: str,
+    properties: Mapping[str, str],
+    least: tuple[int, int],
+) -> None:
+    """Write the image that lists the snapshots of a server's volumes: it has no data of its own.
+
+    It isn't known as the server's, whose other images are copies of its disk.
+    """
+    now = clock.utcnow()
+    connection.execute(
+        images.insert().values(
+            id=image_id,
+            name=name,
+            status=ACTIVE,
+            size_bytes=0,
+            disk_format="",
+            container_format="",
+            min_disk_gib=least[0],
+            min_ram_mib=least[1],
+            properties=dict(properties),
+            locations={},
+            project_id=project_id,
+            created_at=now,
+            updated_at=now,
+        )
+    )
 
 
 def forget_parked(connection: sa.Connection, server_uuid: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from common.errors import GenerationConflict
 from common.requirements import requirements
 from common.states import VmState
-from conductor.messages import root_gib
+from conductor.messages import claimed_gib
 from conductor.store.servers import Server
 from placement.client import PlacementClient
 
@@ -62,7 +62,7 @@ def of_flavor(flavor: Mapping[str, Any], image_properties: Mapping[str, str]) ->
     needed = requirements(
         flavor["vcpus"],
         flavor["memory_mib"],
-        root_gib(flavor),
+        claimed_gib(flavor),
         flavor.get("extra_specs") or {},
         image_properties,
     )

@@ -27,11 +27,16 @@ from conductor.store import vmids
 from conductor.store.operations import NewOperation, Operation
 from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
-from conductor.store.volumes import backends, quota, records, types
+from conductor.store.volumes import backends, backups, quota, records, types
 from conductor.volumes import awaited_by, places, remove_volume, sources
 from conductor.volumes.load import VolumeWork, load
 
 LOG = logger(__name__)
+
+#: statuses of volumes that are made
+MAKING = frozenset(
+    {VolumeStatus.CREATING, VolumeStatus.DOWNLOADING, VolumeStatus.RESTORING_BACKUP}
+)
 
 
 def begin(
@@ -82,8 +87,16 @@ def _placeless(
     volume_id = write(connection, ctxt, new, found, type_, **values)
     item = _item(cloud, volume_id, new.project_id, VolumePlan(size_gib=new.size_gib))
     operation = begins.begin_later(connection, ctxt, item)
-    ends.close_failed(connection, operation, Failure(Category.NO_VALID_HOST, why))
+    failure = Failure(Category.NO_VALID_HOST, why, owner_message=_open_words(found, why))
+    ends.close_failed(connection, operation, failure)
     return volume_id
+
+
+def _open_words(found: sources.Found, why: str) -> str | None:
+    """Return why there is no place as owners may read it; None: it names a host."""
+    at = found.wish.at
+    hosts = (found.host, found.wish.on, None if at is None else at[1])
+    return None if any(host and host in why for host in hosts) else why
 
 
 def write(
@@ -98,11 +111,17 @@ def write(
     values = {
         "bootable": found.bootable,
         "image_metadata": found.image_metadata,
-        "status": VolumeStatus.DOWNLOADING if new.image_id else VolumeStatus.CREATING,
+        "status": _making(new),
         **more,
     }
     new = dataclasses.replace(new, type_id=None if type_ is None else type_.id)
     return records.insert(connection, new, str(ctxt.user_id), **values)
+
+
+def _making(new: NewVolume) -> VolumeStatus:
+    if new.backup_id is not None:
+        return VolumeStatus.RESTORING_BACKUP
+    return VolumeStatus.DOWNLOADING if new.image_id else VolumeStatus.CREATING
 
 
 def make(
@@ -127,7 +146,8 @@ def make(
 def _plan(new: NewVolume, found: sources.Found, place: backends.Backend, vmid: int) -> VolumePlan:
     where = Place(place.host, None, place.cluster, place.node, vmid)
     source = found.source(place.cluster)
-    return VolumePlan(where, place.storage.name, new.size_gib, source=source)
+    storage, backup = place.storage.name, new.backup_id
+    return VolumePlan(where, storage, new.size_gib, source=source, backup_id=backup)
 
 
 def _item(cloud: Cloud, volume_id: str, project_id: str, plan: VolumePlan) -> NewOperation:
@@ -166,7 +186,7 @@ def type_of(
         if row is None:
             raise NotFound(f"Volume type {new.type_id} could not be found.")
         return row
-    if found.copied is not None:
+    if found.copied is not None and (found.type_id is not None or not found.copied.archive):
         return None if found.type_id is None else types.get(connection, found.type_id)
     name = cloud.conf.volumes.default_type
     if name:
@@ -242,13 +262,14 @@ class CreateVolumeFlow:
         if ends.has_ended(connection, operation):
             return False
         ledger.close(connection, operation.id, OperationState.DONE)
+        backups.restored(connection, operation.planned(VolumePlan).backup_id)
         if row is None:
             return False
         waits = False
         values = {"volid": made.volid, "snapshot_way": made.snapshots or None}
         if made.snapshots and row.type_id is not None:
             types.learn(connection, row.type_id, made.snapshots)
-        if row.status in (VolumeStatus.CREATING, VolumeStatus.DOWNLOADING):
+        if row.status in MAKING:
             # A server that is built with it waits for it.
             waits = awaited_by.wake(connection, row.id)
             values["status"] = VolumeStatus.ATTACHING if waits else VolumeStatus.AVAILABLE
@@ -267,6 +288,7 @@ class CreateVolumeFlow:
             if ends.has_ended(connection, operation):
                 return
             ends.close_failed(connection, operation, failure)
+            backups.restored(connection, operation.planned(VolumePlan).backup_id)
             if row is None:
                 return
             deleted = row.status == VolumeStatus.DELETING

@@ -21,7 +21,7 @@ from conductor.store import servers
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, quota, records, types
-from conductor.volumes import beginning, remove_volume
+from conductor.volumes import beginning, park_volume, remove_volume
 from conductor.volumes.load import VolumeWork, load
 
 LOG = logger(__name__)
@@ -129,9 +129,9 @@ class ExtendVolumeFlow:
     def _fail(self, task: VolumeWork, failure: Failure) -> None:
         LOG.warning("Volume %s: %s", task.operation.resource_id, failure.message)
         self._cloud.store.run(lambda c: self._end(c, task.operation, failure))
+        self._cloud.wake()
 
-    @staticmethod
-    def _end(connection: Transaction, operation: Operation, failure: Failure | None) -> None:
+    def _end(self, connection: Transaction, operation: Operation, failure: Failure | None) -> None:
         row = records.held(connection, operation.resource_id)
         if ends.has_ended(connection, operation):
             return
@@ -139,6 +139,8 @@ class ExtendVolumeFlow:
             ledger.close(connection, operation.id, OperationState.DONE)
         else:
             ends.close_failed(connection, operation, failure)
+        if failure is not None and row is not None and row.volid is not None:
+            park_volume.begin(connection, self._cloud, operation.ctxt, row)
         if row is None or row.status != VolumeStatus.EXTENDING:
             return
         values: dict[str, Any] = {}

@@ -13,14 +13,10 @@ from conductor.store.volumes import attachments
 
 #: action → why a server that boots from a volume can't: Nova's words where it has some
 NOT_FROM_A_VOLUME = {
-    "rebuild": "A server that boots from a volume can't be rebuilt here.",
-    "rescue": "Instance {} cannot be rescued: Cannot rescue a volume-backed instance",
-    "createImage": "No image is made here of a server that boots from a volume.",
     "createBackup": "Backup is not supported for volume-backed instances.",
 }
 #: actions that end with a VM without its server
 WITHOUT_VOLUMES = frozenset({"release"})
-_PARKS = frozenset({"shelve", "shelveOffload"})
 
 
 def pinned_by(connection: Transaction, server: Server) -> str | None:
@@ -47,11 +43,8 @@ def require_own_disk(server: Server, action: str) -> None:
 
 
 def require_none(connection: Transaction, server: Server, action: str) -> None:
-    """Raise Conflict for a server with volumes where the action is one of WITHOUT_VOLUMES, or
-    parks a server that boots from one.
-    """
-    parks = server.volume_backed and action in _PARKS
-    if action not in WITHOUT_VOLUMES and not parks:
+    """Raise Conflict for a server with volumes where the action is one of WITHOUT_VOLUMES."""
+    if action not in WITHOUT_VOLUMES:
         return
     found = attachments.of_server(connection, server.uuid)
     if found:

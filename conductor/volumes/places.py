@@ -25,6 +25,8 @@ class Wish:
     """A host that must reach it."""
     at: tuple[str, str] | None = None
     """Cluster and node, where the image of a server is: a template's disk is copied only there."""
+    hosts: frozenset[str] | None = None
+    """Those that have the backup that it is made of; None: any."""
     on: str | None = None
     """The host where it is copied, which has the holder of what it is copied from."""
 
@@ -57,6 +59,10 @@ def choose(
         (
             f"node {wish.at[1] if wish.at else ''}, which has the server's image, has",
             lambda one: wish.at in (None, (one.cluster, one.node)),
+        ),
+        (
+            "is on a host that has the backup",
+            lambda one: wish.hosts is None or one.host in wish.hosts,
         ),
         (f"host {wish.on} has", lambda one: wish.on in (None, one.host)),
         (f"host {wish.host} reaches", lambda one: wish.host is None or one.pool in reach),

@@ -20,6 +20,8 @@ from conductor.volumes import remove_volume
 _ATTACHED = (
     *(VolumeStatus.ATTACHING, VolumeStatus.IN_USE, VolumeStatus.DETACHING),
     VolumeStatus.RESERVED,
+    # It gets new content by a rebuild of the server.
+    VolumeStatus.DOWNLOADING,
 )
 _LOST = "Its server's record was deleted, but not its VM {}, which may use the volume."
 

@@ -48,13 +48,44 @@ def begin(
 
     ``gone``: its record goes as well. ``now``: it is for ``cloud.start`` after the commit.
     """
+    plan = VolumePlan(where, str(row.storage or ""), row.size_gib, volid=row.volid, gone=gone)
+    return _begin(connection, cloud, ctxt, row.id, row.project_id, plan, now=now)
+
+
+def begin_holder(
+    connection: Transaction,
+    cloud: Cloud,
+    volume_id: str,
+    project_id: str,
+    where: Place,
+    volid: str | None,
+    users: tuple[VolumeUser, ...],
+) -> Operation:
+    """Write the removal of a holder that isn't the volume's, or isn't any more; due at once.
+
+    ``users``: servers that may have named its disk.
+    """
+    plan = VolumePlan(where, volid=volid, users=users)
+    return _begin(connection, cloud, internal(), volume_id, project_id, plan)
+
+
+def _begin(
+    connection: Transaction,
+    cloud: Cloud,
+    ctxt: RequestContext,
+    volume_id: str,
+    project_id: str,
+    plan: VolumePlan,
+    *,
+    now: bool = False,
+) -> Operation:
     item = begins.new(
         cloud,
         VolumeAction.DELETE,
-        row.id,
-        row.project_id,
+        volume_id,
+        project_id,
         resource_type=ResourceType.VOLUME,
-        plan=VolumePlan(where, str(row.storage or ""), row.size_gib, volid=row.volid, gone=gone),
+        plan=plan,
     )
     if now:
         return begins.begin_now(connection, cloud, ctxt, item)
@@ -104,6 +135,7 @@ class RemoveVolumeFlow:
         if outcome.gone:
             self._cloud.store.run(lambda c: self._gone(c, operation))
             LOG.info("Volume %s is removed.", operation.resource_id)
+            self._cloud.wake()
             return
         unknown = Failure(Category.UNKNOWN_OUTCOME, "The volume was not seen gone.")
         failure = outcome.failure or unknown
@@ -123,17 +155,25 @@ class RemoveVolumeFlow:
             else:
                 records.change(connection, row.id, vmid=None, volid=None)
         ledger.close(connection, operation.id, OperationState.DONE)
+        self._go_on(connection, operation, row)
 
     def _give_up(self, connection: Transaction, operation: Operation, failure: Failure) -> None:
         row = records.held(connection, operation.resource_id)
         if ends.has_ended(connection, operation):
             return
-        if row is not None:
+        if row is not None and row.vmid == operation.plan.target.vmid:
             records.end(connection, row, VolumeAction.DELETE, ok=False, fault=failure.message)
         ends.close_failed(connection, operation, failure)
+        self._go_on(connection, operation, row)
+
+    def _go_on(self, connection: Transaction, operation: Operation, row: Any | None) -> None:
+        """Begin to remove a volume that was deleted while another holder of it was removed."""
+        if row is not None and row.vmid != operation.plan.target.vmid:
+            after_snapshots(connection, self._cloud, row)
 
 
 def _users(task: VolumeWork) -> tuple[VolumeUser, ...]:
-    """Return the server that had it last, as the record says."""
+    """Return the server that had it last, as the record says, and those that the plan has."""
     had = None if task.volume is None else task.volume.last_user
-    return () if had is None else (VolumeUser(had["server_uuid"], had["node"], had["vmid"]),)
+    last = () if had is None else (VolumeUser(had["server_uuid"], had["node"], had["vmid"]),)
+    return (*last, *task.operation.planned(VolumePlan).users)

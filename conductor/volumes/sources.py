@@ -10,10 +10,11 @@ from typing import Any
 from common.errors import ImageNotFound, Invalid, ServerNotFound
 from common.messages.commands import VolumeSource
 from common.messages.scheduling import ImageHome, VolumeNeed
-from common.volumes import SnapshotStatus, VolumeStatus
+from common.volumes import BackupStatus, SnapshotStatus, VolumeStatus
 from conductor.messages import NewVolume
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import origins, records, snapshots
+from conductor.store.volumes import backends, backups, origins, records, snapshots
+from conductor.volumes.backups import storages
 from conductor.volumes.places import ANYWHERE, Wish
 
 GIB = 1 << 30
@@ -31,7 +32,7 @@ class Found:
     volids: Mapping[str, str] = field(default_factory=dict)
     """Of an image: cluster → volume."""
     copied: VolumeSource | None = None
-    """Of a volume or a snapshot: what is copied, on its holder's host."""
+    """What is copied: a volume or a snapshot, on its holder's host, or a backup's archive."""
     type_id: str | None = None
     """The type, unless another one is asked for."""
     place: Any | None = None
@@ -70,6 +71,8 @@ def find(connection: Transaction, new: NewVolume) -> Found:
         return _snapshot(connection, new, host)
     if new.source_volume_id is not None:
         return _volume(connection, new, host)
+    if new.backup_id is not None:
+        return _backup(connection, new, host)
     return Found(host=host)
 
 
@@ -103,6 +106,23 @@ def _volume(connection: Transaction, new: NewVolume, host: str | None) -> Found:
     snapshots.require_alone(connection, row)
     _require_size(new, row.size_gib, "source volume")
     return _copy(row, row, VolumeSource(row.volid), host)
+
+
+def _backup(connection: Transaction, new: NewVolume, host: str | None) -> Found:
+    """Return a backup, locked, as a source; of the type of its volume, if that is there."""
+    row = backups.locked(connection, str(new.backup_id), new.project_id)
+    if row.status not in (BackupStatus.AVAILABLE, BackupStatus.RESTORING):
+        raise Invalid("Invalid backup: Backup status must be available or restoring")
+    _require_size(new, row.size_gib, "backup")
+    volume = records.get(connection, row.volume_id)
+    return Found(
+        Wish(0, hosts=frozenset(storages.hosts(backends.read(connection, "backup"), row))),
+        bootable=row.bootable,
+        image_metadata=row.image_metadata,
+        host=host,
+        copied=VolumeSource(row.archive, archive=True),
+        type_id=None if volume is None else volume.type_id,
+    )
 
 
 def _copy(volume: Any, place: Any, copied: VolumeSource, host: str | None) -> Found:
@@ -155,6 +175,11 @@ def _image(connection: Transaction, new: NewVolume, host: str | None) -> Found:
         raise Invalid(f"Invalid input received: Image {image_id} is not active.")
     if found.disk_format == "iso":
         raise Invalid(f"Image {image_id} is an ISO image, of which no volume can be made.")
+    if "block_device_mapping" in found.properties:
+        raise Invalid(
+            f"Image {image_id} has no data: it lists snapshots of volumes. Make the volume of one "
+            "of these."
+        )
     size = -(-max(found.virtual_size_bytes or 0, found.size_bytes) // GIB)
     if new.size_gib < size:
         raise Invalid(

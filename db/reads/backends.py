@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -31,8 +32,11 @@ class Backend:
         return (self.cluster, self.storage.name, "" if self.storage.shared else self.node)
 
 
-def read(connection: sa.Connection) -> list[Backend]:
-    """Return every storage for disks on every host whose node answers, by host and name."""
+def read(connection: sa.Connection, content: str = "images") -> list[Backend]:
+    """Return every storage on every host whose node answers, by host and name.
+
+    ``content``: what it takes; disks, or backups.
+    """
     facts = hosts.c.facts
     of_host = (services.c.host == hosts.c.host) & (services.c.binary == _COMPUTE)
     query = (
@@ -55,7 +59,7 @@ def read(connection: sa.Connection) -> list[Backend]:
             continue
         loaded: Sequence[StorageFacts] = [codec.load(StorageFacts, one) for one in storages or ()]
         for one in sorted(loaded, key=lambda each: each.name):
-            if one.active and "images" in one.content:
+            if one.active and content in one.content:
                 where = str(aggregate or zone or fact or "")
                 found.append(Backend(host, cluster, node, where, one))
     return found
@@ -64,17 +68,27 @@ def read(connection: sa.Connection) -> list[Backend]:
 def promised(connection: sa.Connection) -> dict[tuple[str, str, str], int]:
     """Return how many GiB volumes, and snapshots that are copies, have of each pool.
 
-    See ``Backend.pool``.
+    A volume that is moved to another one has them of both. See ``Backend.pool``.
     """
     found: defaultdict[tuple[str, str, str], int] = defaultdict(int)
-    for table in (volumes, volume_snapshots):
-        one = table.c
-        node = sa.case((one.shared, ""), else_=one.node)
-        query = (
-            sa.select(one.cluster, one.storage, node, sa.func.sum(one.size_gib))
-            .where(one.vmid.is_not(None))
-            .group_by(one.cluster, one.storage, node)
-        )
-        for cluster, storage, where, gib in connection.execute(query):
-            found[cluster, storage, where] += int(gib)
+    one = volumes.c
+    query = sa.union_all(
+        *(
+            _sums(table.c, table.c.storage, table.c.shared)
+            for table in (volumes, volume_snapshots)
+        ),
+        _sums(one, one.new_storage, one.new_shared),
+    )
+    for cluster, storage, where, gib in connection.execute(query):
+        found[cluster, storage, where] += int(gib)
     return dict(found)
+
+
+def _sums(one: Any, storage: sa.Column[Any], shared: sa.Column[Any]) -> sa.Select[Any]:
+    """Select what rows that have a holder have of each of these storages."""
+    node = sa.case((shared, ""), else_=one.node)
+    return (
+        sa.select(one.cluster, storage, node, sa.func.sum(one.size_gib))
+        .where(one.vmid.is_not(None), storage.is_not(None))
+        .group_by(one.cluster, storage, node)
+    )

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import Invalid
 from common.states import OPEN_STATES, OperationState, ResourceType
+from common.volumes import ATTACH, DETACH
 from db import resources, schema
 from db.reads import keyset
 
@@ -235,6 +236,31 @@ def stories(
         if subject.startswith("req-")
         else resources.about(kind, subject)
     )
+    return _stories(connection, named, project_id, limit)
+
+
+def stories_of_volume(
+    connection: sa.Connection, volume_id: str, project_id: str | None = None, *, limit: int
+) -> list[Story]:
+    """Return the operations of a volume as `stories` does, and its last servers' about it."""
+    has, row = schema.volume_attachments.c, schema.volumes.c
+    now = sa.select(has.server_uuid).where(has.volume_id == volume_id)
+    last = sa.select(row.last_user["server_uuid"].as_string()).where(row.id == volume_id)
+    of_servers = sa.and_(
+        _T.server_uuid.in_(now) | _T.server_uuid.in_(last),
+        _T.action.in_((ATTACH, DETACH)),
+        _T.plan["volume_id"].as_string() == volume_id,
+    )
+    named = resources.about(ResourceType.VOLUME, volume_id) | of_servers
+    return _stories(connection, named, project_id, limit)
+
+
+def _stories(
+    connection: sa.Connection,
+    named: sa.ColumnElement[bool],
+    project_id: str | None,
+    limit: int,
+) -> list[Story]:
     query = _select().where(named).order_by(_T.id.desc()).limit(limit)
     if project_id is not None:
         query = query.where(_T.project_id == project_id)

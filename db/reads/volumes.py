@@ -1,4 +1,4 @@
-"""Volumes, their attachments, types, and what projects use of them."""
+"""Volumes, their attachments and types."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from db.reads import keyset
 from db.reads.keyset import Page, Sort
 from db.schema import (
     servers,
+    services,
     volume_attachments,
     volume_snapshots,
     volume_type_access,
@@ -67,6 +68,7 @@ class Volume:
     image_metadata: Mapping[str, str] | None
     snapshot_id: str | None
     source_volume_id: str | None
+    backup_id: str | None
     host: str | None
     storage: str | None
     cluster: str | None
@@ -74,6 +76,8 @@ class Volume:
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
     type_name: str | None = None
+    service_uuid: str | None = None
+    """Of the agent that looks after it."""
     attachments: tuple[Attachment, ...] = ()
 
 
@@ -100,10 +104,11 @@ class Filter:
     name_part: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     type_name: str | None = None
-    failed: bool = False
-    """Only those with a fault."""
     created: Sequence[tuple[str, datetime.datetime]] = ()
     """(``gt``, ``gte``, ``lt``, ``lte``, ``eq`` or ``neq``, time)."""
+    updated: Sequence[tuple[str, datetime.datetime]] = ()
+    nothing: bool = False
+    """Whether it is asked for what no volume has."""
 
 
 #: what a list may be sorted by → its column, which is never null
@@ -126,7 +131,8 @@ _OPERATORS = {
     "eq": "__eq__",
     "neq": "__ne__",
 }
-_OWN = [name for name in Volume.__dataclass_fields__ if name not in {"type_name", "attachments"}]
+_JOINED = {"type_name", "service_uuid", "attachments"}
+_OWN = [name for name in Volume.__dataclass_fields__ if name not in _JOINED]
 
 
 def listing(
@@ -171,34 +177,30 @@ def summary(connection: sa.Connection, project_id: str | None) -> tuple[int, int
     return int(number), int(gib)
 
 
-def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
-    """Return what a project's volumes and snapshots use, in all and of each type."""
-    used: dict[str, int] = {"volumes": 0, "snapshots": 0, "gigabytes": 0}
-    type_of = _T.name
-    of_volumes = (
-        sa.select(type_of, sa.func.count(), sa.func.sum(_C.size_gib))
-        .select_from(volumes.outerjoin(volume_types, _T.id == _C.type_id))
-        .where(_C.project_id == project_id)
-        .group_by(type_of)
+def metadata_values(connection: sa.Connection, project_id: str | None) -> dict[str, list[str]]:
+    """Return the keys of all volumes' metadata with their values."""
+    query = sa.select(_C.meta).where(*_visible(project_id))
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for meta in connection.execute(query).scalars():
+        for key, value in meta.items():
+            found[key].add(value)
+    return {key: sorted(values) for key, values in sorted(found.items())}
+
+
+def of_host(connection: sa.Connection, host: str) -> dict[str, tuple[int, int, int, int]]:
+    """Return project → (number, GiB) of its volumes on a host, and of their snapshots."""
+    found: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+    number = sa.func.count()
+    mine = sa.select(_C.project_id, number, sa.func.sum(_C.size_gib)).where(_C.host == host)
+    taken = (
+        sa.select(_S.project_id, number, sa.func.sum(_S.size_gib))
+        .join_from(volume_snapshots, volumes, _C.id == _S.volume_id)
+        .where(_C.host == host)
     )
-    of_snapshots = (
-        sa.select(type_of, sa.func.count(), sa.func.sum(_S.size_gib))
-        .select_from(
-            volume_snapshots.join(volumes, _C.id == _S.volume_id).outerjoin(
-                volume_types, _T.id == _C.type_id
-            )
-        )
-        .where(_S.project_id == project_id)
-        .group_by(type_of)
-    )
-    for kind, query in (("volumes", of_volumes), ("snapshots", of_snapshots)):
-        for name, count, gib in connection.execute(query):
-            for resource, amount in ((kind, int(count)), ("gigabytes", int(gib or 0))):
-                used[resource] += amount
-                if name is not None:
-                    of_type = f"{resource}_{name}"
-                    used[of_type] = used.get(of_type, 0) + amount
-    return used
+    for start, query in ((0, mine), (2, taken)):
+        for project, count, gib in connection.execute(query.group_by(query.selected_columns[0])):
+            found[project][start : start + 2] = int(count), int(gib)
+    return {project: (one[0], one[1], one[2], one[3]) for project, one in sorted(found.items())}
 
 
 def attachments(
@@ -207,8 +209,9 @@ def attachments(
     *,
     server_uuids: Collection[str] | None = None,
     volume_id: str | None = None,
+    status: str | None = None,
 ) -> list[Attachment]:
-    """Return attachments by their time: of these servers, of a volume, or all."""
+    """Return attachments by their time: of these servers, of a volume, in a status, or all."""
     query = _attached().order_by(_A.created_at, _A.id)
     if project_id is not None:
         query = query.where(_A.project_id == project_id)
@@ -216,13 +219,24 @@ def attachments(
         query = query.where(_A.server_uuid.in_(sorted(server_uuids)))
     if volume_id is not None:
         query = query.where(_A.volume_id == volume_id)
+    if status is not None:
+        query = query.where(_A.status == status)
     return [Attachment(*row) for row in connection.execute(query)]
 
 
 def root_image(connection: sa.Connection, server_uuid: str) -> str | None:
-    """Return the image that the root volume of a server was made of."""
+    """Return the image that the root volume of a server has in it, or is a copy of."""
     mine = (_A.server_uuid == server_uuid) & (_A.slot == ROOT_SLOT)
-    query = sa.select(_C.image_id).join(volume_attachments, _A.volume_id == _C.id).where(mine)
+    query = sa.select(_C.image_metadata).join(volume_attachments, _A.volume_id == _C.id)
+    kept = connection.execute(query.where(mine)).scalar() or {}
+    found = kept.get("image_id")
+    return None if found is None else str(found)
+
+
+def root_size(connection: sa.Connection, server_uuid: str) -> int | None:
+    """Return the size of a server's root volume, GiB; None: it has a disk of its own."""
+    mine = (_A.server_uuid == server_uuid) & (_A.slot == ROOT_SLOT)
+    query = sa.select(_C.size_gib).join(volume_attachments, _A.volume_id == _C.id).where(mine)
     return connection.execute(query).scalar()
 
 
@@ -261,7 +275,10 @@ _FROM = volumes.outerjoin(volume_types, _T.id == _C.type_id)
 
 def _query() -> sa.Select[Any]:
     columns = [_C[name] for name in _OWN]
-    return sa.select(*columns, _T.name.label("type_name")).select_from(_FROM)
+    agents = services.c
+    service = sa.select(agents.uuid).where(agents.host == _C.host, agents.binary == "nova-compute")
+    joined = _T.name.label("type_name"), service.limit(1).scalar_subquery().label("service_uuid")
+    return sa.select(*columns, *joined).select_from(_FROM)
 
 
 def _visible(project_id: str | None) -> list[sa.ColumnElement[bool]]:
@@ -273,11 +290,12 @@ def _conditions(wanted: Filter) -> list[sa.ColumnElement[bool]]:
     if wanted.name_part is not None:
         found.append(_C.name.contains(wanted.name_part, autoescape=True))
     found += [_C.meta[key].as_string() == value for key, value in wanted.metadata.items()]
-    if wanted.failed:
-        found.append(_C.fault.is_not(None))
     if wanted.type_name is not None:
         found.append(_T.name == wanted.type_name)
-    found += [getattr(_C.created_at, _OPERATORS[how])(when) for how, when in wanted.created]
+    for column, times in ((_C.created_at, wanted.created), (_C.updated_at, wanted.updated)):
+        found += [getattr(column, _OPERATORS[how])(when) for how, when in times]
+    if wanted.nothing:
+        found.append(sa.false())
     return found
 
 
@@ -288,7 +306,7 @@ def _with_attachments(connection: sa.Connection, rows: Sequence[sa.Row[Any]]) ->
         for row in connection.execute(_attached().where(_A.volume_id.in_(ids))):
             one = Attachment(*row)
             by_volume[one.volume_id].append(one)
-    names = (*_OWN, "type_name")
+    names = (*_OWN, "type_name", "service_uuid")
     return [
         Volume(**dict(zip(names, row, strict=True)), attachments=tuple(by_volume[row.id]))
         for row in rows

@@ -65,9 +65,10 @@ def _worker(call: Call, job: Job, archive: Volume, changes: ConfigMap) -> Work:
         check_lock(vm, skip=fresh)
         yield from _read(call, job, vm, archive, changes)
     except PveError:
-        job.log(_LOST.format(vmid))
         if fresh and cluster.vms.get(vmid) is vm:
-            cluster.remove_vm(vm)
+            # Only the lock goes: an empty configuration stays.
+            cluster.edit(vm).config.pop("lock", None)
+        job.log(_LOST.format(vmid))
         raise
     yield Release(lock)
     if call.get("pool"):
@@ -94,8 +95,15 @@ def _read(call: Call, job: Job, vm: Vm, archive: Volume, changes: ConfigMap) -> 
     yield Sleep(_READ_SECONDS)
     # The VM's present disks go first: the restored ones have the same names.
     yield from _remove_disks(call, vm, names)
-    for drive in kept:
-        config[drive.name] = yield from _disk(call, job, drive)
+    made: list[Volume] = []
+    try:
+        for drive in kept:
+            config[drive.name] = yield from _disk(call, job, drive, archive, made)
+    except PveError:
+        for one in made:
+            yield from disks.free(cluster, call.node, one.volid)
+            job.log(f"temporary volume '{one.volid}' successfully removed")
+        raise
     if call.flag("unique"):
         _make_unique(call, config)
     cluster.edit(vm).config = {**config, **changes}
@@ -109,12 +117,13 @@ def _remove_disks(call: Call, vm: Vm, names: set[str]) -> Work:
             yield from disks.free(call.cluster, call.node, drive.file)
 
 
-def _disk(call: Call, job: Job, drive: Drive) -> Work:
+def _disk(call: Call, job: Job, drive: Drive, archive: Volume, made: list[Volume]) -> Work:
     cluster = call.cluster
     storage = call.get("storage") or drive.storage
     kind = disks.default_format(parse_volid(drive.file).name)
     size = disks.parse_size(drive.options.get("size", "0"))
     volume = yield from disks.allocate(cluster, job, call.node, storage, call.vmid, kind, size)
+    made.append(volume)
     job.log(f"new volume ID is '{volume.volid}'")
     path = path_of(cluster.storage(storage), volume.name)
     job.log(f"map 'drive-{drive.name}' to '{path}' (write zeros = 0)")
@@ -122,6 +131,8 @@ def _disk(call: Call, job: Job, drive: Drive) -> Work:
         yield Sleep(size / disks.COPY_BYTES_PER_SECOND / 3)
         done = size * percent // 100
         job.log(f"progress {percent}% (read {done} bytes, duration 0 sec)")
+    volume.data = archive.kept.get(drive.name, "")
+    cluster.add_volume(volume)
     drive.file = volume.volid
     return drive.text()
 

@@ -104,7 +104,7 @@ _OWN: Mapping[str, tuple[str, Act]] = {
     "lose answer": (AFTER, _say(hooks.LOSE)),
 }
 
-#: of moves
+#: of moves, and of what is done with volumes
 NODES_DOWN: Mapping[str, tuple[str, Act]] = {
     f"{party} node down": (BEFORE, _lose_node(party)) for party in Party
 }
@@ -142,8 +142,9 @@ _NOT_FOR_READS = {
 _NOT_FOR_CLIENTS = {"fail", "lose answer"}
 
 
-def cases_of(scenario: str, steps: Iterable[Step], *, moves: bool = False) -> list[Case]:
-    """Every case of a recorded run, which may be that of a move between nodes."""
+def cases_of(scenario: str, steps: Iterable[Step], parties: Iterable[Party] = ()) -> list[Case]:
+    """Every case of a recorded run; ``parties``: the nodes of it that lose power."""
+    down = {f"{party} node down" for party in parties}
     return [
         Case(scenario, dataclasses.replace(step, role=""), action)
         for step in steps
@@ -151,7 +152,7 @@ def cases_of(scenario: str, steps: Iterable[Step], *, moves: bool = False) -> li
         if not (step.name.startswith("GET ") and action in _NOT_FOR_READS)
         and not (step.role == "client" and action in _NOT_FOR_CLIENTS)
         and (step.kind != PROXMOX or _may(step, action))
-        and (moves or action not in NODES_DOWN)
+        and (action in down or action not in NODES_DOWN)
     ]
 
 

@@ -20,6 +20,10 @@ WITH_VM = frozenset(
     {"active", "stopped", "paused", "suspended", "resized", "rescued"}
     | {"shelved", "shelved_offloaded"}
 )
+#: statuses in which a volume, or the copy that is a snapshot, rests in its holder
+RESTING = frozenset(
+    {"available", "in-use", "reserved", "error", "error_deleting", "error_extending"}
+)
 #: migrations that are over: they hold nothing
 ENDED = frozenset({"confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"})
 
@@ -110,9 +114,12 @@ def _cluster(
     }
     owned = {row.vmid: row for row in alive.values() if row.cluster == name and row.vmid}
     held = [row for row in connection.execute(sa.select(schema.volumes)) if row.cluster == name]
-    holders = {row.vmid for row in held if row.vmid is not None}
+    snapshots = list(connection.execute(sa.select(schema.volume_snapshots)))
+    copies = [row for row in snapshots if row.cluster == name]
+    holders = {row.vmid for row in [*held, *copies] if row.vmid is not None}
     found = _vmids(connection, name, templates | holders, alive)
-    found += _held(connection, state, held)
+    found += _held(connection, state, [*held, *copies])
+    found += _snapshots(state, held, snapshots)
     for vm in state["vms"]:
         server = owned.get(vm["vmid"])
         what = f"VM {vm['vmid']} on {vm['node']}"
@@ -149,7 +156,7 @@ def _held(
     vms = {vm["vmid"]: vm["config"] for vm in state["vms"]}
     found = []
     for row in volumes:
-        if row.status not in ("available", "in-use") or row.volid is None:
+        if row.status not in RESTING or row.volid is None or row.vmid is None:
             continue
         holder = vms.get(row.vmid, {})
         parked = holder.get("unused0") == row.volid and str(holder.get("protection")) == "1"
@@ -161,10 +168,27 @@ def _held(
             if vmid != row.vmid and any(_volid(value) == row.volid for value in config.values())
         )
         wanted = [vmids[attached[row.id]]] if row.id in attached else []
-        if naming != wanted or (row.status == "in-use") != bool(wanted):
+        free = row.status in ("available", "in-use") and (row.status == "in-use") != bool(wanted)
+        if naming != wanted or free:
             found.append(
                 f"volume {row.id} ({row.status}) is named by VMs {naming} instead of {wanted}"
             )
+    return found
+
+
+def _snapshots(
+    state: Mapping[str, Any], volumes: Collection[Any], snapshots: Collection[Any]
+) -> list[str]:
+    """Each snapshot in a holder has a record, and each that is available is in its holder."""
+    vms = {vm["vmid"]: vm["snapshots"] for vm in state["vms"]}
+    found = []
+    for volume in volumes:
+        there = set(vms.get(volume.vmid, ()))
+        mine = [row for row in snapshots if row.volume_id == volume.id and row.snapname]
+        left = there - {row.snapname for row in mine}
+        missing = {row.snapname for row in mine if row.status == "available"} - there
+        found += [f"snapshot {one} in VM {volume.vmid} is nobody's" for one in sorted(left)]
+        found += [f"snapshot {one} is not in VM {volume.vmid}" for one in sorted(missing)]
     return found
 
 

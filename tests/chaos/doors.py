@@ -42,6 +42,8 @@ _PARTS = (
     (re.compile(r"/nodes/[^/]+"), "/nodes/*"),
     (re.compile(r"/qemu/\d+"), "/qemu/*"),
     (re.compile(r"/tasks/UPID[^/]*"), "/tasks/*"),
+    (re.compile(r"/snapshot/[^/]+"), "/snapshot/*"),
+    (re.compile(r"/sdn/vnets/mn[^/]+"), "/sdn/vnets/*"),
     (re.compile(r"/content/.+$"), "/content/*"),
     (re.compile(r"/ha/(resources|rules)/.+$"), r"/ha/\1/*"),
 )

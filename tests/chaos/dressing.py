@@ -11,6 +11,7 @@ from simulator.access import Grant
 from simulator.cluster import Cluster
 from simulator.model import GIB, MIB, Volume
 from simulator.sdn_config import Zone
+from simulator.seed import add_storage
 from tests.functional import backends
 
 #: the cloud's id
@@ -19,6 +20,8 @@ CLOUD = "chaos"
 ZONE = "tenants"
 #: an ISO image that every node has on its own storage
 CD = "tool.iso"
+#: shared storages of volumes: one takes snapshots by itself, of the other they are copies
+THIN, COPYING = "thin", "copying"
 
 
 def image_name(number: int) -> str:
@@ -65,6 +68,14 @@ def add_zone(cluster: Cluster, token: Mapping[str, str]) -> None:
         cluster.sdn.apply()
         for node in cluster.nodes.values():
             node.sdn_version = cluster.sdn.version
+
+
+def add_volume_storages(cluster: Cluster) -> None:
+    """Give the cluster storages for volumes, unless it has them."""
+    with cluster.turn():
+        for name, kind in ((THIN, "rbd"), (COPYING, "lvm")):
+            if name not in cluster.storages:
+                add_storage(cluster, name, kind, shared=True)
 
 
 def databases(postgres: backends.Postgres) -> str:

@@ -24,7 +24,7 @@ from tests.chaos.dressing import image_name
 from tests.chaos.group_play import AUDITED, OPTIONS, GroupPlay, new_steps
 from tests.chaos.play import BUILD, DESTROY, DRAIN, FIRST, GROUP, PAIR, Play
 from tests.chaos.resource_play import STORIES, ResourcePlay
-from tests.chaos.stage import NODES, Plan, Stage, stage
+from tests.chaos.stage import NODES, Party, Plan, Stage, stage
 
 IDLE_SECONDS = 2.5
 """What happens in this time without a cause is no step of anything."""
@@ -50,6 +50,10 @@ CLUSTER = "proxmox:sim1"
 MOVING_NODES = 3
 #: and that a node was down is soon seen in its VMs
 SETTLED: Options = {"conductor": {"settle_seconds": "3"}}
+#: so that a resize goes to another host
+OFF_ITS_HOST: Options = {
+    "conductor": {**SETTLED["conductor"], "allow_resize_to_same_host": "false"}
+}
 
 #: how what is left begins where it is a claim
 CLAIM = "allocation of "
@@ -160,8 +164,8 @@ class Theatre:
         if DRAIN in found:
             # How often it looks is chance: a step that comes later may not come again.
             found[DRAIN] = [step for step in found[DRAIN] if step.number <= SERVERS]
-        for name in found.keys() & ACTIONS.keys():
-            if ACTIONS[name].writes:
+        for name in found:
+            if writes(name):
                 found[name] = [step for step in found[name] if step.writes()]
         return found
 
@@ -257,15 +261,28 @@ def kind_of(scenario: str) -> type[Play]:
 def options_of(scenario: str) -> Options:
     """The services' options in a scenario."""
     own = ACTIONS[scenario].options if scenario in ACTIONS else {}
-    if scenario == DRAIN:
+    of_story = scenario in STORIES and STORIES[scenario].movable
+    if scenario == DRAIN or of_story:
         own = MOVABLE
     found = {**OPTIONS, CLUSTER: {**OPTIONS[CLUSTER], **own}}
+    if of_story:
+        return {**found, **OFF_ITS_HOST}
     return {**found, **SETTLED} if movable(found) else found
 
 
-def moves(scenario: str) -> bool:
-    """Whether a server goes to another node."""
-    return movable(options_of(scenario))
+def writes(scenario: str) -> bool:
+    """Whether only what a scenario writes to Proxmox VE are cases."""
+    if scenario in STORIES:
+        return STORIES[scenario].writes
+    return scenario in ACTIONS and ACTIONS[scenario].writes
+
+
+def parties_of(scenario: str) -> tuple[Party, ...]:
+    """The nodes that lose power in a scenario."""
+    if scenario in STORIES:
+        return STORIES[scenario].parties
+    # A server goes to another node.
+    return (Party.SOURCE, Party.TARGET) if movable(options_of(scenario)) else ()
 
 
 def movable(options: Options) -> bool:

@@ -30,7 +30,9 @@ from conductor.endpoints.server_groups import ServerGroupEndpoint
 from conductor.endpoints.server_volumes import ServerVolumeEndpoint
 from conductor.endpoints.servers import ServerEndpoint
 from conductor.endpoints.services import ServiceEndpoint
+from conductor.endpoints.volume_messages import VolumeMessageEndpoint
 from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
+from conductor.endpoints.volume_transfers import VolumeTransferEndpoint
 from conductor.endpoints.volume_types import VolumeTypeEndpoint
 from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.endpoints.whatif import WhatIfEndpoint
@@ -57,6 +59,7 @@ ENDPOINTS = (
     ),
     *(GuestEndpoint, InterfaceEndpoint),
     *(VolumeEndpoint, VolumeSnapshotEndpoint, VolumeTypeEndpoint, ServerVolumeEndpoint),
+    *(VolumeTransferEndpoint, VolumeMessageEndpoint),
     *(compute.manager.Manager, compute.manager.EventEndpoint),
     *(scheduler.manager.SchedulerManager, scheduler.manager.HostFactsManager),
 )
@@ -111,7 +114,11 @@ OTHERS = frozenset(
     | {"allow_volume_type", "attach_volume", "detach_volume", "keep_volume"}
     | {"make_volume", "remove_volume", "grow_volume", "plug_volume", "snap_volume"}
     | {"create_volume_snapshot", "edit_volume_snapshot", "delete_volume_snapshot"}
-    | {"reset_volume_snapshot", "revert_volume"}
+    | {"reset_volume_snapshot", "revert_volume", "reimage_volume"}
+    | {"create_volume_transfer", "accept_volume_transfer", "delete_volume_transfer"}
+    | {"delete_volume_message", "retype_volume", "upload_volume"}
+    | {"create_backup", "edit_backup", "delete_backup", "restore_backup", "reset_backup"}
+    | {"back_up_volume", "remove_backup"}
 )
 TABLES = (RECORDED, ACTED, IDLE, FAILURES, AUDITS, OTHERS)
 

@@ -50,10 +50,12 @@ DOWN_SECONDS = 4
 
 
 class Party(StrEnum):
-    """A node's part in a move."""
+    """A node's part in a move, or in what is done with volumes."""
 
     SOURCE = "source"
     TARGET = "target"
+    HOLDER = "holder"  #: has the first volume's holder
+    SERVER = "server"  #: has the server
 
 
 @dataclasses.dataclass
@@ -186,9 +188,9 @@ class Stage(Cloud):
         self.later(restart)
 
     def lose_node(self, party: Party) -> None:
-        """A node of the move that is under way loses power, with what runs there, for a while.
+        """A node of what is under way loses power, with what runs there, for a while.
 
-        Before a target is chosen only the source is one.
+        Before a target is chosen only the source of a move is one.
         """
         node = self._party(party)
         if node is not None:
@@ -199,6 +201,10 @@ class Stage(Cloud):
 
     def _party(self, party: Party) -> str | None:
         """The node of the last move; without one that of the server, and the first other one."""
+        if party == Party.HOLDER:
+            volumes = schema.volumes.c
+            query = sa.select(volumes.node).where(volumes.node.is_not(None))
+            return next((row.node for row in self.rows(query.order_by(volumes.created_at))), None)
         servers, moves = schema.servers.c, schema.migrations.c
         alive = self.rows(
             sa.select(servers.uuid, servers.node).where(servers.deleted_at.is_(None))
@@ -206,6 +212,8 @@ class Stage(Cloud):
         mine = moves.server_uuid.in_([row.uuid for row in alive])
         query = sa.select(moves.source_node, moves.dest_node).where(mine)
         last = self.rows(query.order_by(moves.id.desc()).limit(1))
+        if party == Party.SERVER:
+            return next((row.node for row in alive), None)
         if last:
             source, target = last[0]
         else:

@@ -10,7 +10,7 @@ from typing import Any
 import requests
 
 from common.errors import MicronovaError
-from tests.chaos.stage import Stage
+from tests.chaos.stage import Party, Stage
 
 
 class Story(abc.ABC):
@@ -18,6 +18,12 @@ class Story(abc.ABC):
 
     good = ""
     """What it is in the end if nothing fails."""
+    parties: tuple[Party, ...] = ()
+    """The nodes that lose power in turn."""
+    movable = False
+    """Whether servers may go to other nodes, of which there are three."""
+    writes = False
+    """Whether only what it writes to Proxmox VE are cases: all else is as in another story."""
 
     def __init__(self, stage: Stage, name: str) -> None:
         self.stage, self.name = stage, name

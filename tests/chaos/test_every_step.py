@@ -20,7 +20,7 @@ from tests.chaos import protocol
 from tests.chaos.actions import ACTIONS as LIFE
 from tests.chaos.cases import ACTIONS, NODES_DOWN, SAMPLE, WHICH, cases_of, chosen
 from tests.chaos.director import MESSAGE, PLACEMENT, PROXMOX, TRANSACTION, Step
-from tests.chaos.enumeration import FEW, SCENARIOS, Theatre, line_of, moves, problems
+from tests.chaos.enumeration import FEW, SCENARIOS, Theatre, line_of, parties_of, problems, writes
 from tests.chaos.play import DRAIN, GROUP
 from tests.chaos.resource_play import STORIES
 from tests.chaos.stage import Stage
@@ -47,7 +47,7 @@ def test_every_step(wanted: str, tmp_path: Path, record_property: pytest.RecordP
         for scenario, steps in recordings.items():
             kinds = {step.kind for step in steps} | ({PLACEMENT} if scenario == GROUP else set())
             assert kinds >= _kinds_of(scenario)
-            cases += cases_of(scenario, steps, moves=moves(scenario))
+            cases += cases_of(scenario, steps, parties_of(scenario))
         met = {(case.step.kind, case.action) for case in cases}
         due = {(kind, action) for kind in ACTIONS for action in ACTIONS[kind]}
         assert due - met <= {(PROXMOX, action) for action in NODES_DOWN if wanted == SAMPLE}
@@ -66,7 +66,7 @@ def test_every_step(wanted: str, tmp_path: Path, record_property: pytest.RecordP
 
 def _kinds_of(scenario: str) -> set[str]:
     """What steps a scenario has at least: an action may need neither Proxmox VE nor placement."""
-    if scenario in LIFE and LIFE[scenario].writes:
+    if writes(scenario):
         return {PROXMOX}
     free = scenario in LIFE or scenario in STORIES or scenario == DRAIN
     return {MESSAGE, TRANSACTION} if free else EVERY_KIND

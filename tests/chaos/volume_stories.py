@@ -9,117 +9,43 @@ import sqlalchemy as sa
 
 from common import ids
 from common.errors import MicronovaError
-from conductor.messages import NewVolume, VolumeWish
+from conductor.messages import VolumeWish
 from db import schema
 from tests.chaos.cloud import IMAGE
-from tests.chaos.story import Story
-
-GIB = 1 << 30
-PATTERN = "a pattern"
-#: statuses in which nothing is under way
-REST = frozenset({"available", "in-use", "error", "error_deleting", "error_extending", "reserved"})
+from tests.chaos.stage import Party
+from tests.chaos.volume_story import OF_IMAGE, Made, VolumeStory
 
 
-class CreateVolume(Story):
+class CreateVolume(VolumeStory):
     """An empty volume is made."""
 
     good = "available"
-    image: str | None = None
 
     def prepare(self) -> None:
         """See ``Story``: it begins with nothing."""
 
     def act(self) -> None:
         """See ``Story``."""
-        self._create()
+        self.make(self.new())
 
-    def _create(self) -> None:
-        new = NewVolume("project", 1, name=self.name, image_id=self.image)
-        context = self.stage.context()
-        self.asked("create_volume", lambda: self.stage.client.create_volume(context, new))
-
-    def state(self) -> str:
-        """See ``Story``."""
-        row = self.row()
-        status = "none" if row is None else str(row.status)
-        return status if status in REST or status == "none" else ""
-
-    def row(self) -> Any:
-        """The volume's row; None: there is none."""
-        query = sa.select(schema.volumes).where(schema.volumes.c.name == self.name)
-        return next(iter(self.stage.rows(query)), None)
-
-    def wrong(self) -> str:
-        """See ``Story``. The cloud's own differences know holders and who names volumes."""
-        return "; ".join([*self.stage.differences(), *self._volume_differs()])
-
-    def _volume_differs(self) -> list[str]:
-        row = self.row()
-        if row is None or row.status not in ("available", "in-use") or row.volid is None:
-            return []
-        volume = self.volume(row)
-        if volume is None:
-            return [f"volume {row.volid} is not there"]
-        found = []
-        if volume["size"] != row.size_gib * GIB:
-            found.append(f"{row.volid} has {volume['size']} bytes, the record {row.size_gib} GiB")
-        if self.data() is not None and volume["data"] != self.data():
-            found.append(f"{row.volid} has {volume['data']!r} in it, not {self.data()!r}")
-        return found
-
-    def data(self) -> str | None:
-        """What must be in the volume; None: it is nobody's business."""
-        return f"image {IMAGE}.qcow2" if self.image else None
-
-    def volume(self, row: Any) -> Any:
-        """The volume as the cluster has it."""
-        volumes = self.stage.simulator.state()["sim1"]["volumes"]
-        return next((one for one in volumes if one["volid"] == row.volid), None)
-
-    def remove(self) -> str:
-        """See ``Story``."""
-        for server in self.servers():
-            self.stage.until(lambda uuid=server.uuid: self.stage.gone(uuid))  # type: ignore[misc]
-        self.until_gone(lambda: self.row() is None, self._delete)
-        return ""
-
-    def _delete(self) -> None:
-        row = self.row()
-        if row is not None:
-            # An administrator forces what is in error because of what was struck.
-            self.stage.client.delete_volume(self.stage.context(), row.id, force=True)
-
-    def there(self) -> None:
-        """Have the volume made, with a pattern in it."""
-        self._create()
-        self.stage.until(lambda: self.state() == "available" and not self.stage.open_operations())
-        row, cluster = self.row(), self.stage.simulator.cluster()
-        with cluster.turn():
-            volume = cluster.volume(row.volid, row.node)
-            assert volume is not None
-            volume.data = PATTERN
-            cluster.add_volume(volume)
+    def data(self, row: Any) -> str | None:
+        """See ``VolumeStory``."""
+        return None
 
 
 class CopyImage(CreateVolume):
     """A volume is made of an image."""
 
-    image = ids.named("image", IMAGE)
-
-
-class _Made(CreateVolume):
-    """Something is done with a volume that is there."""
-
-    def prepare(self) -> None:
+    def act(self) -> None:
         """See ``Story``."""
-        self.there()
+        self.make(self.new(image_id=ids.named("image", IMAGE)))
 
-    def data(self) -> str | None:
-        """See ``CreateVolume``."""
-        return PATTERN
+    def data(self, row: Any) -> str | None:
+        """See ``VolumeStory``."""
+        return OF_IMAGE if row.status == "available" else None
 
 
-class Extend(_Made):
+class Extend(Made):
     """A volume is extended while no server has it."""
 
     def act(self) -> None:
@@ -131,7 +57,7 @@ class Extend(_Made):
         )
 
 
-class DeleteVolume(_Made):
+class DeleteVolume(Made):
     """A volume is deleted."""
 
     good = "none"
@@ -142,52 +68,48 @@ class DeleteVolume(_Made):
         self.asked("delete_volume", lambda: self.stage.client.delete_volume(context, volume_id))
 
 
-class Attach(_Made):
-    """A server gets a volume."""
+class Attach(Made):
+    """A server gets a volume, whose holder is on another node where the storage is shared."""
 
     good = "in-use"
+    parties = (Party.HOLDER, Party.SERVER)
 
     def prepare(self) -> None:
         """See ``Story``."""
         self.there()
-        self.stage.create(self.name, IMAGE, host=self.row().host)
-        self.stage.until(lambda: (row := self._server()) and row.vm_state == "active")
-
-    def servers(self) -> list[Any]:
-        """See ``Story``."""
-        row = self._server()
-        return [] if row is None else [row]
+        row, hosts = self.row(), schema.hosts.c.host
+        others = self.stage.rows(sa.select(hosts).where(hosts != row.host).order_by(hosts))
+        self.stage.create(self.name, IMAGE, host=others[0].host if row.shared else row.host)
+        self.rest(lambda: (row := self.server()) and row.vm_state == "active")
 
     def act(self) -> None:
         """See ``Story``."""
-        self._attach()
+        self.attach()
 
-    def _attach(self) -> None:
-        wish, context, uuid = VolumeWish(self.row().id), self.stage.context(), self._server().uuid
+    def attach(self) -> None:
+        """Ask for the volume to be attached."""
+        wish, context, uuid = VolumeWish(self.row().id), self.stage.context(), self.server().uuid
         self.asked("attach_volume", lambda: self.stage.client.attach_volume(context, uuid, wish))
-
-    def _server(self) -> Any:
-        """The server's row, while it isn't deleted."""
-        columns = schema.servers.c
-        query = sa.select(schema.servers).where(
-            columns.name == self.name, columns.deleted_at.is_(None)
-        )
-        return next(iter(self.stage.rows(query)), None)
 
     def attached(self) -> None:
         """Have the server have the volume."""
-        self._attach()
-        self.stage.until(lambda: self.state() == "in-use" and not self.stage.open_operations())
+        self.attach()
+        self.rest(lambda: self.status(self.row()) == "in-use")
+
+    def detach(self) -> None:
+        """Ask for the volume to be detached."""
+        context, client = self.stage.context(), self.stage.client
+        uuid, volume_id = self.server().uuid, self.row().id
+        self.asked("detach_volume", lambda: client.detach_volume(context, uuid, volume_id))
 
     def remove(self) -> str:
-        """See ``Story``: the server first, then the volume must be there still."""
-        for server in self.servers():
-            self.stage.helped(lambda uuid=server.uuid: self.stage.gone(uuid))  # type: ignore[misc]
+        """See ``Story``: when the server is gone the volume must be there still."""
+        uuids = [row.uuid for row in self.servers()]
+        for uuid in uuids:
+            self.stage.helped(lambda uuid=uuid: self.stage.gone(uuid))  # type: ignore[misc]
         self.stage.helped(lambda: not self.stage.open_operations())
-        wrong = self.wrong()
-        if self.row() is None:
-            wrong = "the volume is gone"
-        return wrong or super().remove()
+        lost = "" if self.row() is not None else "the volume is gone"
+        return "; ".join(filter(None, (lost, super().remove())))
 
 
 class ExtendAttached(Attach, Extend):
@@ -215,9 +137,7 @@ class Detach(Attach):
 
     def act(self) -> None:
         """See ``Story``."""
-        context, client = self.stage.context(), self.stage.client
-        uuid, volume_id = self._server().uuid, self.row().id
-        self.asked("detach_volume", lambda: client.detach_volume(context, uuid, volume_id))
+        self.detach()
 
 
 class DeleteServer(Detach):
@@ -226,4 +146,25 @@ class DeleteServer(Detach):
     def act(self) -> None:
         """See ``Story``."""
         with contextlib.suppress(MicronovaError):
-            self.stage.act(self._server().uuid, "delete")
+            self.stage.act(self.server().uuid, "delete")
+
+
+class AttachLocal(Attach):
+    """A server gets a volume that is on a storage of its node's own."""
+
+    storage = "local"
+    writes = True
+
+
+class DetachLocal(Detach):
+    """A server loses one."""
+
+    storage = "local"
+    writes = True
+
+
+class DeleteLocal(DeleteVolume):
+    """One is deleted."""
+
+    storage = "local"
+    writes = True

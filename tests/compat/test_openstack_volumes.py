@@ -101,6 +101,49 @@ def test_what_there_is(client: Client, admin: Client) -> None:
     admin.do("volume", "type", "delete", "gold")
 
 
+def test_a_volume_of_another_type(client: Client, name: str) -> None:
+    made = client.ask("volume", "create", "--size", "1", name)
+    try:
+        becomes(client, name, "available")
+        has = client.ask("volume", "show", name)["type"]
+        there = [one for one in client.names("volume", "type", "list") if one != has]
+        if not there:
+            return
+        words = ("volume", "set", "--type", there[0])
+        client.do(*words, "--retype-policy", "never", name)
+        shown = client.ask("volume", "show", name)
+        assert (shown["status"], shown["type"]) == ("available", has)
+        (told,) = client.ask("volume", "message", "list", "--resource-id", made["id"])
+        assert "migration is not allowed" in told["User Message"]
+        client.do(*words, "--retype-policy", "on-demand", name)
+        becomes(client, name, "available")
+        assert client.ask("volume", "show", name)["type"] in (there[0], has)
+    finally:
+        client.do("volume", "delete", name)
+
+
+def test_an_image_of_a_volume(client: Client, name: str) -> None:
+    client.ask("volume", "create", "--size", "1", name)
+    copy = f"{name}-copy"
+    try:
+        becomes(client, name, "available")
+        made = client.ask("image", "create", "--volume", name, name)
+        assert (made["status"], made["image_name"], made["visibility"]) == (
+            *("uploading", name),
+            "private",
+        )
+        becomes(client, name, "available")
+        shown = client.ask("image", "show", made["image_id"])
+        assert (shown["status"], shown["min_disk"]) == ("active", 1)
+        client.ask("volume", "create", "--image", name, "--size", "1", copy)
+        becomes(client, copy, "available")
+    finally:
+        for one in (copy, name):
+            client.run("volume", "delete", one)
+        client.run("image", "delete", name)
+    eventually(lambda: client.run("volume", "show", name).returncode == 1, 30, 0.2)
+
+
 def test_openstacksdk(connection: Any, name: str) -> None:
     volume = connection.create_volume(1, name=name, wait=True, timeout=60)
     assert volume.status == "available"
@@ -151,3 +194,40 @@ def test_snapshots(client: Client, name: str) -> None:
             client.run("volume", "delete", one)
     eventually(lambda: client.run("volume", "show", name).returncode == 1, 30, 0.2)
     assert not client.names("volume", "snapshot", "list")
+
+
+def test_backups(client: Client, name: str) -> None:
+    """Made, listed, renamed, restored twice, made a volume of, and removed."""
+    client.ask("volume", "create", "--size", "1", name)
+    copy = f"{name}-copy"
+    try:
+        becomes(client, name, "available")
+        taken = client.ask("volume", "backup", "create", "--name", f"{name}-1", name)
+        backup = taken["id"]
+
+        def is_backup(status: str) -> bool:
+            return bool(client.ask("volume", "backup", "show", backup)["status"] == status)
+
+        eventually(lambda: is_backup("available"), 30, 0.2)
+        becomes(client, name, "available")
+        client.do("volume", "backup", "set", "--name", f"{name}-2", "--description", "d", backup)
+        (listed,) = client.ask("volume", "backup", "list", "--long")
+        assert (listed["ID"], listed["Name"], listed["Description"]) == (backup, f"{name}-2", "d")
+        incremental = client.run("volume", "backup", "create", "--incremental", name)
+        assert incremental.returncode == 1
+        client.do("volume", "backup", "restore", "--force", backup, name)
+        becomes(client, name, "available")
+        eventually(lambda: is_backup("available"), 30, 0.2)
+        restored = client.ask("volume", "backup", "restore", backup, f"{name}-new")
+        eventually(lambda: is_backup("available"), 30, 0.2)
+        becomes(client, restored["volume_id"], "available")
+        client.do("volume", "delete", restored["volume_id"])
+        words = ("--os-volume-api-version", "3.47", "volume", "create", "--backup", backup)
+        client.ask(*words, copy)
+        becomes(client, copy, "available")
+        client.do("volume", "backup", "delete", backup)
+        eventually(lambda: not client.names("volume", "backup", "list"), 30, 0.2)
+    finally:
+        for one in (name, copy):
+            client.run("volume", "delete", one)
+    eventually(lambda: client.run("volume", "show", name).returncode == 1, 30, 0.2)

@@ -1,6 +1,6 @@
-"""Run `openstack` and `micronova` commands without a fresh interpreter for each.
+"""Run `openstack`, `micronova` and `cinder` commands without a fresh interpreter for each.
 
-A launcher that has imported both forks a process for every command: with its own arguments,
+A launcher that has imported them forks a process for every command: with its own arguments,
 environment, standard files and exit code, and with an interpreter that ends as usual. A command
 takes a tenth of the time. What a test says of the program as it is installed is run as a program.
 
@@ -33,13 +33,14 @@ SECONDS = 180.0
 _SIZE = 1 << 17
 _GROUPS = ("openstack.cli.extension", "openstack.common", "openstack.identity.v3")
 _GROUPS += ("openstack.compute.v2", "openstack.image.v2", "openstack.micronova.v1")
+_GROUPS += ("openstack.volume.v3",)
 _NETWORK = ("network", "subnet", "port")
 
 
 def run(
     program: str, words: Sequence[str], environment: Mapping[str, str], seconds: float = SECONDS
 ) -> subprocess.CompletedProcess[str]:
-    """Run `openstack` or `micronova` to its end; raises ``subprocess.TimeoutExpired``."""
+    """Run one of the programs to its end; raises ``subprocess.TimeoutExpired``."""
     return _launcher().run(program, words, environment, seconds)
 
 
@@ -127,11 +128,22 @@ def _micronova() -> int:
     return main()
 
 
-_PROGRAMS: Mapping[str, Callable[[], Any]] = {"openstack": _openstack, "micronova": _micronova}
+def _cinder() -> Any:
+    from cinderclient.shell import main
+
+    return main()
+
+
+_PROGRAMS: Mapping[str, Callable[[], Any]] = {
+    "openstack": _openstack,
+    "micronova": _micronova,
+    "cinder": _cinder,
+}
 
 
 def _import() -> None:
     """Most of what a command imports and looks up when it begins."""
+    import cinderclient.shell  # noqa: F401
     import openstack.connection  # noqa: F401
     import openstackclient.shell  # noqa: F401
     import stevedore

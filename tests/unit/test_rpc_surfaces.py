@@ -16,6 +16,7 @@ from conductor import rpc_api
 from conductor.client import ConductorClient
 from conductor.endpoints.aggregates import AggregateEndpoint
 from conductor.endpoints.audits import AuditEndpoint
+from conductor.endpoints.backups import BackupEndpoint
 from conductor.endpoints.bulk_migrations import BulkMigrationEndpoint
 from conductor.endpoints.consoles import ConsoleEndpoint
 from conductor.endpoints.events import EventEndpoint
@@ -34,7 +35,9 @@ from conductor.endpoints.server_groups import ServerGroupEndpoint
 from conductor.endpoints.server_volumes import ServerVolumeEndpoint
 from conductor.endpoints.servers import ServerEndpoint
 from conductor.endpoints.services import ServiceEndpoint
+from conductor.endpoints.volume_messages import VolumeMessageEndpoint
 from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
+from conductor.endpoints.volume_transfers import VolumeTransferEndpoint
 from conductor.endpoints.volume_types import VolumeTypeEndpoint
 from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.endpoints.whatif import WhatIfEndpoint
@@ -85,6 +88,9 @@ NOUNS = {
     rpc_api.ImageRpc: ImageEndpoint,
     rpc_api.VolumeRpc: VolumeEndpoint,
     rpc_api.VolumeSnapshotRpc: VolumeSnapshotEndpoint,
+    rpc_api.VolumeTransferRpc: VolumeTransferEndpoint,
+    rpc_api.VolumeMessageRpc: VolumeMessageEndpoint,
+    rpc_api.BackupRpc: BackupEndpoint,
     rpc_api.VolumeTypeRpc: VolumeTypeEndpoint,
     rpc_api.ServerVolumeRpc: ServerVolumeEndpoint,
     rpc_api.RefusalRpc: RefusalEndpoint,

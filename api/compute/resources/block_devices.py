@@ -15,8 +15,9 @@ from uuid import UUID
 from oslo_utils import strutils
 
 from api.compute.schemas.types import MAX_INT
-from common import ids
+from common import ids, local_disks
 from common.errors import Invalid, NotSupported
+from common.local_disks import LocalDisk, Wanted
 
 LEGACY, V2 = "block_device_mapping", "block_device_mapping_v2"
 #: the name of the root disk, where the older syntax names it
@@ -73,16 +74,24 @@ def devices_of(asked: Mapping[str, Any]) -> tuple[Device, ...]:
         found = [_device(one, image_id) for one in new if not one.get("no_device")]
     else:
         return ()
+    check_devices(found)
+    return tuple(found)
+
+
+def check_devices(found: Sequence[Device]) -> None:
+    """Raise Invalid unless a server can have all these devices, and boots from one of them."""
     _check_sequence(found)
     for one in found:
         _check_size(one)
     if sum(not one.on_volume for one in found) > _MOST_LOCAL:
         raise invalid("You specified more local devices than the limit allows")
-    return tuple(found)
 
 
-def check_blank(devices: Sequence[Device], ephemeral_gib: int, swap_mib: int) -> None:
-    """Raise Invalid for blank local disks beyond a flavor's, NotSupported for others."""
+def local_disks_of(
+    devices: Sequence[Device], ephemeral_gib: int, swap_mib: int
+) -> tuple[LocalDisk, ...]:
+    """Return the local disks beside the root disk, by a flavor's sizes. Raises Invalid for more
+    than those."""
     blank = [one for one in devices if one.source == "blank" and not one.on_volume]
     ephemeral = sum(one.size_gib or ephemeral_gib for one in blank if not one.swap)
     if ephemeral > ephemeral_gib:
@@ -95,11 +104,12 @@ def check_blank(devices: Sequence[Device], ephemeral_gib: int, swap_mib: int) ->
         raise invalid("More than one swap drive requested.")
     if swaps and swaps[0] > swap_mib:
         raise Invalid("Swap drive requested is larger than instance type allows.")
-    if ephemeral or (swaps and (swaps[0] or swap_mib)):
-        raise NotSupported(
-            "Local disks beside the root disk (ephemeral, swap) are not made here: ask for a "
-            "blank volume (source_type blank, destination_type volume)."
-        )
+    # What is called a size in GiB is one in MiB of a swap disk, as in Nova.
+    asked = [
+        Wanted(one.swap, one.size_gib if one.swap else one.size_gib * 1024, one.tag)
+        for one in blank
+    ]
+    return local_disks.of_server(ephemeral_gib, swap_mib, asked)
 
 
 # --- block_device_mapping_v2

@@ -9,7 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from api.compute.resources.block_devices import Device, invalid
+from api.compute.resources import image_devices
+from api.compute.resources.block_devices import Device, check_devices, invalid
 from common import ids
 from common.errors import ImageNotFound, Invalid
 from conductor.messages import BlockDevice
@@ -57,7 +58,11 @@ class Sources:
         """Return the image properties that decide the guest's hardware."""
         found: Mapping[str, Any] = {}
         if self.image is not None:
-            found = self.image.properties
+            found = {
+                name: value
+                for name, value in self.image.properties.items()
+                if name not in image_devices.OWN
+            }
         elif self.volume is not None:
             kept = self.volume.image_metadata or {}
             found = {name: value for name, value in kept.items() if name not in _OF_IMAGE}
@@ -114,6 +119,11 @@ def read(
         if root is not None and root.on_volume and root.source == "image":
             raise invalid(f"failed to get image {image_id}.")
         raise ImageNotFound("Can not find requested image")
+    if image is not None:
+        listed = image_devices.of_image(image.properties)
+        if listed:
+            devices = image_devices.merged(listed, devices)
+            check_devices(devices)
     named = any(one.volume_type for one in devices)
     types = volumes.types(connection, project_id) if named else ()
     return Sources(devices, image, _root_volume(connection, devices, project_id), types)
@@ -147,10 +157,15 @@ def check(sources: Sources, flavor: Flavor) -> None:
     if sources.least_memory_mib > flavor.memory_mib:
         raise Invalid("Flavor's memory is too small for requested image.")
     if image is not None and root.size_gib and image.min_disk_gib > root.size_gib:
-        raise Invalid(
-            "Volume is smaller than the minimum size specified in image metadata. Volume size "
-            f"is {root.size_gib * _GIB} bytes, minimum size is {image.min_disk_gib * _GIB} bytes."
-        )
+        raise Invalid(too_small(root.size_gib, image.min_disk_gib))
+
+
+def too_small(has_gib: int, needed_gib: int) -> str:
+    """Return why a volume can't have an image, in Nova's words."""
+    return (
+        "Volume is smaller than the minimum size specified in image metadata. Volume size "
+        f"is {has_gib * _GIB} bytes, minimum size is {needed_gib * _GIB} bytes."
+    )
 
 
 def volumes_of(sources: Sources) -> tuple[BlockDevice, ...]:

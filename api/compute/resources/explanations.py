@@ -16,19 +16,29 @@ from api.compute.views import explanations as views
 from common import ids, moving
 from common.errors import NotFound
 from common.states import ResourceType
-from db.reads import hosts, images, networks, operations, refusals
+from db.reads import (
+    hosts,
+    images,
+    networks,
+    operations,
+    refusals,
+    volume_snapshots,
+    volume_transfers,
+    volumes,
+)
 from db.reads.operations import Story
 
 
 class Explanations:
-    """Histories by request ID, global request ID, or the UUID of a server, a port or an image.
+    """Histories by request ID, global request ID, or the UUID of a server or another resource.
 
-    Deleted servers and images have theirs too, and so have refused requests.
+    Ports, volumes, their snapshots and transfers, and images have them; so have refused requests,
+    and what was deleted, other than ports.
     """
 
     @operation(policies.EXPLAIN)
     def show(self, call: Call, subject: str) -> Any:
-        """Explain a request, server, port or image; only administrators see other projects'."""
+        """Explain a request or a resource; only administrators see other projects'."""
         named = str(uuid.UUID(subject)) if ids.is_uuid(subject) else subject
         project = None if call.is_admin else call.ctxt.project_id or ""
         operator = call.allows(policies.EXPLAIN_ALL)
@@ -41,9 +51,9 @@ class Explanations:
             about, found = _other(call, named, project, operator=operator)
         if not found and not refused and not about:
             raise NotFound(
-                f"Nothing is known under {subject}. What is kept is what was done to servers and "
-                "images, and the newest requests that were refused; ports are explained by their "
-                "servers."
+                f"Nothing is known under {subject}. What is kept is what was done to servers, "
+                "volumes, snapshots and images, and the newest requests that were refused; ports "
+                "are explained by their servers, transfers by their volumes."
             )
         return {
             "explanation": {
@@ -57,21 +67,57 @@ class Explanations:
         }
 
 
-def _other(
-    call: Call, named: str, project: str | None, *, operator: bool
-) -> tuple[dict[str, Any], list[Story]]:
-    """Return what a port or an image is now, and what was done to it, or to the port's server."""
+About = tuple[dict[str, Any], list[Story]]
+
+
+def _other(call: Call, named: str, project: str | None, *, operator: bool) -> About:
+    """Return what another resource is now, and what was done to it: the first that there is."""
+    for find in (_port, _volume, _snapshot, _transfer, _image):
+        about, found = find(call, named, project, operator=operator)
+        if about or found:
+            return about, found
+    return {}, []
+
+
+def _port(call: Call, named: str, project: str | None, *, operator: bool) -> About:
+    """Explain a port by what was done to its server."""
     ports = call.read(networks.list_ports, {"id": [named]})
-    if ports and project in (None, ports[0].project_id):
-        port = ports[0]
-        server = port.server_uuid
-        limit = call.max_limit
-        found = call.read(operations.stories, server, project, limit=limit) if server else []
-        return {"port": views.port(port, operator=operator)}, found
+    if not ports or project not in (None, ports[0].project_id):
+        return {}, []
+    port = ports[0]
+    server = port.server_uuid
+    limit = call.max_limit
+    found = call.read(operations.stories, server, project, limit=limit) if server else []
+    return {"port": views.port(port, operator=operator)}, found
+
+
+def _volume(call: Call, named: str, project: str | None, *, operator: bool) -> About:
+    volume = call.read(volumes.get, named, project)
+    found = call.read(operations.stories_of_volume, named, project, limit=call.max_limit)
+    return ({"volume": views.volume(volume, operator=operator)} if volume else {}), found
+
+
+def _snapshot(call: Call, named: str, project: str | None, *, operator: bool) -> About:
+    snapshot = call.read(volume_snapshots.get, named, project)
+    limit, kind = call.max_limit, ResourceType.SNAPSHOT
+    found = call.read(operations.stories, named, project, limit=limit, kind=kind)
+    return ({"snapshot": views.snapshot(snapshot, operator=operator)} if snapshot else {}), found
+
+
+def _transfer(call: Call, named: str, project: str | None, *, operator: bool) -> About:
+    """Explain a transfer by what was done to its volume."""
+    transfer = call.read(volume_transfers.known, named, project)
+    if transfer is None:
+        return {}, []
+    limit, volume_id = call.max_limit, transfer.volume_id
+    found = call.read(operations.stories_of_volume, volume_id, project, limit=limit)
+    return {"transfer": views.transfer(transfer)}, found
+
+
+def _image(call: Call, named: str, project: str | None, *, operator: bool) -> About:
     image = call.read(images.get, named, project)
-    found = call.read(
-        operations.stories, named, project, limit=call.max_limit, kind=ResourceType.IMAGE
-    )
+    limit, kind = call.max_limit, ResourceType.IMAGE
+    found = call.read(operations.stories, named, project, limit=limit, kind=kind)
     return ({"image": views.image(image)} if image is not None else {}), found
 
 

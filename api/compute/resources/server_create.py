@@ -16,7 +16,7 @@ from oslo_utils import strutils
 from api.compute.call import Call
 from api.compute.policies import ANY_ADDRESS, NEAR_HOST, named
 from api.compute.resources import boot_sources
-from api.compute.resources.block_devices import Device, check_blank, devices_of
+from api.compute.resources.block_devices import Device, devices_of, local_disks_of
 from api.compute.resources.boot_sources import Sources
 from api.compute.resources.server_place import Place, check_place, place_of
 from api.compute.resources.server_security_groups import group_of
@@ -30,6 +30,7 @@ from common.errors import (
     NotFound,
     NotSupported,
 )
+from common.local_disks import LocalDisk
 from common.messages.commands import GuestFile
 from common.messages.scheduling import ImageHome
 from common.security_rules import DEFAULT
@@ -79,7 +80,7 @@ def create_request(call: Call) -> CreateServers:
     place = place_of(call, asked)
     existing = call.read(_read, call, asked, devices, image_id, place)
     flavor, sources = _checked(call, asked, existing), existing.sources
-    check_blank(devices, flavor.ephemeral_gib, flavor.swap_mib)
+    disks = local_disks_of(devices, flavor.ephemeral_gib, flavor.swap_mib)
     image = sources.local_image
     if existing.zones is not None:
         check_place(place, existing.zones)
@@ -87,7 +88,7 @@ def create_request(call: Call) -> CreateServers:
         raise Invalid("Unable to allocate a single hostname to multiple instances")
     return CreateServers(
         name=asked["name"].strip(),
-        flavor=snapshot(flavor),
+        flavor=snapshot(flavor, disks),
         image_id=image.id if image else "",
         image_properties=sources.properties,
         least_memory_mib=sources.least_memory_mib,
@@ -220,8 +221,8 @@ def least_disk_gib(image: Image) -> int:
     return max(image.min_disk_gib, -(-size // _GIB))
 
 
-def snapshot(flavor: Flavor) -> FlavorSnapshot:
-    """Return the copy of the flavor that a server keeps."""
+def snapshot(flavor: Flavor, disks: tuple[LocalDisk, ...] = ()) -> FlavorSnapshot:
+    """Return the copy of the flavor that a server keeps, with its disks beside the root disk."""
     return FlavorSnapshot(
         id=flavor.flavorid,
         name=flavor.name,
@@ -231,6 +232,7 @@ def snapshot(flavor: Flavor) -> FlavorSnapshot:
         ephemeral_gib=flavor.ephemeral_gib,
         swap_mib=flavor.swap_mib,
         extra_specs=flavor.extra_specs,
+        local_disks=disks,
     )
 
 

@@ -13,6 +13,7 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.resources import startable
+from api.compute.resources.boot_sources import too_small
 from api.compute.resources.found import the_server, the_shown_server
 from api.compute.resources.server_create import access_addresses, check_size, files, password
 from api.compute.schemas import servers as schemas
@@ -44,7 +45,8 @@ class RebuildActions:
         """Give a server a new disk, made from an image; all that was on the old one is lost.
 
         The server keeps its host, its addresses and its ID, and gets its firmware, TPM and NUMA
-        topology by no other image. It is stopped for it, and runs again if it ran.
+        topology by no other image. It is stopped for it, and runs again if it ran. A volume that
+        it boots from stays as it is; from microversion 2.93 on it gets the image, too.
         """
         request = _request(call)
         call.conductor.rebuild_server(call.ctxt, call.server.uuid, request)
@@ -69,7 +71,7 @@ def _request(call: Call) -> RebuildServer:
     startable.require(call, "rebuild")
     if asked.get(_CERTIFICATES):
         raise NotSupported("Image certificates are not supported.")
-    _require_own_disk(call, str(uuid.UUID(asked["imageRef"])))
+    _require_same_image(call, str(uuid.UUID(asked["imageRef"])))
     if strutils.bool_from_string(asked.get("preserve_ephemeral", False), strict=True):
         raise NotSupported("preserve_ephemeral is not supported: a rebuild replaces the disk.")
     image, keypair = call.read(_read, call, asked)
@@ -79,26 +81,40 @@ def _request(call: Call) -> RebuildServer:
         raise Invalid(f"Image {image.id} is not active.")
     if asked.get("key_name") and keypair is None:
         raise KeyPairNotFound("Invalid key_name provided.")
-    check_size(codec.load(FlavorSnapshot, dict(call.server.flavor)), image)
+    _require_fit(call, image)
     return RebuildServer(
         image_id=image.id,
         image_properties={key: str(value) for key, value in image.properties.items()},
         changes=_changes(asked, keypair),
         admin_password=asked.get("adminPass") or password(),
         files=files(asked),
+        reimages=call.version >= _REIMAGES,
     )
 
 
-def _require_own_disk(call: Call, image_id: str) -> None:
-    """Raise Invalid for a server that boots from a volume; for another image in Nova's words."""
-    if not call.server.volume_backed:
+def _require_same_image(call: Call, image_id: str) -> None:
+    """Raise Invalid, in Nova's words, for a volume that would get another image too early."""
+    if not call.server.volume_backed or call.version >= _REIMAGES:
         return
-    if call.version < _REIMAGES and image_id != call.read(volumes.root_image, call.server.uuid):
+    if image_id != call.read(volumes.root_image, call.server.uuid):
         raise Invalid(
             f"Image {image_id} is unacceptable: Unable to rebuild with a different image for a "
             "volume-backed server."
         )
-    raise Invalid("A server that boots from a volume can't be rebuilt here.")
+
+
+def _require_fit(call: Call, image: Image) -> None:
+    """Raise Invalid for an image that the flavor, or the volume that it boots from, is too small
+    for."""
+    flavor = codec.load(FlavorSnapshot, dict(call.server.flavor))
+    if not call.server.volume_backed:
+        check_size(flavor, image)
+        return
+    if image.min_ram_mib > flavor.memory_mib:
+        raise Invalid("Flavor's memory is too small for requested image.")
+    size = call.read(volumes.root_size, call.server.uuid) or 0
+    if image.min_disk_gib > size:
+        raise Invalid(too_small(size, image.min_disk_gib))
 
 
 def _read(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from api.compute.call import Call
@@ -17,6 +18,9 @@ from common.guest import rescue
 from db.reads import images
 from db.reads.images import Image
 
+#: from this version on servers that boot from volumes are rescued
+_FROM_VOLUME_SINCE = 87
+
 
 class RescueActions:
     """The actions that run a server from another disk, and from its own again."""
@@ -26,15 +30,11 @@ class RescueActions:
         """Run a server from a disk made of an image, by default its own, with its disks beside it.
 
         Its disks keep their places, and the new one is the last (stable device rescue). An ISO
-        image is inserted as a CD.
+        image is inserted as a CD. One that boots from a volume is rescued from microversion 2.87
+        on, by an image with hw_rescue_device and hw_rescue_bus.
         """
         asked = call.body["rescue"] or {}
         startable.require(call, "rescue")
-        if call.server.volume_backed:
-            raise Invalid(
-                f"Instance {call.server.uuid} cannot be rescued: "
-                "Cannot rescue a volume-backed instance"
-            )
         image = _rescue_image(call, asked.get("rescue_image_ref"))
         secret = asked.get("adminPass") or password()
         call.conductor.rescue_server(call.ctxt, call.server.uuid, image.id, secret)
@@ -50,6 +50,7 @@ def _rescue_image(call: Call, asked: str | None) -> Image:
     """Return the image to rescue from. Raises Invalid, in Nova's words, if it can't be."""
     image_id = asked or call.server.image_id
     if image_id is None:
+        _require_stable(call, call.server.image_properties)
         raise Invalid(
             f"Instance {call.server.uuid} cannot be rescued: it has no image of its own, so "
             "rescue_image_ref must name one."
@@ -58,7 +59,20 @@ def _rescue_image(call: Call, asked: str | None) -> Image:
     found: Image | None = call.read(images.get, str(uuid.UUID(image_id)), project)
     if found is None or found.status != "active":
         raise Invalid(f"Requested rescue image '{image_id}' is not supported")
+    if "block_device_mapping" in found.properties:
+        raise Invalid(f"Requested rescue image '{image_id}' is not supported")
+    _require_stable(call, found.properties)
     problem = rescue.problem(found.disk_format, found.properties)
     if problem is not None:
         raise Invalid(problem)
     return found
+
+
+def _require_stable(call: Call, properties: Mapping[str, Any]) -> None:
+    """Raise Invalid, in Nova's words, for a server on a volume, unless the image keeps devices."""
+    stable = {"hw_rescue_device", "hw_rescue_bus"} <= properties.keys()
+    if call.server.volume_backed and not (stable and call.version >= _FROM_VOLUME_SINCE):
+        raise Invalid(
+            f"Instance {call.server.uuid} cannot be rescued: "
+            "Cannot rescue a volume-backed instance"
+        )

@@ -17,6 +17,7 @@ from api.compute.schemas import whatif as schemas
 from api.compute.views.explanations import refusals
 from common import codec, digits
 from common.errors import FlavorNotFound, ImageNotFound, Invalid, NotFound
+from common.local_disks import of_server
 from conductor.messages import CreateServers, RequestedNetwork
 from db.reads import flavors, images
 
@@ -96,7 +97,7 @@ def _kind(call: Call) -> CreateServers:
     properties = image.properties if image else {}
     return CreateServers(
         name=flavor.name,
-        flavor=snapshot(flavor),
+        flavor=snapshot(flavor, of_server(flavor.ephemeral_gib, flavor.swap_mib)),
         image_id=image.id if image else "",
         image_properties={key: str(value) for key, value in properties.items()},
         least_disk_gib=least_disk_gib(image) if image else 0,

@@ -15,6 +15,9 @@ from db.reads.images import Image
 from db.reads.networks import Port
 from db.reads.operations import Decision, Event, Operation, OperationFault, Story, Transition
 from db.reads.refusals import ASKED_BY, Refusal
+from db.reads.volume_snapshots import Snapshot
+from db.reads.volume_transfers import Transfer
+from db.reads.volumes import Volume
 
 
 def port(port: Port, *, operator: bool) -> dict[str, Any]:
@@ -43,6 +46,49 @@ def image(image: Image) -> dict[str, Any]:
         "project_id": image.project_id,
         "size_bytes": image.size_bytes,
         "server": image.server_uuid,
+    }
+
+
+def volume(volume: Volume, *, operator: bool) -> dict[str, Any]:
+    """Return what a volume is now; operators also read where it is, and why it is in error."""
+    view: dict[str, Any] = {
+        "id": volume.id,
+        "name": volume.name,
+        "status": volume.status,
+        "size_gib": volume.size_gib,
+        "type": volume.type_name,
+        "project_id": volume.project_id,
+        "servers": [one.server_uuid for one in volume.attachments],
+    }
+    where = {"host": volume.host, "storage": volume.storage, "fault": volume.fault}
+    return view | where if operator else view
+
+
+def snapshot(snapshot: Snapshot, *, operator: bool) -> dict[str, Any]:
+    """Return what a snapshot of a volume is now; operators also read why it is in error."""
+    view: dict[str, Any] = {
+        "id": snapshot.id,
+        "name": snapshot.name,
+        "status": snapshot.status,
+        "size_gib": snapshot.size_gib,
+        "volume": snapshot.volume_id,
+        "project_id": snapshot.project_id,
+    }
+    return view | {"fault": snapshot.fault} if operator else view
+
+
+def transfer(transfer: Transfer) -> dict[str, Any]:
+    """Return what a transfer of a volume is now, also after its end."""
+    ended = "accepted" if transfer.accepted else "deleted"
+    return {
+        "id": transfer.id,
+        "name": transfer.name or "",
+        "status": "offered" if transfer.ended_at is None else ended,
+        "volume": transfer.volume_id,
+        "source_project_id": transfer.source_project_id,
+        "destination_project_id": transfer.destination_project_id,
+        "with_snapshots": not transfer.no_snapshots,
+        "ended_at": clock.iso_microseconds(transfer.ended_at),
     }
 
 

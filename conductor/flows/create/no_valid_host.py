@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from common.local_disks import claim_gib
 from common.messages.scheduling import Decision, RequestSpec, Suggestion
 from common.suggestions import listed, others, sizes
 from conductor.plans import CreateParams
@@ -33,6 +34,13 @@ class Offer:
     memory_mib: int
     disk_gib: int
     extra_specs: Mapping[str, str]
+    ephemeral_gib: int = 0
+    swap_mib: int = 0
+
+    @property
+    def local_gib(self) -> int:
+        """Return what its disks beside the root disk claim."""
+        return claim_gib(self.ephemeral_gib, self.swap_mib)
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,7 @@ class Limits:
         return (
             (self.vcpus is None or offer.vcpus <= self.vcpus)
             and (self.memory_mib is None or offer.memory_mib <= self.memory_mib)
-            and (self.disk_gib is None or disk <= self.disk_gib)
+            and (self.disk_gib is None or disk + offer.local_gib <= self.disk_gib)
             and self.least_memory_mib <= offer.memory_mib
             and self.least_disk_gib <= disk
         )
@@ -94,7 +102,7 @@ def with_flavor(requested: RequestSpec, suggestion: Suggestion, offer: Offer) ->
         requested,
         vcpus=offer.vcpus,
         memory_mib=offer.memory_mib,
-        disk_gib=0 if requested.volume_backed else offer.disk_gib,
+        disk_gib=(0 if requested.volume_backed else offer.disk_gib) + offer.local_gib,
         extra_specs=offer.extra_specs,
         **values,
     )

@@ -25,6 +25,7 @@ from conductor.flows.create import no_valid_host, replace_vmid
 from conductor.flows.create.offers import Offers
 from conductor.flows.create.selects import Selects, Undecided
 from conductor.flows.create.unwind import Unwinding
+from conductor.messages import claimed_gib, root_gib
 from conductor.plans import CreateParams, CreatePlan, Place
 from conductor.store import batches, registry, server_groups, servers, vmids, vnets
 from conductor.store import operations as ledger
@@ -409,7 +410,7 @@ def _requested(
         group=around.group,
         until=clock.after(seconds),
         least_memory_mib=asked.least_memory_mib,
-        least_disk_gib=asked.least_disk_gib,
+        least_disk_gib=asked.least_disk_gib + claimed_gib(server.flavor) - root_gib(server.flavor),
         image_home=asked.image_home,
         volumes=around.volumes,
         volume_backed=server.volume_backed,

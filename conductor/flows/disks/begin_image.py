@@ -10,6 +10,7 @@ from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.flows.accept import check_state, scope
+from conductor.flows.disks import volume_image
 from conductor.messages import NewServerImage
 from conductor.plans import ImagePlan, Place
 from conductor.store import quotas, registry, server_images, servers, transitions
@@ -27,12 +28,19 @@ _OWN = frozenset(
 
 def accept(
     cloud: Cloud, ctxt: RequestContext, server_uuid: str, asked: NewServerImage
-) -> tuple[str | None, Operation]:
+) -> tuple[str | None, Operation | None]:
     """Begin ``createImage`` or ``createBackup``; return the image's id, None if none is kept.
 
-    Raises ServerNotFound, ServerStateConflict, QuotaExceeded. A lock doesn't matter, as in Nova.
+    Without an operation it is done: of a server that boots from a volume only the records of the
+    image and of its volumes' snapshots are written. Raises ServerNotFound, ServerStateConflict,
+    QuotaExceeded, Invalid. A lock doesn't matter, as in Nova.
     """
-    return cloud.store.run(lambda c: _accept(c, cloud, ctxt, server_uuid, asked))
+    image_id, operation, snapshots = cloud.store.run(
+        lambda c: _accept(c, cloud, ctxt, server_uuid, asked)
+    )
+    for one in snapshots:
+        cloud.start(one)
+    return image_id, operation
 
 
 def _accept(
@@ -41,7 +49,8 @@ def _accept(
     ctxt: RequestContext,
     server_uuid: str,
     asked: NewServerImage,
-) -> tuple[str | None, Operation]:
+) -> tuple[str | None, Operation | None, tuple[Operation, ...]]:
+    """Return the image's id, its operation, and those of volumes' snapshots."""
     server = servers.alive(connection, server_uuid, scope(ctxt))
     action = "createImage" if asked.backup_type is None else "createBackup"
     check_state(server, action)
@@ -49,6 +58,10 @@ def _accept(
     if asked.limited:
         allowed = quotas.limits(connection, server.project_id, cloud.quota)
         quotas.check_image_metadata(allowed, asked.metadata)
+    if server.volume_backed:
+        inherits = inherited(server)
+        made, taken = volume_image.make(connection, cloud, ctxt, server, asked, inherits)
+        return made, None, taken
     image_id = None
     if asked.backup_type is None or asked.rotation:
         image_id = ids.new_uuid()
@@ -70,7 +83,7 @@ def _accept(
         task_state=ACTIONS[action].walk[0],
         takes_over=True,
     )
-    return image_id, operation
+    return image_id, operation, ()
 
 
 def _insert(
@@ -94,9 +107,6 @@ def _insert(
 
 def properties(server: Server, user_id: str, asked: NewServerImage) -> Mapping[str, str]:
     """Return the properties of a server's image, under Nova's names. Pure."""
-    inherited = {
-        name: value for name, value in server.image_properties.items() if name not in _OWN
-    }
     own = {
         "base_image_ref": server.image_id or "",
         "image_type": "snapshot" if asked.backup_type is None else "backup",
@@ -105,7 +115,12 @@ def properties(server: Server, user_id: str, asked: NewServerImage) -> Mapping[s
     }
     if asked.backup_type is not None:
         own["backup_type"] = asked.backup_type
-    return {**inherited, **own, **asked.metadata}
+    return {**inherited(server), **own, **asked.metadata}
+
+
+def inherited(server: Server) -> dict[str, str]:
+    """Return the properties that a server's image has of the server's own image. Pure."""
+    return {name: value for name, value in server.image_properties.items() if name not in _OWN}
 
 
 def _here(connection: Transaction, server: Server) -> Place:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common import locks
 from common.context import RequestContext
-from common.errors import Conflict, Invalid
+from common.errors import Conflict, Invalid, MicronovaError
 from common.guest.asked import CannotError
 from common.guest.hardware import Hardware, read
 from common.states import ACTIONS, VmState
+from common.volumes import VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.flows.accept import check_state, scope
+from conductor.flows.disks import root_volume
 from conductor.flows.move import destination
 from conductor.messages import RebuildServer
 from conductor.plans import Place, RebuildPlan, SwapParams
@@ -22,7 +25,7 @@ from conductor.store import quotas, registry, servers, transitions
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
-from conductor.volumes import pins
+from conductor.store.volumes import attachments
 
 NUMA_CHANGED = (
     "An instance's NUMA topology cannot be changed as part of a rebuild. "
@@ -52,7 +55,6 @@ class RebuildAcceptance:
         require_no_tpm(server, has, "rebuild")
         locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
         check_state(server, "rebuild")
-        pins.require_own_disk(server, "rebuild")
         _check_hardware(server, has, request.image_properties)
         allowed = quotas.limits(connection, server.project_id, self._cloud.quota)
         changes = dict(request.changes)
@@ -61,12 +63,12 @@ class RebuildAcceptance:
         quotas.check_files(allowed, request.files)
         # One that was left when the server went to ERROR.
         destination.end_left(connection, server)
-        changes |= {
-            "image_id": request.image_id,
-            "image_properties": dict(request.image_properties),
-        }
-        plan = RebuildPlan(
-            here(connection, server),
+        changes["image_properties"] = dict(request.image_properties)
+        if not server.volume_backed:
+            changes["image_id"] = request.image_id
+        plan = dataclasses.replace(
+            _root(connection, server, request),
+            target=here(connection, server),
             was=server.vm_state,
             former={name: getattr(server, name) for name in MADE_OF},
         )
@@ -89,6 +91,26 @@ class RebuildAcceptance:
             **changes,
         )
         return operation
+
+
+def _root(connection: Transaction, server: Server, request: RebuildServer) -> RebuildPlan:
+    """Return what the plan says of a root disk that is a volume. Raises Invalid, NotFound."""
+    attached = attachments.of_server(connection, server.uuid)
+    require_in_use(attached)
+    if not server.volume_backed:
+        return RebuildPlan()
+    image_id, reimages = request.image_id, request.reimages
+    return root_volume.begin(connection, server, attached, image_id, reimages=reimages)
+
+
+def require_in_use(attached: Sequence[Any], error: type[MicronovaError] = Invalid) -> None:
+    """Raise an error, in Nova's words, unless all of a server's volumes are its own and idle."""
+    for one in attached:
+        if one.volume_status != VolumeStatus.IN_USE:
+            raise error(
+                f"Invalid volume: volume '{one.volume_id}' status must be 'in-use'. Currently in "
+                f"'{one.volume_status}' status"
+            )
 
 
 def here(connection: Transaction, server: Server) -> Place:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from common import locks
 from common.context import RequestContext
+from common.errors import Conflict
 from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.flows.accept import check_state, scope
-from conductor.flows.disks.begin_rebuild import hardware_of, here, require_no_tpm
+from conductor.flows.disks.begin_rebuild import (
+    hardware_of,
+    here,
+    require_in_use,
+    require_no_tpm,
+)
 from conductor.plans import RescuePlan, SwapParams
 from conductor.store import migrations, servers, transitions
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
-from conductor.volumes import pins
+from conductor.store.volumes import attachments
 
 
 class RescueAcceptance:
@@ -33,7 +39,7 @@ class RescueAcceptance:
             require_no_tpm(server, hardware_of(server, server.image_properties), "rescue")
             locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
             check_state(server, "rescue")
-            pins.require_own_disk(server, "rescue")
+            require_in_use(attachments.of_server(connection, server.uuid), Conflict)
             # One that was left when the server went to ERROR.
             migrations.end_open(connection, server.uuid)
             plan = RescuePlan(here(connection, server), was=server.vm_state, image_id=image_id)

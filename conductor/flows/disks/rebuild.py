@@ -2,12 +2,14 @@
 
 The old disk stays beside the new one until that runs, so what fails is undone exactly; then the
 old one goes, and there is no way back.
+
+A root disk that is a volume stays as it is, or gets new content (``RootVolume``): then too the VM
+names the old one's disk until it names the new one's.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 from typing import Any
 
 from common import clock
@@ -15,10 +17,12 @@ from common.log import logger
 from common.messages.reports import Category, Failure, Outcome, Step
 from common.messages.scheduling import Decision, RequestSpec
 from common.states import OperationState, PowerState, TaskState, VmState
-from conductor.cloud import failure_of
+from conductor.cloud import Cloud, failure_of
 from conductor.engine import ends
-from conductor.engine.stages import Stage, Table, Task
+from conductor.engine.cases import Cases
+from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows import build_command
+from conductor.flows.disks.root_volume import MAKE, SETTLE, SWAP, RootVolume
 from conductor.flows.disks.swapping import Swapping
 from conductor.plans import RebuildPlan, SwapPlan
 from conductor.store import leases, transitions
@@ -27,26 +31,52 @@ from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
 
-SETTLE = "settle"
+#: the cases
+SAME_VOLUME, NEW_CONTENT = "same_volume", "new_content"
 #: Nova's words, which clients read
 NO_VALID_HOST = "No valid host was found. There are not enough hosts available."
+
+
+def case(task: Task) -> str:
+    """Return which table carries a rebuild out, by its plan. Pure."""
+    content = task.operation.planned(RebuildPlan).content
+    return SAME_VOLUME if content is None else NEW_CONTENT
 
 
 class RebuildFlow(Swapping):
     """The flow of the action ``rebuild``."""
 
+    def __init__(self, cloud: Cloud) -> None:
+        super().__init__(cloud)
+        self._root = RootVolume(cloud)
+
+    def cases(self) -> Cases[Task]:
+        """Return the stages of one that gets a new disk or keeps its volume, and of one whose
+        volume gets new content."""
+        drop = Undo[Task]("drop_content", write=self._root.drop)
+        spawning = TaskState.REBUILD_SPAWNING
+        make = Stage(MAKE, self._make, self._made, spawning, undo=drop)
+        return Cases(case, {SAME_VOLUME: self.table(), NEW_CONTENT: self._table(make)})
+
     def table(self) -> Table[Task]:
-        """Return the stages."""
+        """Return the stages of one that gets a new disk, or keeps its volume."""
+        return self._table()
+
+    def _table_of(self, task: Task) -> Table[Task]:
+        return self.cases().of(task)
+
+    def _table(self, *before: Stage[Task]) -> Table[Task]:
         spawning = TaskState.REBUILD_SPAWNING
         mapping = TaskState.REBUILD_BLOCK_DEVICE_MAPPING
         return Table(
             (
                 Stage("check", self._check, shown=TaskState.REBUILDING),
                 Stage("map_disk", self._map_disk, shown=mapping),
-                Stage("swap", self._swap, self._swapped, spawning, undo=self._back),
+                *before,
+                Stage(SWAP, self._swap, self._swapped, spawning, undo=self._back),
                 Stage(SETTLE, self._settle, self._settled, spawning, final=True),
             ),
-            lost=functools.partial(ends.overtaken, self._cloud),
+            lost=self._root.lost,
             late=self._late,
             undone=self._undone,
         )
@@ -58,7 +88,7 @@ class RebuildFlow(Swapping):
         operation, server = task.operation, task.server
         plan = operation.planned(RebuildPlan)
         started, decision = clock.utcnow(), None
-        if server.image_id != plan.former.get("image_id"):
+        if plan.other_image or server.image_id != plan.former.get("image_id"):
             decision = self._decide(task)
             if decision.host is None:
                 self._nowhere(task, decision)
@@ -83,6 +113,7 @@ class RebuildFlow(Swapping):
         server = task.server
         with self._cloud.store.read() as connection:
             home = build_command.home(connection, server.image_id, server.cluster)
+            needs = self._root.needs(connection, task)
         request = RequestSpec(
             server_uuid=server.uuid,
             project_id=server.project_id,
@@ -96,6 +127,8 @@ class RebuildFlow(Swapping):
             force_host=str(server.host),
             claimed=True,
             image_home=home,
+            volume_backed=server.volume_backed,
+            volumes=needs,
         )
         return self._cloud.scheduler.preview(task.operation.ctxt, (request,))[0]
 
@@ -111,13 +144,36 @@ class RebuildFlow(Swapping):
         self._refuse(task, failure, lambda c: ledger.record_decision(c, task.operation, decision))
 
     def _map_disk(self, task: Task) -> Task | None:
-        """Locate the image in the server's cluster, and gather what its config drive says."""
+        """Locate the image in the server's cluster, and gather what its config drive says.
+
+        Raises BandExhausted to be tried again later.
+        """
+        spawning = TaskState.REBUILD_SPAWNING
+        if task.operation.planned(RebuildPlan).root_volume_id:
+
+            def work(connection: Transaction) -> Task:
+                plan = self._root.mapped(connection, task)
+                stage = SWAP if plan.content is None else MAKE
+                return self._step_on(connection, task, plan, stage, spawning)
+
+            return self._cloud.store.run(work)
         plan = self._located(task, task.server.image_id)
         if plan is None:
             return None
-        return self._cloud.store.run(
-            lambda c: self._step_on(c, task, plan, "swap", TaskState.REBUILD_SPAWNING)
-        )
+        return self._cloud.store.run(lambda c: self._step_on(c, task, plan, SWAP, spawning))
+
+    def _make(self, task: Task) -> None:
+        """Have the volume's new content made, beside what it has."""
+        if not self._root.send(task):
+            text = f"The agent of host {task.server.host} does not answer."
+            self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=task.server.host))
+
+    def _made(self, task: Task, outcome: Outcome) -> Task | None:
+        if outcome.ok and outcome.volume is not None:
+            return self._root.made(task, outcome.volume)
+        unknown = Failure(Category.UNKNOWN_OUTCOME, "The agent does not say what it has made.")
+        self._failed(task, outcome.failure or unknown)
+        return None
 
     def _step_on(
         self,
@@ -144,6 +200,7 @@ class RebuildFlow(Swapping):
             task,
             running=plan.was != VmState.STOPPED,
             former_properties=plan.former.get("image_properties") or {},
+            root=self._root.named(task),
         )
 
     def _swapped(self, task: Task, outcome: Outcome) -> Task | None:
@@ -151,15 +208,20 @@ class RebuildFlow(Swapping):
         if not outcome.ok:
             self._failed(task, failure_of(outcome))
             return None
+        if outcome.volume is not None:
+            # Of the stage before, whose command came twice.
+            return None
         operation = task.operation
 
         def work(connection: Transaction) -> None:
+            self._root.take(connection, task)
             leases.reach_owned(
                 *(connection, operation, operation.plan, SETTLE),
                 *(self._cloud.name, self._cloud.lease_seconds),
             )
 
         self._cloud.store.run(work)
+        self._cloud.wake()
         return task.at(SETTLE)
 
     def _settle(self, task: Task) -> None:
@@ -201,3 +263,4 @@ class RebuildFlow(Swapping):
         """End with the image and the keys that the disk was made with."""
         former = task.operation.planned(RebuildPlan).former
         super()._undone(connection, task, **former, **values)
+        self._root.end_failed(connection, task)

@@ -59,6 +59,7 @@ class RescueFlow(Swapping):
             rescue=True,
             # Whatever it was, it runs from the image.
             running=plan.was != VmState.STOPPED,
+            local_disks=(),
             disk_gib=plan.image.min_disk_gib if plan.image and not plan.image.cd else 0,
         )
 

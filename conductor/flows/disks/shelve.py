@@ -1,7 +1,7 @@
 """Shelve servers: the VM is parked where it is, and gives back all but its disk.
 
-Nothing is copied: an image without data lists the server while it is shelved. A suspended server
-keeps its memory.
+Nothing is copied: an image without data lists the server while it is shelved, unless it boots from
+a volume. A suspended server keeps its memory.
 """
 
 from __future__ import annotations
@@ -54,11 +54,13 @@ class ShelveFlow(Parking):
 
         ``seen`` is the power state that the agent saw; None: it was not asked.
         """
-        offloads = self._cloud.conf.conductor.shelved_offload_time == 0
         operation, server = task.operation, task.server
+        # Nova offloads one that boots from a volume at once: there is nothing to wait for.
+        offloads = server.volume_backed or self._cloud.conf.conductor.shelved_offload_time == 0
 
         def work(connection: Transaction) -> Task:
-            server_images.list_parked(connection, ids.new_uuid(), server)
+            if not server.volume_backed:
+                server_images.list_parked(connection, ids.new_uuid(), server)
             moved = transitions.move(
                 connection,
                 server,

@@ -21,11 +21,15 @@ from conductor.flows import build_command, guest_data
 from conductor.plans import SwapParams, SwapPlan
 from conductor.store import operations as ledger
 from conductor.store import registry, transitions
+from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
+from conductor.store.volumes import attachments
 
 LOG = logger(__name__)
 
 GIVE_BACK = "give_back"
+#: stages that an agent may have begun
+_AGENTS_STAGES = frozenset({"make", "swap"})
 
 
 class Swapping(ABC):
@@ -37,6 +41,10 @@ class Swapping(ABC):
     @abstractmethod
     def table(self) -> Table[Task]:
         """Return the stages."""
+
+    def _table_of(self, task: Task) -> Table[Task]:
+        """Return the stages of a task's case."""
+        return self.table()
 
     @property
     def _back(self) -> Undo[Task]:
@@ -73,7 +81,7 @@ class Swapping(ABC):
             "image": plan.image,
             "nics": plan.nics,
             "config_drive": guest_data.config_drive(
-                server, plan.nics, asked.admin_password, asked.files
+                server, plan.nics, asked.admin_password, asked.files, self._tagged(server)
             ),
             "cloud": self._cloud.id,
         }
@@ -86,6 +94,11 @@ class Swapping(ABC):
             **(fields | values),
         )
         self._cloud.compute.swap(operation.ctxt, worker, command)
+
+    def _tagged(self, server: Server) -> list[tuple[int, str, str]]:
+        """Return what the config drive says of the volumes that their user has given a name."""
+        with self._cloud.store.read() as connection:
+            return build_command.tagged(attachments.of_server(connection, server.uuid))
 
     def _send_end(self, task: Task, *, keep: bool) -> None:
         """Send the agent the end of the swap; later if none answers."""
@@ -109,7 +122,7 @@ class Swapping(ABC):
     # --- failure
 
     def _failed(self, task: Task, failure: Failure) -> None:
-        unwinding.again_or_begin(self._cloud, self.table(), task, failure)
+        unwinding.again_or_begin(self._cloud, self._table_of(task), task, failure)
 
     def _late(self, task: Task) -> None:
         operation = task.operation
@@ -117,8 +130,8 @@ class Swapping(ABC):
         if operation.message:
             text += f" It waited: {operation.message}"
         failure = Failure(Category.TASK_TIMEOUT, text, host=task.server.host)
-        if operation.stage == "swap":
-            unwinding.begin(self._cloud, self.table(), task, failure)
+        if operation.stage in _AGENTS_STAGES:
+            unwinding.begin(self._cloud, self._table_of(task), task, failure)
         else:
             self._refuse(task, failure)
 

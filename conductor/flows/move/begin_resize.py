@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from common import clock, codec, locks
+from common import clock, codec, local_disks, locks
 from common.context import RequestContext
 from common.errors import Conflict, Invalid
 from common.guest.asked import CannotError
@@ -24,7 +24,7 @@ from conductor.engine import begins
 from conductor.flows.accept import check_state, scope
 from conductor.flows.move import destination, own_host
 from conductor.flows.move.cold_move import OTHER_HOST
-from conductor.messages import FlavorSnapshot, root_gib
+from conductor.messages import FlavorSnapshot, claimed_gib, local_disks_of
 from conductor.plans import Place, ResizePlan
 from conductor.store import migrations, quotas, registry, servers, transitions
 from conductor.store import operations as ledger
@@ -56,7 +56,7 @@ class ResizeAcceptance:
             bound = destination.immovable(connection, server)
         if bound is None:
             return
-        flavor = dataclasses.replace(flavor, volume_backed=server.volume_backed)
+        flavor = _of_server(server, flavor)
         _check(server, flavor)
         why = "its own host may not be used (allow_resize_to_same_host)"
         if self._cloud.conf.conductor.allow_resize_to_same_host:
@@ -80,7 +80,7 @@ class ResizeAcceptance:
         self, connection: Transaction, ctxt: RequestContext, uuid: str, flavor: FlavorSnapshot
     ) -> Operation:
         server = self._free(connection, ctxt, uuid, "resize")
-        flavor = dataclasses.replace(flavor, volume_backed=server.volume_backed)
+        flavor = _of_server(server, flavor)
         new: Mapping[str, Any] = codec.loads(codec.dumps(flavor))
         _check(server, flavor)
         self._require_agent(connection, server)
@@ -116,7 +116,7 @@ class ResizeAcceptance:
         larger = {
             "vcpus": max(server.vcpus, flavor.vcpus),
             "memory_mib": max(server.memory_mib, flavor.memory_mib),
-            "disk_gib": max(server.disk_gib, root_gib(new)),
+            "disk_gib": max(server.disk_gib, claimed_gib(new)),
         }
         return self._begun(connection, server, operation, **larger)
 
@@ -280,6 +280,13 @@ def _check_target(connection: Transaction, server: Server, host: str | None) -> 
         )
 
 
+def _of_server(server: Server, flavor: FlavorSnapshot) -> FlavorSnapshot:
+    """Return the flavor as a server of it has it that was made with the present one."""
+    had, sizes = local_disks_of(server.flavor), (flavor.ephemeral_gib, flavor.swap_mib)
+    disks = local_disks.resized(had, int(server.flavor.get("ephemeral_gib") or 0), *sizes)
+    return dataclasses.replace(flavor, volume_backed=server.volume_backed, local_disks=disks)
+
+
 def _check(server: Server, flavor: FlavorSnapshot) -> None:
     """Raise Invalid for a flavor that the server can't have, in Nova's words where it has some."""
     if flavor.id == server.flavor.get("id"):
@@ -295,6 +302,11 @@ def _check(server: Server, flavor: FlavorSnapshot) -> None:
         raise Invalid(
             "Server disk was unable to be resized because: disks can't shrink, and the new "
             f"flavor has {flavor.disk_gib} GiB instead of {old_disk}."
+        )
+    if local_disks.shrinks(local_disks_of(server.flavor), flavor.ephemeral_gib):
+        raise Invalid(
+            "Server disk was unable to be resized because: ephemeral disks can't shrink, and the "
+            f"new flavor has {flavor.ephemeral_gib} GiB of them."
         )
     try:
         old = _hardware(server.flavor, server.image_properties)

@@ -21,7 +21,7 @@ from conductor.cloud import Cloud
 from conductor.engine.stages import Task
 from conductor.flows import build_command
 from conductor.flows.accept import scope
-from conductor.messages import root_gib
+from conductor.messages import claimed_gib
 from conductor.plans import Place
 from conductor.store import migrations, networks, registry, server_groups, servers
 from conductor.store.servers import Server
@@ -223,7 +223,7 @@ def _request(
         user_id=server.user_id,
         vcpus=flavor["vcpus"],
         memory_mib=flavor["memory_mib"],
-        disk_gib=root_gib(flavor),
+        disk_gib=claimed_gib(flavor),
         image_id=image_id if local_cd else None,
         image_properties=server.image_properties,
         extra_specs=dict(flavor.get("extra_specs") or {}),

@@ -1,4 +1,4 @@
-"""The second half of a resize: it is confirmed, and the disk grows; or reverted.
+"""The second half of a resize: it is confirmed, and the disks grow; or reverted.
 
 Each ends with the claim of one size, and the server's columns with it.
 """
@@ -20,7 +20,7 @@ from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.move import shaping
 from conductor.flows.move.cold_move import BACK, OTHER_HOST, SAME_HOST, ColdMove, case
 from conductor.flows.move.settling import hold, settle
-from conductor.messages import root_gib
+from conductor.messages import local_disks_of, root_gib
 from conductor.plans import ResizePlan
 from conductor.store import migrations, server_groups, transitions
 from conductor.store import operations as ledger
@@ -69,7 +69,7 @@ class ConfirmFlow(_SecondHalf):
     """The flow of the action ``confirmResize``."""
 
     def table(self) -> Table[Task]:
-        """Return the stages: the disk grows, then the claim shrinks. As in Nova no task_state
+        """Return the stages: the disks grow, then the claim shrinks. As in Nova no task_state
         shows them."""
         return Table(
             (
@@ -83,7 +83,8 @@ class ConfirmFlow(_SecondHalf):
 
     def _grow(self, task: Task) -> Task | None:
         operation, plan = task.operation, task.operation.planned(ResizePlan)
-        if root_gib(plan.new) <= root_gib(plan.old):
+        fitted = local_disks_of(plan.new)
+        if fitted == local_disks_of(plan.old) and root_gib(plan.new) <= root_gib(plan.old):
             return task
         worker = self._cloud.take_to(operation, str(plan.target.host))
         where = placed(operation)
@@ -97,6 +98,7 @@ class ConfirmFlow(_SecondHalf):
             where,
             operation.deadline,
             disk_gib=root_gib(plan.new),
+            local_disks=fitted,
         )
         self._cloud.compute.grow(operation.ctxt, worker, command)
         return None

@@ -13,7 +13,7 @@ from common.states import OperationState, VmState
 from conductor.cloud import Cloud, placed
 from conductor.engine import ends
 from conductor.engine.stages import Task
-from conductor.messages import root_gib
+from conductor.messages import claimed_gib
 from conductor.plans import ResizePlan
 from conductor.store import leases, migrations, transitions
 from conductor.store import operations as ledger
@@ -27,7 +27,7 @@ def sizes(flavor: Flavor) -> dict[str, Any]:
     return {
         "vcpus": flavor["vcpus"],
         "memory_mib": flavor["memory_mib"],
-        "disk_gib": root_gib(flavor),
+        "disk_gib": claimed_gib(flavor),
     }
 
 

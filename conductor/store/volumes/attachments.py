@@ -62,8 +62,11 @@ def of_server(connection: sa.Connection, server_uuid: str) -> list[Any]:
 
 
 def with_volumes(connection: sa.Connection, server_uuids: Collection[str]) -> list[Any]:
-    """Return the attachments of several servers as ``of_server`` does, with what a volume that is
-    not made yet shall be: ``image_id``, and ``of_type``, the storage of its type."""
+    """Return the attachments of several servers as ``of_server`` does.
+
+    With what a volume that is not made yet shall be: ``image_id``, and ``of_type``, the storage of
+    its type. ``status`` is the attachment's, ``volume_status`` the volume's.
+    """
     query = (
         sa.select(
             volume_attachments,
@@ -78,6 +81,8 @@ def with_volumes(connection: sa.Connection, server_uuids: Collection[str]) -> li
             volumes.c.bootable,
             volumes.c.image_id,
             volumes.c.snapshot_id,
+            volumes.c.image_metadata,
+            volumes.c.status.label("volume_status"),
             volume_types.c.storage.label("of_type"),
         )
         .select_from(

@@ -11,6 +11,7 @@ from common import clock, ids
 from common.errors import Invalid, NotFound, VolumeNotFound
 from common.volumes import RULES, VolumeStatus
 from conductor.messages import NewVolume, VolumeEdit
+from conductor.store.volumes import transfers
 from db.schema import volume_attachments, volume_snapshots, volumes
 
 _C = volumes.c
@@ -35,6 +36,7 @@ def insert(connection: sa.Connection, new: NewVolume, user_id: str, **more: Any)
         "image_id": new.image_id,
         "snapshot_id": new.snapshot_id,
         "source_volume_id": new.source_volume_id,
+        "backup_id": new.backup_id,
         "created_at": clock.utcnow(),
         **more,
     }
@@ -54,6 +56,7 @@ def again(connection: sa.Connection, row: Any) -> str:
         image_id=row.image_id,
         snapshot_id=row.snapshot_id,
         source_volume_id=row.source_volume_id,
+        backup_id=row.backup_id,
     )
     return insert(
         connection,
@@ -177,11 +180,21 @@ def edited(
 
 
 def delete(connection: sa.Connection, volume_id: str) -> None:
-    """Forget a volume that was seen gone."""
+    """Forget a volume that was seen gone; what offered it has ended."""
+    transfers.end_of(connection, volume_id)
     connection.execute(
         volume_attachments.delete().where(volume_attachments.c.volume_id == volume_id)
     )
     connection.execute(volumes.delete().where(_C.id == volume_id))
+
+
+def has_snapshots_of_others(connection: sa.Connection, row: Any) -> bool:
+    """Return whether other projects have snapshots of a volume: it was transferred without."""
+    theirs = volume_snapshots.c
+    query = sa.select(theirs.id).where(
+        theirs.volume_id == row.id, theirs.project_id != row.project_id
+    )
+    return connection.execute(query.limit(1)).first() is not None
 
 
 def has_snapshots(connection: sa.Connection, volume_id: str) -> bool:

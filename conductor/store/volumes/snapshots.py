@@ -9,10 +9,11 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Invalid, SnapshotNotFound
+from common.states import OPEN_STATES, ResourceType
 from common.volumes import SnapshotStatus, VolumeStatus
 from conductor.messages import NewVolumeSnapshot, VolumeEdit
 from conductor.store.volumes import records
-from db.schema import volume_snapshots, volumes
+from db.schema import operations, volume_snapshots, volumes
 
 _C, _V = volume_snapshots.c, volumes.c
 #: statuses of volumes that are being copied from something
@@ -118,8 +119,15 @@ def require_alone(connection: sa.Connection, volume: Any) -> None:
         _V.status.in_(_BEING_MADE),
         (_V.source_volume_id == volume.id) | _V.snapshot_id.in_(mine),
     )
+    # In error: what is left of one in the holder is removed still.
+    cleaned = (
+        mine.join(operations, operations.c.resource_id == _C.id)
+        .where(_C.snapname.is_not(None))
+        .where(operations.c.resource_type == ResourceType.SNAPSHOT)
+        .where(operations.c.state.in_(OPEN_STATES))
+    )
     what = sa.case(
-        (sa.exists(changing), "a snapshot of it is made or removed"),
+        (sa.exists(changing) | sa.exists(cleaned), "a snapshot of it is made or removed"),
         (sa.exists(copied), "it is copied"),
     )
     why = connection.execute(sa.select(what)).scalar()

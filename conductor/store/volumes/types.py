@@ -139,7 +139,8 @@ def delete(connection: sa.Connection, type_id: str) -> None:
     """Delete a type that no volume has. Raises NotFound, Invalid."""
     quotas.lock(connection, _LOCK)
     _required(connection, type_id)
-    if connection.execute(sa.select(volumes.c.id).where(volumes.c.type_id == type_id)).first():
+    has = (volumes.c.type_id == type_id) | (volumes.c.new_type_id == type_id)
+    if connection.execute(sa.select(volumes.c.id).where(has)).first():
         raise Invalid(f"Volume Type {type_id} deletion is not allowed with volumes present.")
     connection.execute(volume_type_access.delete().where(volume_type_access.c.type_id == type_id))
     connection.execute(volume_types.delete().where(_C.id == type_id))

@@ -25,7 +25,10 @@ from conductor.volumes import remove_volume, removing
 from conductor.volumes.snapshots.load import SnapshotWork, load
 
 #: statuses of volumes in whose holders something is done
-_CHANGING = (VolumeStatus.EXTENDING, VolumeStatus.REVERTING)
+_CHANGING = (
+    *(VolumeStatus.EXTENDING, VolumeStatus.REVERTING),
+    *(VolumeStatus.RETYPING, VolumeStatus.UPLOADING),
+)
 
 
 def begin(
@@ -154,8 +157,9 @@ class RemoveSnapshotFlow:
             return
         if row.status == SnapshotStatus.DELETING:
             snapshots.delete(connection, row.id)
-        elif plan.snapname is None:
-            snapshots.change(connection, row.id, vmid=None, volid=None)
+        else:
+            # In error, and nothing of it is left.
+            snapshots.change(connection, row.id, vmid=None, volid=None, snapname=None)
         if volume is not None:
             remove_volume.after_snapshots(connection, self._cloud, volume)
 

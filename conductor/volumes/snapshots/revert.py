@@ -6,7 +6,7 @@ from typing import Any
 
 from common import clock
 from common.context import RequestContext
-from common.errors import Invalid
+from common.errors import Invalid, SnapshotNotFound
 from common.log import logger
 from common.messages.commands import SnapshotVerb
 from common.messages.reports import Category, Failure, Outcome
@@ -20,7 +20,7 @@ from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records, snapshots
-from conductor.volumes import beginning, remove_volume
+from conductor.volumes import beginning, park_volume, remove_volume
 from conductor.volumes.snapshots.load import SnapshotWork, load
 
 LOG = logger(__name__)
@@ -31,12 +31,15 @@ def begin(
 ) -> Operation:
     """Write the operation that brings a volume that is locked back, for ``cloud.start``.
 
-    Raises Invalid.
+    Raises Invalid, SnapshotNotFound.
     """
     found = snapshots.of_volume(connection, row.id)
     if not found:
         raise Invalid(f"Volume {row.id} has no snapshots.")
     last = found[0]
+    if last.project_id != row.project_id and not ctxt.is_admin:
+        # It stayed with the project that the volume was transferred from.
+        raise SnapshotNotFound(f"Snapshot {snapshot_id} could not be found.")
     if last.id != snapshot_id:
         raise Invalid(
             f"Specified snapshot ID {snapshot_id} is not the latest one of volume {row.id}."
@@ -114,9 +117,9 @@ class RevertVolumeFlow:
     def _fail(self, task: SnapshotWork, failure: Failure) -> None:
         LOG.warning("Volume %s: %s", task.operation.resource_id, failure.message)
         self._cloud.store.run(lambda c: self._end(c, task.operation, failure))
+        self._cloud.wake()
 
-    @staticmethod
-    def _end(connection: Transaction, operation: Operation, failure: Failure | None) -> None:
+    def _end(self, connection: Transaction, operation: Operation, failure: Failure | None) -> None:
         row = records.held(connection, operation.resource_id)
         if ends.has_ended(connection, operation):
             return
@@ -127,3 +130,5 @@ class RevertVolumeFlow:
         if row is not None:
             values = {} if failure is None else {"fault": failure.message}
             records.end(connection, row, VolumeAction.REVERT, ok=failure is None, **values)
+            if failure is not None:
+                park_volume.begin(connection, self._cloud, operation.ctxt, row)

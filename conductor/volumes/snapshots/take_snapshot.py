@@ -191,8 +191,8 @@ class TakeSnapshotFlow:
             snapshots.change(connection, row.id, status=status, volid=volid)
 
     def _give_up(self, task: SnapshotWork, failure: Failure, *, gone: bool) -> None:
-        """Have it be in error. What may be left of a copy is removed now; what may be left in the
-        volume's holder goes with the record, or with the volume.
+        """Have it be in error. What may be left of it is removed now: a copy, or what is in the
+        volume's holder, which rests afterwards.
         """
         operation = task.operation
 
@@ -205,9 +205,7 @@ class TakeSnapshotFlow:
                 return
             fault = failure.message
             snapshots.change(connection, row.id, status=SnapshotStatus.ERROR, fault=fault)
-            if row.snapname is not None:
-                return
-            if not gone:
+            if row.snapname is not None or not gone:
                 remove_snapshot.begin_again(connection, self._cloud, operation, gone=False)
             elif row.vmid is not None:
                 vmids.free(connection, str(row.cluster), int(row.vmid))

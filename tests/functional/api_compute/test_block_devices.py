@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tests.functional.api_compute.conftest import MakeApi
 from tests.functional.api_compute.test_servers import a_create
 
 VOLUME, BLANK, OTHERS = (ids.named("volume", name) for name in ("root", "blank", "others"))
+ROOT_SHOT, DATA_SHOT = (ids.named("snapshot", name) for name in ("root", "data"))
 FAST = ids.named("volume_type", "fast")
 SEQUENCE = (
     "Block Device Mapping is Invalid: Boot sequence for the instance and image/block device "
@@ -36,6 +38,7 @@ BOOTED = {
 }
 DATA = {"source_type": "blank", "destination_type": "volume", "volume_size": 5}
 EPHEMERAL = {"source_type": "blank", "destination_type": "local"}
+SWAP = {**EPHEMERAL, "guest_format": "swap"}
 
 
 def a_volume(volume_id: str, project: str = "demo", **changes: Any) -> Row:
@@ -143,6 +146,30 @@ def test_a_flavor_s_disk_says_nothing_of_a_volume(stocked: ComputeApi) -> None:
     stocked.add(a_flavor("diskless", disk_gib=1))
     request = asked(stocked, [ROOT, EPHEMERAL], flavorRef="diskless")
     assert [one.size_gib for one in request.volumes] == [30]
+
+
+@pytest.mark.parametrize(
+    ("devices", "made"),
+    [
+        ([], [("ephemeral0", 10240, None), ("swap", 512, None)]),
+        ([EPHEMERAL, SWAP], [("ephemeral0", 10240, None), ("swap", 512, None)]),
+        (
+            [
+                {**EPHEMERAL, "volume_size": 3, "guest_format": "ext4", "tag": "scratch"},
+                {**EPHEMERAL, "volume_size": 4},
+            ],
+            [("ephemeral0", 3072, "scratch"), ("ephemeral1", 4096, None), ("swap", 512, None)],
+        ),
+        (
+            [{**SWAP, "volume_size": 100, "tag": "paging"}],
+            [("ephemeral0", 10240, None), ("swap", 100, "paging")],
+        ),
+    ],
+)
+def test_local_disks_of_a_flavor(stocked: ComputeApi, devices: list[Any], made: list[Any]) -> None:
+    flavor = asked(stocked, [ROOT, *devices], flavorRef="rich").flavor
+    assert [(one.serial, one.size_mib, one.tag) for one in flavor.local_disks] == made
+    assert flavor.local_gib == 11
 
 
 def test_the_older_syntax(stocked: ComputeApi) -> None:
@@ -288,10 +315,6 @@ def test_the_older_syntax(stocked: ComputeApi) -> None:
             "Ephemeral disks requested are larger than the instance type allows.",
         ),
         (
-            {"block_device_mapping_v2": [ROOT, EPHEMERAL], "flavorRef": "rich"},
-            "Local disks beside the root disk (ephemeral, swap) are not made here",
-        ),
-        (
             {
                 "block_device_mapping_v2": [ROOT, *[{**EPHEMERAL, "guest_format": "swap"}] * 2],
                 "flavorRef": "rich",
@@ -337,7 +360,7 @@ def test_what_versions_know(stocked: ComputeApi) -> None:
         assert answer.status_code == (202 if known else 400), (version, answer.text)
 
 
-def test_a_server_from_a_volume_shows_no_image_and_is_not_rebuilt(make: MakeApi) -> None:
+def test_a_server_from_a_volume_shows_no_image_and_keeps_its_own(make: MakeApi) -> None:
     flavor = {"id": "m1.small", "name": "m1.small", "vcpus": 1, "memory_mib": 2048}
     flavor |= {"disk_gib": 20, "volume_backed": True}
     attached = {
@@ -353,8 +376,11 @@ def test_a_server_from_a_volume_shows_no_image_and_is_not_rebuilt(make: MakeApi)
     }
     api = make(
         a_full_server(1, flavor=flavor, image_id=None),
-        a_volume(VOLUME, bootable=True, image_id=IMAGE, status="in-use"),
+        a_volume(VOLUME, bootable=True, image_metadata={"image_id": IMAGE}, status="in-use"),
         an_image("other"),
+        an_image("large", min_disk_gib=6),
+        an_image("rescue", properties={"hw_rescue_bus": "scsi", "hw_rescue_device": "disk"}),
+        a_listing("copy"),
         (schema.volume_attachments, attached),
     )
     shown = api.get(f"/servers/{uuid_of(1)}", version="2.96").json["server"]
@@ -363,17 +389,90 @@ def test_a_server_from_a_volume_shows_no_image_and_is_not_rebuilt(make: MakeApi)
     assert shown["os-extended-volumes:volumes_attached"] == [
         {"id": VOLUME, "delete_on_termination": True}
     ]
-    other = ids.named("image", "other")
+    other, large = ids.named("image", "other"), ids.named("image", "large")
+    action = f"/servers/{uuid_of(1)}/action"
     for version, image, words in (
         ("2.92", other, f"Image {other} is unacceptable: Unable to rebuild with a different"),
-        ("2.92", IMAGE, "can't be rebuilt here"),
-        ("2.93", other, "can't be rebuilt here"),
+        ("2.93", large, "Volume size is 5368709120 bytes, minimum size is 6442450944 bytes"),
+        ("2.93", ids.new_uuid(), "Cannot find image for rebuild"),
     ):
-        path, body = f"/servers/{uuid_of(1)}/action", {"rebuild": {"imageRef": image}}
-        answer = api.request("POST", path, body, version=version)
+        answer = api.request("POST", action, {"rebuild": {"imageRef": image}}, version=version)
         assert answer.status_code == 400
         assert words in answer.json["badRequest"]["message"]
-    answer = api.request("POST", f"/servers/{uuid_of(1)}/action", {"rescue": None})
-    assert answer.json["badRequest"]["message"] == (
-        f"Instance {uuid_of(1)} cannot be rescued: Cannot rescue a volume-backed instance"
+    rescue, copy = ids.named("image", "rescue"), ids.named("image", "copy")
+    never = f"Instance {uuid_of(1)} cannot be rescued: Cannot rescue a volume-backed instance"
+    for version, asked_for, words in (
+        ("2.104", None, never),
+        ("2.104", {"rescue_image_ref": other}, never),
+        ("2.86", {"rescue_image_ref": rescue}, never),
+        ("2.104", {"rescue_image_ref": copy}, f"rescue image '{copy}' is not supported"),
+    ):
+        answer = api.request("POST", action, {"rescue": asked_for}, version=version)
+        assert answer.status_code == 400
+        assert words in answer.json["badRequest"]["message"]
+    answer = api.request("POST", action, {"rescue": {"rescue_image_ref": rescue}}, version="2.87")
+    assert answer.status_code == 200, answer.json
+
+
+def a_listing(name: str, text: str | None = None, **changes: Any) -> Row:
+    """An image of a server that boots from a volume, and has another one."""
+    listed = [
+        {
+            "source_type": "snapshot",
+            "destination_type": "volume",
+            "snapshot_id": shot,
+            "volume_size": size,
+            "boot_index": index,
+            "delete_on_termination": index == 0,
+        }
+        for shot, size, index in ((ROOT_SHOT, 5, 0), (DATA_SHOT, 2, None))
+    ]
+    properties = {
+        "block_device_mapping": json.dumps(listed) if text is None else text,
+        "bdm_v2": "True",
+        "root_device_name": "/dev/sda",
+        "os_distro": "debian",
+    }
+    values: dict[str, Any] = {"properties": properties, "locations": {}, "size_bytes": 0}
+    values |= {"min_disk_gib": 2, "disk_format": "", "virtual_size_bytes": None}
+    return an_image(name, **(values | changes))
+
+
+def test_an_image_that_lists_snapshots(make: MakeApi) -> None:
+    api = make(a_listing("copy"))
+    image = ids.named("image", "copy")
+    volumes = (
+        BlockDevice(size_gib=5, snapshot_id=ROOT_SHOT, boot=True, delete_on_termination=True),
+        BlockDevice(size_gib=2, snapshot_id=DATA_SHOT),
     )
+    local = {**LOCAL, "uuid": image}
+    for devices in ([], [local], [{**ROOT, "uuid": image}]):
+        request = asked(api, devices, imageRef=image)
+        assert request.volumes == volumes, devices
+        assert (request.image_id, request.volume_backed) == ("", True)
+        assert request.image_properties == {"os_distro": "debian"}
+    request = asked(api, [local, DATA], imageRef=image)
+    assert request.volumes == (*volumes, BlockDevice(size_gib=5))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nonsense",
+        "{}",
+        "[1]",
+        '[{"source_type": "snapshot"}]',
+        '[{"source_type": "snapshot", "destination_type": "volume", "snapshot_id": 7}]',
+        '[{"source_type": "blank", "destination_type": "volume", "volume_size": true}]',
+        '[{"source_type": "blank", "destination_type": "volume", "volume_size": -1}]',
+        '[{"source_type": "blank", "destination_type": "volume", "boot_index": "0"}]',
+        '[{"source_type": "blank", "destination_type": "local"}]',
+        '[{"source_type": "blank", "destination_type": "volume", "boot_index": 1}]',
+    ],
+)
+def test_an_image_whose_list_is_wrong(make: MakeApi, text: str) -> None:
+    api = make(a_listing("copy", text))
+    body = a_create(imageRef=ids.named("image", "copy"))
+    answer = api.request("POST", "/servers", body, version="2.96")
+    assert answer.status_code == 400, answer.text
+    assert answer.json["badRequest"]["message"].startswith("Block Device Mapping is Invalid")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import falcon.testing
 import pytest
 
+from api import config as api_config
+from api.compute.app import make_app as compute_app
 from api.volume.app import make_app
+from conductor.endpoints.backups import BackupEndpoint
 from conductor.endpoints.quotas import QuotaEndpoint
+from conductor.endpoints.volume_messages import VolumeMessageEndpoint
 from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
+from conductor.endpoints.volume_transfers import VolumeTransferEndpoint
 from conductor.endpoints.volume_types import VolumeTypeEndpoint
 from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.volumes.volume_types import VolumeTypes
@@ -29,6 +34,8 @@ class Conductor:
         self._endpoints = (
             *(VolumeEndpoint(cloud), VolumeSnapshotEndpoint(cloud)),
             *(VolumeTypeEndpoint(cloud), QuotaEndpoint(cloud)),
+            *(VolumeTransferEndpoint(cloud), VolumeMessageEndpoint(cloud)),
+            BackupEndpoint(cloud),
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -36,7 +43,7 @@ class Conductor:
         method = getattr(endpoint, name)
 
         def call(ctxt: Any, *values: Any, **more: Any) -> Any:
-            if name == "delete_volume":
+            if name in ("delete_volume", "delete_backup"):
                 more = {"force": False, **more}
             return method(ctxt, *values, **more)
 
@@ -52,6 +59,10 @@ class VolumeApi:
         conductor: Any = Conductor(world.conductor.cloud)
         app = make_app(a_conf(), self._reader, conductor, auth.header_auth)
         self._client = falcon.testing.TestClient(app)
+        conf = a_conf()
+        api_config.register(conf)
+        compute = compute_app(conf, conductor, self._reader, auth.header_auth)
+        self._compute = falcon.testing.TestClient(compute)
 
     def ask(
         self,
@@ -61,8 +72,9 @@ class VolumeApi:
         *,
         version: str = "3.0",
         token: str | None = auth.MEMBER,
+        headers: Mapping[str, str] | None = None,
     ) -> Any:
-        headers = {"OpenStack-API-Version": f"volume {version}"}
+        headers = dict(headers or {"OpenStack-API-Version": f"volume {version}"})
         if token is not None:
             headers["X-Auth-Token"] = token
         path, _, query = path.partition("?")
@@ -71,6 +83,15 @@ class VolumeApi:
             method, f"/v3{path}", headers=headers, query_string=query, **more
         )
         return answer.status_code, answer.json if answer.content else None
+
+    def explain(self, subject: str, token: str = auth.MEMBER) -> Any:
+        """What the compute API says of a subject; None: nothing."""
+        headers = {"X-Auth-Token": token}
+        answer = self._compute.simulate_get(f"/v2.1/explanations/{subject}", headers=headers)
+        if answer.status_code == 404:
+            return None
+        assert answer.status_code == 200, answer.text
+        return answer.json["explanation"]
 
     def close(self) -> None:
         self._reader.dispose()

@@ -12,6 +12,7 @@ from common.messages.reports import MadeVolume
 from db import schema
 from tests.fixtures import auth
 from tests.functional.api_volume.conftest import VolumeApi
+from tests.functional.conductor.harness import IMAGE
 from tests.functional.waiting import eventually
 
 OTHER = auth.token("other", "other", "member", "reader")
@@ -198,6 +199,29 @@ def test_actions(api: VolumeApi) -> None:
     assert show(api, volume_id)["status"] == "deleting"
 
 
+def test_another_image(api: VolumeApi) -> None:
+    volume_id = made(api, size=2)
+    action = f"/volumes/{volume_id}/action"
+
+    def do(body: Any, token: str = auth.MEMBER, version: str = "3.68") -> Any:
+        return api.ask("POST", action, body, token=token, version=version)
+
+    body = {"os-reimage": {"image_id": IMAGE}}
+    unknown = {"os-reimage": {"image_id": ids.new_uuid()}}
+    assert do(body, version="3.67")[0] == 404
+    assert do({"os-reimage": {}})[0] == 400
+    assert do({"os-reimage": {"image_id": "x"}})[0] == 400
+    assert do(unknown)[0] == 404
+    assert do(body, token=auth.READER)[0] == 403
+    assert do(body, token=OTHER)[0] == 404
+    assert show(api, volume_id)["status"] == "available"
+    assert do(body)[0] == 202
+    assert show(api, volume_id)["status"] == "downloading"
+    status, why = message(do(body))
+    assert status == 400
+    assert "status must be available or error, but current status is: downloading" in why
+
+
 def test_readers_and_others(api: VolumeApi) -> None:
     volume_id = made(api, name="mine")
     for token, status in ((OTHER, 404), (auth.READER, 403)):
@@ -252,11 +276,13 @@ def test_types(api: VolumeApi) -> None:
 
 
 def test_a_message_says_why_a_volume_is_in_error(api: VolumeApi) -> None:
-    volume_id = make(api, availability_zone="moon")
+    asked = {"volume_type": {"name": "far", "extra_specs": {"volume_backend_name": "moon"}}}
+    assert api.ask("POST", "/types", asked, token=auth.ADMIN)[0] == 200
+    volume_id = make(api, volume_type="far")
     assert show(api, volume_id)["status"] == "error"
     (one,) = api.ask("GET", "/messages", version="3.3")[1]["messages"]
     assert one["resource_uuid"] == volume_id
-    assert "is in zone moon" in one["user_message"]
+    assert "no storage that is moon" in one["user_message"]
     path = f"/messages/{one['id']}"
     assert api.ask("GET", path, version="3.3")[1] == {"message": one}
     assert api.ask("GET", path, version="3.3", token=OTHER)[0] == 404
@@ -271,9 +297,9 @@ def test_what_there_is_besides(api: VolumeApi) -> None:
     assert {one["host"] for one in services} == {"pve1", "pve2"}
     (pool,) = api.ask("GET", "/scheduler-stats/get_pools?detail=true", **admin)[1]["pools"]
     assert pool["capabilities"]["total_capacity_gb"] == 1000
-    for path in ("snapshots/detail", "backups", "groups", "qos-specs", "volume-transfers"):
+    for path in ("snapshots/detail", "backups", "groups", "qos-specs"):
         status, body = api.ask("GET", f"/{path}")
         assert (status, list(body.values())) == (200, [[]]), path
-    assert api.ask("GET", "/extensions") == (200, {"extensions": []})
+
     assert api.ask("GET", "/attachments", version="3.27") == (200, {"attachments": []})
     assert api.ask("GET", "/attachments")[0] == 404

@@ -17,6 +17,7 @@ from proxmoxer import ProxmoxAPI
 from common import clock, config, ids, rpc
 from common.context import internal
 from common.messages.commands import (
+    BackUpVolume,
     Build,
     Command,
     ConfigDrive,
@@ -36,10 +37,12 @@ from common.messages.commands import (
     PlugVolume,
     Power,
     PowerAction,
+    RemoveBackup,
     RemoveImage,
     RemoveVnet,
     RemoveVolume,
     RetireTemplate,
+    RetypeVolume,
     ServerVolume,
     Shape,
     Size,
@@ -165,8 +168,11 @@ class Worker:
             MakeVolume: self.client.make_volume,
             RemoveVolume: self.client.remove_volume,
             SnapVolume: self.client.snap_volume,
+            RetypeVolume: self.client.retype_volume,
             GrowVolume: self.client.grow_volume,
             PlugVolume: self.client.plug_volume,
+            BackUpVolume: self.client.back_up_volume,
+            RemoveBackup: self.client.remove_backup,
         }
         send[type(command)](internal(), self.service.worker, command)  # type: ignore[operator]
 

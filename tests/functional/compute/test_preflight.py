@@ -185,6 +185,7 @@ def test_what_is_refused_for_want_of_a_privilege(
         for what, lacks in (
             ("Resizes to other hosts and migrations", "/vms: VM.Migrate"),
             ("Consoles", "/vms: VM.Console"),
+            ("Backups of volumes", "/vms: VM.Backup"),
             ("Administrators' passwords in guests", "/vms: VM.GuestAgent.Unrestricted"),
             (
                 "Aborting and forcing the end of live migrations",

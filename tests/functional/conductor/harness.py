@@ -192,6 +192,8 @@ class Compute:
     store_image = remove_image = make_vnet = remove_vnet = _keep
     shape = grow = move = plug = swap = end_swap = copy = _keep
     make_volume = remove_volume = grow_volume = snap_volume = plug_volume = _keep
+    retype_volume = _keep
+    back_up_volume = remove_backup = _keep
 
     def converge_filter(
         self, ctxt: RequestContext, target: GuestTarget, filter_: Filter

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,19 +12,28 @@ import pytest
 
 from common import ids
 from common.errors import Conflict, Invalid, MicronovaError, QuotaExceeded
-from common.messages.commands import Build, Destroy, MakeVolume, Placed, RemoveVolume, Shape
+from common.messages.commands import (
+    Build,
+    Destroy,
+    MakeVolume,
+    Placed,
+    Power,
+    RemoveVolume,
+    Shape,
+    SnapVolume,
+)
 from common.messages.facts import StorageFacts
 from common.messages.reports import Category, Failure, MadeVolume
 from common.messages.scheduling import VolumeNeed
 from common.states import PowerState
 from conductor.flows.create.create import Create
 from conductor.flows.disks import begin_image
+from conductor.images import remove_image as user_images
 from conductor.messages import (
     BlockDevice,
     CreateServers,
     FlavorSnapshot,
     NewServerImage,
-    RebuildServer,
 )
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema
@@ -409,24 +418,104 @@ def test_what_it_can_t(lone: Boots) -> None:
     server = lone.active(ROOT)
     cloud = lone.world.conductor.cloud
     backup = NewServerImage("b", backup_type="daily", rotation=1)
-    for action, words in (
-        (functools.partial(lone.world.rebuild, server, RebuildServer(IMAGE)), "be rebuilt here"),
-        (functools.partial(lone.world.rescue, server), "Cannot rescue a volume-backed instance"),
-        (
-            lambda: begin_image.accept(cloud, lone.ctxt, server, NewServerImage("i")),
-            "No image is made here of a server that boots from a volume",
-        ),
-        (
-            lambda: begin_image.accept(cloud, lone.ctxt, server, backup),
-            "Backup is not supported for volume-backed instances",
-        ),
-    ):
-        with pytest.raises(Invalid, match=words):
-            action()
-    for action in ("shelve", "release"):
-        with pytest.raises(Conflict, match="while it has volumes"):
-            lone.world.act(server, action)
+    with pytest.raises(Invalid, match="Backup is not supported for volume-backed instances"):
+        begin_image.accept(cloud, lone.ctxt, server, backup)
+    with pytest.raises(Conflict, match="while it has volumes"):
+        lone.world.act(server, "release")
     assert lone.world.row(server).vm_state == "active"
+
+
+def imaged(site: Boots, server: str, name: str = "copy") -> Any:
+    """Make an image of a server; return its row."""
+    cloud = site.world.conductor.cloud
+    asked = NewServerImage(name, {"mine": "yes"})
+    made, operation = begin_image.accept(cloud, site.ctxt, server, asked)
+    assert operation is None
+    site.world.make_due()
+    return next(one for one in site.world.rows(schema.images) if one.id == made)
+
+
+def snapped(site: Boots, *, way: str) -> None:
+    """Have the storage make snapshots this way."""
+    change = schema.volumes.update().values(snapshot_way=way)
+    site.world.conductor.store.run(lambda c: c.execute(change))
+
+
+def test_an_image_is_the_snapshots_of_all_its_volumes(site: Boots) -> None:
+    server = site.active(ROOT, BlockDevice(size_gib=2))
+    root, data = site.volume_of(server), site.volume_of(server, 1)
+    snapped(site, way="online")
+    image = imaged(site, server)
+    assert (image.status, image.size_bytes, image.disk_format) == ("active", 0, "")
+    assert (image.properties["mine"], image.properties["bdm_v2"]) == ("yes", "True")
+    assert image.properties["root_device_name"] == "/dev/sda"
+    shots = {one.volume_id: one for one in site.world.rows(schema.volume_snapshots)}
+    assert {one.name for one in shots.values()} == {"snapshot for copy"}
+    listed = json.loads(image.properties["block_device_mapping"])
+    assert [
+        (one["snapshot_id"], one["boot_index"], one["volume_size"], one["device_name"])
+        for one in listed
+    ] == [(shots[root].id, 0, 4, "/dev/sda"), (shots[data].id, None, 2, "/dev/sdb")]
+    assert [one["delete_on_termination"] for one in listed] == [True, False]
+    assert site.world.row(server).task_state is None
+    (operation,) = [o for o in site.world.rows(schema.operations) if o.action == "createImage"]
+    assert operation.state == "done"
+    for one in shots.values():
+        site.world.answer(site.last(SnapVolume, one.volume_id), ok=True)
+    eventually(
+        lambda: {o.status for o in site.world.rows(schema.volume_snapshots)} == {"available"}
+    )
+    # What makes disks of it doesn't, and a parked server's image is another one.
+    with pytest.raises(Invalid, match="has no data: it lists snapshots"):
+        site.new(5, image_id=image.id)
+    site.world.act(server, "shelve")
+    site.world.answer(site.last(Power, server), ok=True, power_state=PowerState.SHUTDOWN)
+    site.world.until(server, "shelved_offloaded")
+    assert {one.id for one in site.world.rows(schema.images)} == {IMAGE, image.id}
+    site.world.act(server, "unshelve")
+    site.world.answer(site.last(Power, server, 2), ok=True, power_state=PowerState.RUNNING)
+    site.world.until(server, "active")
+    assert site.world.placement.amounts[server] == {"VCPU": 1, "MEMORY_MB": 512}
+    assert {one.id for one in site.world.rows(schema.images)} == {IMAGE, image.id}
+    user_images.delete(site.world.conductor.cloud, site.ctxt, image.id)
+    # As in Cinder: the snapshots are their owner's.
+    assert len(site.world.rows(schema.volume_snapshots)) == 2
+
+
+def test_an_image_that_can_t_be_made_now_changes_nothing(site: Boots) -> None:
+    server = site.active(ROOT, BlockDevice(size_gib=2))
+    for way, words in (("offline", "stop server"), ("copy", "must be detached")):
+        snapped(site, way=way)
+        with pytest.raises(Invalid, match=words):
+            imaged(site, server)
+    snapped(site, way="online")
+    site.world.conductor.cloud.conf.set_override("snapshots", 1, "quota")
+    with pytest.raises(QuotaExceeded):
+        imaged(site, server)
+    assert site.world.rows(schema.volume_snapshots) == []
+    assert len(site.world.rows(schema.images)) == 1
+    assert [one.status for one in site.world.rows(schema.volumes)] == ["in-use", "in-use"]
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_parked_one_keeps_its_volumes_and_claims_nothing(site: Boots, keeps: bool) -> None:
+    """It is offloaded at once, whatever the option says, as in Nova."""
+    if keeps:
+        site.world.conductor.cloud.conf.set_override("shelved_offload_time", -1, "conductor")
+    server = site.active(ROOT)
+    root = site.volume_of(server)
+    site.world.act(server, "shelve")
+    site.world.answer(site.last(Power, server), ok=True, power_state=PowerState.SHUTDOWN)
+    site.world.until(server, "shelved_offloaded")
+    assert server not in site.world.placement.claims
+    assert len(site.world.rows(schema.images)) == 1
+    assert site.row(root).status == "in-use"
+    with pytest.raises(Invalid, match="Cannot detach a root device volume"):
+        site.plugs.detach_volume(site.ctxt, server, root)
+    site.world.act(server, "delete")
+    site.world.answer(site.last(Destroy, server), ok=True, gone=True)
+    site.world.answer(site.last(RemoveVolume, root), ok=True, gone=True)
+    site.becomes(root, None)
 
 
 def test_a_resize_never_touches_its_disk(lone: Boots) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from common.errors import Conflict, Invalid, QuotaExceeded, ServerStateConflict
+from common.local_disks import of_server
 from common.messages.commands import Grow, Power, Shape
 from common.messages.reports import Category, Failure
 from common.states import status
@@ -192,6 +194,41 @@ def test_flavors_that_it_can_t_have(world: World, flavor: FlavorSnapshot, text: 
     with pytest.raises(Invalid, match=text):
         world.resize(uuid, flavor)
     assert not world.rows(schema.migrations)
+
+
+def with_disks(number: int, ephemeral: int, swap: int) -> FlavorSnapshot:
+    """A flavor whose servers have disks beside the root disk, as the API sends it for a create."""
+    return FlavorSnapshot(
+        *(str(number), f"f{number}", 1, 512, 1, ephemeral, swap),
+        local_disks=of_server(ephemeral, swap),
+    )
+
+
+def test_local_disks_are_built_claimed_and_resized(world: World) -> None:
+    (uuid,) = world.create(flavor=with_disks(1, 2, 512))
+    build = world.compute.wait_for(1)
+    assert (build.disk_gib, build.local_disks) == (1, of_server(2, 512))
+    world.answer(build, ok=True, power_state=1)
+    world.until(uuid, "active")
+    assert (held(world, uuid)["DISK_GB"], columns(world, uuid)[2]) == (4, 4)
+    with pytest.raises(Invalid, match="ephemeral disks can't shrink"):
+        world.resize(uuid, with_disks(2, 1, 512))
+    for action, disk in (("revertResize", 4), ("confirmResize", 6)):
+        world.compute.sent.clear()
+        # The API sends a flavor of a resize without disks.
+        world.resize(uuid, dataclasses.replace(with_disks(2, 3, 2048), local_disks=()))
+        world.answer(world.compute.wait_for(1), ok=True, power_state=1)
+        world.until(uuid, "resized")
+        assert held(world, uuid)["DISK_GB"] == 6
+        world.compute.sent.clear()
+        world.end_resize(uuid, action)
+        command = world.compute.wait_for(1)
+        if action == "confirmResize":
+            assert isinstance(command, Grow)
+            assert command.local_disks == of_server(3, 2048)
+        world.answer(command, ok=True, power_state=1)
+        world.until(uuid, "active")
+        assert (held(world, uuid)["DISK_GB"], columns(world, uuid)[2]) == (disk, disk)
 
 
 def test_the_quota_counts_what_it_grows_by(world: World) -> None:

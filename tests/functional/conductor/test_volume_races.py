@@ -14,9 +14,10 @@ import pytest
 
 from common.context import RequestContext
 from common.errors import MicronovaError
+from conductor.endpoints.volume_transfers import VolumeTransferEndpoint
 from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.flows.guest.begin_volume import VolumeAcceptance
-from conductor.messages import NewVolume, VolumeWish
+from conductor.messages import NewVolume, NewVolumeTransfer, VolumeWish
 from db import schema
 from tests.functional.conductor.harness import Compute, Conductor, Placement, Scheduler, World
 from tests.functional.conductor.test_volumes import DATA, Site, a_server
@@ -96,6 +97,31 @@ def extend(conductor: Conductor, known: list[str], number: int) -> Counter[str]:
     conductor.cloud.conf.set_override("gigabytes", 40, group="quota")
     endpoint = VolumeEndpoint(conductor.cloud)
     return Counter([outcome(lambda: endpoint.extend_volume(OURS, known[number], 9, False))])
+
+
+def accept(conductor: Conductor, known: list[str], number: int) -> Counter[str]:
+    """Accept one volume that is offered, for a project of this process's own."""
+    ctxt = RequestContext(user_id="u", project_id=f"p{number}", roles=["member"])
+    endpoint = VolumeTransferEndpoint(conductor.cloud)
+    return Counter([outcome(lambda: endpoint.accept_volume_transfer(ctxt, *known))])
+
+
+def accept_each(conductor: Conductor, known: list[str], number: int) -> Counter[str]:
+    """Accept a volume of this process's own, all for one project that can't have all."""
+    conductor.cloud.conf.set_override("gigabytes", 20, group="quota")
+    ctxt = RequestContext(user_id="u", project_id="q", roles=["member"])
+    endpoint = VolumeTransferEndpoint(conductor.cloud)
+    mine = known[2 * number : 2 * number + 2]
+    return Counter([outcome(lambda: endpoint.accept_volume_transfer(ctxt, *mine))])
+
+
+def accept_or_withdraw(conductor: Conductor, known: list[str], number: int) -> Counter[str]:
+    """Every second process withdraws it."""
+    if number % 2 == 0:
+        return accept(conductor, known, number)
+    endpoint = VolumeTransferEndpoint(conductor.cloud)
+    gone = "withdrawn"
+    return Counter([outcome(lambda: endpoint.delete_volume_transfer(OURS, known[0]), gone)])
 
 
 def _run(url: str, work: Work, known: list[str], number: int, start: Any, said: Any) -> None:
@@ -194,3 +220,41 @@ def test_what_grows_never_exceeds_it(site: Site) -> None:
     # 16 GiB are there, and three of them may have 7 more.
     assert counts == {"well": 3, "QuotaExceeded": PROCESSES - 3}
     assert sum(one.size_gib for one in site.world.rows(schema.volumes)) == 16 + 3 * 7
+
+
+def offered(site: Site, volume_id: str) -> list[str]:
+    endpoint = VolumeTransferEndpoint(site.world.conductor.cloud)
+    made = endpoint.create_volume_transfer(OURS, NewVolumeTransfer(volume_id))
+    return [made.transfer_id, made.auth_key]
+
+
+def test_one_of_eight_projects_gets_what_is_offered(site: Site) -> None:
+    volume_id = site.made()
+    counts = at_once(site, accept, offered(site, volume_id))
+    assert counts == {"well": 1, "NotFound": PROCESSES - 1}
+    (transfer,) = site.world.rows(schema.volume_transfers)
+    row = site.row(volume_id)
+    assert (row.status, row.project_id) == ("available", transfer.destination_project_id)
+    assert row.project_id in {f"p{number}" for number in range(PROCESSES)}
+    actions = [one.action for one in site.world.rows(schema.operations)]
+    assert actions.count("accept-transfer") == 1
+
+
+def test_what_is_withdrawn_is_accepted_by_nobody(site: Site) -> None:
+    for volume_id in [site.made() for _ in range(3)]:
+        counts = at_once(site, accept_or_withdraw, offered(site, volume_id))
+        assert counts["well"] + counts["withdrawn"] == 1, counts
+        assert counts["NotFound"] == PROCESSES - 1
+        row = site.row(volume_id)
+        assert (row.status, row.project_id == "p") == ("available", counts["withdrawn"] == 1)
+
+
+def test_what_is_accepted_never_exceeds_the_quota(site: Site) -> None:
+    known = [part for _ in range(PROCESSES) for part in offered(site, site.made(4))]
+    counts = at_once(site, accept_each, known)
+    # Five of 4 GiB each are all that the project may have.
+    assert counts == {"well": 5, "QuotaExceeded": PROCESSES - 5}
+    rows = site.world.rows(schema.volumes)
+    assert sum(one.size_gib for one in rows if one.project_id == "q") == 20
+    waiting = [one for one in rows if one.status == "awaiting-transfer"]
+    assert [one.project_id for one in waiting] == ["p"] * (PROCESSES - 5)

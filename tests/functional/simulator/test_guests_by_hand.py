@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from simulator.model import Volume
 from tests.functional.simulator.conftest import Lab, connect, refusal, until
 
 DISK = "shared:0,import-from=shared:import/debian-12.qcow2"
@@ -25,6 +26,13 @@ def _backup(root: Lab, vmid: int = 100, **options: Any) -> str:
 
 def _archives(root: Lab) -> list[dict[str, Any]]:
     return list(root.api.nodes("pve1").storage("local").content.get(content="backup"))
+
+
+def _disk_of(root: Lab, vmid: int) -> Volume:
+    config = root.api.nodes("pve1").qemu(vmid).config.get()
+    volume = root.simulator.cluster().volume(config["scsi0"].partition(",")[0], "pve1")
+    assert volume is not None
+    return volume
 
 
 @pytest.fixture
@@ -117,12 +125,29 @@ def test_a_forced_restore_takes_the_place_of_the_vm(root: Lab, saved: str) -> No
     assert root.volumes(100) == ["shared:100/vm-100-disk-0.qcow2"]
 
 
-def test_a_restore_that_fails_leaves_no_vm(root: Lab, saved: str) -> None:
+def test_a_restore_that_fails_leaves_an_empty_vm(root: Lab, saved: str) -> None:
     node = root.api.nodes("pve1")
     upid = node.qemu.post(vmid=101, archive=saved, storage="nope")
     assert root.done(upid) == "storage 'nope' does not exist"
-    assert root.lock_of(101) is None
+    assert root.lock_of(101) == ""
     assert root.volumes(101) == []
+    assert not node.qemu(101).config.get().keys() - {"digest", "vmgenid", "smbios1"}
+
+
+def test_a_restore_has_what_was_saved(root: Lab) -> None:
+    node = root.api.nodes("pve1")
+    assert root.create() == "OK"
+    said = "two\nlines"
+    node.qemu(100).config.put(description=said, unused3="shared:1")
+    _disk_of(root, 100).data = "a pattern"
+    assert root.done(_backup(root)) == "OK"
+    archive = _archives(root)[0]["volid"]
+    changes = {"description": "another", "name": "three"}
+    upid = node.qemu.post(vmid=101, archive=archive, unique=1, storage="local", **changes)
+    assert root.done(upid) == "OK"
+    config = node.qemu(101).config.get()
+    assert (config["description"], config["name"]) == ("another", "three")
+    assert _disk_of(root, 101).data == "a pattern"
 
 
 def test_a_protected_archive_is_kept(root: Lab, saved: str) -> None:

@@ -20,8 +20,11 @@ UUID = "11111111-1111-1111-1111-111111111111"
 EXPLANATION = {"subject": UUID, "operations": [{"server": UUID, "action": "create"}]}
 
 
-def a_cloud(find_server: Any = None) -> FakeConnection:
+def a_cloud(find_server: Any = None, **block_storage: Any) -> FakeConnection:
     """A cloud that explains everything alike."""
+    none = exceptions.NotFoundException("none")
+    kinds = ("find_volume", "find_snapshot", "find_transfer")
+    stored = FakeProxy(**{name: block_storage.get(name, none) for name in kinds})
 
     def find(name: str, **_: Any) -> Any:
         if find_server is None:
@@ -30,7 +33,8 @@ def a_cloud(find_server: Any = None) -> FakeConnection:
 
     response = SimpleNamespace(status_code=200, json=lambda: {"explanation": EXPLANATION})
     server = SimpleNamespace(name="web", status="ACTIVE", hypervisor_hostname="pve1")
-    return FakeConnection(FakeProxy(get=response, find_server=find, get_server=server))
+    compute = FakeProxy(get=response, find_server=find, get_server=server)
+    return FakeConnection(compute, block_storage=stored)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +66,24 @@ def test_what_stops_a_move_is_named() -> None:
 def test_an_unknown_name() -> None:
     ran = run(a_cloud(), "explain", "nix")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err.startswith("No server named 'nix'.")
+    assert ran.err.startswith("No server, volume, snapshot or transfer named 'nix'.")
+
+
+@pytest.mark.parametrize("kind", ["volume", "snapshot", "transfer"])
+def test_what_block_storage_has_of_the_name(kind: str) -> None:
+    found = SimpleNamespace(id=UUID)
+    connection = a_cloud(**{f"find_{kind}": found})
+    facts = {"id": UUID, "name": "data", "status": "error", "size_gib": 1}
+    operation = {"resource": {"type": kind, "id": UUID}, "action": "create-volume"}
+    explanation = {"subject": UUID, kind: facts, "operations": [operation]}
+    connection.compute.answers["get"] = SimpleNamespace(
+        status_code=200, json=lambda: {"explanation": explanation}
+    )
+    ran = run(connection, "explain", "data")
+    assert ran.code == 0, ran.err
+    assert ran.out.startswith(f"{kind} data  error  id={UUID}")
+    assert "create-volume" in ran.out
+    assert connection.compute.called("get") == [((f"/explanations/{UUID}",), {})]
 
 
 def test_a_server_that_is_gone_has_no_name() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from common import clock
 from common.context import internal
+from common.local_disks import LocalDisk
 from common.messages.commands import Build, Placed
 from common.messages.facts import HostFacts
 from common.messages.reports import Category, Report, Working
@@ -123,6 +124,9 @@ class FakeMachine:
 
     def resize_disk(self, build: Build) -> Detail:
         return self._call("resize_disk")
+
+    def fit_local_disks(self, wanted: tuple[LocalDisk, ...], storage: str | None = None) -> Detail:
+        return self._call("fit_local_disks")
 
     def find(self, *, to_remove: bool = False) -> Detail:
         return self._call("find")

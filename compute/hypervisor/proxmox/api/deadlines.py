@@ -21,7 +21,11 @@ DEADLINES: Mapping[str, float] = {
     "qmresume": 3600.0,
     "qmdestroy": 600.0,
     "qmigrate": 7200.0,
+    "qmmove": 7200.0,
     "imgcopy": 7200.0,
     "imgdel": 600.0,
+    # A node makes one backup at a time: one of ours may wait for somebody's.
+    "vzdump": 43_200.0,
+    "qmrestore": 7200.0,
 }
 OTHER_DEADLINE = 600.0

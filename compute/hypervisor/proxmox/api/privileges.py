@@ -35,6 +35,8 @@ _VM = (
 )
 #: optional: without it there are no consoles
 CONSOLE = ("VM.Console",)
+#: optional: without it no volume can be backed up
+BACKUP = ("VM.Backup",)
 #: optional: without it no server can be moved
 MIGRATE = ("VM.Migrate",)
 #: since 9.0 guests' agents have privileges of their own, and the monitor needs Sys.Audit on a VM
@@ -78,12 +80,23 @@ def optional(version: str, *, affinity_rules: bool = False) -> list[Need]:
     found = [
         Need("/vms", MIGRATE, "resizes to other hosts and migrations"),
         Need("/vms", CONSOLE, "consoles"),
+        Need("/vms", BACKUP, "backups of volumes"),
+        Need("/vms", BACKUP, "backups of volumes"),
         Need("/vms", (agent(version),), "administrators' passwords in guests"),
         *steering(version),
     ]
     if affinity_rules:
         found.append(Need("/", ("Sys.Console",), "affinity rules of high availability"))
     return found
+
+
+def backups(storage: str, vms: str = "/vms") -> list[Need]:
+    """Return what backups of VMs under a path need, to be made on a storage and removed there."""
+    why = "backups of volumes"
+    return [
+        Need(vms, BACKUP, why),
+        Need(f"/storage/{storage}", ("Datastore.AllocateSpace", "Datastore.Audit"), why),
+    ]
 
 
 def vnets(zones: Iterable[str]) -> list[Need]:

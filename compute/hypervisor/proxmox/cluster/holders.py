@@ -7,6 +7,8 @@ from compute.hypervisor.proxmox.cluster.shared import Shared
 
 #: lock of a half-created VM → the kind of task that creates it
 MAKERS = {"create": "qmcreate", "clone": "qmclone"}
+#: kinds of tasks that make a VM under its own id
+CREATING = ("qmcreate", "qmrestore")
 
 
 def live(shared: Shared, node: str, vmid: int, lock: str) -> list[Upid]:
@@ -30,11 +32,17 @@ def maker(shared: Shared, node: str, vmid: int, lock: str) -> Upid | None:
     if kind is None:
         return None
     me = shared.settings.token.id
-    if kind == "qmcreate":
-        made = shared.tasks.of_vm(node, vmid, kind)
-        return made[0] if made and made[0].who == me else None
+    if kind in CREATING:
+        made = creator(shared, node, vmid)
+        return made if made is not None and made.who == me else None
     clones = [one for one in shared.tasks.recent(node, "qmclone") if one.who == me]
     return next((one for one in clones if clones_to(shared, vmid, one)), None)
+
+
+def creator(shared: Shared, node: str, vmid: int) -> Upid | None:
+    """Return the last task that created or restored a VM of this id, whoever began it."""
+    made = [task for kind in CREATING for task in shared.tasks.of_vm(node, vmid, kind)]
+    return max(made, key=lambda task: task.start, default=None)
 
 
 def clones_to(shared: Shared, vmid: int, task: Upid) -> bool:

@@ -3,7 +3,7 @@
 Four calls for the cluster, one per storage (of each node, unless it is shared). Lists of Proxmox
 VE have no descriptions, so only those VMs are read that the record doesn't explain, that are
 locked, that lack our tag (a bounded number of them), those asked for by number, and a few of
-others' for their VLAN tags.
+others' for their VLAN tags and for our disks that they name.
 """
 
 from __future__ import annotations
@@ -14,25 +14,26 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from common.messages.facts import NicFacts
 from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.api.upid import Upid
 from compute.hypervisor.proxmox.cluster import holders
 from compute.hypervisor.proxmox.cluster.shared import Shared
+from compute.hypervisor.proxmox.cluster.strangers import Used
 from compute.hypervisor.proxmox.ha.rules import has_rules
 from compute.hypervisor.proxmox.inspect.inspection import nics
+from compute.hypervisor.proxmox.inspect.references import references, snapshots
 from compute.hypervisor.proxmox.inspect.volumes import VolumeReader
 from compute.hypervisor.proxmox.vmconfig import marks, volumes
 from compute.hypervisor.proxmox.vmconfig.hardware import TAG
-from compute.messages import ClusterInventory, SeenAffinity, SeenReplica, SeenVm
+from compute.messages import ClusterInventory, SeenAffinity, SeenReplica, SeenTag, SeenVm
 
 #: reads that run at the same time
 READERS = 6
 #: VMs without our tag that are read in each inventory; the others wait for a later one
 UNTAGGED = 100
 
-_CONTENTS = {"images", "iso", "import"}
+_CONTENTS = {"images", "iso", "import", "backup"}
 _TAGS = re.compile(r"[;, ]+")
 
 
@@ -62,7 +63,7 @@ class InventoryReader:
             )
             seen = [one for one in vms if one is not None]
             strangers = self._others(resources, online)
-            others, complete = self._shared.strangers.look(strangers, self._nics)
+            others = self._shared.strangers.look(strangers, self._used)
             found = [volume for part in volumes for volume in part]
             found = storages.with_makers(
                 found, {int(one["vmid"]) for one in listed}, online, readers
@@ -80,9 +81,11 @@ class InventoryReader:
             *affinity,
             replicas=copied,
             vnets=self._shared.snapshot.project_vnets,
-            other_tags=others,
-            other_tags_complete=complete,
+            other_tags=others.tags,
+            other_tags_complete=others.complete,
+            other_references=others.references,
             image_files=tuple(sorted(storages.files, key=lambda one: (one.volid, one.node))),
+            backups=tuple(sorted(storages.backups, key=lambda one: (one.volid, one.node))),
         )
 
     def _affinity(self) -> tuple[tuple[SeenAffinity, ...], bool, bool]:
@@ -141,12 +144,16 @@ class InventoryReader:
             if one.get("type") == "qemu" and one["node"] in online and not self._may_be_ours(one)
         }
 
-    def _nics(self, vmid: int, node: str) -> Sequence[NicFacts] | None:
+    def _used(self, vmid: int, node: str) -> Used | None:
         try:
-            return tuple(nics(self._client.get(f"nodes/{node}/qemu/{vmid}/config")))
+            config = self._client.get(f"nodes/{node}/qemu/{vmid}/config")
         except ApiError:
             # Gone, or hidden from the token: nothing depends on it.
             return None
+        named = references(self._shared.settings, config, vmid, node)
+        tagged = (nic for nic in nics(config) if nic.vlan is not None)
+        tags = (SeenTag(vmid, node, nic.bridge, int(nic.vlan or 0)) for nic in tagged)
+        return Used(tuple(tags), tuple(named))
 
     def _online(
         self, resources: Iterable[Mapping[str, Any]], status: Iterable[Mapping[str, Any]]
@@ -204,11 +211,14 @@ class InventoryReader:
             return SeenVm(**facts)
         facts |= {"read": True, "lock": config.get("lock"), **whose(config)}
         facts["nics"] = tuple(nics(config))
-        ours = self._shared.settings.in_band(vmid) or vmid in self._known
+        settings = self._shared.settings
+        ours = settings.in_band(vmid) or vmid in self._known
         facts["parked"] = volumes.parked(config, vmid)
+        facts["references"] = tuple(references(settings, config, vmid, node))
         if not ours and not (facts["server_uuid"] or facts["image_id"] or facts["volume_id"]):
             # Only our tag: anybody may set it.
             return None
+        facts["snapshots"] = snapshots(self._client, settings, config, vmid, node)
         return SeenVm(**facts, **self._lock(node, vmid, facts["lock"]))
 
     def _lock(self, node: str, vmid: int, lock: str | None) -> dict[str, Any]:
@@ -238,8 +248,12 @@ class InventoryReader:
         if kind is None:
             return None
         me = self._shared.settings.token.id
-        if kind == "qmcreate":
-            made = self._shared.tasks.of_vm(node, vmid, kind)
+        if kind in holders.CREATING:
+            made = [
+                task
+                for one in holders.CREATING
+                for task in self._shared.tasks.of_vm(node, vmid, one)
+            ]
         else:
             made = [
                 task

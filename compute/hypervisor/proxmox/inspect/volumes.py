@@ -14,7 +14,8 @@ from common import image_files
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.storage.volumes import Volume, made_on
-from compute.messages import SeenImageFile, SeenVolume
+from compute.hypervisor.proxmox.vmconfig import marks
+from compute.messages import SeenBackup, SeenImageFile, SeenVolume
 
 #: VMIDs without a VM for whose disks the making task is searched, in each inventory
 STRAYS = 50
@@ -29,6 +30,8 @@ class VolumeReader:
         self._shared, self._unseen = shared, unseen
         self.files: list[SeenImageFile] = []
         """Files of uploaded images on what was read."""
+        self.backups: list[SeenBackup] = []
+        """Archives on what was read that name a backup."""
 
     def read(self, node: str, storage: str, shared: bool) -> list[SeenVolume]:
         """Return the disks of the band, and config drives of ours, on one storage."""
@@ -38,6 +41,7 @@ class VolumeReader:
             self._unseen[f"Storage {storage} on {node}: {error.message}"] = node
             return []
         self.files += _image_files(listed, node, storage, shared)
+        self.backups += _backups(listed, node, storage, shared)
         found = (self._volume(one, node, storage, shared) for one in listed)
         return [volume for volume in found if volume is not None]
 
@@ -100,6 +104,18 @@ class VolumeReader:
             except ApiError as error:
                 self._unseen[f"The tasks of {node} can't be read: {error.message}"] = node
         return volume
+
+
+def _backups(
+    listed: Iterable[Mapping[str, Any]], node: str, storage: str, shared: bool
+) -> list[SeenBackup]:
+    found = []
+    for one in listed:
+        named = marks.backup_of(str(one.get("notes") or ""))
+        if named is not None and one.get("content") == "backup":
+            size = int(one.get("size") or 0)
+            found.append(SeenBackup(str(one["volid"]), storage, node, *named, shared, size))
+    return found
 
 
 def _image_files(

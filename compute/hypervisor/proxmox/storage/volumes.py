@@ -139,6 +139,13 @@ def listed_on(vm: Vm, node: str, storage: str) -> list[Volume]:
     return [_volume(one, storage, node) for one in listed if int(one.get("vmid") or 0) == vm.vmid]
 
 
+def listed_bytes(vm: Vm, volid: str) -> int:
+    """Return the size of a volume of the VMID; 0: its storage doesn't list it. Raises ApiError."""
+    path = f"nodes/{vm.node}/storage/{volid.split(':', 1)[0]}/content"
+    listed = vm.shared.client.get(path, content="images", vmid=vm.vmid)
+    return next((int(one["size"]) for one in listed if one["volid"] == volid), 0)
+
+
 def _volume(listed: Mapping[str, Any], storage: str, node: str) -> Volume:
     created = listed.get("ctime")
     return Volume(str(listed["volid"]), storage, node, int(created) if created else None)
@@ -192,16 +199,23 @@ def made_on(shared: Shared, node: str, vmid: int, volumes: Iterable[Volume]) -> 
     listed = list(volumes)
     if not listed:
         return []
-    me, tasks = shared.settings.token.id, shared.tasks
     ours: list[Volume] = []
-    for kind in ("qmcreate", "qmconfig"):
+    for kind in ("qmcreate", "qmconfig", "qmmove", "qmrestore"):
         if len(ours) < len(listed):
-            spans = tasks.spans(node, vmid, kind, me)
-            ours += [one for one in listed if one not in ours and _within(one, spans)]
+            rest = [one for one in listed if one not in ours]
+            ours += made_by(shared, node, vmid, rest, kind)
     if len(ours) < len(listed):
-        spans = tasks.clone_spans(node, vmid, me)
+        spans = shared.tasks.clone_spans(node, vmid, shared.settings.token.id)
         ours += [one for one in listed if one not in ours and _within(one, spans)]
     return ours
+
+
+def made_by(
+    shared: Shared, node: str, vmid: int, volumes: Iterable[Volume], kind: str
+) -> list[Volume]:
+    """Return those created while a task of this kind worked on the VMID for our token."""
+    spans = shared.tasks.spans(node, vmid, kind, shared.settings.token.id)
+    return [one for one in volumes if _within(one, spans)]
 
 
 def _within(volume: Volume, spans: Iterable[tuple[int, int]]) -> bool:
@@ -261,13 +275,19 @@ def exists(vm: Vm, node: str, storage: str, volid: str) -> bool:
 
 def grow_root(vm: Vm, storage: str, gib: int) -> None:
     """Grow the root disk, bound to the configuration that was proven ours."""
+    grow(vm, disks.ROOT_DISK, storage, gib << 10)
+
+
+def grow(vm: Vm, slot: str, storage: str, mib: int) -> None:
+    """Grow a disk, bound to the configuration that was proven ours."""
+    size = f"{mib >> 10}G" if mib % 1024 == 0 else f"{mib}M"
     with vm.shared.storage_queue.slot(vm.work, vm.shared.storage_key(vm.node, storage), "resize"):
         vm.converge(
-            lambda: disks.root_bytes(vm.look() or {}) >= gib << 30,
+            lambda: disks.size_bytes(str((vm.look() or {}).get(slot, ""))) >= mib << 20,
             lambda: vm.shared.client.put(
                 f"{vm.path}/resize",
-                disk=disks.ROOT_DISK,
-                size=f"{gib}G",
+                disk=slot,
+                size=size,
                 digest=vm.fence()["digest"],
             ),
             look_first=False,

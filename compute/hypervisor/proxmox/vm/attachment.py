@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.messages.commands import PlugVolume
+from common.messages.commands import Placed, PlugVolume
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.errors import ApiError
@@ -26,7 +26,7 @@ def plug(vm: Vm, command: PlugVolume) -> str:
     wanted = device(command.volid)
     now = devices.look(vm, wanted)
     if not now.plugged:
-        _require_parked(vm, command)
+        require_parked(vm, command.volume_id, command.volid, command.holder, command.cloud)
     text = volumes.reference(command.volid, command.serial, readonly=command.readonly)
     slot = f"scsi{command.slot}"
     boot = {disks.BOOT: f"order={slot}"} if slot == disks.ROOT_DISK else {}
@@ -38,12 +38,11 @@ def unplug(vm: Vm, volid: str) -> None:
     devices.unplug(vm, device(volid))
 
 
-def _require_parked(vm: Vm, command: PlugVolume) -> None:
-    """Raise HypervisorError unless the volume rests in its holder, proven the volume's."""
-    holder = command.holder
+def require_parked(vm: Vm, volume_id: str, volid: str, holder: Placed | None, cloud: str) -> None:
+    """Raise HypervisorError unless a volume rests in its holder, proven the volume's."""
     if holder is None:
-        raise devices.refused(f"Volume {command.volume_id} has no holder.")
-    mark = volume_mark(command.volume_id, command.cloud)
+        raise devices.refused(f"Volume {volume_id} has no holder.")
+    mark = volume_mark(volume_id, cloud)
     there = Vm(vm.shared, vm.work, holder.vmid, holder.node, mark)
     try:
         found = there.locate()
@@ -56,9 +55,9 @@ def _require_parked(vm: Vm, command: PlugVolume) -> None:
     config = None if found is None else there.ours(found)
     if config is None or marks.is_building(config):
         raise HypervisorError(Category.VANISHED, f"{there}, the volume's, isn't there.")
-    if volumes.held(config, there.vmid) != command.volid:
-        raise HypervisorError(Category.VANISHED, f"{there} hasn't volume {command.volid}.")
+    if volumes.held(config, there.vmid) != volid:
+        raise HypervisorError(Category.VANISHED, f"{there} hasn't volume {volid}.")
     if not volumes.parked(config, there.vmid):
         raise HypervisorError(
-            Category.STORAGE_CONFLICT, f"Something is done to {command.volid} in {there}."
+            Category.STORAGE_CONFLICT, f"Something is done to {volid} in {there}."
         )

@@ -104,8 +104,11 @@ def plug(
     return str(now.slot)
 
 
-def unplug(vm: Vm, device: Device) -> None:
-    """Unplug it, wherever it is. Raises HypervisorError if the guest keeps it; then it stays."""
+def unplug(vm: Vm, device: Device, also: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Unplug it, wherever it is. Raises HypervisorError if the guest keeps it; then it stays.
+
+    ``also``: parameters of the removal.
+    """
     if look(vm, device).gone:
         return
 
@@ -113,7 +116,7 @@ def unplug(vm: Vm, device: Device) -> None:
         now = seen(pending, device)
         if now.slot is None:
             return {"revert": str(now.waiting)}
-        return {"delete": now.slot}
+        return {"delete": now.slot, **also}
 
     problem: ApiError | None = None
     try:

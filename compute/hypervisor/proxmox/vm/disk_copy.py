@@ -1,4 +1,4 @@
-"""Images of servers: the root disk is imported into a VM of its own, which becomes a template.
+"""Images of servers and volumes: a disk is imported into a VM that becomes a template.
 
 Proxmox VE copies a running VM's disk while the VM runs, and holds the lock of its configuration
 for as long: it can't be stopped, started or changed meanwhile. Its task is never stopped.
@@ -16,8 +16,8 @@ from compute.hypervisor.proxmox.cluster import quorum
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.vm import half_created, removal, templates
-from compute.hypervisor.proxmox.vmconfig import disks
-from compute.hypervisor.proxmox.vmconfig.marks import server_mark, template_mark
+from compute.hypervisor.proxmox.vmconfig import disks, volumes
+from compute.hypervisor.proxmox.vmconfig.marks import server_mark, template_mark, volume_mark
 
 
 class ProxmoxDiskCopy:
@@ -26,13 +26,15 @@ class ProxmoxDiskCopy:
     def __init__(self, shared: Shared, work: Work, command: Copy) -> None:
         self._shared, self._command = shared, command
         where, mark = command.placed, server_mark(command.server_uuid)
+        if command.volid:
+            mark = volume_mark(command.server_uuid, command.cloud)
         self._source = Vm(shared, work, command.source_vmid, where.node, mark)
         made = template_mark(command.image_id, command.cloud)
         self._vm = Vm(shared, work, where.vmid, where.node, made)
 
     def find(self) -> Detail:
         """See ``port.DiskCopy``."""
-        return {"node": self._source.node, "volume": self._root()}
+        return {"node": self._source.node, "volume": self._disk()}
 
     def make(self) -> Copied:
         """See ``port.DiskCopy``."""
@@ -53,20 +55,35 @@ class ProxmoxDiskCopy:
         """See ``port.DiskCopy``."""
         return removal.remove(self._vm)
 
-    def _root(self) -> str:
-        """Return the volume of the server's root disk, if its VM is on the node of the command."""
+    def _disk(self) -> str:
+        """Return the server's root disk, or the volume that the holder has.
+
+        Raises HypervisorError if their VM isn't on the node of the command.
+        """
         config = self._source.locate()
         found = None if config is None else self._source.ours(config)
         if found is None:
-            raise HypervisorError(Category.VANISHED, "The server has no VM.")
+            what = "volume has no holder" if self._command.volid else "server has no VM"
+            raise HypervisorError(Category.VANISHED, f"The {what}.")
         if self._source.node != self._source.home:
             raise HypervisorError(
                 Category.CONFIGURATION,
                 f"{self._source} was on {self._source.home} when the image was begun.",
             )
+        if self._command.volid:
+            return self._held(found)
         volid = str(found.get(disks.ROOT_DISK, "")).split(",", 1)[0]
         if ":" not in volid:
             raise HypervisorError(Category.CONFIGURATION, f"{self._source} has no root disk.")
+        return volid
+
+    def _held(self, config: Config) -> str:
+        """Return the volume that the holder has, if it is that of the command."""
+        has, volid = volumes.held(config, self._source.vmid), self._command.volid
+        if has != volid:
+            raise HypervisorError(
+                Category.VANISHED, f"{self._source} has {has or 'no disk'}, not {volid}."
+            )
         return volid
 
     def _seen(self) -> Config | None:
@@ -84,7 +101,7 @@ class ProxmoxDiskCopy:
 
         def post() -> Any:
             # Looked up before each write: the server's disk may have another name by now.
-            image = Image(command.image_id, command.image_name, self._root())
+            image = Image(command.image_id, command.image_name, self._disk())
             values = templates.values(self._vm, image, template, "")
             return self._shared.client.post(f"nodes/{self._vm.node}/qemu", **values)
 

@@ -2,8 +2,9 @@
 
 A rescued VM boots from a disk of its own slot, and has all its own disks where they were.
 
-A new root disk is imported on the storage of the old one. Firmware and TPM stay; the options that
-the new image decides otherwise change with the disk.
+A new root disk is imported on the storage of the old one, and the local disks beside it are made
+again there, empty; a root disk that is a volume is named instead, and those beside it stay.
+Firmware and TPM stay; the options that the new image decides otherwise change with the disk.
 """
 
 from __future__ import annotations
@@ -11,13 +12,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from common.failures import Verdict
-from common.messages.commands import Image, Swap
+from common.messages.commands import Image, ServerVolume, Swap
 from common.messages.reports import Category
 from compute.hypervisor.port import Detail, HypervisorError, Removal
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.observe.snapshot import Storage
-from compute.hypervisor.proxmox.vm import config_drive, host_checks, noted_swap, saved
-from compute.hypervisor.proxmox.vmconfig import disks, guest, hardware, power_states, swaps
+from compute.hypervisor.proxmox.vm import (
+    attachment,
+    config_drive,
+    host_checks,
+    noted_swap,
+    saved,
+)
+from compute.hypervisor.proxmox.vmconfig import (
+    disks,
+    guest,
+    hardware,
+    power_states,
+    swaps,
+    volumes,
+)
 
 
 class VmDisks:
@@ -29,7 +43,11 @@ class VmDisks:
     def check(self, swap: Swap) -> Detail:
         """Refuse an image that isn't there or doesn't fit; a replaced one is listed again."""
         host_checks.node(self._shared, swap)
+        if swap.config_drive is not None:
+            host_checks.config_drives(self._shared, self._vm.node)
         config = self._vm.look() or {}
+        if swap.root is not None:
+            return self._check_root(config, swap.root, swap.cloud)
         storage = self._storage(config)
         image = host_checks.image(self._shared, swap)
         self._require_free(config, swap, image)
@@ -39,9 +57,14 @@ class VmDisks:
         except host_checks.ReplacedError as replaced:
             self._vm.work.report(listed_anew=replaced.message)
             host_checks.relist(self._shared, swap, self._vm.node)
-        if swap.config_drive is not None:
-            host_checks.config_drives(self._shared, self._vm.node)
         return {"image": image.name, "storage": storage.name}
+
+    def _check_root(self, config: Config, root: ServerVolume, cloud: str) -> Detail:
+        """Refuse a volume that is neither named already nor at rest in its holder."""
+        if swaps.volume(swaps.root(config)) != root.volid:
+            holder = root.holder
+            attachment.require_parked(self._vm, root.volume_id, root.volid, holder, cloud)
+        return {"volume": root.volid}
 
     def swapped(self, swap: Swap) -> bool:
         """Return whether it has the new root disk and all that goes with it."""
@@ -61,12 +84,21 @@ class VmDisks:
         An image that is a CD is inserted, beside a blank disk.
         """
         self._make_ready(swap)
+        if swap.root is not None:
+            return self._name_root(swap, swap.root)
         image = host_checks.image(self._shared, swap)
         storage = noted_swap.root_storage(self._vm, self._vm.look() or {})
         noted_swap.swap(self._vm, swap.operation_id, self._wanted(swap), storage, image.volid)
         slot = disks.rescue_slot(image) if swap.rescue else disks.ROOT_DISK
         made = str((self._vm.look() or {}).get(slot, ""))
         return {"image": image.name, "volume": swaps.volume(made)}
+
+    def _name_root(self, swap: Swap, root: ServerVolume) -> Detail:
+        """Name the volume as root disk: what was named before stays in its own holder."""
+        storage = root.volid.partition(":")[0]
+        wanted = self._wanted(swap)
+        noted_swap.swap(self._vm, swap.operation_id, wanted, storage, root.volid)
+        return {"volume": root.volid}
 
     def give_back(self, *, rescued: bool = False) -> Removal:
         """Give it back what it had, and remove what is new."""
@@ -88,26 +120,45 @@ class VmDisks:
         drive = self._drive(swap) if swap.config_drive is not None else None
 
         def wanted(config: Config) -> Mapping[str, str | None]:
-            storage = self._storage(config)
-            image = host_checks.image(self._shared, swap)
-            cpu_type = self._shared.settings.cpu_type
-            made = disks.made_of(image, storage.name, storage.type, swap.disk_gib)
-            inserted = disks.cd(image.volid) if image.cd else None
-            values: dict[str, str | None]
             if swap.rescue:
-                slot = disks.rescue_slot(image)
-                values = {slot: inserted or made, disks.BOOT: f"order={slot}"}
+                values = self._rescue_disk(config, swap)
             else:
+                cpu_type = self._shared.settings.cpu_type
                 values = swaps.hardware(config, new, old, swap.vcpus, cpu_type)
-                values |= {"name": hardware.vm_name(swap), disks.ROOT_DISK: made}
-                has_cd = disks.INSTALL_CD in config
-                if inserted or (has_cd and not swaps.is_disk_there(config, disks.INSTALL_CD)):
-                    values |= {disks.INSTALL_CD: inserted, disks.BOOT: disks.boot_order(image)}
+                values["name"] = hardware.vm_name(swap)
+                values |= self._root_disk(config, swap)
             if drive is not None:
                 values[disks.CONFIG_DRIVE] = disks.cd(drive)
             return values
 
         return wanted
+
+    def _rescue_disk(self, config: Config, swap: Swap) -> dict[str, str | None]:
+        image = host_checks.image(self._shared, swap)
+        slot = disks.rescue_slot(image)
+        inserted = disks.cd(image.volid) if image.cd else None
+        value = inserted or self._made(config, swap, image)
+        return {slot: value, disks.BOOT: f"order={slot}"}
+
+    def _root_disk(self, config: Config, swap: Swap) -> dict[str, str | None]:
+        root = swap.root
+        if root is not None:
+            value = volumes.reference(root.volid, root.serial, readonly=root.readonly)
+            return {disks.ROOT_DISK: value}
+        image = host_checks.image(self._shared, swap)
+        inserted = disks.cd(image.volid) if image.cd else None
+        values: dict[str, str | None] = {disks.ROOT_DISK: self._made(config, swap, image)}
+        storage = self._storage(config)
+        for one in swap.local_disks:
+            values[disks.local_slot(one)] = disks.local(one, storage.name, storage.type)
+        has_cd = disks.INSTALL_CD in config
+        if inserted or (has_cd and not swaps.is_disk_there(config, disks.INSTALL_CD)):
+            values |= {disks.INSTALL_CD: inserted, disks.BOOT: disks.boot_order(image)}
+        return values
+
+    def _made(self, config: Config, swap: Swap, image: Image) -> str:
+        storage = self._storage(config)
+        return disks.made_of(image, storage.name, storage.type, swap.disk_gib)
 
     def _require_free(self, config: Config, swap: Swap, image: Image) -> None:
         """Raise HypervisorError if a CD is to be inserted where the VM has a disk."""

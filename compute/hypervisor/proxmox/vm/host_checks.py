@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from common.failures import Verdict
+from common.local_disks import total_mib
 from common.messages.commands import Build, Image
 from common.messages.facts import ImageFacts
 from common.messages.reports import Category
@@ -85,9 +86,10 @@ def hardware(build: Build) -> None:
 
 def room(build: Build, found: Storage) -> None:
     """Refuse a disk that doesn't fit: all of it, or what a thin disk takes at first."""
-    disk = build.disk_gib << 30
+    beside = total_mib(build.local_disks) << 20
+    disk = (build.disk_gib << 30) + beside
     first = build.image.size_bytes if build.image is not None and not build.image.cd else 0
-    needed = first if found.type in THIN_TYPES else max(disk, first)
+    needed = first if found.type in THIN_TYPES else max(disk, first + beside)
     if found.available < needed:
         raise HypervisorError(
             Category.STORAGE_FULL,

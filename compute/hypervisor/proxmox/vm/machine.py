@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from common.local_disks import LocalDisk
 from common.messages.commands import Build, Destroy, Move, Plug, PlugVolume, Size
 from common.messages.filters import Filter
 from common.messages.reports import Category
@@ -24,6 +25,7 @@ from compute.hypervisor.proxmox.vm import (
     half_created,
     host_checks,
     interfaces,
+    local_disks,
     power,
     removal,
     saved,
@@ -224,6 +226,10 @@ class ProxmoxMachine:
         if present < gib << 30:
             volumes.grow_root(self._vm, root.partition(":")[0], gib)
         return {"bytes": max(present, gib << 30), "before": present}
+
+    def fit_local_disks(self, wanted: tuple[LocalDisk, ...], storage: str | None = None) -> Detail:
+        """Compare with the configuration, and change what differs."""
+        return local_disks.fit(self._vm, wanted, storage)
 
     def write_filter(self, filter_: Filter) -> Detail:
         """Write the VM's own firewall."""

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from common.guest.rescue import CD_BUSES, rescue_bus
+from common.local_disks import LocalDisk
 from common.messages.commands import Build, Image
 
 ROOT_DISK = "scsi0"
@@ -35,6 +36,7 @@ THIN_TYPES = LINKED_TYPES | {"cephfs", "btrfs"}
 
 _DISK_KEY = re.compile(r"(?:scsi|virtio|ide|sata|efidisk|tpmstate|unused)\d+|vmstate")
 _SIZE = re.compile(r"(?:^|,)size=(\d+)([KMGT]?)")
+_SERIAL = re.compile(r"(?:^|,)serial=([^,]+)")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -86,6 +88,28 @@ def made_of(image: Image, storage: str, storage_type: str, gib: int) -> str:
 def blank(storage: str, storage_type: str, gib: int) -> str:
     """Return the value of an empty disk of this size."""
     return f"{storage}:{gib}{_form(storage_type)}"
+
+
+def local(disk: LocalDisk, storage: str, storage_type: str) -> str:
+    """Return the value of an empty disk beside the root disk.
+
+    Proxmox VE takes sizes in GiB with decimals; a number of MiB has ten of them at most. Backups
+    of the VM leave it out.
+    """
+    gib = f"{disk.size_mib / 1024:.10f}".rstrip("0").rstrip(".")
+    options = f"backup=0,discard=on,iothread=1,serial={disk.serial}"
+    return f"{storage}:{gib}{_form(storage_type)},{options}"
+
+
+def local_slot(disk: LocalDisk) -> str:
+    """Return where a VM has a disk beside its root disk."""
+    return f"scsi{disk.slot}"
+
+
+def serial(value: str) -> str:
+    """Return the serial number in a disk's value, empty if it has none."""
+    match = _SERIAL.search(value)
+    return match[1] if match else ""
 
 
 def form_of_copy(storage_type: str) -> dict[str, str]:

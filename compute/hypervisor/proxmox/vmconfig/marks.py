@@ -21,6 +21,8 @@ VOLUME = "micronova: volume="
 #: the cloud that made it: several may share a cluster, and make templates of the same images
 CLOUD = "micronova: cloud="
 BUILDING = "micronova: building"
+#: what the notes of an archive begin with
+BACKUP = "micronova: backup="
 ADOPTED = "micronova: adopted smbios="
 _NO_SMBIOS = "none"
 _OURS = "micronova: "
@@ -65,6 +67,19 @@ def template_mark(image_id: str, cloud: str) -> Mark:
 def volume_mark(volume_id: str, cloud: str) -> Mark:
     """Return the mark of a volume's holder."""
     return Mark(f"{VOLUME}{volume_id}", volume_id, (cloud_line(cloud),) if cloud else ())
+
+
+def backup_notes(backup_id: str, cloud: str) -> str:
+    """Return the notes of a backup's archive, in one line: more of them aren't listed."""
+    return f"{BACKUP}{backup_id} cloud={cloud}"
+
+
+def backup_of(notes: str) -> tuple[str, str] | None:
+    """Return the backup and the cloud that an archive's notes name; None: they name none."""
+    if not notes.startswith(BACKUP):
+        return None
+    backup_id, _, cloud = notes.removeprefix(BACKUP).strip().partition(" cloud=")
+    return backup_id, cloud
 
 
 def cloud_line(cloud: str) -> str:

@@ -26,6 +26,8 @@ _NOTE = "micronova: before="
 _UNUSED = re.compile(r"unused\d+")
 _NETWORK = re.compile(r"net\d+")
 _DRIVE = re.compile(r"(?:scsi|virtio|ide|sata)\d+")
+#: what Proxmox VE makes a volume of: a storage and a size
+_TO_MAKE = re.compile(r"[^:]+:\d+")
 _RESCUES = (RESCUE_DISK, *RESCUE_CDS.values())
 
 Config = Mapping[str, Any]
@@ -101,7 +103,8 @@ def without_note(config: Config) -> str:
 def missing(config: Config, noted: Note, wanted: Mapping[str, str | None]) -> dict[str, str]:
     """Return the parameters that give the VM what is wanted, {option: value, None: not set}.
 
-    A new disk is wanted: it is there once its volume isn't one that the VM had before.
+    A disk that is to be made is there once its volume isn't one that the VM had before; a volume
+    that has a name, once the VM names it.
     """
     return _parameters(config, wanted, lambda name, value: _has_new(config, noted, name, value))
 
@@ -169,7 +172,7 @@ def _parameters(config: Config, wanted: Mapping[str, str | None], has: Any) -> d
 
 
 def _has_new(config: Config, noted: Note, name: str, value: str) -> bool:
-    if _is_disk(name) and not _is_cd(value):
+    if _is_disk(name) and not _is_cd(value) and _TO_MAKE.fullmatch(volume(value)):
         there = volume(str(config.get(name, "")))
         return bool(there) and there not in noted.volumes
     return _has(config, name, value)

@@ -9,31 +9,32 @@ from __future__ import annotations
 from typing import Any
 
 from common.messages.commands import (
+    BackUpVolume,
     GrowVolume,
     MakeVolume,
+    RemoveBackup,
     RemoveVolume,
+    RetypeVolume,
     SnapVolume,
-    VolumeSource,
-    VolumeUser,
 )
 from common.messages.reports import Category, MadeVolume
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster import quorum
 from compute.hypervisor.proxmox.cluster.shared import Shared
-from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
-from compute.hypervisor.proxmox.observe.snapshot import Storage
-from compute.hypervisor.proxmox.storage import usage
+from compute.hypervisor.proxmox.cluster.vmid import Config, ForeignError, Vm
 from compute.hypervisor.proxmox.storage import volumes as stored
 from compute.hypervisor.proxmox.vm import half_created, host_checks, removal, templates
-from compute.hypervisor.proxmox.vmconfig import disks, hardware, marks, volumes
-from compute.hypervisor.proxmox.vmconfig.marks import server_mark, volume_mark
-from compute.hypervisor.proxmox.volume import snapshots
+from compute.hypervisor.proxmox.vmconfig import disks, marks, volumes
+from compute.hypervisor.proxmox.volume import (
+    archives,
+    content,
+    fence,
+    remains,
+    retyping,
+    snapshots,
+)
 from compute.hypervisor.proxmox.volume.parking import Holder
-
-MEMORY_MIB = 16
-#: VMs up to which all of a cluster are read before a volume is removed
-READ_ALL = 200
 
 
 class ProxmoxVolume:
@@ -41,13 +42,16 @@ class ProxmoxVolume:
 
     def __init__(self, shared: Shared, work: Work) -> None:
         self._shared, self._work = shared, work
-        self._holder = Holder(shared, work)
+        self._holder = Holder.of_command(shared, work)
         self._vm = self._holder.vm
 
     def make(self, command: MakeVolume) -> MadeVolume:
         """See ``port.Volume``. Create, grow, park: six calls for an empty one."""
         quorum.require(self._vm)
-        config = self._holder.seen()
+        config = self._seen()
+        if config is not None and self._is_remains(command, config):
+            self.unmake()
+            config = self._seen()
         if config is None:
             self._require_no_strays()
             templates.free_remains(self._vm)
@@ -65,13 +69,13 @@ class ProxmoxVolume:
             way = snapshots.way(self._shared, self._vm, command.storage)
             self._holder.park()
         else:
-            size = self._listed_bytes(disk)
+            size = stored.listed_bytes(self._vm, disk)
             way = snapshots.known_way(self._shared, self._vm.node, command.storage)
         return MadeVolume(disk, size, way)
 
     def remove(self, command: RemoveVolume) -> Removal:
         """See ``port.Volume``."""
-        config = self._holder.seen()
+        config = self._seen()
         disk = command.volid
         if config is not None:
             disk = self._holder.disk(config) or disk
@@ -80,7 +84,7 @@ class ProxmoxVolume:
             self._holder.unprotect()
         try:
             if disk is not None:
-                self._require_unused(disk, command.users)
+                fence.require_unused(self._vm, disk, command.users)
         except HypervisorError:
             if config is not None:
                 self._holder.park()
@@ -90,7 +94,7 @@ class ProxmoxVolume:
     def unmake(self) -> Removal:
         """See ``port.Volume``: what was never told to anybody has no users."""
         try:
-            if self._holder.seen() is not None:
+            if self._seen() is not None:
                 self._holder.unprotect()
             return removal.remove(self._vm)
         except HypervisorError as error:
@@ -141,6 +145,10 @@ class ProxmoxVolume:
             )
         return found
 
+    def retype(self, command: RetypeVolume) -> MadeVolume:
+        """See ``port.Volume``."""
+        return retyping.change(self._shared, self._holder, command)
+
     def snap(self, command: SnapVolume) -> Detail:
         """See ``port.Volume``."""
         return snapshots.change(self._shared, self._holder, command)
@@ -149,19 +157,27 @@ class ProxmoxVolume:
         """See ``port.Volume``."""
         return snapshots.undo(self._shared, self._holder, command)
 
+    def back_up(self, command: BackUpVolume) -> MadeVolume:
+        """See ``port.Volume``."""
+        return archives.back_up(self._shared, self._holder, command)
+
+    def remove_backup(self, command: BackUpVolume | RemoveBackup) -> Removal:
+        """See ``port.Volume``."""
+        return archives.remove(self._shared, self._work, command)
+
     # --- making
 
     def _create(self, command: MakeVolume) -> None:
         storage = host_checks.storage(self._shared, self._vm.node, command.storage)
         source = command.source
-        self._require_room(command, storage)
+        fence.require_room(storage, command.size_gib << 30)
         key = self._shared.storage_key(self._vm.node, storage.name)
         what = "volume" if source is None else f"copy of {source.volid}"
         try:
             with self._shared.storage_queue.slot(self._work, key, what):
                 self._vm.converge(
                     lambda: self._holder.seen() is not None,
-                    lambda: self._post(command, storage),
+                    lambda: content.request(self._shared, self._vm, command, storage),
                     look_first=False,
                 )
         except ApiError as error:
@@ -169,49 +185,18 @@ class ProxmoxVolume:
             if not error.id_taken or self._holder.seen() is None:
                 raise
 
-    def _post(self, command: MakeVolume, storage: Storage) -> Any:
-        source = command.source
-        if source is not None and source.snapshot is not None:
-            return self._clone(command, source, storage)
-        if source is None:
-            disk = disks.blank(storage.name, storage.type, command.size_gib)
-        else:
-            disk = disks.imported(storage.name, storage.type, source.volid)
-        values = {
-            **self._finished(),
-            "vmid": self._vm.vmid,
-            "name": f"volume-{command.server_uuid[:8]}",
-            "tags": hardware.TAG,
-            "ostype": "l26",
-            "cores": 1,
-            "memory": MEMORY_MIB,
-            "scsihw": "virtio-scsi-single",
-            volumes.PLUGGED: disk,
-        }
-        return self._shared.client.post(f"nodes/{self._vm.node}/qemu", **values)
-
-    def _clone(self, command: MakeVolume, source: VolumeSource, storage: Storage) -> Any:
-        """Copy the snapshot of another holder, proven the source's."""
-        mark = volume_mark(source.volume_id, command.cloud)
-        there = Vm(self._shared, self._work, source.vmid, self._vm.node, mark)
-        there.fence()
-        values = {
-            "newid": self._vm.vmid,
-            "name": f"volume-{command.server_uuid[:8]}",
-            "description": self._vm.mark.description(marks.BUILDING),
-            "snapname": source.snapshot,
-            "storage": storage.name,
-            "full": 1,
-            **disks.form_of_copy(storage.type),
-        }
-        return self._shared.client.post(f"{there.path}/clone", **values)
+    def _is_remains(self, command: MakeVolume, config: Config) -> bool:
+        """Return whether a restore has failed there, which left its VM without a disk."""
+        restores = command.source is not None and command.source.archive
+        building = marks.is_building(config)
+        return restores and building and self._holder.disk(config) is None
 
     def _configure(self) -> None:
         """Give a clone the marks of its own volume."""
 
         def call() -> Any:
             config = self._vm.fence()
-            path, values = f"{self._vm.path}/config", self._finished()
+            path, values = f"{self._vm.path}/config", content.marks_of(self._vm)
             return self._shared.client.post(path, digest=config["digest"], **values)
 
         self._vm.converge(lambda: not marks.is_building(self._vm.look() or {}), call)
@@ -222,21 +207,6 @@ class ProxmoxVolume:
             raise HypervisorError(Category.VANISHED, f"{self._vm} isn't there any more.")
         return config
 
-    def _finished(self) -> dict[str, Any]:
-        """Return what proves the holder."""
-        uuid = self._vm.work.command.server_uuid
-        return {"description": self._vm.mark.description(), "smbios1": f"uuid={uuid}"}
-
-    def _require_room(self, command: MakeVolume, storage: Storage) -> None:
-        """Refuse what doesn't fit on a storage that takes all of it at once."""
-        needed = command.size_gib << 30
-        if storage.type not in disks.THIN_TYPES and storage.available < needed:
-            raise HypervisorError(
-                Category.STORAGE_FULL,
-                f"Storage {storage.name} has {storage.available >> 20} MiB free, "
-                f"{needed >> 20} MiB are needed.",
-            )
-
     def _require_no_strays(self) -> None:
         strays = stored.strays(self._vm, stored.everywhere(self._vm))
         if strays is not None:
@@ -244,31 +214,14 @@ class ProxmoxVolume:
 
     # --- looking
 
-    def _listed_bytes(self, disk: str) -> int:
-        path = f"nodes/{self._vm.node}/storage/{disk.split(':', 1)[0]}/content"
-        listed = self._shared.client.get(path, content="images", vmid=self._vm.vmid)
-        return next((int(one["size"]) for one in listed if one["volid"] == disk), 0)
+    def _seen(self) -> Config | None:
+        """Return the holder's configuration; None: it is gone.
 
-    # --- the fence
-
-    def _require_unused(self, disk: str, users: tuple[VolumeUser, ...]) -> None:
-        """Raise HypervisorError (protected) if a VM names the volume besides its holder."""
-        for user in users:
-            vm = Vm(self._shared, self._work, user.vmid, user.node, server_mark(user.server_uuid))
-            config = vm.locate()
-            if config is not None and volumes.names(config, disk):
-                raise _in_use(disk, str(vm))
-        others = sum(vmid != self._vm.vmid for vmid in self._shared.snapshot.vms)
-        if others <= READ_ALL:
-            storage = disk.split(":", 1)[0]
-            found = usage.user(self._vm, storage, disk, but=self._vm.vmid)
-            if found is not None:
-                raise _in_use(disk, found)
-
-
-def _in_use(disk: str, who: str) -> HypervisorError:
-    return HypervisorError(
-        Category.PROTECTED,
-        f"{who} uses {disk}. It was not touched.",
-        left=(f"volume {disk}: {who} uses it, not touched",),
-    )
+        What a restore of ours left that failed gets our mark before.
+        """
+        try:
+            return self._holder.seen()
+        except ForeignError:
+            if not remains.claim(self._vm):
+                raise
+            return self._holder.seen()

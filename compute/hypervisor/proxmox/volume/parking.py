@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.messages.commands import Command, VolumeUser
+from common.messages.commands import Command, Placed, VolumeUser
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Work
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.vmconfig import marks, volumes
-from compute.hypervisor.proxmox.vmconfig.marks import server_mark, volume_mark
+from compute.hypervisor.proxmox.vmconfig.marks import Mark, server_mark, volume_mark
 
 
 class Holder:
     """The holder that a command is about; ``vm`` is its VM."""
 
-    def __init__(self, shared: Shared, work: Work) -> None:
-        self._shared, self._work = shared, work
+    def __init__(self, shared: Shared, work: Work, vm: Vm) -> None:
+        self._shared, self._work, self.vm = shared, work, vm
+
+    @classmethod
+    def of_command(cls, shared: Shared, work: Work) -> Holder:
+        """Return that of the volume which the command is about."""
         command: Command = work.command
-        mark = volume_mark(command.server_uuid, str(getattr(command, "cloud", "")))
-        self.vm = Vm(shared, work, command.placed.vmid, command.placed.node, mark)
+        cloud = str(getattr(command, "cloud", ""))
+        return cls.of(shared, work, command.placed, volume_mark(command.server_uuid, cloud))
+
+    @classmethod
+    def of(cls, shared: Shared, work: Work, placed: Placed, mark: Mark) -> Holder:
+        """Return the one there with this mark."""
+        return cls(shared, work, Vm(shared, work, placed.vmid, placed.node, mark))
 
     # --- looking
 

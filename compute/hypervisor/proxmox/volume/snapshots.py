@@ -7,7 +7,7 @@ snapshot inside a qcow2 file needs the file closed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from common.failures import Verdict
@@ -53,12 +53,10 @@ def change(shared: Shared, holder: Holder, command: SnapVolume) -> Detail:
     """See ``port.Volume.snap``."""
     quorum.require(holder.vm)
     holder.having(command.volid)
-    _require_closed(holder, command)
-    {
-        SnapshotVerb.TAKE: _take,
-        SnapshotVerb.REMOVE: _remove,
-        SnapshotVerb.REVERT: _revert,
-    }[command.verb](shared, holder, command)
+    act = _ACTS.get(command.verb)
+    if act is not None:
+        _require_closed(holder, command)
+        act(shared, holder, command)
     holder.park()
     return {"volume": command.volid, "snapshot": command.name}
 
@@ -159,6 +157,14 @@ def _revert(shared: Shared, holder: Holder, command: SnapVolume) -> None:
         raise HypervisorError(
             Category.UNKNOWN_OUTCOME, f"{vm} was not seen brought back to {command.name}."
         )
+
+
+#: what is done before the disk is parked
+_ACTS: Mapping[SnapshotVerb, Callable[[Shared, Holder, SnapVolume], None]] = {
+    SnapshotVerb.TAKE: _take,
+    SnapshotVerb.REMOVE: _remove,
+    SnapshotVerb.REVERT: _revert,
+}
 
 
 def _listed(shared: Shared, vm: Vm, name: str) -> Mapping[str, Any] | None:

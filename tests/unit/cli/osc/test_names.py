@@ -21,6 +21,10 @@ ROOT = Path(__file__).resolve().parents[4]
         *("flavor create", "hypervisor list", "image list", "keypair list", "network list"),
         *("port list", "project create", "quota set", "server group create", "server lock"),
         *("server migrate", "server resize confirm", "subnet list", "token issue", "usage list"),
+        *("volume create", "volume list", "volume show", "volume set", "volume unset"),
+        *("volume delete", "volume snapshot create", "volume type list", "volume message list"),
+        *("volume transfer request accept", "volume attachment list", "volume service list"),
+        *("volume backup list", "volume summary", "block storage resource filter list"),
     ],
 )
 def test_what_exists_here_is_offered(name: str) -> None:
@@ -29,11 +33,13 @@ def test_what_exists_here_is_offered(name: str) -> None:
 
 @pytest.mark.parametrize(
     "word",
-    ["volume", "snapshot", "container", "object", "router", "floating", "share"],
+    ["consistency", "snapshot", "container", "object", "router", "floating", "share"],
 )
 def test_what_does_not_exist_here_is_not(word: str) -> None:
     assert [name for name in entry_points() if name.split()[0] == word] == []
     assert "network agent list" not in entry_points()
+    for name in ("volume qos create", "volume group list", "volume host set", "volume migrate"):
+        assert name not in entry_points()
 
 
 def test_ours_replace_theirs_of_the_same_name() -> None:

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from common.messages.facts import NicFacts
-from compute.hypervisor.proxmox.cluster.strangers import MOST, Strangers
-from compute.messages import SeenTag
-
-MAC = "bc:24:11:00:00:01"
+from compute.hypervisor.proxmox.cluster.strangers import MOST, Strangers, Used
+from compute.messages import SeenReference, SeenTag
 
 
 def test_all_are_read_in_turn_and_what_was_seen_is_kept() -> None:
     vms = dict.fromkeys(range(100, 100 + 2 * MOST + 10), "pve1")
     read: list[int] = []
 
-    def reader(vmid: int, _: str) -> Sequence[NicFacts]:
+    def reader(vmid: int, node: str) -> Used:
         read.append(vmid)
-        return [NicFacts(MAC, "vmbr0", vmid), NicFacts(MAC, "vmbr0")]
+        named = SeenReference(vmid, node, "scsi1", "rbd:vm-100009-disk-0")
+        return Used((SeenTag(vmid, node, "vmbr0", vmid),), (named,))
 
     strangers = Strangers()
-    first, complete = strangers.look(vms, reader)
-    assert (len(first), complete) == (MOST, False)
-    assert first[0] == SeenTag(100, "pve1", "vmbr0", 100)
-    second, _ = strangers.look(vms, reader)
-    third, complete = strangers.look(vms, reader)
-    assert (len(second), len(third), complete) == (2 * MOST, len(vms), True)
+    first = strangers.look(vms, reader)
+    assert (len(first.tags), len(first.references), first.complete) == (MOST, MOST, False)
+    assert first.tags[0] == SeenTag(100, "pve1", "vmbr0", 100)
+    second, third = strangers.look(vms, reader), strangers.look(vms, reader)
+    assert (len(second.tags), len(third.tags), third.complete) == (2 * MOST, len(vms), True)
     assert read == [*vms, *range(100, 100 + 3 * MOST - len(vms))]
     # Those that went are forgotten, and one that can't be read is as it was.
     left = {vmid: node for vmid, node in vms.items() if vmid < 110}
-    now, complete = strangers.look(left, lambda *_: None)
-    assert ([one.vmid for one in now], complete) == ([*left], True)
+    now = strangers.look(left, lambda *_: None)
+    assert [one.vmid for one in now.tags] == [one.vmid for one in now.references] == [*left]
+    assert now.complete
 
 
 def test_one_that_was_never_read_keeps_it_incomplete() -> None:
-    assert Strangers().look({100: "pve1"}, lambda *_: None) == ((), False)
-    assert Strangers().look({}, lambda *_: ()) == ((), True)
+    assert not Strangers().look({100: "pve1"}, lambda *_: None).complete
+    assert Strangers().look({}, lambda *_: Used()) == Used(complete=True)

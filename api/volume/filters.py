@@ -1,0 +1,45 @@
+"""What lists can be filtered by; names are those of Cinder's resource_filters.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from api.volume.call import Call
+from common.errors import Invalid
+
+#: resource → its filters; `name~` is for parts of names
+FILTERS: Mapping[str, tuple[str, ...]] = {
+    "volume": (
+        *("name~", "status", "metadata", "bootable", "migration_status", "availability_zone"),
+        *("group_id", "size", "created_at", "updated_at", "consumes_quota"),
+    ),
+    "snapshot": ("name~", "status", "volume_id", "metadata", "consumes_quota"),
+    "attachment": ("volume_id", "status", "instance_id", "attach_status"),
+    "message": ("resource_uuid", "resource_type", "event_id", "request_id", "message_level"),
+    "volume_type": ("is_public", "extra_specs"),
+}
+_REFUSED_SINCE, _PARTS_SINCE = 31, 34
+_OF_PAGES = {"limit", "marker", "offset", "sort", "sort_key", "sort_dir", "with_count"}
+#: cinderclient sends it for everybody
+_IGNORED = {"all_tenants"}
+
+
+def require_known(call: Call, resource: str, since: int = _REFUSED_SINCE) -> None:
+    """Raise Invalid for a filter that the list hasn't; administrators may name any."""
+    if call.version < since:
+        return
+    for name in call.query:
+        if not name.isascii():
+            raise Invalid("Filter keys can only contain ASCII characters.")
+    if call.is_admin:
+        return
+    known = set(FILTERS[resource]) | _OF_PAGES | _IGNORED
+    for name in FILTERS[resource]:
+        if name.endswith("~"):
+            known.add(name.removesuffix("~"))
+    if call.version < _PARTS_SINCE:
+        known = {name for name in known if not name.endswith("~")}
+    unknown = [name for name in call.query if name not in known]
+    if unknown:
+        named = ",".join(unknown)[:255]
+        raise Invalid(f"Invalid filters {named} are found in query options.")

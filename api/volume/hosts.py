@@ -1,0 +1,90 @@
+"""`/os-hosts`, `/os-services/{action}` and `/workers/cleanup`: hosts are compute's, seen here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.volume import schemas
+from api.volume.call import Call, operation
+from api.volume.overview import BINARY, compute_services, service_is_up
+from api.volume.views import moment
+from common.errors import Invalid, NotFound
+from db.reads import volumes
+
+#: actions on services (cinder/api/v3/services.py)
+_ACTIONS = frozenset(
+    {
+        *("enable", "disable", "disable-log-reason", "freeze", "thaw"),
+        *("failover_host", "failover", "set-log", "get-log"),
+    }
+)
+_COMPUTE = "Hosts are enabled and disabled by the compute API, or by micronova node."
+
+
+class Hosts:
+    """The hosts whose agents make volumes."""
+
+    @operation("volume_extension:hosts")
+    def index(self, call: Call) -> Any:
+        """List hosts."""
+        zone = call.query.last("zone")
+        shown = [
+            {
+                "host_name": one.host,
+                "service": BINARY,
+                "zone": one.availability_zone,
+                "service-status": "available" if service_is_up(call, one) else "unavailable",
+                "service-state": "disabled" if one.disabled else "enabled",
+                "last-update": moment(one.last_seen_at),
+            }
+            for one in compute_services(call)
+            if not zone or zone == one.availability_zone
+        ]
+        return {"hosts": shown}
+
+    @operation("volume_extension:hosts")
+    def show(self, call: Call, host: str) -> Any:
+        """Show what projects have on a host; sizes in GiB, and all numbers as text."""
+        _require(call, host)
+        found = call.read(volumes.of_host, host)
+        total = tuple(sum(column) for column in zip(*found.values(), strict=True))
+        rows = {"(total)": total or (0, 0, 0, 0), **found}
+        names = ("volume_count", "total_volume_gb", "snapshot_count", "total_snapshot_gb")
+        return {
+            "host": [
+                {
+                    "resource": {
+                        "host": host,
+                        "project": project,
+                        **dict(zip(names, map(str, row), strict=True)),
+                    }
+                }
+                for project, row in rows.items()
+            ]
+        }
+
+    @operation("volume_extension:hosts")
+    def update(self, call: Call, host: str) -> Any:
+        """Refuse to change one."""
+        _require(call, host)
+        raise Invalid(f"Invalid input received: {_COMPUTE}")
+
+    @operation("volume_extension:services:update")
+    def act(self, call: Call, name: str) -> Any:
+        """Refuse to change a service."""
+        if name not in _ACTIONS:
+            raise NotFound("Unknown action")
+        raise Invalid(f"Invalid input received: {name} is not done here. {_COMPUTE}")
+
+    @operation("workers:cleanup", since="3.24", status=202, body=schemas.CLEANUP)
+    def clean_up(self, call: Call) -> Any:
+        """Clean up nothing: conductors take over what died by themselves."""
+        return {"cleaning": [], "unavailable": []}
+
+
+def _require(call: Call, host: str) -> None:
+    if all(one.host != host for one in compute_services(call)):
+        raise NotFound(f"Host {host} could not be found.")
+
+
+HOSTS = Hosts()

@@ -1,0 +1,113 @@
+"""The rows of backups of volumes. A volume's row, if one is locked, is locked before."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock, ids
+from common.errors import BackupNotFound, Invalid
+from common.volumes import BackupStatus, VolumeStatus
+from conductor.messages import NewBackup, VolumeEdit
+from conductor.store.volumes import records
+from db.schema import volume_backups, volumes
+
+_C, _V = volume_backups.c, volumes.c
+_BEING_MADE = (VolumeStatus.CREATING, VolumeStatus.RESTORING_BACKUP)
+
+
+def insert(
+    connection: sa.Connection, volume: Any, new: NewBackup, user_id: str, **place: Any
+) -> str:
+    """Write a new backup of a volume, which is being made; return its id."""
+    now, backup_id = clock.utcnow(), ids.new_uuid()
+    values = {
+        "id": backup_id,
+        "volume_id": volume.id,
+        "project_id": volume.project_id,
+        "user_id": user_id,
+        "name": new.name,
+        "description": new.description,
+        "status": BackupStatus.CREATING,
+        "size_gib": volume.size_gib,
+        "meta": new.metadata,
+        "container": new.container,
+        "availability_zone": new.availability_zone or volume.availability_zone,
+        "bootable": volume.bootable,
+        "image_metadata": volume.image_metadata,
+        "data_timestamp": now,
+        "created_at": now,
+        **place,
+    }
+    connection.execute(volume_backups.insert(), [values])
+    return backup_id
+
+
+def get(connection: sa.Connection, backup_id: str) -> Any | None:
+    """Return a backup's row; None: there is no such backup."""
+    return connection.execute(sa.select(volume_backups).where(_C.id == backup_id)).first()
+
+
+def held(connection: sa.Connection, backup_id: str) -> Any | None:
+    """Return a backup's row, locked, whosever it is; None: it is gone."""
+    query = sa.select(volume_backups).where(_C.id == backup_id).with_for_update()
+    return connection.execute(query).first()
+
+
+def locked(connection: sa.Connection, backup_id: str, project_id: str | None) -> Any:
+    """Return a backup's row, locked. Raises BackupNotFound.
+
+    ``project_id``: whose it must be; None: anybody's.
+    """
+    row = held(connection, backup_id)
+    if row is None or project_id not in (None, row.project_id):
+        raise BackupNotFound(f"Backup {backup_id} could not be found.")
+    return row
+
+
+def of_volume(connection: sa.Connection, volume_id: str) -> bool:
+    """Return whether there is a backup of a volume that can be restored."""
+    mine = (_C.volume_id == volume_id) & (_C.status == BackupStatus.AVAILABLE)
+    return connection.execute(sa.select(_C.id).where(mine).limit(1)).first() is not None
+
+
+def volumes_of(connection: sa.Connection, backup_ids: Collection[str]) -> frozenset[str]:
+    """Return the ids of the volumes that these are backups of."""
+    if not backup_ids:
+        return frozenset()
+    query = sa.select(_C.volume_id).where(_C.id.in_(sorted(backup_ids)))
+    return frozenset(connection.execute(query).scalars())
+
+
+def change(connection: sa.Connection, backup_id: str, **values: Any) -> None:
+    """Change columns of a backup that is locked."""
+    changed = volume_backups.update().where(_C.id == backup_id)
+    connection.execute(changed.values(updated_at=clock.utcnow(), **values))
+
+
+def edit(connection: sa.Connection, row: Any, asked: VolumeEdit) -> None:
+    """Change what users say of a backup that is locked."""
+    values: Mapping[str, Any] = records.edited(row, asked, BackupNotFound, "Backup")
+    if values:
+        change(connection, row.id, **values)
+
+
+def delete(connection: sa.Connection, backup_id: str) -> None:
+    """Forget a backup that was seen gone."""
+    connection.execute(volume_backups.delete().where(_C.id == backup_id))
+
+
+def restored(connection: sa.Connection, backup_id: str | None) -> None:
+    """Have a backup be available again, once a volume was restored from it or couldn't be."""
+    row = None if backup_id is None else held(connection, backup_id)
+    if row is not None and row.status == BackupStatus.RESTORING:
+        change(connection, row.id, status=BackupStatus.AVAILABLE)
+
+
+def require_uncopied(connection: sa.Connection, row: Any) -> None:
+    """Raise Invalid while a volume is made of a backup that is locked."""
+    query = sa.select(_V.id).where(_V.status.in_(_BEING_MADE), _V.backup_id == row.id)
+    if connection.execute(query.limit(1)).first() is not None:
+        raise Invalid(f"Invalid backup: Backup {row.id} is busy: a volume is made of it.")

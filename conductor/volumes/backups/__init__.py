@@ -1,0 +1,1 @@
+"""Backups of volumes: made, restored, removed."""

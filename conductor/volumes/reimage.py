@@ -1,0 +1,266 @@
+"""Gives volumes new content, made of an image: in another holder, which takes the old one's place.
+
+Until it does, the old content is whole; afterwards the old holder is removed by an operation of
+its own. A volume that a server has gets it by a rebuild of the server
+(``conductor.flows.disks.rebuild``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from common import clock
+from common.context import RequestContext
+from common.errors import Invalid
+from common.log import logger
+from common.messages.commands import MakeVolume, Placed, VolumeUser
+from common.messages.reports import Category, Failure, Outcome
+from common.states import OperationState, ResourceType
+from common.volumes import REIMAGED_RESERVED, VolumeAction, VolumeStatus
+from conductor.cloud import Cloud
+from conductor.engine import begins, ends
+from conductor.engine.stages import Stage, Table
+from conductor.messages import NewVolume
+from conductor.plans import NewContent, Place, ReimagePlan
+from conductor.store import operations as ledger
+from conductor.store import vmids
+from conductor.store.operations import Operation
+from conductor.store.transactions import Transaction
+from conductor.store.volumes import attachments, backends, records, snapshots
+from conductor.volumes import beginning, places, remove_volume, sources
+from conductor.volumes.load import VolumeWork, load
+
+LOG = logger(__name__)
+
+
+def content_of(
+    connection: Transaction, row: Any, image_id: str, cluster: str
+) -> tuple[NewContent, sources.Found]:
+    """Return the new content of a volume that is locked, without a place, and its source.
+
+    Raises NotFound; Invalid if the image isn't fit for it, or it has snapshots in its holder.
+    """
+    found = sources.find(connection, NewVolume(row.project_id, row.size_gib, image_id=image_id))
+    source = found.source(cluster)
+    if source is None:
+        raise Invalid(f"Image {image_id} is not in cluster {cluster}, where volume {row.id} is.")
+    if row.volid is None or row.vmid is None:
+        raise Invalid(f"Invalid volume: Volume {row.id} was never made.")
+    if any(one.snapname is not None for one in snapshots.of_volume(connection, row.id)):
+        raise Invalid(
+            f"Invalid volume: Volume {row.id} has snapshots, which storage {row.storage} keeps "
+            "with its content: delete them before it gets another one."
+        )
+    content = NewContent(
+        volume_id=row.id,
+        image_id=image_id,
+        image_metadata=found.image_metadata or {},
+        storage=row.storage,
+        size_gib=row.size_gib,
+        source=source,
+    )
+    return content, found
+
+
+def begin(
+    connection: Transaction,
+    cloud: Cloud,
+    ctxt: RequestContext,
+    row: Any,
+    image_id: str,
+    *,
+    reserved: bool,
+) -> Operation:
+    """Write the operation that gives a volume that is locked, and no server has, new content.
+
+    It is for ``cloud.start`` after the commit.
+
+    ``reserved``: also one that is reserved. Raises NotFound, Invalid, BandExhausted.
+    """
+    statuses = REIMAGED_RESERVED if reserved else ()
+    records.require_status(row, VolumeAction.REIMAGE, statuses)
+    if attachments.of_volume(connection, row.id) is not None:
+        raise Invalid(f"Invalid volume: Volume {row.id} is attached: rebuild its server.")
+    content, found = content_of(connection, row, image_id, row.cluster)
+    beginning.begin(connection, row, VolumeAction.REIMAGE, statuses)
+    place = _place(connection, cloud, row, found)
+    vmid = vmids.reserve(connection, row.cluster, None, None)
+    where = Place(place.host, None, place.cluster, place.node, vmid)
+    item = begins.new(
+        cloud,
+        VolumeAction.REIMAGE,
+        row.id,
+        row.project_id,
+        resource_type=ResourceType.VOLUME,
+        plan=ReimagePlan(where, dataclasses.replace(content, place=where)),
+    )
+    return begins.begin_now(connection, cloud, ctxt, item)
+
+
+def _place(
+    connection: Transaction, cloud: Cloud, row: Any, found: sources.Found
+) -> backends.Backend:
+    """Return where the new holder is made: on the same storage. Raises Invalid."""
+    wish = dataclasses.replace(
+        found.wish,
+        size_gib=row.size_gib,
+        storage=row.storage,
+        clusters=frozenset({row.cluster}),
+        on=None if row.shared else row.host,
+    )
+    known, promised = backends.read(connection), backends.promised(connection)
+    place = places.choose(known, promised, wish, cloud.down(connection))
+    if isinstance(place, str):
+        raise Invalid(f"Invalid input received: {place}")
+    return place
+
+
+def take(
+    connection: Transaction,
+    cloud: Cloud,
+    row: Any,
+    content: NewContent,
+    users: tuple[VolumeUser, ...] = (),
+) -> None:
+    """Have a volume that is locked be in its new holder, and begin to remove the old one.
+
+    ``users``: the servers that have it; none of them may name the old one's disk any more.
+    """
+    former, volid, place = remove_volume.place_of(row), row.volid, content.place
+    records.change(
+        connection,
+        row.id,
+        host=place.host,
+        node=place.node,
+        vmid=place.vmid,
+        volid=content.volid,
+        image_id=content.image_id,
+        image_metadata=dict(content.image_metadata),
+        snapshot_id=None,
+        source_volume_id=None,
+    )
+    remove_volume.begin_holder(connection, cloud, row.id, row.project_id, former, volid, users)
+
+
+def drop(
+    connection: Transaction,
+    cloud: Cloud,
+    project_id: str,
+    content: NewContent,
+    users: tuple[VolumeUser, ...] = (),
+) -> None:
+    """Begin to remove a new holder that the volume's record doesn't take."""
+    if content.place.vmid is not None:
+        remove_volume.begin_holder(
+            connection,
+            cloud,
+            content.volume_id,
+            project_id,
+            content.place,
+            content.volid,
+            users,
+        )
+
+
+def command(operation: Operation, content: NewContent, cloud: Cloud) -> MakeVolume:
+    """Return the command that makes the new holder; it may be sent again."""
+    place = content.place
+    return MakeVolume(
+        operation.id,
+        operation.attempt,
+        content.volume_id,
+        Placed(str(place.host), str(place.cluster), str(place.node), int(place.vmid or 0)),
+        operation.deadline or clock.utcnow(),
+        size_gib=content.size_gib,
+        storage=content.storage,
+        source=content.source,
+        cloud=cloud.id,
+    )
+
+
+class ReimageVolumeFlow:
+    """The flow of ``VolumeAction.REIMAGE``."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def table(self) -> Table[VolumeWork]:
+        """Return the one stage: an agent makes the new holder."""
+        stage = Stage("make", self._send, self._heard)
+        return Table((stage,), lost=None, late=self._late, owns=False, load=load)
+
+    def _late(self, task: VolumeWork) -> None:
+        text = "The volume did not get its image in time."
+        self._fail(task, Failure(Category.TASK_TIMEOUT, text))
+
+    def _send(self, task: VolumeWork) -> None:
+        operation = task.operation
+        if task.volume is None or task.volume.status == VolumeStatus.DELETING:
+            self._fail(task, Failure(Category.CREATION_FAILED, "The volume was deleted."))
+            return
+        worker = self._cloud.take_to(operation, task.place.host)
+        if worker is None:
+            text = f"The agent of host {task.place.host} does not answer."
+            self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=task.place.host))
+            return
+        content = operation.planned(ReimagePlan).content
+        self._cloud.compute.make_volume(
+            operation.ctxt, worker, command(operation, content, self._cloud)
+        )
+
+    def _heard(self, task: VolumeWork, outcome: Outcome) -> None:
+        operation = task.operation
+        if outcome.ok and outcome.volume is not None:
+            volid = outcome.volume.volid
+            self._cloud.store.run(lambda c: self._made(c, operation, volid))
+            LOG.info("Volume %s has another image.", operation.resource_id)
+            self._cloud.wake()
+            return
+        unknown = Failure(Category.UNKNOWN_OUTCOME, "The volume was not seen there.")
+        self._failed(task, outcome.failure or unknown)
+
+    def _made(self, connection: Transaction, operation: Operation, volid: str) -> None:
+        row = records.held(connection, operation.resource_id)
+        if ends.has_ended(connection, operation):
+            return
+        content = dataclasses.replace(operation.planned(ReimagePlan).content, volid=volid)
+        ledger.close(connection, operation.id, OperationState.DONE)
+        if row is None or row.status != VolumeStatus.DOWNLOADING:
+            # It was deleted, or reset, while it was made.
+            self._dropped(connection, operation, content, row)
+            return
+        take(connection, self._cloud, row, content)
+        records.end(connection, row, VolumeAction.REIMAGE, ok=True, fault=None)
+
+    def _failed(self, task: VolumeWork, failure: Failure) -> None:
+        if not ends.waits(self._cloud, task.operation, failure):
+            self._fail(task, failure)
+
+    def _fail(self, task: VolumeWork, failure: Failure) -> None:
+        """Have it be in error, with what it had in it before."""
+        operation = task.operation
+        LOG.warning("Volume %s: %s", operation.resource_id, failure.message)
+
+        def work(connection: Transaction) -> None:
+            row = records.held(connection, operation.resource_id)
+            if ends.has_ended(connection, operation):
+                return
+            ends.close_failed(connection, operation, failure)
+            content = operation.planned(ReimagePlan).content
+            self._dropped(connection, operation, content, row)
+            if row is not None:
+                fault = failure.message
+                records.end(connection, row, VolumeAction.REIMAGE, ok=False, fault=fault)
+
+        self._cloud.store.run(work)
+        self._cloud.wake()
+
+    def _dropped(
+        self, connection: Transaction, operation: Operation, content: NewContent, row: Any | None
+    ) -> None:
+        """Begin to remove the new holder, and the volume if it was deleted meanwhile."""
+        drop(connection, self._cloud, str(operation.project_id), content)
+        if row is not None and row.status == VolumeStatus.DELETING:
+            where = remove_volume.place_of(row)
+            remove_volume.begin(connection, self._cloud, operation.ctxt, row, where, gone=True)

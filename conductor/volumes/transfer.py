@@ -1,0 +1,148 @@
+"""Gives volumes to other projects: offered with a key, and taken with it, in a transaction each.
+
+The volume's row is locked before its offer's, and before a project's quota. Each is an operation
+that has ended at once, so that the ledger says who gave a volume to whom.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.context import RequestContext
+from common.errors import Invalid, NotFound
+from common.log import logger
+from common.states import OperationState, ResourceType
+from common.volumes import SnapshotStatus, VolumeAction, VolumeStatus
+from conductor.cloud import Cloud
+from conductor.engine import begins
+from conductor.flows.accept import scope
+from conductor.messages import NewVolumeTransfer, OfferedVolume
+from conductor.store import operations as ledger
+from conductor.store.transactions import Transaction
+from conductor.store.volumes import quota, records, snapshots, transfers, types
+
+LOG = logger(__name__)
+
+
+def offer(
+    connection: Transaction, cloud: Cloud, ctxt: RequestContext, new: NewVolumeTransfer
+) -> OfferedVolume:
+    """Offer a volume of the project, which nothing else is done with from now on.
+
+    Raises VolumeNotFound, Invalid (its status, or a snapshot's).
+    """
+    row = records.locked(connection, new.volume_id, scope(ctxt))
+    if row.status != VolumeStatus.AVAILABLE:
+        raise Invalid("Invalid volume: status must be available")
+    if not new.no_snapshots:
+        for one in snapshots.of_volume(connection, row.id):
+            if one.status != SnapshotStatus.AVAILABLE:
+                raise Invalid(f"Invalid snapshot: snapshot: {one.id} status must be available")
+    snapshots.require_alone(connection, row)
+    auth_key = transfers.new_key()
+    transfer_id = transfers.insert(connection, row, new, auth_key)
+    records.change(connection, row.id, status=VolumeStatus.AWAITING_TRANSFER)
+    _write_down(connection, cloud, ctxt, VolumeAction.OFFER, row.id, row.project_id)
+    LOG.info("Volume %s is offered by transfer %s.", row.id, transfer_id)
+    return OfferedVolume(transfer_id, auth_key)
+
+
+def accept(
+    connection: Transaction, cloud: Cloud, ctxt: RequestContext, transfer_id: str, auth_key: str
+) -> None:
+    """Make a volume that is offered the project's, with its snapshots if they are offered, too.
+
+    What it uses counts as the project's from now on. Raises NotFound, Invalid (the key, the
+    volume's or a snapshot's status), QuotaExceeded.
+    """
+    if not ctxt.project_id:
+        raise Invalid("Invalid input received: volumes belong to projects: name one.")
+    found = transfers.get(connection, transfer_id)
+    if found is None:
+        raise _missing(transfer_id)
+    if not transfers.opens(found, auth_key):
+        LOG.warning("Transfer %s was asked for with a wrong key.", transfer_id)
+        raise Invalid(
+            f"Invalid auth key: Attempt to transfer {transfer_id} with invalid auth key."
+        )
+    row, _ = _locked(connection, found)
+    if row is None or row.status != VolumeStatus.AWAITING_TRANSFER:
+        raise Invalid(
+            f"Invalid volume: Transfer {transfer_id}: Volume id {found.volume_id} expected in "
+            "awaiting-transfer state."
+        )
+    _take(connection, cloud, ctxt, row, with_snapshots=not found.no_snapshots)
+    transfers.end(connection, transfer_id, accepted_by=ctxt.project_id)
+    _write_down(connection, cloud, ctxt, VolumeAction.ACCEPT, row.id, ctxt.project_id)
+    LOG.info("Volume %s is project %s's by transfer %s.", row.id, ctxt.project_id, transfer_id)
+
+
+def withdraw(
+    connection: Transaction, cloud: Cloud, ctxt: RequestContext, transfer_id: str
+) -> None:
+    """End an offer of the project; its volume is available again. Raises NotFound."""
+    found = transfers.get(connection, transfer_id)
+    if found is None or scope(ctxt) not in (None, found.source_project_id):
+        raise _missing(transfer_id)
+    row, found = _locked(connection, found)
+    transfers.end(connection, transfer_id)
+    if row is None:
+        return
+    if row.status == VolumeStatus.AWAITING_TRANSFER:
+        records.change(connection, row.id, status=VolumeStatus.AVAILABLE)
+    _write_down(connection, cloud, ctxt, VolumeAction.WITHDRAW, row.id, row.project_id)
+
+
+def _locked(connection: Transaction, found: Any) -> tuple[Any | None, Any]:
+    """Return the rows of an offer's volume and of the offer, locked.
+
+    Raises NotFound for one that has ended meanwhile.
+    """
+    volume = records.held(connection, found.volume_id)
+    again = transfers.get(connection, found.id, lock=True)
+    if again is None:
+        raise _missing(found.id)
+    return volume, again
+
+
+def _take(
+    connection: Transaction, cloud: Cloud, ctxt: RequestContext, row: Any, *, with_snapshots: bool
+) -> None:
+    """Have a volume that is locked belong to the project of the context, and count as its own."""
+    project, owner = str(ctxt.project_id), {"user_id": str(ctxt.user_id)}
+    owner["project_id"] = project
+    type_ = None if row.type_id is None else types.get(connection, row.type_id)
+    type_name = None if type_ is None else str(type_.name)
+    taken = snapshots.of_volume(connection, row.id) if with_snapshots else []
+    for one in taken:
+        if one.status != SnapshotStatus.AVAILABLE:
+            raise Invalid(f"Invalid snapshot: snapshot: {one.id} status must be available")
+    if row.project_id != project:
+        wanted = {"volumes": 1, "gigabytes": row.size_gib}
+        quota.take(connection, project, cloud.conf, wanted, type_name, row.size_gib)
+    records.change(connection, row.id, status=VolumeStatus.AVAILABLE, **owner)
+    # The volume counts by now: its snapshots come on top of it.
+    theirs = [one for one in taken if one.project_id != project]
+    if theirs:
+        more = {"snapshots": len(theirs), "gigabytes": sum(one.size_gib for one in theirs)}
+        quota.take(connection, project, cloud.conf, more, type_name, 0)
+    for one in taken:
+        snapshots.change(connection, one.id, **owner)
+
+
+def _missing(transfer_id: str) -> NotFound:
+    return NotFound(f"Transfer {transfer_id} could not be found.")
+
+
+def _write_down(
+    connection: Transaction,
+    cloud: Cloud,
+    ctxt: RequestContext,
+    action: VolumeAction,
+    volume_id: str,
+    project_id: str,
+) -> None:
+    """Write an operation of the project that has ended well."""
+    item = begins.new(cloud, action, volume_id, project_id, resource_type=ResourceType.VOLUME)
+    operation = ledger.insert(connection, ctxt, [item])[0]
+    ledger.close(connection, operation.id, OperationState.DONE)

@@ -1,0 +1,149 @@
+"""What Cinder has besides, over HTTP: true lists, and refusals where something would be made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from common import ids
+from db import schema
+from tests.fixtures import auth
+from tests.functional.api_volume.conftest import VolumeApi
+from tests.functional.api_volume.test_snapshots import made, taken
+from tests.functional.api_volume.test_volumes import OTHER, message, show
+
+ADMIN = {"token": auth.ADMIN}
+NEWEST: dict[str, Any] = {**ADMIN, "version": "3.71"}
+
+LISTS = (
+    *("groups", "groups/detail", "group_types", "group_snapshots", "group_snapshots/detail"),
+    *("consistencygroups", "consistencygroups/detail", "cgsnapshots", "cgsnapshots/detail"),
+    *("qos-specs", "manageable_volumes", "manageable_volumes/detail", "manageable_snapshots"),
+    *("clusters", "clusters/detail", "default-types"),
+)
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_lists_of_what_there_is_none_of(api: VolumeApi, path: str) -> None:
+    status, body = api.ask("GET", f"/{path}", **NEWEST)
+    assert (status, list(body.values())) == (200, [[]])
+    assert api.ask("GET", f"/{path.partition('/')[0]}/{ids.new_uuid()}", **NEWEST)[0] == 404
+
+
+@pytest.mark.parametrize("path", [one for one in LISTS if "/" not in one])
+def test_none_is_made(api: VolumeApi, path: str) -> None:
+    status, _ = api.ask("POST", f"/{path}", {"x": {}}, **NEWEST)
+    assert status == (405 if path in ("clusters", "default-types") else 400)
+
+
+@pytest.mark.parametrize(
+    "path", ["clusters", "manageable_volumes", "manageable_snapshots", "default-types", "os-hosts"]
+)
+def test_members_may_not_look_at_these(api: VolumeApi, path: str) -> None:
+    assert api.ask("GET", f"/{path}", version="3.71")[0] == 403
+
+
+def test_default_types(api: VolumeApi) -> None:
+    body = {"default_type": {"volume_type": "data"}}
+    for method, asked, status in (("GET", None, 404), ("PUT", body, 400), ("DELETE", None, 204)):
+        assert api.ask(method, "/default-types/demo", asked, **NEWEST)[0] == status
+        assert api.ask(method, "/default-types/demo", asked, version="3.71")[0] == 403
+        assert api.ask(method, "/default-types/demo", asked, **ADMIN)[0] == 404
+
+
+def test_extensions_and_filters(api: VolumeApi) -> None:
+    found = {one["alias"]: one for one in api.ask("GET", "/extensions")[1]["extensions"]}
+    assert {"os-volume-transfer", "os-quota-sets"} <= found.keys()
+    assert not {"qos-specs", "encryption", "consistencygroups"} & found.keys()
+    one = found["os-volume-transfer"]
+    assert (one["name"], one["updated"]) == ("VolumeTransfer", "2013-05-29T00:00:00+00:00")
+    assert api.ask("GET", "/extensions/os-volume-transfer")[1] == {"extension": one}
+    assert api.ask("GET", "/extensions/qos-specs")[0] == 404
+    assert api.ask("GET", "/resource_filters", version="3.32")[0] == 404
+    filters = api.ask("GET", "/resource_filters", version="3.33")[1]["resource_filters"]
+    assert {"volume", "snapshot", "attachment", "message"} <= {one["resource"] for one in filters}
+    path = "/resource_filters?resource=message"
+    (one,) = api.ask("GET", path, version="3.33")[1]["resource_filters"]
+    assert set(one["filters"]) == {
+        *("resource_uuid", "resource_type", "event_id", "request_id", "message_level")
+    }
+    path = "/resource_filters?resource=x"
+    assert api.ask("GET", path, version="3.33")[1] == {"resource_filters": []}
+
+
+def test_the_summary_has_the_metadata(api: VolumeApi) -> None:
+    made(api, metadata={"tier": "gold", "a": "1"}, size=2)
+    made(api, metadata={"tier": "iron"})
+    path = "/volumes/summary"
+    assert api.ask("GET", path, version="3.12")[1]["volume-summary"] == {
+        **{"total_count": 2, "total_size": 3}
+    }
+    assert api.ask("GET", path, version="3.36")[1]["volume-summary"]["metadata"] == {
+        "a": ["1"],
+        "tier": ["gold", "iron"],
+    }
+    theirs = api.ask("GET", path, version="3.36", token=OTHER)[1]["volume-summary"]
+    assert theirs == {"total_count": 0, "total_size": 0, "metadata": {}}
+
+
+def test_a_volume_names_its_service(api: VolumeApi) -> None:
+    volume_id = made(api)
+    services = {one.host: one.uuid for one in api.world.rows(schema.services)}
+    assert show(api, volume_id, version="3.48")["service_uuid"] == services["pve1"]
+    assert "service_uuid" not in show(api, volume_id)
+    assert api.ask("GET", f"/volumes/{volume_id}/encryption")[1] == {"encryption_key_id": None}
+    assert api.ask("GET", f"/volumes/{volume_id}/encryption", token=OTHER)[0] == 404
+
+
+def test_hosts_and_services(api: VolumeApi) -> None:
+    volume_id = made(api, size=2)
+    taken(api, volume_id)
+    hosts = api.ask("GET", "/os-hosts?zone=nova", **ADMIN)[1]["hosts"]
+    assert {one["host_name"] for one in hosts} == {"pve1", "pve2"}
+    assert api.ask("GET", "/os-hosts?zone=x", **ADMIN)[1] == {"hosts": []}
+    total, mine = api.ask("GET", "/os-hosts/pve1", **ADMIN)[1]["host"]
+    numbers = {
+        **{"volume_count": "1", "total_volume_gb": "2"},
+        **{"snapshot_count": "1", "total_snapshot_gb": "2"},
+    }
+    assert total["resource"] == {"host": "pve1", "project": "(total)", **numbers}
+    assert mine["resource"] == {"host": "pve1", "project": "demo", **numbers}
+    (total,) = api.ask("GET", "/os-hosts/pve2", **ADMIN)[1]["host"]
+    assert total["resource"]["volume_count"] == "0"
+    assert message(api.ask("GET", "/os-hosts/x", **ADMIN)) == (404, "Host x could not be found.")
+    assert api.ask("PUT", "/os-hosts/pve1", {"status": "disable"}, **ADMIN)[0] == 400
+    services = api.ask("GET", "/os-services", **NEWEST)[1]["services"]
+    assert {(one["cluster"], one["backend_state"]) for one in services} == {(None, "up")}
+    for name in ("enable", "disable", "disable-log-reason", "freeze", "failover_host", "get-log"):
+        body = {"binary": "cinder-volume", "host": "pve1"}
+        assert api.ask("PUT", f"/os-services/{name}", body, **NEWEST)[0] == 400, name
+        assert api.ask("PUT", f"/os-services/{name}", body)[0] == 403
+    assert api.ask("PUT", "/os-services/x", {}, **ADMIN)[0] == 404
+    shown = api.ask("GET", "/capabilities/pve1@data", **ADMIN)[1]
+    assert shown["volume_backend_name"] == "data"
+    assert api.ask("GET", "/capabilities/x", **ADMIN)[0] == 404
+    path = "/scheduler-stats/get_pools?name=pve1@data%23data"
+    assert len(api.ask("GET", path, **NEWEST)[1]["pools"]) == 1
+    path = "/scheduler-stats/get_pools?name=x"
+    assert api.ask("GET", path, **NEWEST)[1] == {"pools": []}
+
+
+def test_nothing_is_left_to_clean_up(api: VolumeApi) -> None:
+    path, nothing = "/workers/cleanup", {"cleaning": [], "unavailable": []}
+    for body in ({}, None, {"host": "pve1", "resource_type": "Volume"}):
+        assert api.ask("POST", path, body, **NEWEST) == (202, nothing)
+    assert api.ask("POST", path, {"x": 1}, **NEWEST)[0] == 400
+    assert api.ask("POST", path, {}, version="3.71")[0] == 403
+    assert api.ask("POST", path, {}, **ADMIN)[0] == 404
+
+
+def test_types_arent_encrypted(api: VolumeApi) -> None:
+    (one,) = api.ask("GET", "/types", **ADMIN)[1]["volume_types"]
+    path = f"/types/{one['id']}/encryption"
+    assert api.ask("GET", path, **ADMIN) == (200, {})
+    assert api.ask("POST", path, {"encryption": {"provider": "luks"}}, **ADMIN)[0] == 400
+    for method in ("GET", "PUT", "DELETE"):
+        assert api.ask(method, f"{path}/{ids.new_uuid()}", {}, **ADMIN)[0] == 404
+    assert api.ask("GET", path)[0] == 403
+    assert api.ask("GET", f"/types/{ids.new_uuid()}/encryption", **ADMIN)[0] == 404

@@ -1,0 +1,223 @@
+"""What clients ask besides volumes: filters, types, limits, services. Facts from Cinder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from common import clock, ids
+from db import schema
+from tests.fixtures import auth
+from tests.functional.api_volume.conftest import VolumeApi
+from tests.functional.api_volume.test_volumes import make, message
+
+ADMIN = {"token": auth.ADMIN}
+
+
+def names(answer: Any) -> list[str]:
+    """The names in a list; it must have been answered."""
+    status, body = answer
+    assert status == 200, body
+    return [one["name"] for one in next(iter(body.values()))]
+
+
+@pytest.mark.parametrize("service", ["volume", "volumev3", "block-storage"])
+def test_the_version_counts_by_any_name_of_the_service(api: VolumeApi, service: str) -> None:
+    """gophercloud names the catalog's type."""
+    header = {"OpenStack-API-Version": f"{service} 3.42"}
+    status, _ = api.ask("GET", "/attachments", headers=header)
+    assert status == 200
+    header = {"OpenStack-API-Version": "compute 2.1,volumev3 3.26"}
+    assert api.ask("GET", "/attachments", headers=header)[0] == 404
+
+
+def test_a_filter_that_a_list_has_not_is_refused(api: VolumeApi) -> None:
+    make(api, name="one")
+    for path in ("volumes", "volumes/detail", "snapshots"):
+        query = f"/{path}?color=red"
+        assert api.ask("GET", query, version="3.30")[0] == 200
+        status, why = message(api.ask("GET", query, version="3.31"))
+        assert (status, why) == (400, "Invalid filters color are found in query options.")
+        assert api.ask("GET", query, version="3.31", **ADMIN)[0] == 200
+        assert api.ask("GET", f"/{path}?c%C3%B6lor=red", version="3.31", **ADMIN)[0] == 400
+    everything = "all_tenants=1&limit=5&offset=0&sort=name:asc&name=one&status=creating"
+    assert names(api.ask("GET", f"/volumes?{everything}", version="3.31")) == ["one"]
+    assert api.ask("GET", "/volumes?name~=on", version="3.31")[0] == 400
+    assert names(api.ask("GET", "/volumes?name~=on", version="3.34")) == ["one"]
+    assert api.ask("GET", "/attachments?color=red", version="3.31")[0] == 400
+
+
+def test_filters_of_volumes(api: VolumeApi) -> None:
+    make(api, name="one")
+
+    def found(query: str) -> list[str]:
+        return names(api.ask("GET", f"/volumes?{query}", version="3.65"))
+
+    assert found("updated_at=gt:2000-01-01T00:00:00") in (["one"], [])
+    assert found("created_at=gt:2000-01-01T00:00:00,lt:2999-01-01T00:00:00") == ["one"]
+    assert found("created_at=lt:2000-01-01T00:00:00") == []
+    assert found("consumes_quota=true") == ["one"]
+    assert found("consumes_quota=false") == []
+    assert found(f"group_id={ids.new_uuid()}") == []
+    assert found("migration_status=migrating") == []
+    assert api.ask("GET", "/volumes?updated_at=gt:x", version="3.60")[0] == 400
+
+
+def test_attachments_by_status(api: VolumeApi) -> None:
+    volume_id, server = make(api), ids.new_uuid()
+    row = an_attachment(volume_id, server)
+    api.world.conductor.store.run(
+        lambda connection: connection.execute(schema.volume_attachments.insert().values(**row))
+    )
+
+    def found(query: str) -> list[str]:
+        status, body = api.ask("GET", f"/attachments?{query}", version="3.27")
+        assert status == 200, body
+        return [one["instance"] for one in body["attachments"]]
+
+    assert found("") == [server]
+    assert found("status=attached") == found("attach_status=attached") == [server]
+    assert found("status=error") == []
+
+
+def an_attachment(volume_id: str, server: str) -> dict[str, Any]:
+    """A row, with a value for each column that must have one."""
+    known = {"volume_id": volume_id, "server_uuid": server, "project_id": "demo"}
+    known |= {"id": ids.new_uuid(), "status": "attached", "mode": "rw", "slot": 1}
+    known |= {"created_at": clock.utcnow()}
+    return known
+
+
+def test_types_are_filtered_and_paged(api: VolumeApi) -> None:
+    for name, public in (("gold", True), ("silver", False)):
+        asked = {
+            "volume_type": {
+                "name": name,
+                "os-volume-type-access:is_public": public,
+                "extra_specs": {"tier": name, "volume_backend_name": "data"},
+            }
+        }
+        assert api.ask("POST", "/types", asked, **ADMIN)[0] == 200
+    assert names(api.ask("GET", "/types")) == ["data", "gold"]
+    # Only an administrator chooses among them.
+    assert names(api.ask("GET", "/types?is_public=false")) == ["data", "gold"]
+    assert names(api.ask("GET", "/types?is_public=None", **ADMIN)) == ["data", "gold", "silver"]
+    assert names(api.ask("GET", "/types?is_public=false", **ADMIN)) == ["silver"]
+    assert names(api.ask("GET", "/types?is_public=true", **ADMIN)) == ["data", "gold"]
+    assert names(api.ask("GET", "/types", **ADMIN)) == ["data", "gold"]
+    specs = "extra_specs={'tier':'gold'}"
+    assert names(api.ask("GET", f"/types?{specs}", version="3.52")) == ["gold"]
+    assert names(api.ask("GET", f"/types?{specs}", version="3.51")) == ["data", "gold"]
+    # What isn't shown can't be found out by a filter either.
+    backend = "extra_specs={'volume_backend_name':'data'}"
+    assert names(api.ask("GET", f"/types?{backend}", version="3.52")) == []
+    assert names(api.ask("GET", f"/types?{backend}", version="3.52", **ADMIN)) == ["data", "gold"]
+    assert api.ask("GET", "/types?color=red", version="3.52")[0] == 400
+    assert api.ask("GET", "/types?extra_specs=x", version="3.52")[0] == 400
+    assert names(api.ask("GET", "/types?sort=name:desc&limit=1")) == ["gold"]
+    ((first, _second),) = [api.ask("GET", "/types")[1]["volume_types"]]
+    assert names(api.ask("GET", f"/types?marker={first['id']}")) == ["gold"]
+    assert names(api.ask("GET", "/types?offset=1")) == ["gold"]
+    assert api.ask("GET", f"/types?marker={ids.new_uuid()}")[0] == 404
+    assert api.ask("GET", "/types?sort=color")[0] == 400
+
+
+def test_a_type_is_described_without_a_name(api: VolumeApi) -> None:
+    """cinderclient sends what it isn't given as null."""
+    (data,) = api.ask("GET", "/types")[1]["volume_types"]
+    path, asked = f"/types/{data['id']}", {"name": None, "description": "d"}
+    status, body = api.ask("PUT", path, {"volume_type": asked}, **ADMIN)
+    assert (status, body["volume_type"]["name"]) == (200, "data")
+    assert body["volume_type"]["description"] == "d"
+    for bad in ({}, {"name": None, "description": None}, {"name": " "}, {"name": ""}):
+        assert api.ask("PUT", path, {"volume_type": bad}, **ADMIN)[0] == 400, bad
+    assert api.ask("POST", "/types", {"volume_type": {"name": " "}}, **ADMIN)[0] == 400
+
+
+def test_no_type_encrypts(api: VolumeApi) -> None:
+    (data,) = api.ask("GET", "/types")[1]["volume_types"]
+    path = f"/types/{data['id']}/encryption"
+    assert api.ask("GET", path)[0] == 403
+    assert api.ask("GET", path, **ADMIN) == (200, {})
+    body = {"encryption": {"provider": "luks"}}
+    assert message(api.ask("POST", path, body, **ADMIN)) == (
+        400,
+        "Volumes are not encrypted here.",
+    )
+    for method in ("GET", "PUT", "DELETE"):
+        sent = body if method == "PUT" else None
+        assert api.ask(method, f"{path}/provider", sent, **ADMIN)[0] == 404, method
+    assert api.ask("GET", f"/types/{ids.new_uuid()}/encryption", **ADMIN)[0] == 404
+
+
+def test_limits_of_other_projects_and_of_the_class(api: VolumeApi) -> None:
+    quota = {"quota_set": {"volumes": 3}}
+    assert api.ask("PUT", "/os-quota-sets/demo", quota, **ADMIN)[0] == 200
+
+    def most(query: str = "", **more: Any) -> int:
+        status, body = api.ask("GET", f"/limits{query}", **more)
+        assert status == 200, body
+        return int(body["limits"]["absolute"]["maxTotalVolumes"])
+
+    assert most() == 3
+    assert most("?project_id=demo", version="3.39", **ADMIN) == 3
+    assert most("?project_id=demo", version="3.38", **ADMIN) == 10
+    assert most("?project_id=other", version="3.39") == 3
+    path, wanted = "/os-quota-class-sets/default", {"quota_class_set": {"volumes": 4}}
+    assert api.ask("PUT", path, wanted)[0] == 403
+    status, body = api.ask("PUT", path, wanted, **ADMIN)
+    assert (status, body["quota_class_set"]["volumes"]) == (200, 4)
+    assert api.ask("GET", path)[1]["quota_class_set"]["volumes"] == 4
+    assert most("?project_id=other", version="3.39", **ADMIN) == 4
+    assert most() == 3
+    for bad in ({"nothing": 1}, {"volumes": -2}, {"volumes": "x"}, {"volumes": 1 << 40}):
+        assert api.ask("PUT", path, {"quota_class_set": bad}, **ADMIN)[0] == 400, bad
+    assert api.ask("PUT", f"{path}{'x' * 255}", wanted, **ADMIN)[0] == 400
+
+
+def test_services_pools_and_extensions(api: VolumeApi) -> None:
+    (old, *_) = api.ask("GET", "/os-services", **ADMIN)[1]["services"]
+    assert not {"cluster", "backend_state"} & old.keys()
+    (new, *_) = api.ask("GET", "/os-services", version="3.49", **ADMIN)[1]["services"]
+    assert (new["cluster"], new["backend_state"]) == (None, new["state"])
+    body = {"host": old["host"], "binary": "cinder-volume"}
+    status, why = message(api.ask("PUT", "/os-services/disable", body, **ADMIN))
+    assert (status, "compute API" in why) == (400, True)
+    assert api.ask("PUT", "/os-services/disable", body)[0] == 403
+    assert api.ask("PUT", "/os-services/nothing", body, **ADMIN)[0] == 404
+    assert api.ask("POST", "/workers/cleanup", {}, version="3.24", **ADMIN)[0] == 400
+    assert api.ask("POST", "/workers/cleanup", {}, version="3.23", **ADMIN)[0] == 404
+    pools = "/scheduler-stats/get_pools"
+    (pool,) = names(api.ask("GET", pools, **ADMIN))
+    assert names(api.ask("GET", f"{pools}?name={pool.replace('#', '%23')}", **ADMIN)) == [pool]
+    assert names(api.ask("GET", f"{pools}?name=other", **ADMIN)) == []
+    assert "AvailabilityZones" in names(api.ask("GET", "/extensions"))
+    found = api.ask("GET", "/extensions/os-quota-sets")[1]["extension"]
+    assert found["name"] == "Quotas"
+    assert api.ask("GET", "/extensions/backups-of-the-moon")[0] == 404
+    status, body = api.ask("GET", "/resource_filters?resource=snapshot", version="3.33")
+    (shown,) = body["resource_filters"]
+    assert (shown["resource"], "name~" in shown["filters"]) == ("snapshot", True)
+
+
+def test_an_unknown_zone_is_refused(api: VolumeApi) -> None:
+    asked = {"volume": {"size": 1, "availability_zone": "moon"}}
+    assert message(api.ask("POST", "/volumes", asked)) == (
+        400,
+        "Availability zone 'moon' is invalid.",
+    )
+    assert api.world.rows(schema.volumes) == []
+    make(api, availability_zone="nova")
+
+
+def test_names_of_metadata_may_have_a_slash(api: VolumeApi) -> None:
+    """As those of the Cinder CSI driver."""
+    metadata = {"cinder.csi.openstack.org/cluster": "kubernetes"}
+    volume_id = make(api, metadata=metadata)
+    assert api.ask("GET", f"/volumes/{volume_id}/metadata") == (200, {"metadata": metadata})
+    action = f"/volumes/{volume_id}/action"
+    image = {"os-set_image_metadata": {"metadata": {"a/b": "x" * 1000}}}
+    assert api.ask("POST", action, image)[0] == 200
+    image = {"os-set_image_metadata": {"metadata": {"a": "x" * 65_536}}}
+    assert api.ask("POST", action, image)[0] == 400

@@ -19,7 +19,9 @@ from common import context, events, rpc
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.events import ConductorEvents
+from common.health import Check
 from common.log import logger
+from common.metrics import loops
 from common.typed_rpc import TypedClient
 
 LOG = logger(__name__)
@@ -33,6 +35,8 @@ def process_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}"
 
 
+#: so many intervals without a sign of oneself, and a process counts as dead
+_DEAD_INTERVALS = 6
 #: so many intervals without a sign of oneself, and nobody can be heard
 _DEAF_INTERVALS = 2.5
 
@@ -53,6 +57,10 @@ class Hearing:
         if now - self._last > self._gap:
             self._since = now
         self._last = now
+
+    def silent_seconds(self) -> float:
+        """Return for how long no heartbeat has arrived."""
+        return self._timer() - self._last
 
     def for_seconds(self) -> float:
         """Return the seconds that heartbeats have arrived without a gap; 0: there is one now."""
@@ -87,6 +95,7 @@ class Beat:
         seconds: float = INTERVAL_SECONDS,
     ) -> None:
         self._binary, self._name, self._seconds = binary, name, seconds
+        self._made_at = time.monotonic()
         self.hearing = Hearing(_DEAF_INTERVALS * seconds)
         self._topic = f"alive.{binary}"
         own: TypedClient[Ticks] = TypedClient(rpc.Client(transport, self._topic))
@@ -95,6 +104,17 @@ class Beat:
         self._server = rpc.Server(transport, self._topic, name, [Ticks(self._beat)], workers=1)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"beat-{binary}", daemon=True)
+
+    def consumes(self) -> bool:
+        """Return whether it has consumed a sign of its own lately; also True at first."""
+        lately = _DEAD_INTERVALS * self._seconds
+        silent = min(self.hearing.silent_seconds(), time.monotonic() - self._made_at)
+        return silent < lately
+
+    @property
+    def bus(self) -> Check:
+        """Whether signs come without a gap now."""
+        return lambda: self.hearing.for_seconds() > 0
 
     def start(self) -> None:
         """Start; the first heartbeat is sent at once."""
@@ -109,6 +129,7 @@ class Beat:
 
     def _beat(self, ctxt: RequestContext) -> None:
         self.hearing.note()
+        loops.done(f"heartbeat {self._binary}", self._seconds)
         self._conductor.cast(ctxt, ConductorEvents.alive, binary=self._binary, host=self._name)
 
     def _run(self) -> None:

@@ -39,6 +39,7 @@ from common.errors import (  # noqa: E402
     Unavailable,
 )
 from common.log import logger  # noqa: E402
+from common.metrics import messages  # noqa: E402
 
 LOG = logger(__name__)
 
@@ -149,6 +150,7 @@ class Client:
 
     def __init__(self, bus: oslo_messaging.Transport, topic: str, version: str = "1.0") -> None:
         target = oslo_messaging.Target(topic=topic, version=version)
+        self._topic = topic
         self._client = oslo_messaging.get_rpc_client(bus, target, serializer=_Serializer())
         self._timeout = bus.conf.rpc.rpc_timeout_seconds
 
@@ -170,7 +172,8 @@ class Client:
         seconds = timeout_seconds or self._timeout
         prepared = self._client.prepare(timeout=seconds, **where)
         try:
-            return prepared.call(_Waiting(ctxt, seconds), method, **args)
+            with messages.calling(self._topic, method, _result):
+                return prepared.call(_Waiting(ctxt, seconds), method, **args)
         except (oslo_messaging.MessagingTimeout, oslo_messaging.MessageDeliveryFailure) as error:
             raise Unavailable(
                 f"The service behind {method} did not answer.", outcome=UNKNOWN
@@ -195,9 +198,21 @@ class Client:
         if fanout:
             prepared = self._client.prepare(fanout=True)
         try:
-            prepared.cast(ctxt, method, **args)
+            with messages.casting(self._topic, method):
+                prepared.cast(ctxt, method, **args)
         except oslo_messaging.MessagingException as error:
             raise Unavailable(f"The message bus did not take {method}.") from error
+
+
+def _result(error: Exception) -> str:
+    """Return a word for how a call or a message ended, for its metrics."""
+    if isinstance(error, oslo_messaging.ExpectedException):
+        error = error.exc_info[1]
+    if isinstance(error, REFUSALS):
+        return "refused"
+    if isinstance(error, Unavailable):
+        return "given_up" if error.details.get("given_up") else "unavailable"
+    return "unavailable" if isinstance(error, oslo_messaging.MessagingException) else "error"
 
 
 #: an empty message, which wakes a thread that waits for messages
@@ -211,9 +226,22 @@ _STARTS = 5
 class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
     """Answers refusals as expected errors, without a traceback in the log."""
 
+    def measured(self, topic: str, endpoints: Sequence[object]) -> None:
+        """Measure messages as those of a topic, with the methods that its endpoints have."""
+        self._topic = topic
+        self._names = frozenset(name for one in endpoints for name in dir(one))
+
     def dispatch(self, incoming: Any) -> Any:
-        if incoming.message.get("method") == _WAKE:
+        method = incoming.message.get("method")
+        if method == _WAKE:
             return None
+        arrived = getattr(incoming, "arrived", None)
+        waited = None if arrived is None else time.monotonic() - arrived
+        name = method if method in self._names else "unknown"
+        with messages.handling(self._topic, name, waited, _result):
+            return self._dispatch(incoming)
+
+    def _dispatch(self, incoming: Any) -> Any:
         try:
             with deadlines.answering(getattr(incoming, "until", None)):
                 return super().dispatch(incoming)
@@ -228,17 +256,18 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
 
 
 class _Receiver(RPCServer):  # type: ignore[misc]
-    """Sets the deadline of each call when it arrives, before it waits for a thread."""
+    """Notes when a message arrives, and its deadline, before it waits for a thread."""
 
     #: of all senders, by whatever server of this process
     _delays = deadlines.Delays()
 
     def _on_incoming(self, incoming: Any) -> None:
         for message in incoming:
+            message.arrived = time.monotonic()
             wait = deadlines.Wait.from_message(message.ctxt.get(_WAIT))
             if wait is not None:
                 under_way = self._delays.seconds(wait, time.time())
-                message.until = deadlines.until(wait, under_way, time.monotonic())
+                message.until = deadlines.until(wait, under_way, message.arrived)
         super()._on_incoming(incoming)
 
 
@@ -262,6 +291,7 @@ class Server:
             _Serializer(),
             oslo_messaging.DefaultRPCAccessPolicy,
         )
+        self._dispatcher.measured(topic, endpoints)
         self._server = self._receiver()
 
     def _receiver(self) -> _Receiver:

@@ -38,6 +38,10 @@ class TypedClient(Generic[Surface]):
         """Return a client of that server alone."""
         return TypedClient(self._rpc, server=server, timeout_seconds=timeout_seconds)
 
+    def within(self, timeout_seconds: float) -> TypedClient[Surface]:
+        """Return a client of any server that waits that long for an answer."""
+        return TypedClient(self._rpc, timeout_seconds=timeout_seconds)
+
     def to_all(self) -> TypedClient[Surface]:
         """Return a client that casts to every listener."""
         return TypedClient(self._rpc, fanout=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -38,6 +39,7 @@ from common.messages.commands import (
     Swap,
 )
 from common.messages.reports import Category, Failure, Outcome, Report, Working
+from common.metrics import table
 from compute import (
     build,
     cache,
@@ -130,6 +132,7 @@ class Executor:
             # Before the job leaves its queue, where a repeated command finds it.
             self._repeats.keep(job.command, outcome)
             _log(command, outcome)
+            _measure(job, outcome)
             self._after(command, outcome)
             return outcome
         except Abandoned:
@@ -185,6 +188,14 @@ def _log(command: Command, outcome: Outcome) -> None:
             "%s of VM %d on %s failed (%s): %s",
             *(name, where.vmid, where.node, outcome.failure.category, outcome.failure.message),
         )
+
+
+def _measure(job: Job, outcome: Outcome) -> None:
+    """Count a command that was carried out, and how long it took since it came."""
+    name = type(job.command).__name__
+    category = "" if outcome.failure is None else outcome.failure.category.value
+    table.COMMANDS.count(name, "ok" if outcome.ok else "failed", category)
+    table.COMMAND_SECONDS.observe(time.monotonic() - job.came_at, name)
 
 
 def _refusal(job: Job, category: Category, message: str) -> Outcome:

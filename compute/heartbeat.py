@@ -17,6 +17,7 @@ from common.log import logger
 from common.messages.facts import Heartbeat, HostFacts, VmStates
 from common.messages.reports import Working
 from common.messages.topics import COMPUTE_TOPIC
+from common.metrics import loops
 from common.typed_rpc import TypedClient
 from compute.facts import HostFactsCache
 from compute.rpc_api import WorkerRpc
@@ -33,6 +34,9 @@ FACTS_PER_MESSAGE = 200
 #: after this time all facts are published again: a message may have been lost or overtaken
 PUBLISH_ALL_SECONDS = 300.0
 VERSION = "1.0"
+#: so many intervals without a tick consumed, and nothing comes from the bus; so many, and the
+#: worker counts as dead
+_DEAF_INTERVALS, _DEAD_INTERVALS = 2.5, 6
 
 
 class Heartbeats:
@@ -57,6 +61,7 @@ class Heartbeats:
         workers: TypedClient[WorkerRpc] = TypedClient(rpc.Client(transport, COMPUTE_TOPIC))
         self._self = workers.to(worker)
         self._one_beat = threading.Lock()
+        self._beat_at: float | None = None
         self._known: frozenset[str] = frozenset()  # hosts whose facts were sent before
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="compute-heartbeats", daemon=True)
@@ -83,6 +88,8 @@ class Heartbeats:
         ``published``: all of it goes to placement, whatever went there before.
         """
         with self._one_beat:
+            self._beat_at = self._timer()
+            loops.done("heartbeat nova-compute", self._seconds)
             if self._timer() - self._published_all_at >= PUBLISH_ALL_SECONDS:
                 self._publish_all()
             try:
@@ -93,6 +100,16 @@ class Heartbeats:
             except Exception:
                 self._publish_all()
                 raise
+
+    def consumes(self) -> bool:
+        """Return whether a tick was consumed lately; also True at first."""
+        last = self._began_at if self._beat_at is None else self._beat_at
+        return self._timer() - last < _DEAD_INTERVALS * self._seconds
+
+    def hears(self) -> bool:
+        """Return whether ticks are consumed now."""
+        last = self._beat_at
+        return last is not None and self._timer() - last < _DEAF_INTERVALS * self._seconds
 
     def announce(self, *, published: bool = False) -> None:
         """Send a heartbeat with everything, for a service that has just started; see ``beat``."""

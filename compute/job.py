@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,8 @@ class Job:
         self._cancelled = False
         self._abandoned = False
         self._wake = threading.Event()
+        self.came_at = time.monotonic()
+        """When the command came, by this process's clock."""
 
     @property
     def command(self) -> Command:

@@ -13,6 +13,7 @@ from typing import Any
 from common import clock
 from common.messages.commands import Command
 from common.messages.reports import Outcome, Report, Step
+from common.metrics import table
 
 Send = Callable[[Report], None]
 
@@ -58,11 +59,15 @@ class Journal:
         """End the step; it is reported with whatever comes next."""
         if self._now is None:
             return
+        ended_at = clock.utcnow()
+        seconds = (ended_at - self._now.started_at).total_seconds()
+        table.STEPS.count(self._now.name, result.lower())
+        table.STEP_SECONDS.observe(max(0.0, seconds), self._now.name)
         known = dict(self._now.detail)
         if result == SUCCESS:
             known.pop("progress", None)
         self._finished = replace(
-            self._now, finished_at=clock.utcnow(), result=result, detail={**known, **detail}
+            self._now, finished_at=ended_at, result=result, detail={**known, **detail}
         )
         self._now = None
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from common import clock
 from common.log import logger
 from common.messages.facts import HostFacts
+from common.metrics import loops, table
 from compute.facts import HostFactsCache
 from compute.hypervisor.port import Hypervisor, HypervisorError
 from compute.vm_states import VmChanges
@@ -30,6 +31,9 @@ class Observer:
         self._seconds, self._news = seconds, news
         self._stop = threading.Event()
         self._one_look = threading.Lock()
+        self._name = f"observe {hypervisor.cluster}"
+        self.reached = False
+        """Whether the cluster answered the last time."""
         self._thread = threading.Thread(
             target=self._loop, name=f"compute-observe-{hypervisor.cluster}", daemon=True
         )
@@ -38,6 +42,10 @@ class Observer:
     def cluster(self) -> str:
         """The name of its cluster."""
         return self._hypervisor.cluster
+
+    def answers(self) -> bool:
+        """Return whether the cluster answered the last time."""
+        return self.reached
 
     def start(self) -> None:
         """Begin; the first refresh is done at once."""
@@ -62,6 +70,9 @@ class Observer:
             self.look()
         except Exception:
             LOG.exception("The refresh of %s failed unexpectedly.", self._hypervisor.cluster)
+            loops.failed(self._name)
+        else:
+            loops.done(self._name, self._seconds)
 
     def _look(self) -> None:
         began, moved = clock.utcnow(), False
@@ -71,9 +82,12 @@ class Observer:
             LOG.warning("Cluster %s: %s", self._hypervisor.cluster, error.message)
             news = self._facts.unreachable(self._hypervisor.cluster, error.message)
             self._vm_changes.unreachable(self._hypervisor.cluster)
+            self.reached = False
         else:
+            self.reached = True
             news = self._facts.update(seen.hosts, seen.cluster)
             moved = self._vm_changes.update(seen, began)
+        table.PROXMOX_REACHABLE.set(float(self.reached), self.cluster)
         if news or moved:
             self._news(news)
 

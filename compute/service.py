@@ -12,6 +12,7 @@ from common import context, events, rpc
 from common.aggregates import Ratios
 from common.errors import MicronovaError
 from common.events import ConductorEvents, WorkerEvents
+from common.health import Health
 from common.log import logger
 from common.messages.commands import Command, MakeVnet, StoreImage
 from common.messages.facts import HostFacts
@@ -23,6 +24,7 @@ from compute.consoles import Consoles
 from compute.executor import Executor
 from compute.facts import HostFactsCache
 from compute.heartbeat import Heartbeats
+from compute.host_metrics import HostMetrics
 from compute.hypervisor.port import Hypervisor
 from compute.manager import EventEndpoint, Manager
 from compute.observe import Observer
@@ -57,6 +59,7 @@ class ComputeService:
         self._hypervisors = {one.cluster: one for one in hypervisors}
         self._stop_seconds = options.stop_seconds
         self._facts, vm_changes = HostFactsCache(), VmChanges(self.worker)
+        self._host_metrics = HostMetrics(self._facts, conf.metrics.hosts)
         self._reporter = Reporter(transport)
         self._publisher = Publisher(placement) if placement is not None else None
         self._logs = ConsoleLogs(conf, self._hypervisors, self.worker)
@@ -95,6 +98,13 @@ class ComputeService:
             Observer(one, self._facts, vm_changes, options.observe_seconds, self._news)
             for one in hypervisors
         ]
+
+    @property
+    def health(self) -> Health:
+        """It lives if it consumes its ticks; it needs the bus and all its clusters."""
+        clusters = {f"cluster {one.cluster}": one.answers for one in self._observers}
+        alive = {"messages": self._heartbeats.consumes}
+        return Health(alive, {"bus": self._heartbeats.hears, **clusters})
 
     def start(self) -> None:
         """Start; returns at once. The first facts are sent after the first refresh."""

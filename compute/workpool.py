@@ -8,11 +8,16 @@ from __future__ import annotations
 import collections
 import concurrent.futures
 import threading
+import time
 from collections.abc import Callable
 
 from common.messages.commands import Command, Destroy
 from common.messages.reports import Outcome, Working
+from common.metrics import table
+from common.metrics.instruments import Samples
 from compute.job import Job
+
+_NAME = "compute-work"
 
 
 class WorkPool:
@@ -27,7 +32,10 @@ class WorkPool:
         self._idle = threading.Condition(self._lock)
         self._lines: dict[tuple[str, int], collections.deque[Job]] = {}
         self._closed = False
-        self._threads = concurrent.futures.ThreadPoolExecutor(threads, "compute-work")
+        self._count = threads
+        self._threads = concurrent.futures.ThreadPoolExecutor(threads, _NAME)
+        table.POOL_HELD.watch(self._sample_held)
+        table.POOL_THREADS.watch(self._sample_threads)
 
     def submit(self, job: Job) -> bool:
         """Add a job; return False if the operation is here already, and continues unchanged.
@@ -66,7 +74,15 @@ class WorkPool:
         self._threads.shutdown(wait=done, cancel_futures=True)
         return done
 
+    def _sample_held(self) -> Samples:
+        with self._lock:
+            return {(_NAME,): sum(map(len, self._lines.values()))}
+
+    def _sample_threads(self) -> Samples:
+        return {(_NAME,): self._count}
+
     def _work(self, job: Job) -> None:
+        table.POOL_WAIT_SECONDS.observe(time.monotonic() - job.came_at, _NAME)
         outcome: Outcome | None = None
         try:
             outcome = self._run(job)

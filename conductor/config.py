@@ -5,6 +5,7 @@ from __future__ import annotations
 from oslo_config import cfg, types
 
 from common import networks, volumes
+from common.metrics import config as metrics
 
 OPTIONS = [
     cfg.IntOpt(
@@ -285,6 +286,7 @@ SEED_OPTIONS = [
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Declare this module's options; idempotent."""
+    metrics.register(conf)
     conf.register_opts(OPTIONS, group="conductor")
     conf.register_opts(NETWORK_OPTIONS, group="networks")
     networks.register(conf)

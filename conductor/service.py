@@ -8,6 +8,7 @@ from oslo_config import cfg
 from common import context, credentials, liveness, quotas, rpc
 from common.errors import ConfigurationError, Unavailable
 from common.events import ConductorEvents
+from common.health import Health
 from common.log import logger
 from common.messages.topics import CONDUCTOR_TOPIC
 from compute.client import ComputeClient
@@ -51,6 +52,7 @@ from conductor.images.stale_imports import SECONDS, StaleImports
 from conductor.messages import NewFlavor
 from conductor.networks import late_zones
 from conductor.networks.late_zones import LateZones
+from conductor.record_metrics import RecordMetrics
 from conductor.rpc_api import Endpoints
 from conductor.store import catalog, leases, networks
 from conductor.store.transactions import Store, Transaction
@@ -81,6 +83,8 @@ class ConductorService:
         url, pool = conf.database.connection, conf.database.pool_size
         self.store = Store(engine.writer(url, pool), engine.reader(url, pool))
         self._conf, self._name = conf, name
+        down = conf.conductor.host_down_seconds
+        self._record_metrics = RecordMetrics(self.store, conf.metrics.record_seconds, down)
         self._compute = ComputeClient(transport)
         often = liveness.interval(conf.conductor.host_down_seconds)
         self._beat = liveness.Beat(transport, "nova-conductor", name, often)
@@ -144,6 +148,15 @@ class ConductorService:
             RefusalEndpoint(cloud),
         )
         self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, [events, *endpoints])
+
+    @property
+    def health(self) -> Health:
+        """It lives if it consumes and its periodic tasks run; it needs database and bus."""
+        alive = {"messages": self._beat.consumes, "periodic tasks": self._runs}
+        return Health(alive, {"database": self.store.answers, "bus": self._beat.bus})
+
+    def _runs(self) -> bool:
+        return self.runner.periodic.alive
 
     def start(self) -> None:
         """Create configured subnets and flavors, then listen and work.

@@ -17,7 +17,9 @@ from websockets.http11 import Request, Response
 from websockets.sync.server import Server, ServerConnection, serve
 from websockets.typing import Subprotocol
 
+from common import context
 from common.errors import ConfigurationError
+from common.health import Health
 from common.log import logger
 from common.streams import LIBRARY_LOG, WebSocketStream
 from compute.client import ComputeClient
@@ -37,6 +39,7 @@ RELAY_PATH = "/relay"
 _BEARER = "Bearer "
 _BINARY = Subprotocol("binary")
 _CLOSE_SECONDS = 2.0
+_PING_SECONDS = 3.0
 #: what a browser may send in one message, such as a pasted text
 _LONGEST = 4 << 20
 
@@ -54,8 +57,9 @@ class ConsoleService:
         self._options = conf.console
         self._pages = Pages()
         self._sessions = Sessions(self._options.sessions)
+        self._conductor = ConductorClient(transport)
         self._proxy = Proxy(
-            ConductorClient(transport),
+            self._conductor,
             ComputeClient(transport),
             self._sessions,
             self._options.relay_url,
@@ -64,6 +68,17 @@ class ConsoleService:
         self._listener = listener
         self._server: Server | None = None
         self._thread: threading.Thread | None = None
+
+    @property
+    def health(self) -> Health:
+        """It lives if its port is served; it needs a conductor, which knows the tokens."""
+        return Health({"port": self._serves}, {"conductor": self._asks})
+
+    def _serves(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def _asks(self) -> bool:
+        return bool(self._conductor.within(_PING_SECONDS).ping(context.internal()))
 
     def start(self) -> None:
         """Listen; returns at once. Raises ConfigurationError."""

@@ -10,6 +10,8 @@ import threading
 from collections.abc import Iterator
 
 from common.errors import Unavailable
+from common.metrics import table
+from common.metrics.instruments import Samples
 from common.streams import Stream
 
 _GRANT_BYTES = 32
@@ -31,6 +33,11 @@ class Sessions:
         self._lock = threading.Lock()
         self._open = 0
         self._expected: dict[bytes, _Expected] = {}
+        table.CONSOLE_SESSIONS.watch(self._sample)
+
+    def _sample(self) -> Samples:
+        with self._lock:
+            return {(): self._open}
 
     @contextlib.contextmanager
     def session(self) -> Iterator[Session]:

@@ -12,6 +12,7 @@ from oslo_config import cfg
 from sqlalchemy.engine import make_url
 
 from common import regex
+from common.metrics import statements
 from db import limits
 
 OPTIONS = [
@@ -58,6 +59,7 @@ _RETURNED_AT = "micronova.returned_at"
 def writer(url: str, pool_size: int = 16, idle_seconds: float = IDLE_SECONDS) -> sa.Engine:
     """Return an engine that may write. On SQLite every transaction begins as the one writer."""
     engine = _engine(url, pool_size, "READ COMMITTED", idle_seconds)
+    statements.measure(engine, "cloud", "writer")
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "begin", _begin_immediate)
     return engine
@@ -73,6 +75,7 @@ def reader(url: str, pool_size: int = 16, statement_seconds: float | None = None
     """
     postgresql = make_url(url).get_backend_name() == "postgresql"
     engine = _engine(url, pool_size, "AUTOCOMMIT" if postgresql else "READ COMMITTED")
+    statements.measure(engine, "cloud", "reader")
     if statement_seconds is not None:
         limits.limit(engine, statement_seconds)
     if engine.dialect.name == "sqlite":

@@ -4,7 +4,7 @@ The address, the number of workers and whatever else differs between machines ar
 command line, which win over this file.
 """
 
-from micronova.serving import preload
+from micronova.serving import end, preload
 
 bind = "127.0.0.1:8774"
 workers = 2
@@ -17,6 +17,7 @@ worker_connections = 1000
 # than a reload.
 on_starting = preload
 on_reload = preload
+on_exit = end
 # Longer than the proxy in front keeps its connections, so that it never meets a closed one.
 keepalive = 75
 timeout = 60

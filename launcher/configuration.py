@@ -12,6 +12,7 @@ from oslo_config import cfg
 
 from common import config, credentials, log, quotas, rpc
 from common.errors import ConfigurationError
+from common.metrics import config as metrics
 
 VARIABLE = "MICRONOVA_CONFIG"
 """Names the configuration files of WSGI processes, separated by colons."""
@@ -37,7 +38,7 @@ def registers(service: str | None = None) -> Iterable[config.Register]:
         own = _everything()
     else:
         own = _preparation() if service == PREPARATION else _OF_SERVICE[service]()
-    return (log.register, rpc.register, *logins, *own)
+    return (log.register, rpc.register, metrics.register, *logins, *own)
 
 
 def _conductor() -> Iterable[config.Register]:

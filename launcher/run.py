@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from common import garbage, log
 from common.child import report
-from launcher import configuration, wiring
+from launcher import configuration, metrics, wiring
 
 LOG = log.logger(__name__)
 
@@ -29,6 +29,7 @@ def run(name: str, files: Sequence[str]) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     service = wiring.SERVICES[name](wiring.Wiring(conf))
     service.start()
+    metrics.listen(conf, name, service.health)
     garbage.settle()
     LOG.info("The %s is running.", name)
     notify_systemd("READY=1")

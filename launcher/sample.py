@@ -1,4 +1,4 @@
-"""Generated files: ``python -m launcher.sample config|policy|states [file]``.
+"""Generated files: ``python -m launcher.sample config|policy|states|metrics [file]``.
 
 What the code knows already is never typed a second time: the sample configuration, the sample
 policy and the documentation's table of states come from here, and a test says when one is behind.
@@ -15,6 +15,8 @@ from typing import Any
 from oslo_config import cfg
 from oslo_policy import policy as oslo_policy
 
+from common.child import ROOT
+from common.metrics import table
 from common.states_document import document
 from launcher import configuration, listing
 
@@ -30,6 +32,7 @@ _OURS = frozenset(
         "database",
         "embedded_identity",
         "keystone_authtoken",
+        "metrics",
         "networks",
         "null",
         "oslo_messaging_rabbit",
@@ -166,10 +169,21 @@ LIBRARIES = frozenset(
 )
 """Groups of the sample that change with releases of libraries, not only with ours."""
 
+MONITORING = "docs/monitor.md"
+_METRICS = "## Metrics\n"
+
+
+def metrics() -> str:
+    """Return the page about monitoring with the present table of all metrics at its end."""
+    written = (ROOT / MONITORING).read_text(encoding="utf-8")
+    return f"{written.partition(_METRICS)[0]}{_METRICS}\n{table.document()}"
+
+
 KINDS: Mapping[str, tuple[Callable[[], str], str]] = {
     "config": (config, "etc/micronova.conf.sample"),
     "policy": (policy, "etc/policy.yaml.sample"),
     "states": (document, "docs/states.md"),
+    "metrics": (metrics, MONITORING),
 }
 """{kind: (what makes it, where it lies in the tree)}."""
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from common import garbage, log
 from common.errors import ConfigurationError
-from launcher import configuration, wiring
+from common.health import Health
+from launcher import configuration, metrics, wiring
 from launcher.mount import Mount
 from web.proxies import Proxies
 
@@ -26,7 +27,7 @@ TOGETHER: Mapping[str, Sequence[str]] = {
 NAMES = frozenset({*wiring.APIS, *TOGETHER})
 
 
-_Prepared: TypeAlias = "tuple[cfg.ConfigOpts, WSGIApplication]"
+_Prepared: TypeAlias = "tuple[cfg.ConfigOpts, WSGIApplication, Health]"
 
 _prepared: dict[str, _Prepared] = {}
 """{name: what this process, or the one that it was forked from, has made ahead}."""
@@ -37,8 +38,9 @@ def application(name: str) -> WSGIApplication:
     """Return one API, or those of a name in `TOGETHER`; each is made once, or was made ahead."""
     garbage.load()
     garbage.limit_arenas()
-    conf, made = _prepared.pop(name) if name in _prepared else _prepare(name)
+    conf, made, health = _prepared.pop(name) if name in _prepared else _prepare(name)
     log.setup(conf, name)
+    metrics.listen(conf, metrics.of_application(name), health)
     garbage.settle()
     return made
 
@@ -62,7 +64,8 @@ def preload(name: str) -> None:
 
 def _prepare(name: str) -> _Prepared:
     conf = configuration.load(configuration.files_of_environment())
-    return conf, _made(name, wiring.Wiring(conf))
+    process = wiring.Wiring(conf)
+    return conf, _made(name, process), process.health or Health()
 
 
 def _made(name: str, process: wiring.Wiring) -> WSGIApplication:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
     from keystoneauth1.session import Session
 
+    from common.health import Health
     from common.projects import Projects
     from conductor.client import ConductorClient
     from placement.client import PlacementClient
@@ -30,6 +31,10 @@ LOG = logger(__name__)
 
 class Service(Protocol):
     """A service that answers messages."""
+
+    @property
+    def health(self) -> Health:
+        """Whether it lives, and has what it needs."""
 
     def start(self) -> None:
         """Begin; return at once."""
@@ -44,6 +49,8 @@ class Wiring:
     def __init__(self, conf: cfg.ConfigOpts, placement_session: Session | None = None) -> None:
         """`placement_session` replaces the session that `[placement]` describes."""
         self.conf = conf
+        self.health: Health | None = None
+        """Of the APIs made here."""
         self._placement_session = placement_session
 
     @functools.cached_property
@@ -72,12 +79,19 @@ class Wiring:
             return None
         return Projects(session)
 
+    def note(self, name: str, health: Health) -> None:
+        """Add the health of an API made here."""
+        self.health = health if self.health is None else self.health.beside(name, health)
+
     @functools.cached_property
     def conductor_client(self) -> ConductorClient:
         """The client of the conductor."""
         from conductor.client import ConductorClient
 
         return ConductorClient(self.transport)
+
+    has_cloud_api = False
+    """Whether an API of the cloud was made here."""
 
     console_listener: socket.socket | None = None
     """What the console proxy listens on, in place of the configured address."""
@@ -138,6 +152,7 @@ def compute_api(wiring: Wiring) -> WSGIApplication:
     """Make the compute API."""
     from api.compute.app import make_app
 
+    _note_health(wiring)
     return _wsgi(
         make_app(wiring.conf, wiring.conductor_client, wiring.reader, projects=wiring.projects)
     )
@@ -147,6 +162,7 @@ def image_api(wiring: Wiring) -> WSGIApplication:
     """Make the image API."""
     from api.image.app import make_app
 
+    _note_health(wiring)
     return _wsgi(make_app(wiring.conf, wiring.reader, conductor=wiring.conductor_client))
 
 
@@ -154,6 +170,7 @@ def network_api(wiring: Wiring) -> WSGIApplication:
     """Make the network API."""
     from api.network.app import make_app
 
+    _note_health(wiring)
     return _wsgi(make_app(wiring.conf, wiring.reader, conductor=wiring.conductor_client))
 
 
@@ -161,14 +178,18 @@ def volume_api(wiring: Wiring) -> WSGIApplication:
     """Make the Block Storage API."""
     from api.volume.app import make_app
 
+    _note_health(wiring)
     return _wsgi(make_app(wiring.conf, wiring.reader, wiring.conductor_client))
 
 
 def placement_api(wiring: Wiring) -> WSGIApplication:
     """Make placement."""
-    from placement.app import make_app
+    from launcher import health
+    from placement.app import make_app, make_services
 
-    return _wsgi(make_app(wiring.conf))
+    services = make_services(wiring.conf)
+    wiring.note("placement", health.of_placement(services.database))
+    return _wsgi(make_app(wiring.conf, services=services))
 
 
 APIS: Mapping[str, Callable[[Wiring], WSGIApplication]] = {
@@ -179,6 +200,15 @@ APIS: Mapping[str, Callable[[Wiring], WSGIApplication]] = {
     "volume": volume_api,
 }
 """{name, which is also the path in the embedded cloud: what makes the application}."""
+
+
+def _note_health(wiring: Wiring) -> None:
+    """Note what every API of the cloud needs, once for all of them."""
+    from launcher import health
+
+    if not wiring.has_cloud_api:
+        wiring.has_cloud_api = True
+        wiring.note("cloud", health.of_api(wiring.reader, wiring.conductor_client))
 
 
 def _wsgi(app: Any) -> WSGIApplication:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import micronova  # noqa: F401  (puts the packages on the import path)
+from common.metrics import sharing
 from web.serving import Worker
 
-__all__ = ["Worker", "preload"]
+__all__ = ["Worker", "end", "preload"]
 
 
 def preload(server: Any) -> None:
-    """Make what the workers serve, so that they share its memory.
+    """Make what the workers serve, so that they share its memory, and where they share metrics.
 
     gunicorn's `on_starting`, and its `on_reload`, as the configuration is read here.
     """
+    sharing.begin()
     module, _, name = getattr(server.app, "app_uri", "").partition(":")
     if module != "micronova.wsgi":
         return
@@ -22,3 +24,8 @@ def preload(server: Any) -> None:
 
     if name in web.NAMES:
         web.preload(name)
+
+
+def end(_server: Any) -> None:
+    """Remove what the workers shared; gunicorn's `on_exit`."""
+    sharing.end()

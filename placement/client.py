@@ -45,6 +45,10 @@ class PlacementClient:
 
     # --- providers ---
 
+    def ping(self) -> None:
+        """Ask for its versions. Raises Unavailable when it doesn't answer."""
+        self._call("GET", "/")
+
     def providers(self, name: str | None = None) -> list[Provider]:
         """Return all providers, or the one of that name. 1 request."""
         query = f"?{urlencode({'name': name})}" if name else ""

@@ -10,6 +10,7 @@ from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Alternate, Decision, RequestSpec
+from scheduler import measured
 from scheduler.dry_run import DryRun
 from scheduler.hosts.reported import HostTable
 from scheduler.messages import Capacity, Movable, Rebalancing
@@ -38,14 +39,20 @@ class SchedulerManager:
         """Choose and claim a host for one server."""
         ctxt.server_uuid = request.server_uuid
         self._check_ready(ctxt)
-        return self._decider.decide(request, alternates)
+        with measured.deciding(1):
+            decision = self._decider.decide(request, alternates)
+        measured.decided([decision])
+        return decision
 
     def select_many(
         self, ctxt: RequestContext, requests: tuple[RequestSpec, ...]
     ) -> list[Decision]:
         """Choose and claim hosts for servers that are alike."""
         self._check_ready(ctxt)
-        return self._decider.decide_many(requests)
+        with measured.deciding(len(requests)):
+            decisions = self._decider.decide_many(requests)
+        measured.decided(decisions)
+        return decisions
 
     def preview(
         self, ctxt: RequestContext, requests: tuple[RequestSpec, ...], without: tuple[str, ...]

@@ -32,6 +32,13 @@ LOG = logger(__name__)
 _ROUNDS = 2
 
 
+#: how an attempt to claim ended, as it is kept with the decision
+CLAIMED = "claimed"
+TAKEN = "taken by another"
+CHANGED = "changed by others each time"
+NOT_TOGETHER = "not to be had for all at once"
+
+
 class Clock(Protocol):
     """A monotonic clock, in seconds."""
 
@@ -136,7 +143,7 @@ class Decider:
             group = request.group and request.group.with_members(joined)
             decision = self.decide(dataclasses.replace(request, group=group), ())
             if request.server_uuid in tried:
-                first = _claim_entry(tried[request.server_uuid], "not to be had for all at once")
+                first = _claim_entry(tried[request.server_uuid], NOT_TOGETHER)
                 decision = dataclasses.replace(decision, claims=(first, *decision.claims))
             decisions.append(decision)
             joined.update(host for host in (decisions[-1].host,) if host is not None)
@@ -146,7 +153,7 @@ class Decider:
         self, request: RequestSpec, choice: Choice, considered: int, *, brief: bool
     ) -> Decision:
         won = self._outcomes.won(request, choice, 0, considered, brief=brief)
-        return dataclasses.replace(won, claims=(_claim_entry(choice.ranked[0].host, "claimed"),))
+        return dataclasses.replace(won, claims=(_claim_entry(choice.ranked[0].host, CLAIMED),))
 
     def _lost(self, requests: Sequence[RequestSpec]) -> dict[str, Decision]:
         """Return decisions without a host for servers that are alike: explained once."""
@@ -237,9 +244,9 @@ class Decider:
             if self._placement.allocations_of(request.server_uuid).by_provider:
                 raise Unavailable("The claim of an earlier decision is in the way.") from error
             conflicts = error.details.get("conflicts", 1)
-            claims.append(_claim_entry(host, "changed by others each time", conflicts))
+            claims.append(_claim_entry(host, CHANGED, conflicts))
             return False
-        result = "claimed" if claimed.won else "taken by another"
+        result = CLAIMED if claimed.won else TAKEN
         claims.append(_claim_entry(host, result, claimed.conflicts))
         return claimed.won
 

@@ -13,6 +13,7 @@ from common import context, events, liveness, rpc
 from common.context import RequestContext
 from common.errors import ConfigurationError
 from common.events import ConductorEvents, HostEvents, WorkerEvents
+from common.health import Health
 from common.messages.topics import HOST_FACTS_TOPIC, SCHEDULER_TOPIC
 from placement.client import PlacementClient
 from scheduler import config
@@ -42,6 +43,7 @@ class SchedulerService:
         self._beat = liveness.Beat(transport, "nova-scheduler", name)
         self.table = HostTable(heard_for=self._beat.hearing.for_seconds)
         self._conductor = events.to_conductor(transport)
+        self._placement = placement
         view = View(placement, self.table, conf.scheduler.candidates)
         filters, weighers = load_filters(conf), load_weighers(conf)
         manager: SchedulerRpc = SchedulerManager(
@@ -56,6 +58,19 @@ class SchedulerService:
             rpc.Server(transport, HOST_FACTS_TOPIC, name, [listener], workers=1),
         ]
         self._workers = events.to_workers(transport)
+
+    @property
+    def health(self) -> Health:
+        """It lives if it consumes; it needs placement, and to have heard of hosts."""
+        ready = {"bus": self._beat.bus, "placement": self._reaches, "hosts": self._knows}
+        return Health({"messages": self._beat.consumes}, ready)
+
+    def _reaches(self) -> bool:
+        self._placement.ping()
+        return True
+
+    def _knows(self) -> bool:
+        return self.table.knows_aggregates and self.table.knows_hosts
 
     def start(self) -> None:
         """Start to listen, and ask agents and conductor to report everything."""

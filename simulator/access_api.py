@@ -152,6 +152,7 @@ def create_token(call: Call) -> dict[str, Any]:
     privsep = call.get("privsep", "1") == "1"
     made = call.cluster.access.make_token(user.userid, tokenid, privsep)
     made.comment = call.get("comment")
+    made.expire = int(call.get("expire", "0"))
     call.cluster.save_access()
     return {
         "full-tokenid": f"{user.userid}!{tokenid}",

@@ -31,6 +31,7 @@ class Node:
     last_pid: int = 1000
     sdn_version: int = 0
     gateway: str = ""
+    certificate_days: int = 730
 
 
 @dataclass

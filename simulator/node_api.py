@@ -55,6 +55,7 @@ _SUBDIRS = [
     "vzdump",
     "wakeonlan",
 ]
+_DAY = 86_400
 KERNEL = "6.17.2-1-pve"
 
 
@@ -112,6 +113,26 @@ def _cpuinfo(node: Node) -> dict[str, Any]:
         "user_hz": 100,
         "vendor": "AuthenticAMD",
     }
+
+
+def certificates(call: Call) -> list[dict[str, Any]]:
+    """`GET /nodes/{node}/certificates/info`: what the cluster's own authority made of each node.
+
+    Their keys and fingerprints are not simulated; a node has its certificate for two years.
+    """
+    node = call.home()
+    begun = int(node.booted) - _DAY
+    names = (("pve-root-ca.pem", 3650), ("pve-ssl.pem", node.certificate_days))
+    return [
+        {
+            "filename": name,
+            "issuer": "/CN=Proxmox Virtual Environment/O=PVE Cluster Manager CA",
+            "notafter": begun + days * _DAY,
+            "notbefore": begun,
+            "subject": f"/OU=PVE Cluster Node/O=Proxmox Virtual Environment/CN={node.name}",
+        }
+        for name, days in names
+    ]
 
 
 def network(call: Call) -> list[dict[str, Any]]:

@@ -44,6 +44,10 @@ CALLS: Calls = {
     ),
     "GET /nodes/{node}/capabilities/qemu/machines": mapping_api.machines,
     "GET /nodes/{node}/capabilities/qemu/migration": lambda _call: {"has-dbus-vmstate": True},
+    "GET /nodes/{node}/certificates": _list(
+        {"name": "acme"}, {"name": "custom"}, {"name": "info"}
+    ),
+    "GET /nodes/{node}/certificates/info": node_api.certificates,
     "GET /nodes/{node}/hardware": _list({"type": "pci"}, {"type": "usb"}),
     "GET /nodes/{node}/hardware/usb": nothing,
     "GET /nodes/{node}/lxc": node_api.containers,

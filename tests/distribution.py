@@ -35,6 +35,7 @@ GROUPS: Mapping[str, str] = {
     "tests/functional/cli/test_live.py": "embedded",
     "tests/functional/cli/test_requests_of_hosts.py": "embedded",
     "tests/functional/follow/test_people.py": "embedded",
+    "tests/functional/monitor/test_embedded.py": "embedded",
     "tests/functional/identity/test_concurrency.py": "keystone",
     "tests/functional/identity/test_contents.py": "keystone",
     "tests/functional/identity/test_projects.py": "keystone",

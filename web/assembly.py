@@ -12,6 +12,7 @@ from oslo_config import cfg
 
 from web import auth
 from web.errors import Faults
+from web.measuring import Measured
 from web.proxies import Proxies
 from web.wsgi import ContextMiddleware, RequestId, Wsgi
 
@@ -45,8 +46,8 @@ class Application:
 def assemble(api: Application, conf: cfg.ConfigOpts, protect: Protect | None = None) -> Wsgi:
     """Build the WSGI application, to be mounted anywhere (SCRIPT_NAME is respected).
 
-    From the outside in: request ID, proxies, the API's layers, token check, request context,
-    routes. `protect(app, anonymous=…)` replaces the token check of `web.auth`.
+    From the outside in: measuring, request ID, proxies, the API's layers, token check, request
+    context, routes. `protect(app, anonymous=…)` replaces the token check of `web.auth`.
     """
     app: falcon.App[Any, Any] = falcon.App(middleware=[ContextMiddleware(), *api.middleware])
     app.req_options.strip_url_path_trailing_slash = api.strips_slash
@@ -58,4 +59,5 @@ def assemble(api: Application, conf: cfg.ConfigOpts, protect: Protect | None = N
     guarded: Wsgi = check(app, anonymous=api.anonymous)
     for layer in api.layers:
         guarded = layer(guarded)
-    return RequestId(Proxies(guarded, conf), api.request_id_header)
+    identified = RequestId(Proxies(guarded, conf), api.request_id_header)
+    return Measured(identified, api.service_type)

@@ -15,6 +15,7 @@ import orjson
 
 from common.errors import Invalid, MicronovaError, NotFound
 from web.bodies import MALFORMED
+from web.measuring import ACTION
 from web.microversions import Versioned, parse
 from web.schemas import Schema, Validator, Words, versioned
 
@@ -193,6 +194,9 @@ class Guard(Generic[C]):
         """Answer, as Falcon's responder."""
         call = self._api.call(req, resp, params)
         method = self._method(call)
+        if self._actions:
+            # One that there is: its name is bounded.
+            req.env[ACTION] = next(iter(call.content))
         described = operation_of(method)
         status = described.status.at(call.version) or 200
         self._api.check_request(req, call, described, status)

@@ -64,6 +64,9 @@ STREAMS = 16
 PEER_SHARE = 0.5
 """The share of a worker's connections that one address may hold."""
 
+turned_at: float | None = None
+"""When the loop of this process last turned, by the monotonic clock; None: there is no loop."""
+
 _TICK_SECONDS = 1.0
 _RECEIVE_BYTES = 65_536
 _PROGRESS_BYTES = 16_384
@@ -113,6 +116,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.set_accept_enabled(True)
         while self._goes_on():
             self.notify()
+            _turn()
             self._dispatch()
             self._close_late()
         self._close_all(self._open.all())
@@ -369,6 +373,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         seconds = kept if connection.incoming.is_empty else self.request_seconds
         connection.waits_since, connection.deadline = now, now + seconds
         self._next_request(connection)
+
+
+def _turn() -> None:
+    """Note that the loop turns."""
+    global turned_at
+    turned_at = time.monotonic()
 
 
 def _ignoring_file(

@@ -14,7 +14,7 @@ from oslo_context import context as oslo_context
 from common import clock, ids
 from common.context import RequestContext
 from common.log import logger
-from web import auth
+from web import auth, measuring
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -67,7 +67,8 @@ class ContextMiddleware:
         resource: object,
         params: dict[str, Any],
     ) -> None:
-        """Add the server that the path names to the context, for logs."""
+        """Add the server that the path names to the context, for logs; note the route."""
+        req.env[measuring.ROUTE] = req.uri_template or ""
         req.context.ctxt.server_uuid = params.get("server_id")
 
     def process_response(

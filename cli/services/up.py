@@ -37,10 +37,10 @@ Ctrl-C stops the cloud; its servers are found again at the next start.
 
 
 def port(text: str) -> int:
-    """Return a TCP port; the two after it must be some too."""
+    """Return a TCP port; the three after it must be some too."""
     number = int(text)
-    if not 0 <= number <= 65533:
-        raise argparse.ArgumentTypeError("a port is 0 (any) to 65533")
+    if not 0 <= number <= 65532:
+        raise argparse.ArgumentTypeError("a port is 0 (any) to 65532")
     return number
 
 
@@ -96,7 +96,8 @@ class Up(Command):
             type=port,
             default=8774,
             help="Port of the APIs, below /compute, /placement, /image and /network; identity "
-            "is on the next one, consoles on the one after that. 0: any three (default: 8774)",
+            "is on the next one, consoles on the second, metrics on the third after it. 0: any "
+            "four (default: 8774)",
         ),
         argument(
             "--nodes",

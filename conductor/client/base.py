@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import copy
+from typing import TYPE_CHECKING, Self
 
 from common import rpc
 from common.messages.topics import CONDUCTOR_TOPIC
@@ -19,3 +20,9 @@ class Base:
 
     def __init__(self, transport: oslo_messaging.Transport) -> None:
         self._rpc: TypedClient[ConductorRpc] = TypedClient(rpc.Client(transport, CONDUCTOR_TOPIC))
+
+    def within(self, timeout_seconds: float) -> Self:
+        """Return a client that waits that long for answers."""
+        other = copy.copy(self)
+        other._rpc = self._rpc.within(timeout_seconds)
+        return other

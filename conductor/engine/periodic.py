@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from common.log import logger
+from common.metrics import loops
 from conductor.store import process_leases
 from conductor.store.transactions import Store
 
@@ -120,6 +121,9 @@ class Periodics:
             except Exception:
                 LOG.exception("Periodic task %s failed; it is tried again.", task.name)
                 again = None
+                loops.failed(task.name)
+            else:
+                loops.done(task.name, task.seconds if again is None else again)
             with self._changed:
                 # Unless it was requested meanwhile.
                 due = time.monotonic() + (task.seconds if again is None else again)

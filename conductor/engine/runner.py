@@ -11,6 +11,7 @@ from common import clock
 from common.errors import MicronovaError, StaleTransition, Unavailable
 from common.log import logger
 from common.messages.reports import Outcome
+from common.metrics import table
 from conductor.engine.periodic import Periodic, Periodics
 from conductor.engine.thread_pool import ThreadPool
 from conductor.plans import MovePlan
@@ -98,6 +99,7 @@ class Runner:
         def work() -> None:
             if self._still_ours(operation):
                 if not fresh:
+                    table.OPERATION_TAKEOVERS.count(operation.action)
                     LOG.info("Taking over operation %s (%s).", operation.id, operation.action)
                 flow.resume(operation, fresh=fresh)
 
@@ -162,6 +164,7 @@ class Runner:
             self._step_back(operation)
         except Unavailable as error:
             LOG.warning("Operation %s is postponed: %s", operation.id, error.message)
+            table.OPERATIONS_POSTPONED.count(operation.action, "unavailable")
             self._pause(operation, error.message)
         except Exception:
             # Its lease runs out, and it is tried again; its deadline ends it.
@@ -169,6 +172,7 @@ class Runner:
                 "Operation %s failed unexpectedly; it is retried when its lease ends.",
                 operation.id,
             )
+            table.OPERATIONS_POSTPONED.count(operation.action, "error")
             self._pause(operation)
         if isinstance(operation.plan, MovePlan) and operation.plan.bulk is not None:
             self._tell(operation)

@@ -9,6 +9,7 @@ from typing import Any
 from common import clock
 from common.log import logger
 from common.messages.reports import Outcome
+from common.metrics import stages as measured
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Table, Task, Work
 from conductor.engine.undoing import Undoing
@@ -77,7 +78,9 @@ class StageRunner:
             if task.late and table.late is not None and not stage.final:
                 table.late(task)
                 return
-            following = stage.do(task)
+            with measured.stage(task.operation.action, stage.name) as result:
+                following = stage.do(task)
+                result.went_on = following is not None
             if following is None:
                 return
             task, table = following, self.table.of(following)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Generic
 
 from common.messages.reports import Category, Failure, Outcome
+from common.metrics import stages as measured
 from conductor.engine.stages import Undo, W
 from conductor.store import leases
 from conductor.store.transactions import Store, Transaction
@@ -23,9 +24,12 @@ class Undoing(Generic[W]):
     def go_on(self, task: W, undos: Sequence[Undo[W]]) -> None:
         """Undo what is left, until it ends, waits, or an agent has the command."""
         while undos:
-            do = undos[0].do
-            if do is not None and not do(task.at(undos[0].name)):
-                return
+            do, name = undos[0].do, undos[0].name
+            if do is not None:
+                with measured.stage(task.operation.action, name) as result:
+                    result.went_on = do(task.at(name))
+                if not result.went_on:
+                    return
             task, undos = self._commit(task, undos, None)
 
     def heard(self, task: W, undos: Sequence[Undo[W]], outcome: Outcome) -> None:

@@ -24,6 +24,7 @@ from common.messages.reports import Working
 from common.states import OPEN_STATES, OperationState
 from conductor import plans
 from conductor.plans import Plan
+from conductor.store import measured
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from db.resources import SERVER_UUID
@@ -314,6 +315,7 @@ def next_attempt(connection: sa.Connection, operation: Operation) -> Operation:
     )
     if changed.rowcount != 1:
         raise StaleTransition(operation_id=operation.id)
+    measured.retry(connection, operation.action)
     return dataclasses.replace(operation, attempt=operation.attempt + 1)
 
 
@@ -341,6 +343,7 @@ def hand_over(
 def postpone(connection: sa.Connection, operation_id: int, seconds: float) -> None:
     """Release the operation, due after that time."""
     ledger.save(connection, operation_id, **unowned(clock.after(seconds)))
+    measured.pause(connection, seconds)
 
 
 def hurry(connection: sa.Connection, operation_id: int) -> None:

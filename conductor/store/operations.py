@@ -19,7 +19,7 @@ from common.messages.scheduling import Decision
 from common.states import OPEN_STATES, OperationState, ResourceType
 from conductor import plans
 from conductor.plans import NOTHING_ASKED, NOTHING_PLANNED, Params, Plan
-from conductor.store import events, request_events
+from conductor.store import events, measured, request_events
 from conductor.store.servers import Server
 from db import resources
 from db.schema import decisions, faults, operation_events, operations
@@ -98,6 +98,9 @@ _CLOSE = operations.update().where(
     operations.c.id.in_(sa.bindparam("those", expanding=True)),
     operations.c.state.in_(OPEN_STATES),
 )
+_MEASURED = (operations.c.action, operations.c.started_at)
+_CLOSE_AND_TELL = _CLOSE.returning(*_MEASURED)
+_CLOSING = sa.select(*_MEASURED).where(*_CLOSE._where_criteria)
 
 
 def from_row(row: Mapping[Any, Any]) -> Operation:
@@ -212,11 +215,14 @@ def close_all(
     message: str | None = None,
 ) -> None:
     """End several operations as `close` does, in one statement."""
-    now = clock.utcnow()
-    connection.execute(
-        _CLOSE,
+    now, those = clock.utcnow(), sorted(operation_ids)
+    tells = connection.dialect.update_returning
+    # MariaDB doesn't return rows of an update.
+    found = [] if tells else connection.execute(_CLOSING, {"those": those}).all()
+    done = connection.execute(
+        _CLOSE_AND_TELL if tells else _CLOSE,
         {
-            "those": sorted(operation_ids),
+            "those": those,
             "state": state,
             "message": message,
             "updated_at": now,
@@ -227,6 +233,7 @@ def close_all(
             "params": {},
         },
     )
+    measured.ended(connection, done.all() if tells else found, state)
 
 
 def open_of(
@@ -326,6 +333,7 @@ upsert_events = events.upsert
 def record_failure(connection: sa.Connection, operation: Operation, failure: Failure) -> None:
     """Store the fault of an attempt; every attempt's fault stays."""
     rule = RULES[failure.category]
+    measured.fault(connection, operation.action, failure.category)
     connection.execute(
         faults.insert(),
         {

@@ -13,6 +13,7 @@ import tenacity
 from common import deadlines, fullness
 from common.errors import Invalid, Unavailable
 from common.log import logger
+from common.metrics import table
 
 LOG = logger(__name__)
 
@@ -24,6 +25,15 @@ T = TypeVar("T")
 #: SQLSTATEs of "nothing was done, try again": serialization failure, deadlock
 _AGAIN = {"40001", "40P01"}
 _MYSQL_AGAIN = {1205, 1213}
+
+
+#: what is done after the commit, in the information of a connection
+_AFTER = "micronova.after_commit"
+
+
+def after_commit(connection: Transaction, work: Callable[[], None]) -> None:
+    """Have `work` done once the transaction is committed; never if it is rolled back."""
+    connection.info.setdefault(_AFTER, []).append(work)
 
 
 def _asks_again(error: BaseException) -> bool:
@@ -65,6 +75,7 @@ class Store:
             retry=tenacity.retry_if_exception(_asks_again),
             stop=tenacity.stop_after_attempt(5),
             wait=tenacity.wait_random_exponential(multiplier=0.02, max=0.5),
+            before_sleep=lambda _: table.SQL_REPEATED.count(),
             reraise=True,
         )
 
@@ -91,6 +102,7 @@ class Store:
         with self._gate, self._writer.connect() as connection:
             # Returning the connection rolls back, unless it is committed.
             transaction = connection.begin()
+            connection.info.pop(_AFTER, None)  # of one that was rolled back
             done = work(connection)
             # As late as possible: after a long wait, undo it if nobody waits for it any more.
             deadlines.check()
@@ -101,7 +113,15 @@ class Store:
                     raise Unavailable("The database was lost at the end.") from error
                 raise
             deadlines.carried_out()
-            return done
+            afterwards = connection.info.pop(_AFTER, ())
+        for each in afterwards:
+            each()
+        return done
+
+    def answers(self) -> bool:
+        """Return whether the database can be read."""
+        with self.read() as connection:
+            return bool(connection.execute(sa.text("SELECT 1")).scalar())
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sa.Connection]:

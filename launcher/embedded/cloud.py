@@ -1,7 +1,7 @@
 """The cloud process: gunicorn with every API on one port, and the services beside them.
 
     python -m launcher.embedded.cloud <configuration file> <number of the listening socket> \
-        <number of the console proxy's>
+        <number of the console proxy's> <number of that for metrics>
 
 gunicorn's master imports next to nothing of ours; its one worker carries everything, so that the
 services share one message bus, one session with Keystone and one interpreter. The worker reports
@@ -35,10 +35,12 @@ GRACEFUL_SECONDS = 120
 class CloudServer(BaseApplication):  # type: ignore[misc]
     """gunicorn, configured; the application is made in the worker."""
 
-    def __init__(self, config_file: str, listener: int, console_listener: int) -> None:
+    def __init__(
+        self, config_file: str, listener: int, console_listener: int, metrics_listener: int
+    ) -> None:
         self._config_file = config_file
         self._listener = listener
-        self._console_listener = console_listener
+        self._others = (console_listener, metrics_listener)
         super().__init__()
 
     @functools.cached_property
@@ -46,7 +48,7 @@ class CloudServer(BaseApplication):  # type: ignore[misc]
         """What the worker carries; imported there only."""
         from launcher.embedded.worker import Cloud
 
-        return Cloud(self._config_file, self._console_listener)
+        return Cloud(self._config_file, *self._others)
 
     def load_config(self) -> None:
         """Set gunicorn's options."""
@@ -93,10 +95,11 @@ class CloudServer(BaseApplication):  # type: ignore[misc]
 def main(arguments: list[str]) -> None:
     """Serve until a signal ends the process."""
     garbage.load()
-    config_file, listener, console_listener = arguments
+    config_file, *numbers = arguments
     # gunicorn reads its own options from there.
     sys.argv[1:] = []
-    CloudServer(config_file, int(listener), int(console_listener)).run()
+    listener, console_listener, metrics_listener = map(int, numbers)
+    CloudServer(config_file, listener, console_listener, metrics_listener).run()
 
 
 if __name__ == "__main__":

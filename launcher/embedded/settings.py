@@ -84,11 +84,15 @@ def write_configuration(
     driver: Sections,
     *,
     hosts: int,
+    metrics_port: int,
 ) -> Path:
     """Write the configuration file, readable by its owner alone, and return its path."""
     path = settings.state_dir / "micronova.conf"
     write_private(
-        path, render(sections(settings, base_url, console_url, credentials, driver, hosts))
+        path,
+        render(
+            sections(settings, base_url, console_url, credentials, driver, hosts, metrics_port)
+        ),
     )
     return path
 
@@ -100,11 +104,13 @@ def sections(
     credentials: Mapping[str, str],
     driver: Sections,
     hosts: int,
+    metrics_port: int,
 ) -> Sections:
     """Return the configuration as {section: {option: value}}.
 
     `credentials` are keystoneauth1's login options of the services' user, `driver` is what the
-    driver needs, `hosts` how many hosts must be up before the cloud is ready.
+    driver needs, `hosts` how many hosts must be up before the cloud is ready, `metrics_port` where
+    metrics are answered.
     """
     state = settings.state_dir
     database = f"sqlite:///{state}/cloud.sqlite"
@@ -127,6 +133,7 @@ def sections(
             "serial_url": f"{console_url.replace('http', 'ws', 1)}/",
             "relay_url": f"{console_url.replace('http', 'ws', 1)}/relay",
         },
+        "metrics": {"port": str(metrics_port)},
         "scheduler": {"name": "embedded"},
         "compute": {"worker": "embedded", "driver": settings.driver},
         "seed": {"flavors": ",".join(FLAVORS)},
@@ -139,6 +146,7 @@ def sections(
     for more in (driver, settings.chosen):
         for section, values in more.items():
             made.setdefault(section, {}).update(values)
+    made["metrics"]["port"] = str(metrics_port)
     return made
 
 

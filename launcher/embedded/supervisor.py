@@ -42,6 +42,8 @@ KEYSTONE_SECONDS = 60
 CLOUD_SECONDS = 240
 """Longer than the cloud itself waits for a part that doesn't move."""
 
+METRICS_HOST = "127.0.0.1"
+
 _SIMULATOR = "simulator"
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -105,6 +107,7 @@ class Supervisor:
         self.base_url = settings.url(_port(listener))
         after = "it is the second after --port: choose another"
         console_listener = self._listen(settings.port + 2 if settings.port else 0, after)
+        metrics_listener = self._listen_metrics()
         keystone = self._listen_identity(listener)
         passwords = load_passwords(settings.state_dir)
         credentials = service_credentials(keystone.auth_url, passwords)
@@ -116,6 +119,7 @@ class Supervisor:
             settings.url(_port(console_listener)),
             credentials,
             driver,
+            metrics_port=_port(metrics_listener),
         )
         config_file = write(hosts=1)
         preparation = self._child("preparation", "launcher.embedded.prepare", str(config_file))
@@ -126,7 +130,7 @@ class Supervisor:
         if settings.proxmox:  # what people give may be wrong: seen before anything takes long
             self._start_identity(keystone, passwords)
         write(hosts=hosts)
-        self._start_cloud(config_file, listener, console_listener)
+        self._start_cloud(config_file, listener, console_listener, metrics_listener)
         write_client_files(settings.state_dir, keystone.auth_url, passwords)
         self._progress.end()
 
@@ -191,9 +195,9 @@ class Supervisor:
 
     # --- parts
 
-    def _listen(self, port: int, otherwise: str) -> socket.socket:
+    def _listen(self, port: int, otherwise: str, host: str | None = None) -> socket.socket:
         """Return a listening socket. Raises ConfigurationError; `otherwise` is the way out."""
-        host = self._settings.host
+        host = host or self._settings.host
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             taken = socket.create_server((host, port), family=family, backlog=512)
@@ -206,6 +210,14 @@ class Supervisor:
             raise ConfigurationError(f"Can't listen on {host} port {port}: {reason}.") from error
         self._sockets.callback(taken.close)
         return taken
+
+    def _listen_metrics(self) -> socket.socket:
+        """Return the socket for metrics: on this machine alone, unless it was chosen otherwise."""
+        settings = self._settings
+        chosen = settings.chosen.get("metrics", {})
+        port = int(chosen.get("port", settings.port + 3 if settings.port else 0))
+        after = "it is the third after --port: choose another, or --set metrics.port=…"
+        return self._listen(port, after, chosen.get("host", METRICS_HOST))
 
     def _listen_identity(self, listener: socket.socket) -> Keystone:
         settings = self._settings
@@ -248,10 +260,8 @@ class Supervisor:
         self._watched.append(child)
         return simulated_clusters(folder, endpoints, self._settings.speed)
 
-    def _start_cloud(
-        self, config_file: Path, listener: socket.socket, console_listener: socket.socket
-    ) -> None:
-        numbers = (listener.fileno(), console_listener.fileno())
+    def _start_cloud(self, config_file: Path, *listeners: socket.socket) -> None:
+        numbers = tuple(one.fileno() for one in listeners)
         child = self._child(
             "cloud",
             "launcher.embedded.cloud",

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from common import credentials, garbage, log
 from common.child import report
 from common.errors import MicronovaError
-from launcher import configuration, wiring
+from common.health import Health
+from launcher import configuration, metrics, wiring
 from launcher.embedded import settings
 from launcher.embedded.inprocess import WsgiAdapter
 from launcher.embedded.ready import Readiness
@@ -33,10 +34,11 @@ ORDER = ("conductor", "scheduler", "compute", "console")
 class Cloud:
     """All services of the embedded cloud but Keystone, in one process."""
 
-    def __init__(self, config_file: str, console_listener: int) -> None:
-        """`console_listener`: number of the socket that the console proxy listens on."""
+    def __init__(self, config_file: str, console_listener: int, metrics_listener: int) -> None:
+        """Numbers of the sockets for the console proxy, and for metrics."""
         self._config_file = config_file
         self._console_listener = console_listener
+        self._metrics_listener = metrics_listener
         self._services: list[tuple[str, wiring.Service]] = []
         self._stopping = threading.Event()
         self._starter: threading.Thread | None = None
@@ -48,13 +50,15 @@ class Cloud:
             garbage.limit_arenas()
             self._conf = configuration.load([self._config_file], settings.register)
             log.setup(self._conf, "cloud")
-            placement = wiring.placement_api(wiring.Wiring(self._conf))
+            of_placement = wiring.Wiring(self._conf)
+            placement = wiring.placement_api(of_placement)
             self._wiring = wiring.Wiring(self._conf, self._session(placement))
             # A copy: what closes it must leave the socket to the worker that comes after this one.
-            copied = os.dup(self._console_listener)
-            self._wiring.console_listener = socket.socket(fileno=copied)
+            self._wiring.console_listener = _copy(self._console_listener)
             others = (name for name in wiring.APIS if name != "placement")
             apps = {name: wiring.APIS[name](self._wiring) for name in others}
+            self._health = Health().beside("placement", of_placement.health or Health())
+            self._health = self._health.beside("api", self._wiring.health or Health())
             return Proxies(Mount({"placement": placement, **apps}), self._conf)
         except Exception as error:
             report(error=_line(error))
@@ -76,6 +80,8 @@ class Cloud:
 
         They need the APIs (the agents publish to placement), so this returns before they run.
         """
+        taken, starting = _copy(self._metrics_listener), Health(ready={"start": lambda: False})
+        self._listener = metrics.listen(self._conf, "api", starting, taken)
         self._starter = threading.Thread(
             target=self._start, args=(give_up,), name="start", daemon=True
         )
@@ -103,7 +109,10 @@ class Cloud:
                 service = wiring.SERVICES[name](self._wiring)
                 service.start()
                 self._services.append((name, service))
+                self._health = self._health.beside(name, service.health)
             Readiness(self._wiring, self._stopping).wait(report)
+            if self._listener is not None:
+                self._listener.health = self._health
             garbage.settle()
         except Exception as error:
             if not self._stopping.is_set():
@@ -112,6 +121,11 @@ class Cloud:
                 give_up()
         else:
             report(ready=True)
+
+
+def _copy(number: int) -> socket.socket:
+    """Return a socket of ours for one that the worker after this one needs, too."""
+    return socket.socket(fileno=os.dup(number))
 
 
 def _line(error: Exception) -> str:

@@ -18,6 +18,7 @@ from sqlalchemy.engine import Connection, Engine
 from common import fullness
 from common.errors import Invalid, Unavailable
 from common.log import logger
+from common.metrics import statements
 
 LOG = logger(__name__)
 T = TypeVar("T")
@@ -70,6 +71,8 @@ class Database:
             # Locked reads see the latest commit, not the transaction's first snapshot.
             shape["isolation_level"] = "READ COMMITTED"
         self.writer = sa.create_engine(url, **shape)
+        statements.measure(self.reader, "placement", "reader")
+        statements.measure(self.writer, "placement", "writer")
         self._gate: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         if self.is_sqlite:
             self._gate = threading.Lock()

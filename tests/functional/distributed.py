@@ -39,6 +39,8 @@ SPEED = 100
 _APIS = {"compute": "public", "placement": "placement"}
 """{name of the process: what it serves}; the first one serves every API of clients."""
 
+_REPLICAS = ("conductor-1", "conductor-2", "scheduler-1", "scheduler-2")
+
 _WORKERS = 2
 
 _TYPES = {
@@ -61,6 +63,8 @@ class DistributedCloud:
     broker: backends.Broker
     children: dict[str, Child]
     ports: Mapping[str, int]
+    metrics_ports: Mapping[str, int]
+    """{process: where it answers Prometheus}."""
 
     def connection(self, name: str = "micronova-demo") -> Any:
         """Return an openstacksdk connection: micronova, -admin, -demo or -reader."""
@@ -132,8 +136,10 @@ def distributed_cloud(
         simulator = None if null_hosts else stack.enter_context(_simulator(folder))
         agents = _null_agents(null_hosts) if simulator is None else _agents(folder, simulator)
         common = _common(folder, identity, ports, databases, bus, cache)
-        cloud = DistributedCloud(folder, postgres, broker, {}, ports)
-        for name, command, environment in _commands(folder, common, agents, ports):
+        names = (*_APIS, *_REPLICAS, *(f"compute-{agent}" for agent in agents))
+        metrics = {name: backends.free_port() for name in names}
+        cloud = DistributedCloud(folder, postgres, broker, {}, ports, metrics)
+        for name, command, environment in _commands(folder, common, agents, ports, metrics):
             cloud.children[name] = Child(
                 name, command, folder / "log" / f"{name}.log", extra_environment=environment
             )
@@ -253,27 +259,33 @@ def _common(
 
 
 def _commands(
-    folder: Path, common: Path, agents: Mapping[str, Sections], ports: Mapping[str, int]
+    folder: Path,
+    common: Path,
+    agents: Mapping[str, Sections],
+    ports: Mapping[str, int],
+    metrics: Mapping[str, int],
 ) -> Iterator[tuple[str, list[str], dict[str, str]]]:
     """Yield name, command and environment of every process of ours."""
+    answering = {name: {"metrics": {"port": str(port)}} for name, port in metrics.items()}
     for name, served in _APIS.items():
         own = folder / ("placement.conf" if name == "placement" else "api.conf")
+        port = folder / f"{name}-metrics.conf"
+        write_private(port, render(answering[name]))
         command = [
             *(sys.executable, "-m", "gunicorn", f"micronova.wsgi:{served}"),
             *("--config", str(ROOT / "etc" / "gunicorn.conf.py")),
             *("--bind", f"127.0.0.1:{ports[name]}", "--workers", str(_WORKERS)),
         ]
-        yield name, command, {"MICRONOVA_CONFIG": f"{common}:{own}"}
-    for kind in ("conductor", "scheduler"):
-        for number in (1, 2):
-            name = f"{kind}-{number}"
-            own = folder / f"{name}.conf"
-            write_private(own, render({kind: {"name": name}}))
-            files = [common, own] + ([folder / "conductor.conf"] if kind == "conductor" else [])
-            yield name, _service(kind, *files), {}
+        yield name, command, {"MICRONOVA_CONFIG": f"{common}:{own}:{port}"}
+    for name in _REPLICAS:
+        kind = name.partition("-")[0]
+        own = folder / f"{name}.conf"
+        write_private(own, render({kind: {"name": name}} | answering[name]))
+        files = [common, own] + ([folder / "conductor.conf"] if kind == "conductor" else [])
+        yield name, _service(kind, *files), {}
     for agent, sections in agents.items():
         own = folder / f"compute-{agent}.conf"
-        write_private(own, render(sections))
+        write_private(own, render({**sections, **answering[f"compute-{agent}"]}))
         yield f"compute-{agent}", _service("compute", common, own), {}
 
 

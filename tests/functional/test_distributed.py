@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import concurrent.futures
+import re
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,11 +20,14 @@ from launcher.embedded.settings import render
 from tests.functional import backends
 from tests.functional.cloud import eventually
 from tests.functional.distributed import DistributedCloud, distributed_cloud
+from tests.functional.monitor import prometheus
+from tests.functional.monitor.test_promtool import promtool
 
 pytestmark = [pytest.mark.distributed, pytest.mark.timeout(900)]
 
 CLIENTS = 8
 WAIT_SECONDS = 300
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}|[0-9a-f]{32}")
 PUBLIC_KEY = (
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHsKLqeplhpW+uObz5dvMgjz1OxfM/XXUB+VHtZ6isGN me@laptop"
 )
@@ -196,6 +201,56 @@ def test_many_servers_at_once(cloud: DistributedCloud, count: int) -> None:
         list(pool.map(compute.delete_server, servers))
         eventually(lambda: not statuses(compute), WAIT_SECONDS, 1)
     assert_nothing_is_left(cloud)
+
+
+def test_prometheus_scrapes_every_service(cloud: DistributedCloud, tmp_path: Path) -> None:
+    """A real one: all targets are up, no alert fires, and its numbers are what was done."""
+    client = Client(cloud)
+    servers = [client.create(f"watched-{number}") for number in range(3)]
+    eventually(lambda: set(statuses(client.compute).values()) == {"ACTIVE"}, WAIT_SECONDS)
+    with prometheus.running(tmp_path, cloud.metrics_ports) as watching:
+        wanted = dict.fromkeys(cloud.metrics_ports, 1.0)
+        eventually(lambda: watching.by("instance_name", "up") == wanted, 60)
+        eventually(lambda: watching.one('max(micronova_servers{vm_state="active"})') == 3, 60)
+        assert watching.one('sum(micronova_operations_ended_total{action="create"})') >= 3
+        assert watching.one("count(micronova_host_healthy == 1)") == 3
+        placed = 'sum(micronova_scheduler_decisions_total{result="placed"})'
+        assert watching.one(placed) >= 3
+        route = 'route="/v2.1/servers",method="POST",status="202"'
+        assert watching.one(f"sum(micronova_http_requests_total{{{route}}})") >= 3
+        services = watching.by("binary", 'max by (binary) (micronova_services{state="up"})')
+        assert services == {"nova-compute": 3, "nova-conductor": 2, "nova-scheduler": 2}
+        assert watching.by("alertname", 'ALERTS{alertstate="firing"}') == {}
+        assert watching.rules() > 20
+    for name, port in cloud.metrics_ports.items():
+        text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=10).text
+        assert not _UUID.findall(text), name
+        promtool("check", "metrics", text=text.encode())
+        for path in ("healthz", "readyz"):
+            assert requests.get(f"http://127.0.0.1:{port}/{path}", timeout=10).ok, (name, path)
+    for server in servers:
+        client.compute.delete_server(server)
+    eventually(lambda: not statuses(client.compute), WAIT_SECONDS)
+
+
+def test_a_service_that_misses_something_is_not_ready(cloud: DistributedCloud) -> None:
+    def answer(name: str, path: str) -> int:
+        url = f"http://127.0.0.1:{cloud.metrics_ports[name]}/{path}"
+        return requests.get(url, timeout=20).status_code
+
+    cloud.kill("placement", signal.SIGSTOP)
+    conductors = ("conductor-1", "conductor-2")
+    for name in conductors:
+        cloud.kill(name, signal.SIGSTOP)
+    try:
+        eventually(lambda: answer("compute", "readyz") == 503, 30)
+        assert answer("compute", "healthz") == 200
+        assert answer("scheduler-1", "healthz") == 200
+    finally:
+        for name in (*conductors, "placement"):
+            cloud.kill(name, signal.SIGCONT)
+    eventually(lambda: answer("compute", "readyz") == 200, 60)
+    eventually(lambda: answer("scheduler-1", "readyz") == 200, 60)
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,8 @@ from scheduler.rpc_api import SchedulerRpc
 ADDRESS = {"self", "ctxt", "worker"}
 #: sent by a worker to itself
 OWN = {"tick"}
-#: kept by the client, not sent
-KEPT = {"heard"}
+#: the client's own, not sent
+KEPT = {"heard", "within"}
 
 
 def methods(surface: type) -> dict[str, Any]:

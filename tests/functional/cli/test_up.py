@@ -212,7 +212,7 @@ def test_a_busy_port(tmp_path: Path) -> None:
 
 
 def test_a_busy_port_for_identity(tmp_path: Path) -> None:
-    port = free_port(2)
+    port = free_port(4)
     with socket.create_server(("127.0.0.1", port + 1)):
         line = refused(tmp_path, port=port, driver="null")
     assert line.startswith(

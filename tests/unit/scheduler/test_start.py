@@ -11,16 +11,19 @@ from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat
+from common.messages.scheduling import Decision
 from scheduler.hosts.reported import FIRST_NEWS_SECONDS, HostTable
 from scheduler.manager import SchedulerManager
 from tests.unit.scheduler.decide.test_choose import a_host
+
+ASKED = Decision("asked", None)
 
 
 class Decider:
     """Says that it was asked."""
 
-    def decide_many(self, requests: list[Any]) -> list[Any]:
-        return ["asked"]
+    def decide_many(self, requests: list[Any]) -> list[Decision]:
+        return [ASKED]
 
 
 def manager(table: HostTable) -> SchedulerManager:
@@ -34,7 +37,7 @@ def test_a_scheduler_that_heard_of_no_host_yet_does_not_say_that_there_is_none()
     with pytest.raises(Unavailable, match="knows of no host yet"):
         doors.select_many(RequestContext(), ())
     now[0] = FIRST_NEWS_SECONDS + 1
-    assert doors.select_many(RequestContext(), ()) == ["asked"]
+    assert doors.select_many(RequestContext(), ()) == [ASKED]
 
 
 def test_the_first_news_are_enough() -> None:
@@ -42,4 +45,4 @@ def test_the_first_news_are_enough() -> None:
     doors = manager(table)
     now = clock.utcnow()
     table.update(Heartbeat("w", now, ("pve1",), (a_host("pve1").facts,)))
-    assert doors.select_many(RequestContext(), ()) == ["asked"]
+    assert doors.select_many(RequestContext(), ()) == [ASKED]

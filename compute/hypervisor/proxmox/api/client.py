@@ -20,9 +20,11 @@ from proxmoxer import core
 
 from common.failures import Verdict
 from common.messages.reports import Category
+from common.metrics import table
 from compute.hypervisor.proxmox.api import handshake
 from compute.hypervisor.proxmox.api.errors import ApiError, api_error
 from compute.hypervisor.proxmox.api.multipart import Multipart
+from compute.hypervisor.proxmox.api.templates import template
 from compute.hypervisor.proxmox.settings import ClusterSettings
 
 #: connections kept to one endpoint
@@ -62,6 +64,7 @@ class _Endpoint:
         self, settings: ClusterSettings, host: str, port: int, *, found: bool = False
     ) -> None:
         self.name, self.host, self.port = f"{host}:{port}", host, port
+        self._cluster = settings.name
         self._found = found
         """Whether it was learnt from the cluster: what it can't do another endpoint can."""
         token = settings.token
@@ -87,6 +90,24 @@ class _Endpoint:
 
     def call(self, method: str, path: str, values: Mapping[str, Any]) -> Any:
         """Send one request. Raises ApiError, _NotSentError, or _LostError."""
+        began, result = time.perf_counter(), "ok"
+        try:
+            return self._call(method, path, values)
+        except ApiError as error:
+            result = error.category.value
+            raise
+        except _NotSentError:
+            result = "not_sent"
+            raise
+        except _LostError:
+            result = "lost"
+            raise
+        finally:
+            labels = (self._cluster, method, template(path))
+            table.PROXMOX_CALLS.count(*labels, result)
+            table.PROXMOX_CALL_SECONDS.observe(time.perf_counter() - began, *labels)
+
+    def _call(self, method: str, path: str, values: Mapping[str, Any]) -> Any:
         for value in values.values():
             if isinstance(value, io.IOBase):
                 value.seek(0)

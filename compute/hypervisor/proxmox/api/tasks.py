@@ -14,6 +14,7 @@ from typing import Any
 
 from common.log import logger
 from common.messages.reports import Category
+from common.metrics import table
 from compute.hypervisor.port import Work
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.api.deadlines import DEADLINES, OTHER_DEADLINE
@@ -170,7 +171,9 @@ class Tasks:
         deadlines: Mapping[str, float] = DEADLINES,
         blind_seconds: float = BLIND_SECONDS,
         watch_seconds: float = WATCH_FIRST_SECONDS,
+        cluster: str = "",
     ) -> None:
+        self._cluster = cluster
         self._client = client
         self._watch_seconds = watch_seconds
         self._deadlines, self._blind_seconds = deadlines, blind_seconds
@@ -190,6 +193,22 @@ class Tasks:
         parsed = parse(upid)
         if parsed is None:
             raise ApiError(Category.UNKNOWN_OUTCOME, f"This is no task id: {upid!r}.")
+        began, result = time.perf_counter(), "ok"
+        try:
+            return self._wait(work, parsed, expected_bytes)
+        except ApiError as error:
+            result = error.category.value
+            raise
+        except Exception:
+            result = "left"
+            raise
+        finally:
+            labels = (self._cluster, parsed.kind)
+            table.PROXMOX_TASKS.count(*labels, result)
+            table.PROXMOX_TASK_SECONDS.observe(time.perf_counter() - began, *labels)
+
+    def _wait(self, work: Work, parsed: Upid, expected_bytes: int) -> Ended:
+        upid = parsed.text
         wait = _Wait(upid, time.monotonic())
         limit = self._deadlines.get(parsed.kind, OTHER_DEADLINE)
         watcher = self._watcher(parsed.node)

@@ -39,7 +39,9 @@ class Shared:
     ) -> None:
         self.settings = settings
         self.client = client or Client(settings)
-        self.tasks = Tasks(self.client, blind_seconds=settings.blind_seconds)
+        self.tasks = Tasks(
+            self.client, blind_seconds=settings.blind_seconds, cluster=settings.name
+        )
         self.restarts = Restarts(settings.restart_lock_seconds)
         self.affinity = Affinity(self.client)
         self.stray_volumes = stray_volumes or StrayVolumes(self.client)
@@ -47,6 +49,7 @@ class Shared:
             settings.local_storage_slots,
             settings.shared_storage_slots,
             settings.most_storage_slots,
+            cluster=settings.name,
         )
         self.strangers = Strangers()
         self._snapshot: Snapshot | None = None

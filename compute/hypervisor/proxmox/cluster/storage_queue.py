@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from common.metrics import table
+from common.metrics.instruments import Labels, Samples
 from compute.hypervisor.port import Work
 
 _CHECK_SECONDS = 0.5
@@ -97,11 +99,16 @@ class StorageQueue:
         shared_slots: int,
         most_slots: int = 0,
         timer: Callable[[], float] = time.monotonic,
+        cluster: str = "",
     ) -> None:
+        self._cluster = cluster
         self._local, self._shared, self._most = local_slots, shared_slots, most_slots
         self._timer = timer
         self._lock = threading.Lock()
         self._lines: dict[Key, _Line] = {}
+        table.STORAGE_QUEUE_WIDTH.watch(self._sample_width)
+        table.STORAGE_QUEUE_USED.watch(self._sample_used)
+        table.STORAGE_QUEUE_WAITING.watch(self._sample_waiting)
 
     @contextlib.contextmanager
     def slot(self, work: Work, key: Key, kind: str = "") -> Iterator[None]:
@@ -109,7 +116,8 @@ class StorageQueue:
 
         ``kind`` groups operations that take equally long when nothing else runs.
         """
-        began_in = self._enter(work, key)
+        with table.STORAGE_QUEUE_WAIT_SECONDS.timed(self._cluster, key[1]):
+            began_in = self._enter(work, key)
         began = self._timer()
         try:
             yield
@@ -120,6 +128,7 @@ class StorageQueue:
 
     def refused(self, key: Key) -> None:
         """Record that Proxmox VE gave up on the storage's lock."""
+        table.STORAGE_QUEUE_REFUSED.count(self._cluster, key[1])
         with self._lock:
             self._line(key).width.refused()
 
@@ -127,6 +136,22 @@ class StorageQueue:
         """Return the present number of slots."""
         with self._lock:
             return self._line(key).width.limit
+
+    def _sample_width(self) -> Samples:
+        return self._sample(lambda line: line.width.limit)
+
+    def _sample_used(self) -> Samples:
+        return self._sample(lambda line: line.used)
+
+    def _sample_waiting(self) -> Samples:
+        return self._sample(lambda line: len(line.waiting))
+
+    def _sample(self, value: Callable[[_Line], int]) -> dict[Labels, float]:
+        with self._lock:
+            return {
+                (self._cluster, node or "", storage): value(line)
+                for (node, storage), line in self._lines.items()
+            }
 
     def _line(self, key: Key) -> _Line:
         if key not in self._lines:

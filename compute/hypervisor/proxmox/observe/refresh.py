@@ -21,6 +21,7 @@ from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.observe import bridges, images, pins, resources
 from compute.hypervisor.proxmox.observe import zones as zones_of
 from compute.hypervisor.proxmox.observe.clusterwide import Clusterwide
+from compute.hypervisor.proxmox.observe.expiry import Expiry
 from compute.hypervisor.proxmox.observe.snapshot import (
     Node,
     NodeDetail,
@@ -52,6 +53,8 @@ class Refresher:
         self._broken: dict[tuple[str, str], tuple[float, dict[str, str]]] = {}
         self._vnets: Mapping[str, str] = {}
         self._clusterwide = Clusterwide(client, content_seconds, detail_seconds)
+        self._expiry = Expiry(client, content_seconds)
+        self._expiry_read: concurrent.futures.Future[None] | None = None
         self._readers = concurrent.futures.ThreadPoolExecutor(READERS, "compute-refresh")
 
     def refresh(self) -> Snapshot:
@@ -64,6 +67,7 @@ class Refresher:
         self._read_due_pins(nodes.values())
         zones = zones_of.statuses(listed)
         self._read_due_zones(nodes.values(), zones)
+        self._read_due_expiry(nodes.values())
         full = {name: self._with_slow_facts(node) for name, node in nodes.items()}
         clusterwide = self._clusterwide.look(full.values())
         if clusterwide.vnets != self._vnets:
@@ -112,6 +116,15 @@ class Refresher:
     def close(self) -> None:
         """Start no further reads."""
         self._readers.shutdown(wait=False, cancel_futures=True)
+
+    def _read_due_expiry(self, nodes: Iterable[Node]) -> None:
+        """Have when something expires read, without waiting for it."""
+        reading = self._expiry_read is not None and not self._expiry_read.done()
+        if reading or not self._expiry.is_due():
+            return
+        ours = self._client.settings.hosts
+        names = [one.name for one in nodes if one.online and (not ours or one.name in ours)]
+        self._expiry_read = self._readers.submit(self._expiry.look, names)
 
     def _read_due_details(self, nodes: Iterable[Node]) -> None:
         now = time.monotonic()

@@ -29,7 +29,7 @@ def settings(**changes: object) -> Settings:
 
 def made(given: Settings, driver: Sections | None = None) -> Sections:
     base, console = "http://127.0.0.1:8774", "http://127.0.0.1:8776"
-    return sections(given, base, console, CREDENTIALS, driver or {}, 3)
+    return sections(given, base, console, CREDENTIALS, driver or {}, 3, 8777)
 
 
 def test_the_file_is_read_back_as_it_was_meant() -> None:

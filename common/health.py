@@ -1,0 +1,68 @@
+"""Whether a process lives, and whether it can serve: checks by name, asked by its metrics port."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from common.log import logger
+
+LOG = logger(__name__)
+
+Check = Callable[[], bool]
+"""Returns whether all is well, or raises why not. Takes a few seconds at the most."""
+
+#: how long an answer is used again: whoever asks more often costs no more
+KEPT_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Health:
+    """The checks of one service, or of several in one process."""
+
+    alive: Mapping[str, Check] = field(default_factory=dict)
+    """Whether it works on what comes; asks nobody else."""
+    ready: Mapping[str, Check] = field(default_factory=dict)
+    """Whether what it needs answers."""
+
+    def beside(self, name: str, other: Health) -> Health:
+        """Return the checks of both, the other's under its name."""
+        return Health(
+            {**self.alive, **{f"{name} {key}": one for key, one in other.alive.items()}},
+            {**self.ready, **{f"{name} {key}": one for key, one in other.ready.items()}},
+        )
+
+
+class Answer:
+    """The result of some checks, kept for a moment; what fails is logged once."""
+
+    def __init__(self, checks: Callable[[], Mapping[str, Check]]) -> None:
+        self._checks = checks
+        self._one = threading.Lock()
+        self._until = 0.0
+        self._failing: dict[str, str] = {}
+
+    def ok(self) -> bool:
+        """Return whether all is well."""
+        with self._one:
+            if time.monotonic() >= self._until:
+                self._look()
+                self._until = time.monotonic() + KEPT_SECONDS
+            return not self._failing
+
+    def _look(self) -> None:
+        failing = {}
+        for name, check in self._checks().items():
+            try:
+                if not check():
+                    failing[name] = "no"
+            except Exception as error:  # noqa: BLE001 - whatever it is, the check failed
+                failing[name] = str(error) or type(error).__name__
+        for name, why in failing.items():
+            if name not in self._failing:
+                LOG.warning("The check of %s fails: %s", name, why)
+        for name in self._failing.keys() - failing.keys():
+            LOG.info("The check of %s succeeds again.", name)
+        self._failing = failing

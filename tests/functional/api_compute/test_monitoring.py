@@ -1,0 +1,157 @@
+"""What conductors show of the record: counted in a few statements, whatever there is."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+
+from common import clock
+from conductor.record_metrics import SHOWN, samples
+from conductor.store.monitoring import Record
+from db import schema
+from db.reads import metrics, monitoring
+from tests.fixtures.compute import NOW, ComputeApi, a_full_server, a_host, a_service
+from tests.fixtures.listings import Row, counted
+from tests.functional.api_compute.conftest import MakeApi
+from tests.functional.api_compute.test_metrics import an_operation
+
+pytestmark = pytest.mark.database
+
+DOWN_SECONDS = 60.0
+
+
+def read(api: ComputeApi) -> Record:
+    since = clock.after(-DOWN_SECONDS)
+    with api.reader.connect() as connection:
+        return Record(
+            NOW,
+            metrics.read(connection, since),
+            monitoring.operations(connection),
+            monitoring.Clusters().read(connection, since),
+        )
+
+
+def an_open(number: int, **changes: Any) -> Row:
+    table, values = an_operation(number, "running", 0)
+    now = clock.utcnow()
+    steady = {"deadline": clock.after(3600), "updated_at": now, "started_at": now}
+    return table, values | steady | changes
+
+
+def leased(owner: str, seconds: float) -> dict[str, Any]:
+    return {"lease_owner": owner, "lease_expires_at": clock.after(seconds)}
+
+
+def test_operations_are_counted_by_action_lease_and_whether_they_go_on(make: MakeApi) -> None:
+    long_ago = clock.after(-3600)
+    api = make(
+        an_open(1, **leased("c1", 60)),
+        an_open(2, **leased("compute:w1", 60)),
+        # its lease has just run out: somebody will look soon
+        an_open(3, action="delete", **leased("compute:w1", -5)),
+        # nobody took it over
+        an_open(4, action="delete", **leased("c2", -3600)),
+        # past its deadline, and somebody still works on it
+        an_open(5, action="resize", deadline=long_ago, **leased("c1", 60)),
+        # it waits for its time
+        an_open(6, state="queued", not_before=clock.after(300), updated_at=long_ago),
+        # it is due
+        an_open(7, state="queued", not_before=long_ago, updated_at=long_ago),
+        # that of a held server waits for a person
+        an_open(8, state="queued", not_before=long_ago, deadline=long_ago),
+        a_full_server(1, operation_id=8, held=True),
+        an_open(9, state="done", deadline=long_ago),
+    )
+    found = read(api).operations
+    assert found.by_action == {
+        ("create", "running"): 2,
+        ("create", "queued"): 3,
+        ("delete", "queued"): 2,
+        ("resize", "running"): 1,
+    }
+    assert found.stuck == {"delete": 1, "resize": 1, "create": 1}
+    assert found.leases == {
+        ("conductor", "held"): 2,
+        ("agent", "held"): 1,
+        ("agent", "expired"): 1,
+        ("conductor", "expired"): 1,
+    }
+
+
+def test_hosts_and_what_they_have_are_summed_by_cluster(make: MakeApi) -> None:
+    facts = {"cpu_load": 0.5, "cpu_allocation_ratio": 2.0, "reserved_memory_mib": 1024}
+    api = make(
+        a_host("a", facts=facts),
+        a_service("a"),
+        a_host("b", facts={"vcpus": 16}),
+        a_service("b"),
+        a_host("c", facts={"healthy": False}),
+        a_service("c"),
+        a_host("d"),
+        a_service("d", disabled=True),
+        a_host("e"),
+        a_service("e", last_seen_at=clock.after(-3600)),
+        a_host("f"),
+        a_service("f", forced_down=True),
+        a_full_server(1, host="a", vcpus=2, memory_mib=512, disk_gib=3),
+        a_full_server(2, host="b", vcpus=1, memory_mib=256, disk_gib=1),
+        a_full_server(3, host="a", deleted_at=NOW),
+        a_full_server(4, host=None, cluster=None),
+    )
+    cluster = read(api).clusters["c1"]
+    # with the host of every test of the API
+    assert cluster.hosts == {"up": 3, "disabled": 1, "unhealthy": 1, "down": 2}
+    assert cluster.capacity["vcpus"] == 8 * 2 + 16 + 8
+    assert cluster.largest["vcpus"] == 16
+    assert cluster.capacity["memory_mib"] == 3 * 16_384 - 1024
+    assert cluster.claimed == {"vcpus": 3, "memory_mib": 768, "disk_gib": 4}
+    assert cluster.used["vcpus"] == 4
+    assert cluster.used["memory_mib"] == 5 * 4096
+
+
+def test_facts_are_read_again_when_they_changed(make: MakeApi) -> None:
+    long_ago = clock.after(-3600)
+    api = make(a_host("a", updated_at=long_ago), a_service("a"))
+    clusters, since = monitoring.Clusters(), clock.after(-DOWN_SECONDS)
+
+    def vcpus() -> float:
+        with api.reader.connect() as connection:
+            return clusters.read(connection, since)["c1"].capacity["vcpus"]
+
+    def store(vcpus: int, **values: Any) -> None:
+        facts = a_host("a", facts={"vcpus": vcpus})[1]["facts"]
+        mine = schema.hosts.update().where(schema.hosts.c.host == "a")
+        with api.writer.begin() as connection:
+            connection.execute(mine.values(facts=facts, **values))
+
+    assert vcpus() == 16
+    store(100)
+    assert vcpus() == 16, "nobody has said that it changed"
+    store(100, updated_at=clock.utcnow())
+    assert vcpus() == 108
+    with api.writer.begin() as connection:
+        connection.execute(schema.hosts.delete().where(schema.hosts.c.host == "a"))
+    assert vcpus() == 8
+
+
+def test_every_metric_of_the_record_has_its_labels(make: MakeApi) -> None:
+    api = make(a_full_server(1), an_open(1, **leased("c1", 60)))
+    found = samples(read(api))
+    labels = {one.name: one.labels for one in SHOWN}
+    assert found.keys() == labels.keys()
+    for name, values in found.items():
+        assert all(len(key) == len(labels[name]) for key in values), name
+    assert found["micronova_servers"] == {("active",): 1}
+    memory = found["micronova_cluster_capacity"]["c1", "memory_bytes"]
+    assert memory == 16_384 * 2**20
+    read_at = found["micronova_record_read_timestamp_seconds"][()]
+    assert datetime.datetime.fromtimestamp(read_at, datetime.UTC) == NOW
+
+
+def test_the_statements_are_few_whatever_there_is(make: MakeApi) -> None:
+    api = make(*(a_full_server(number) for number in range(1, 30)))
+    with counted(api.reader) as statements:
+        read(api)
+        assert statements() == 12

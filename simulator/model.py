@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 GIB = 1 << 30
 MIB = 1 << 20
@@ -31,6 +32,9 @@ class Node:
     last_pid: int = 1000
     sdn_version: int = 0
     gateway: str = ""
+    shown: dict[str, Any] = field(default_factory=dict)
+    """What is shown otherwise: `clock` (seconds ahead), `version`, `flags`, `model`, and
+    `interfaces` (name → values of `GET …/network`)."""
 
 
 @dataclass

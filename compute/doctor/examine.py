@@ -11,7 +11,7 @@ from common.errors import ConfigurationError
 from common.findings import Finding, Level
 from common.log import logger
 from compute import preflight
-from compute.doctor.checks import vmids
+from compute.doctor.checks import reach, vmids
 from compute.doctor.checks.table import CHECKS
 from compute.doctor.facts import Facts
 from compute.doctor.gather import gather
@@ -54,9 +54,12 @@ def examine(conf: cfg.ConfigOpts) -> Examined:
         checked, problems, facts = _examine(conf, cluster)
         clusters.append(checked)
         found += problems
-        if facts is not None:
-            found += [one for check in CHECKS for one in check(facts)]
-            known.append(facts)
+        if facts is None:
+            continue
+        mixed = list(reach.one_cluster(facts))
+        # Of two clusters that are taken for one all the rest is wrong as well.
+        found += mixed or [one for check in CHECKS for one in check(facts)]
+        known.append(facts)
     found += vmids.between(known)
     return Examined(tuple(clusters), tuple(found))
 

@@ -134,7 +134,7 @@ def _networks(facts: Facts) -> Iterator[tuple[str, Answer]]:
 def _bridges(facts: Facts) -> dict[str, dict[str, Answer]]:
     found: dict[str, dict[str, Answer]] = defaultdict(dict)
     for node, one in _networks(facts):
-        if one.get("type") in _BRIDGES and int(one.get("active") or 0):
+        if one.get("type") in _BRIDGES:
             found[str(one["iface"])][node] = one
     return found
 

@@ -9,7 +9,6 @@ from compute.doctor.checks import datacenter, networks, nodes, reach, rights, st
 from compute.doctor.facts import Facts
 
 CHECKS: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
-    reach.one_cluster,
     reach.endpoints,
     reach.certificates,
     rights.lifetime,

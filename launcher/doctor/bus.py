@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 from oslo_config import cfg
 
@@ -15,24 +16,24 @@ CONNECT_SECONDS = 5
 
 def bus(conf: cfg.ConfigOpts) -> Iterator[Finding]:
     """Yield what is wrong with the bus that ``transport_url`` names; nothing if it is embedded."""
-    import amqp.exceptions
     from kombu import connection, exceptions
 
     from common import rpc
 
     rpc.register(conf)
     url = str(conf.transport_url or "")
-    if not url.startswith("rabbit://"):
+    if not url.startswith("rabbit://") or not urlsplit(url).hostname:
         return
-    connect: Any = connection.Connection
+    make: Any = connection.Connection
+    opened = make(f"amqp://{url.removeprefix('rabbit://')}", connect_timeout=CONNECT_SECONDS)
+    refusals = (*opened.connection_errors, *opened.channel_errors)
     try:
-        with connect(
-            f"amqp://{url.removeprefix('rabbit://')}", connect_timeout=CONNECT_SECONDS
-        ) as opened:
-            opened.ensure_connection(max_retries=1, timeout=CONNECT_SECONDS)
-    except (OSError, exceptions.KombuError, amqp.exceptions.AMQPError) as error:
+        opened.ensure_connection(max_retries=1, timeout=CONNECT_SECONDS)
+    except (OSError, exceptions.KombuError, *refusals) as error:
         yield _broken(f"It doesn't answer, or refuses the login: {error}.")
         return
+    finally:
+        opened.release()
     options = conf.oslo_messaging_rabbit
     if not options.rabbit_quorum_queue:
         yield Finding(

@@ -39,6 +39,8 @@ class Finding:
     cluster: str
     problem: str
     remedy: tuple[str, ...] = ()
+    code: str = "cluster_unusable"
+    """See `docs/doctor.md`."""
 
     def __str__(self) -> str:
         mend = (
@@ -117,7 +119,12 @@ def examine(
         overlap = next_ids(cluster, client.get("cluster/options"), snapshot.vms)
     except HypervisorError as error:
         return _nothing(cluster), [
-            Finding(cluster.name, _sentence(cluster, error), _remedy(cluster, error))
+            Finding(
+                cluster.name,
+                _sentence(cluster, error),
+                _remedy(cluster, error),
+                _CODES.get(error.category, "cluster_unusable"),
+            )
         ]
     finally:
         refresher.close()
@@ -129,6 +136,13 @@ def examine(
     nodes = tuple(sorted(node.name for node in _ours(cluster, snapshot) if node.online))
     told = (*refused, *([unfiltered] if unfiltered is not None else []))
     return Checked(cluster.name, snapshot.version, nodes, told), found
+
+
+_CODES = {
+    Category.AUTHORIZATION: "token_refused",
+    Category.CONFIGURATION: "certificate_untrusted",
+    Category.NODE_UNHEALTHY: "cluster_unreachable",
+}
 
 
 def _nothing(cluster: ClusterSettings) -> Checked:
@@ -168,6 +182,7 @@ def _lacks(cluster: ClusterSettings, missing: list[privileges.Need]) -> Finding:
         cluster.name,
         f"The token {cluster.token.id} lacks privileges ({privileges.sentence(missing)}).",
         tuple(privileges.grant_lines(missing, cluster.token)),
+        "token_lacks",
     )
 
 
@@ -188,6 +203,7 @@ def _refused(
             f"{why[0].upper()}{why[1:]} are refused: the token {cluster.token.id} lacks "
             f"{privileges.sentence(missing)}.",
             tuple(privileges.grant_lines(missing, cluster.token)),
+            "privilege_missing",
         )
 
 
@@ -200,18 +216,20 @@ def _unfiltered(cluster: ClusterSettings, client: Client) -> Finding | None:
         "Nothing is filtered, although [networks] firewall is true: the datacenter's firewall is "
         "off. Before it is turned on, see which rules let administrators in.",
         ("pvesh set /cluster/firewall/options --enable 1",),
+        "firewall_off",
     )
 
 
 def _problems(cluster: ClusterSettings, snapshot: Snapshot) -> Iterator[Finding]:
     if not snapshot.quorate:
-        yield Finding(cluster.name, "It has no quorum.")
+        yield Finding(cluster.name, "It has no quorum.", code="no_quorum")
     unknown = cluster.hosts - set(snapshot.nodes)
     if unknown:
-        yield Finding(cluster.name, f"It has no node {', '.join(sorted(unknown))} (hosts).")
+        names = ", ".join(sorted(unknown))
+        yield Finding(cluster.name, f"It has no node {names} (hosts).", code="unknown_host")
     online = [node for node in _ours(cluster, snapshot) if node.online]
     if not online:
-        yield Finding(cluster.name, "None of its nodes is online.")
+        yield Finding(cluster.name, "None of its nodes is online.", code="none_online")
     for node in online:
         yield from _storages(cluster, node)
 
@@ -244,6 +262,7 @@ def next_ids(
             "pvesh set /cluster/options --next-id "
             f"lower={_FIRST_ID},upper={max(_FIRST_ID + 1, cluster.vmid_low)}",
         ),
+        "ids_overlap",
     )
 
 
@@ -269,6 +288,7 @@ def _storages(cluster: ClusterSettings, node: Node) -> Iterator[Finding]:
             cluster.name,
             f"Node {node.name}: {which} {state} content '{content}', for {why}.",
             remedy,
+            "content_missing",
         )
 
 

@@ -142,6 +142,11 @@ def policy() -> str:
     return "\n".join(lines) + "\n"
 
 
+def policy_names() -> set[str]:
+    """Return the names of all rules that an API has."""
+    return {rule.name for rule in _rules()}
+
+
 def _rules() -> list[oslo_policy.RuleDefault]:
     import api.compute.policies
     import api.image.policies

@@ -19,6 +19,12 @@ def version(call: Call) -> dict[str, str]:
     return {"release": found.release, "repoid": found.repoid, "version": found.version}
 
 
+def node_version(call: Call) -> dict[str, str]:
+    """`GET /nodes/{node}/version`."""
+    shown = {"version": call.home().shown.get("version", call.cluster.version.version)}
+    return version(call) | shown
+
+
 def status(call: Call) -> list[dict[str, Any]]:
     """`GET /cluster/status`."""
     cluster = call.cluster
@@ -104,5 +110,5 @@ def _broadcast(task: Task) -> dict[str, Any]:
 
 def clock(call: Call) -> dict[str, Any]:
     """`GET /nodes/{node}/time`."""
-    now = int(time.time())
+    now = int(time.time()) + int(call.home().shown.get("clock", 0))
     return {"localtime": now, "time": now, "timezone": "UTC"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 GIB = 1 << 30
 MIB = 1 << 20
@@ -32,6 +33,9 @@ class Node:
     sdn_version: int = 0
     gateway: str = ""
     certificate_days: int = 730
+    shown: dict[str, Any] = field(default_factory=dict)
+    """What is shown otherwise: `clock` (seconds ahead), `version`, `flags`, `model`, and
+    `interfaces` (name → values of `GET …/network`)."""
 
 
 @dataclass

@@ -57,6 +57,10 @@ _SUBDIRS = [
 ]
 _DAY = 86_400
 KERNEL = "6.17.2-1-pve"
+FLAGS = (
+    "fpu vme de pse tsc msr pae mce cx8 apic sep mtrr pge mca cmov pat ssse3 fma "
+    "cx16 sse4_1 sse4_2 movbe popcnt aes avx f16c bmi1 avx2 bmi2 svm"
+)
 
 
 def index(call: Call) -> list[dict[str, str]]:
@@ -105,10 +109,10 @@ def _cpuinfo(node: Node) -> dict[str, Any]:
         "cores": max(1, node.cpus // 2),
         "cpus": node.cpus,
         "family": "25",
-        "flags": "fpu vme de pse tsc msr pae mce cx8 apic sep mtrr pge mca cmov pat svm aes avx2",
+        "flags": node.shown.get("flags", FLAGS),
         "hvm": "1",
         "mhz": "2596.144",
-        "model": "AMD EPYC",
+        "model": node.shown.get("model", "AMD EPYC"),
         "sockets": 1,
         "user_hz": 100,
         "vendor": "AuthenticAMD",
@@ -194,6 +198,7 @@ def _bridge(node: Node, number: int, name: str) -> dict[str, Any]:
     if number == 0:
         shown |= {"address": node.ip, "cidr": f"{node.ip}/16", "netmask": "16"}
         shown |= {"gateway": node.gateway} if node.gateway else {}
+    shown |= node.shown.get("interfaces", {}).get(name, {})
     return shown
 
 

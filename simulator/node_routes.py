@@ -77,7 +77,7 @@ CALLS: Calls = {
     "GET /nodes/{node}/tasks/{upid}/log": node_api.task_log,
     "GET /nodes/{node}/tasks/{upid}/status": node_api.task_status,
     "GET /nodes/{node}/time": cluster_api.clock,
-    "GET /nodes/{node}/version": cluster_api.version,
+    "GET /nodes/{node}/version": cluster_api.node_version,
     "POST /nodes/{node}/vzdump": vzdump.dump,
     "GET /nodes/{node}/vzdump/defaults": backup_api.defaults,
     "GET /nodes/{node}/vzdump/extractconfig": backup_api.extract_config,

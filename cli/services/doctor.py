@@ -1,21 +1,35 @@
-"""``micronova doctor``: are the configured clusters fit for use?"""
+"""``micronova doctor``: is the installation fit for use?"""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
+from collections.abc import Iterator
 
-from cli.command import Command
+from cli.command import Command, argument
 from cli.services.service import CONFIGURATION, any_config_files
+from common import findings
+from common.findings import Finding
+from launcher.doctor import Diagnosis
 
 
 class Doctor(Command):
-    """Check the configured Proxmox VE clusters, and say what is missing, with the commands.
+    """Check the clusters, databases, bus and Keystone of a configuration, and name the remedies.
 
-    The exit code is 1 if a cluster can't take servers. It also lists missing privileges that only
-    some actions need; those don't change the exit code.
+    The exit code is 0 if nothing was found, 1 if all works and something should be mended, and 2
+    if servers can't be built, or not everywhere. What each finding means is in docs/doctor.md.
     """
 
-    arguments = (CONFIGURATION,)
+    arguments = (
+        CONFIGURATION,
+        argument(
+            "--fix-lines",
+            action="store_true",
+            help="Print only the commands that mend what was found, one a line",
+        ),
+        argument("--json", action="store_true", help="Print what was found as JSON"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Check them."""
@@ -23,7 +37,31 @@ class Doctor(Command):
 
         conf = configuration.load(any_config_files(parsed_args))
         configuration.register_clusters(conf)
-        lines, well = doctor.examine(conf)
-        for line in lines:
-            self.app.stdout.write(line + "\n")
-        return 0 if well else 1
+        found = doctor.diagnose(conf)
+        if parsed_args.json:
+            self.app.stdout.write(_json(found) + "\n")
+        else:
+            lines = _fix_lines(found.findings) if parsed_args.fix_lines else _lines(found)
+            for line in lines:
+                self.app.stdout.write(line + "\n")
+        return findings.exit_code(found.findings)
+
+
+def _json(found: Diagnosis) -> str:
+    rows = [dataclasses.asdict(one) for one in found.findings]
+    return json.dumps({"seen": found.lines, "findings": rows}, indent=2)
+
+
+def _fix_lines(found: tuple[Finding, ...]) -> Iterator[str]:
+    return iter(dict.fromkeys(line for one in found for line in one.lines))
+
+
+def _lines(found: Diagnosis) -> Iterator[str]:
+    yield from found.lines
+    for one in found.findings:
+        yield f"{one.level}: {one.where}: {one.what}"
+        yield f"    {one.why} ({one.code})"
+        for line in one.lines:
+            yield f"    $ {line}"
+    if not found.findings:
+        yield "Nothing is wrong."

@@ -46,10 +46,10 @@ def count_hosts(conf: cfg.ConfigOpts) -> int:
     """Return how many hosts are up. Raises ConfigurationError or Unavailable, one line."""
     if conf.compute.driver == "null":
         return int(conf.null.hosts)
-    from compute.preflight import check
+    from compute.doctor.examine import check
 
     report(step="looking at the Proxmox VE clusters")
-    return sum(len(cluster.nodes) for cluster in check(conf))
+    return sum(len(cluster.nodes) for cluster in check(conf).clusters)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -17,30 +18,43 @@ def _fresh(simulator: RunningSimulator) -> None:
     simulator.control("POST", "reset")
 
 
-def doctor(folder: Path, text: str) -> tuple[int, str]:
+def doctor(folder: Path, text: str, *options: str) -> tuple[int, str]:
     file = folder / "micronova.conf"
     file.write_text(text)
-    done = programs.run("micronova", ("doctor", "--config-file", str(file)), dict(os.environ))
+    file.chmod(0o600)
+    words = ("doctor", "--config-file", str(file), *options)
+    done = programs.run("micronova", words, dict(os.environ))
     assert done.stderr == ""
     return done.returncode, done.stdout
 
 
 def test_what_is_well_and_what_is_missing(simulator: RunningSimulator, tmp_path: Path) -> None:
     code, told = doctor(tmp_path, proxmox_text(simulator))
-    assert code == 0
+    assert code == 1
     first, *others = told.splitlines()
     assert first == "Cluster c1: Proxmox VE 9.2.11, nodes: pve1, pve2."
-    [steering] = [line for line in others if "Sys.Modify" in line]
-    assert steering.startswith("Cluster c1: Aborting and forcing the end of live migrations are ")
-    assert "Run as root on one of its nodes: { pveum role add " in steering
+    [steering] = [line for line in others if "Sys.Modify" in line and "$" not in line]
+    assert steering.startswith(
+        "warning: Cluster c1: Aborting and forcing the end of live migrations are "
+    )
+    assert others[others.index(steering) + 1] == "    All else works. (privilege_missing)"
+    assert others[others.index(steering) + 2].startswith("    $ { pveum role add ")
 
     code, told = doctor(tmp_path, proxmox_text(simulator, vm_storage="nope"))
-    assert code == 1
-    assert "Storage nope isn't active there" in told
+    assert code == 2
+    assert "broken: Cluster c1: Node pve1: Storage nope isn't active there" in told
+
+
+def test_what_programs_read(simulator: RunningSimulator, tmp_path: Path) -> None:
+    code, told = doctor(tmp_path, proxmox_text(simulator), "--json")
+    [found] = json.loads(told)["findings"]
+    assert (code, found["code"], found["level"]) == (1, "privilege_missing", "warning")
+    code, told = doctor(tmp_path, proxmox_text(simulator), "--fix-lines")
+    assert (code, told.splitlines()) == (1, found["lines"])
 
 
 def test_without_a_cluster_there_is_nothing_to_check(tmp_path: Path) -> None:
     assert doctor(tmp_path, "[compute]\ndriver = null\n") == (
         0,
-        "No Proxmox VE: [compute] driver is null.\n",
+        "No Proxmox VE: [compute] driver is null.\nNothing is wrong.\n",
     )

@@ -1,0 +1,41 @@
+"""What a check of an installation finds: what it is, why it matters, and what mends it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+class Level(enum.StrEnum):
+    """How much a finding matters."""
+
+    BROKEN = "broken"  #: servers can't be built, or not there
+    WARNING = "warning"  #: it works, and something doesn't, or won't for long
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong."""
+
+    code: str
+    """Stable name, as in `docs/doctor.md`."""
+    level: Level
+    where: str
+    """Cluster, node, or service."""
+    what: str
+    """A sentence."""
+    why: str
+    """What doesn't work, or will not: a sentence."""
+    lines: tuple[str, ...] = ()
+    """Commands that mend it, each to be run as root on a node of the cluster, or here."""
+
+    def __str__(self) -> str:
+        mend = f" Run: {' && '.join(self.lines)}" if self.lines else ""
+        return f"{self.where}: {self.what} {self.why}{mend}"
+
+
+def exit_code(found: Iterable[Finding]) -> int:
+    """Return 0 where nothing was found, 1 where all works with warnings, 2 where it doesn't."""
+    levels = {one.level for one in found}
+    return 2 if Level.BROKEN in levels else int(bool(levels))

@@ -1,0 +1,1 @@
+"""The checks, one subject a module: each compares a cluster's facts, and yields findings. Pure."""

@@ -1,0 +1,102 @@
+"""Options of the datacenter, and high availability."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from common.findings import Finding, Level
+from compute.doctor.facts import Facts
+from compute.hypervisor.proxmox.vmconfig.hardware import TAG
+
+#: guests from which on the cluster's file system and its statistics daemon are told
+MANY_GUESTS = 5000
+
+
+def tags(facts: Facts) -> Iterator[Finding]:
+    """Yield that the token may not set the tag of this cloud's VMs."""
+    allowed = facts.options.get("user-tag-access")
+    if not isinstance(allowed, Mapping):
+        return
+    way = str(allowed.get("user-allow") or "free")
+    listed = allowed.get("user-allow-list") or ()
+    known = facts.options.get("allowed-tags") or ()
+    fine = way == "free" or TAG in listed or (way == "existing" and TAG in known)
+    if not fine:
+        yield Finding(
+            "tags_refused",
+            Level.BROKEN,
+            f"Cluster {facts.name}",
+            f"Users may not set the tag {TAG} (user-tag-access: {way}).",
+            "Every VM of this cloud gets it, so no server is built.",
+            (
+                "pvesh set /cluster/options --user-tag-access "
+                f"user-allow=list,user-allow-list={TAG}",
+            ),
+        )
+
+
+def scheduling(facts: Facts) -> Iterator[Finding]:
+    """Yield that high availability moves servers when it starts them."""
+    crs = facts.options.get("crs")
+    if isinstance(crs, Mapping) and int(crs.get("ha-rebalance-on-start") or 0):
+        yield Finding(
+            "crs_moves",
+            Level.WARNING,
+            f"Cluster {facts.name}",
+            "Cluster resource scheduling chooses another node when an HA resource starts.",
+            "It knows neither claims nor aggregates nor server groups: servers land on hosts that "
+            "the scheduler refused.",
+            ("pvesh set /cluster/options --delete crs",),
+        )
+
+
+def high_availability(facts: Facts) -> Iterator[Finding]:
+    """Yield HA managers that don't work, and resources in error, where there are resources."""
+    if not facts.ha_resources:
+        return
+    if not any(one.get("type") == "master" for one in facts.ha_status):
+        yield Finding(
+            "ha_no_master",
+            Level.WARNING,
+            f"Cluster {facts.name}",
+            "There are HA resources, and no manager.",
+            "Starts, stops and moves of these servers are accepted and never carried out.",
+            ("systemctl restart pve-ha-crm",),
+        )
+    for one in facts.ha_status:
+        status = str(one.get("status", ""))
+        if one.get("type") == "lrm" and "dead" in status:
+            yield Finding(
+                "ha_node_dead",
+                Level.WARNING,
+                f"Node {one.get('node')}",
+                f"Its HA manager doesn't report: {status}.",
+                "Starts, stops and moves of HA resources there are never carried out.",
+                ("systemctl restart pve-ha-lrm",),
+            )
+        if one.get("type") == "service" and one.get("state") == "error":
+            yield Finding(
+                "ha_error",
+                Level.WARNING,
+                f"Cluster {facts.name}",
+                f"The HA resource {one.get('sid')} is in error.",
+                "Nothing is done with this VM until its state is set again.",
+                (
+                    f"ha-manager set {one.get('sid')} --state disabled",
+                    f"ha-manager set {one.get('sid')} --state started",
+                ),
+            )
+
+
+def guests(facts: Facts) -> Iterator[Finding]:
+    """Yield that there are more guests than the cluster's file system carries well."""
+    count = len(facts.snapshot.vms)
+    if count > MANY_GUESTS:
+        yield Finding(
+            "guests_many",
+            Level.WARNING,
+            f"Cluster {facts.name}",
+            f"It has {count} guests, templates and volumes' holders.",
+            "Each is a file in pmxcfs and a line of every status: Proxmox VE slows down from some "
+            "thousands on. Use another cluster for more.",
+        )

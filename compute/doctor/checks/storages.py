@@ -1,0 +1,100 @@
+"""Storages: which are usable, on which nodes, with how much room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from common.findings import Finding, Level
+from compute.doctor.facts import Facts
+from compute.hypervisor.proxmox.observe.snapshot import Node, Storage
+
+#: a storage with less free is told, as a share
+LEAST_FREE = 0.1
+#: content types of which servers need a storage
+_OURS = frozenset({"images", "iso", "import"})
+
+
+def active(facts: Facts) -> Iterator[Finding]:
+    """Yield storages that are configured for a node and don't work there."""
+    for node in facts.online:
+        for one in _used(node):
+            if not one.active:
+                yield Finding(
+                    "storage_inactive",
+                    Level.WARNING,
+                    f"Node {node.name}",
+                    f"Storage {one.name} ({one.type}) is configured and not active there.",
+                    "What is on it can't be reached, and servers that have disks there don't "
+                    "start.",
+                    (f"pvesm status --storage {one.name}",),
+                )
+
+
+def room(facts: Facts) -> Iterator[Finding]:
+    """Yield storages that are nearly full; a shared one once."""
+    told: set[str] = set()
+    for node in facts.online:
+        for one in _used(node):
+            if not one.active or not one.total or one.available >= one.total * LEAST_FREE:
+                continue
+            if one.shared and one.name in told:
+                continue
+            told.add(one.name)
+            where = f"Cluster {facts.name}" if one.shared else f"Node {node.name}"
+            yield Finding(
+                "storage_full",
+                Level.WARNING,
+                where,
+                f"Storage {one.name} has {one.available >> 30} of {one.total >> 30} GiB free.",
+                "Builds and snapshots on it fail soon, and thin disks stop their guests.",
+                (f"pvesm list {one.name}",),
+            )
+
+
+def everywhere(facts: Facts) -> Iterator[Finding]:
+    """Yield storages for disks that only some of the nodes have."""
+    nodes = facts.online
+    names = sorted({one.name for node in nodes for one in _disks(node)})
+    for name in names:
+        have = [node.name for node in nodes if name in node.storages]
+        lack = [node.name for node in nodes if name not in node.storages]
+        if not lack:
+            continue
+        shared = any(node.storages[name].shared for node in nodes if name in node.storages)
+        code = "storage_not_everywhere" if shared else "storage_differs"
+        why = (
+            "Servers with disks there can't move to the others, and high availability doesn't "
+            "start them there."
+            if shared
+            else "Disks of servers that move to the others go to a storage of another name."
+        )
+        yield Finding(
+            code,
+            Level.WARNING,
+            f"Cluster {facts.name}",
+            f"Storage {name} is on {', '.join(have)}, and not on {', '.join(lack)}.",
+            why,
+            (f"pvesm set {name} --delete nodes",),
+        )
+
+
+def sharing(facts: Facts) -> Iterator[Finding]:
+    """Yield that several nodes have no storage in common for disks."""
+    nodes = facts.online
+    if len(nodes) > 1 and not any(one.shared for node in nodes for one in _disks(node)):
+        yield Finding(
+            "storage_not_shared",
+            Level.WARNING,
+            f"Cluster {facts.name}",
+            "No storage that its nodes share takes disks.",
+            "A server that moves has its disk copied, volumes keep servers on their node, and "
+            "nothing survives the loss of one.",
+        )
+
+
+def _used(node: Node) -> Iterator[Storage]:
+    return (one for one in node.storages.values() if one.content & _OURS)
+
+
+def _disks(node: Node) -> Iterator[Storage]:
+    return (one for one in node.storages.values() if "images" in one.content)

@@ -1,0 +1,88 @@
+"""The band of VMIDs, and VMs in it that nobody works on."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from common.findings import Finding, Level
+from compute.doctor.facts import Answer, Facts
+
+#: a band of which less is free is told, as a share
+LEAST_FREE = 0.1
+#: locks that no token can take away
+_STUCK = frozenset({"create", "clone", "snapshot-delete"})
+#: what says which storage of the network it is
+_PLACE = ("server", "export", "share", "monhost", "pool", "portal", "target", "vgname", "fsname")
+
+
+def band(facts: Facts) -> Iterator[Finding]:
+    """Yield that the band is nearly used up."""
+    low, high = facts.settings.vmid_low, facts.settings.vmid_high
+    size = high - low + 1
+    used = sum(facts.settings.in_band(vmid) for vmid in facts.snapshot.vms)
+    if size - used < size * LEAST_FREE:
+        yield Finding(
+            "band_nearly_used",
+            Level.WARNING,
+            f"Cluster {facts.name}",
+            f"{used} of the {size} VMIDs from {low} to {high} are used.",
+            f"Without a free one no server is built. Raise [proxmox:{facts.name}] vmid_high.",
+        )
+
+
+def locks(facts: Facts) -> Iterator[Finding]:
+    """Yield VMs of the band with a lock that only root can take away.
+
+    One that is being made has it as well: it is told, too, and gone the next time.
+    """
+    for vm in facts.snapshot.vms.values():
+        if vm.lock in _STUCK and facts.settings.in_band(vm.vmid):
+            yield Finding(
+                "lock_stuck",
+                Level.WARNING,
+                f"Node {vm.node}",
+                f"VM {vm.vmid} has the lock '{vm.lock}'. If no task of it runs, it is stuck.",
+                "Nobody but root can change or remove the VM, and its VMID stays quarantined.",
+                (f"qm unlock {vm.vmid}",),
+            )
+
+
+def between(clusters: Sequence[Facts]) -> Iterator[Finding]:
+    """Yield clusters that share a storage, and whose bands overlap; or hosts of one name."""
+    for one, other in itertools.combinations(clusters, 2):
+        shared = sorted(_shared(one.storages) & _shared(other.storages))
+        a, b = one.settings, other.settings
+        if shared and a.vmid_low <= b.vmid_high and b.vmid_low <= a.vmid_high:
+            yield Finding(
+                "bands_overlap",
+                Level.BROKEN,
+                f"Clusters {one.name} and {other.name}",
+                f"They share a storage ({shared[0][0]}), and their bands of VMIDs overlap.",
+                "A disk of a server of one is taken for a disk of the other. Give them disjoint "
+                f"[proxmox:{other.name}] vmid_low and vmid_high.",
+            )
+        hosts = _hosts(one) & _hosts(other)
+        if hosts:
+            yield Finding(
+                "hosts_named_alike",
+                Level.BROKEN,
+                f"Clusters {one.name} and {other.name}",
+                f"Both have a host {', '.join(sorted(hosts))}.",
+                "Their agents take each other's servers for lost. Set "
+                f"[proxmox:{other.name}] host_prefix.",
+            )
+
+
+def _shared(storages: Sequence[Answer]) -> set[tuple[str, ...]]:
+    """Return what the network's storages for disks are, by type and place."""
+    found = set()
+    for one in storages:
+        place = tuple(str(one.get(key, "")) for key in _PLACE)
+        if "images" in str(one.get("content", "")) and any(place):
+            found.add((str(one.get("type")), *place))
+    return found
+
+
+def _hosts(facts: Facts) -> set[str]:
+    return {f"{facts.settings.host_prefix}{node.name}" for node in facts.ours}

@@ -1,0 +1,111 @@
+"""Examines the configured clusters: what keeps servers from being built, and other faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from oslo_config import cfg
+
+from common.errors import ConfigurationError
+from common.findings import Finding, Level
+from common.log import logger
+from compute import preflight
+from compute.doctor.checks import reach, vmids
+from compute.doctor.checks.table import CHECKS
+from compute.doctor.facts import Facts
+from compute.doctor.gather import gather
+from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox import settings
+from compute.hypervisor.proxmox.settings import ClusterSettings
+from compute.preflight import Checked
+
+LOG = logger(__name__)
+
+#: what each problem of the preflight means
+_WHY: Mapping[str, str] = {
+    "cluster_unusable": "Nothing can be built there.",
+    "cluster_unreachable": "Nothing can be built there, and its servers can't be reached.",
+    "certificate_untrusted": "The token isn't sent to who can't prove to be a node.",
+    "token_refused": "Nothing of the cluster can be reached.",
+    "token_lacks": "Servers can't be built, run or removed without them.",
+    "privilege_missing": "All else works.",
+    "firewall_off": "Security groups have no effect.",
+    "no_quorum": "Proxmox VE changes nothing until it has.",
+    "unknown_host": "No agent can work for a node that isn't there.",
+    "none_online": "Nothing can be built there.",
+    "ids_overlap": "A VM of a person may get an id that is reserved for a server.",
+    "content_missing": "No server is built there.",
+}
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What was found in all clusters."""
+
+    clusters: tuple[Checked, ...]
+    findings: tuple[Finding, ...]
+
+
+def examine(conf: cfg.ConfigOpts) -> Examined:
+    """Return all clusters and findings. Raises ConfigurationError for unreadable settings."""
+    clusters, found, known = [], [], []
+    for cluster in settings.clusters(conf):
+        checked, problems, facts = _examine(conf, cluster)
+        clusters.append(checked)
+        found += problems
+        if facts is None:
+            continue
+        mixed = list(reach.one_cluster(facts))
+        # Of two clusters that are taken for one all the rest is wrong as well.
+        found += mixed or [one for check in CHECKS for one in check(facts)]
+        known.append(facts)
+    found += vmids.between(known)
+    return Examined(tuple(clusters), tuple(found))
+
+
+def check(conf: cfg.ConfigOpts) -> Examined:
+    """Examine the clusters, and log what is no obstacle.
+
+    Raises ConfigurationError, one line, for the first obstacle.
+    """
+    examined = examine(conf)
+    for one in examined.findings:
+        if one.level is Level.BROKEN:
+            raise ConfigurationError(str(one))
+        LOG.warning("%s", one)
+    return examined
+
+
+def _examine(
+    conf: cfg.ConfigOpts, cluster: ClusterSettings
+) -> tuple[Checked, list[Finding], Facts | None]:
+    checked, problems = preflight.examine(
+        cluster,
+        filtered=preflight.are_filtered(conf),
+        zones=preflight.vnet_zones(conf, cluster.name),
+    )
+    found = [
+        *(_of_preflight(one, Level.BROKEN) for one in problems),
+        *(_of_preflight(one, Level.WARNING) for one in checked.refused),
+    ]
+    if not checked.version:
+        return checked, found, None
+    try:
+        return checked, found, gather(cluster)
+    except HypervisorError as error:
+        lost = preflight.Finding(cluster.name, error.message, code="cluster_unreachable")
+        return checked, [*found, _of_preflight(lost, Level.BROKEN)], None
+
+
+def _of_preflight(one: preflight.Finding, level: Level) -> Finding:
+    where = f"Cluster {one.cluster}"
+    return Finding(one.code, level, where, one.problem, _WHY[one.code], one.remedy)
+
+
+def lines(examined: Examined) -> Iterator[str]:
+    """Yield a line for each cluster that can be read."""
+    for one in examined.clusters:
+        if one.version:
+            nodes = ", ".join(one.nodes) or "none"
+            yield f"Cluster {one.name}: Proxmox VE {one.version}, nodes: {nodes}."

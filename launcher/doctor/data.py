@@ -1,0 +1,75 @@
+"""Databases: reachable, of this release, and each role with no more than it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import sqlalchemy as sa
+from oslo_config import cfg
+
+from common.findings import Finding, Level
+from launcher import databases as both
+
+
+def databases(conf: cfg.ConfigOpts) -> Iterator[Finding]:
+    """Yield databases that don't answer, or are of another release."""
+    for name, problem in both.check(conf).items():
+        if problem is None:
+            continue
+        code = "database_unreachable" if "can't be read" in problem else "schema_differs"
+        yield Finding(
+            code,
+            Level.BROKEN,
+            f"Database {name}",
+            f"It {problem}.",
+            "The services that use it don't work.",
+            ("micronova db upgrade",) if code == "schema_differs" else (),
+        )
+
+
+def roles(conf: cfg.ConfigOpts) -> Iterator[Finding]:
+    """Yield that the API's role can't read the cloud database, or may write to it."""
+    url = conf.database.reader_connection
+    if not url or not url.startswith("postgresql"):
+        return
+    made = sa.create_engine(url)
+    grant = f"micronova db upgrade --reader-role {sa.make_url(url).username}"
+    try:
+        with made.connect() as connection:
+            yield from _rights(connection, grant)
+    except sa.exc.DBAPIError as error:
+        yield Finding(
+            "reader_refused",
+            Level.BROKEN,
+            "Database cloud",
+            f"The API's role can't log in: {str(error.orig).strip().splitlines()[0]}.",
+            "The APIs answer 503.",
+        )
+    finally:
+        made.dispose()
+
+
+def _rights(connection: sa.Connection, grant: str) -> Iterator[Finding]:
+    may = connection.exec_driver_sql(
+        "SELECT has_table_privilege('servers', 'SELECT'), "
+        "has_table_privilege('servers', 'INSERT') OR has_table_privilege('servers', 'UPDATE') "
+        "OR has_table_privilege('servers', 'DELETE')"
+    ).one()
+    if not may[0]:
+        yield Finding(
+            "reader_blind",
+            Level.BROKEN,
+            "Database cloud",
+            "The API's role may not read the tables.",
+            "The APIs answer 503.",
+            (grant,),
+        )
+    if may[1]:
+        yield Finding(
+            "reader_writes",
+            Level.WARNING,
+            "Database cloud",
+            "The API's role may write.",
+            "A flaw in an API could change the record past the conductor.",
+            (grant,),
+        )

@@ -1,0 +1,367 @@
+"""The doctor finds each planted misconfiguration of a cluster, and nothing in a good one."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.findings import Level, exit_code
+from compute.doctor import examine
+from compute.hypervisor.proxmox.api import privileges
+from simulator.access import Grant
+from simulator.cluster import Cluster
+from simulator.ha_config import HaResource
+from simulator.model import Vm
+from simulator.server import Options, Simulator
+from tests.functional.compute.conftest import configuration
+
+#: everything that a token may ever be asked for
+ALL = (*privileges.needs((), (), ()), privileges.ANY_STORAGE, *privileges.optional("9.2"))
+BAND = 100_000
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulator]:
+    folder = tmp_path_factory.mktemp("doctor") / "state"
+    options = Options(folder, clusters=2, nodes=2, tls=True, node_endpoints=True, speed=200)
+    with Simulator(options) as simulator:
+        for cluster in simulator.clusters:
+            with cluster.turn():
+                _grant_all(cluster)
+        yield simulator
+
+
+def _grant_all(cluster: Cluster) -> None:
+    cluster.access.roles["Everything"] = frozenset(one for need in ALL for one in need.privileges)
+    # What is granted below the root would take its place.
+    cluster.access.grants[:] = [Grant("/", "micronova@pve", "user", "Everything")]
+    cluster.options["next-id"] = f"lower=100,upper={BAND}"
+    cluster.save_access()
+
+
+@dataclass
+class Site:
+    """The first cluster, and the configuration of its agents."""
+
+    simulator: Simulator
+    folder: Path
+    options: dict[str, str] = field(default_factory=dict)
+    networks: dict[str, str] = field(default_factory=dict)
+    other: dict[str, str] | None = None
+    """Options of a second cluster; None: there is none."""
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.simulator.cluster()
+
+    def url(self, number: int = 0) -> str:
+        return str(self.simulator.endpoints[number]["url"])
+
+    def text(self) -> str:
+        names = ["c1"] + (["c2"] if self.other is not None else [])
+        networks = [f"{name} = {value}" for name, value in self.networks.items()]
+        return "\n".join(
+            [
+                *("[proxmox]", f"clusters = {','.join(names)}", *self._group("c1", 0)),
+                *(self._group("c2", 1) if self.other is not None else ()),
+                *("[networks]", *networks),
+            ]
+        )
+
+    def _group(self, name: str, number: int) -> list[str]:
+        token, file = self.simulator.token, self.folder / f"token-{name}"
+        file.write_text(f"{token['tokenid']}={token['secret']}")
+        file.chmod(0o600)
+        options = {
+            "endpoints": self.url(number),
+            "token_file": str(file),
+            "ca_file": str(self.simulator.options.state_dir / "ca.pem"),
+            **(self.options if number == 0 else self.other or {}),
+        }
+        return [f"[proxmox:{name}]", *(f"{one} = {value}" for one, value in options.items())]
+
+    def findings(self) -> Mapping[str, Any]:
+        found = examine.examine(configuration(self.folder, self.text())).findings
+        return {one.code: one for one in found}
+
+
+@pytest.fixture
+def site(running: Simulator, tmp_path: Path) -> Iterator[Site]:
+    """All is as it was afterwards."""
+    with contextlib.ExitStack() as stack:
+        for cluster in running.clusters:
+            stack.callback(_restore, cluster, _kept(cluster))
+        yield Site(running, tmp_path)
+
+
+_KEPT = ("nodes", "storages", "options", "vms", "ha")
+
+
+def _kept(cluster: Cluster) -> Any:
+    with cluster.turn():
+        access = cluster.access
+        return copy.deepcopy(
+            (
+                {name: getattr(cluster, name) for name in _KEPT},
+                (access.grants, access.users, access.roles),
+            )
+        )
+
+
+def _restore(cluster: Cluster, kept: Any) -> None:
+    with cluster.turn():
+        for name, value in kept[0].items():
+            setattr(cluster, name, value)
+        cluster.access.grants, cluster.access.users, cluster.access.roles = kept[1]
+        cluster.access.changed()
+
+
+def test_nothing_is_wrong_with_a_good_cluster(site: Site) -> None:
+    assert site.findings() == {}
+
+
+# --- what is planted
+
+
+def _lock(site: Site) -> None:
+    vm = Vm(BAND + 1, "pve1", {"name": "stuck", "lock": "create"})
+    site.cluster.vms[vm.vmid] = vm
+
+
+def _band(site: Site) -> None:
+    site.options |= {"vmid_low": str(BAND), "vmid_high": str(BAND + 9)}
+    for vmid in range(BAND, BAND + 10):
+        site.cluster.vms[vmid] = Vm(vmid, "pve1", {"name": f"vm{vmid}"})
+
+
+def _shown(**values: Any) -> Callable[[Site], None]:
+    return lambda site: site.cluster.nodes["pve2"].shown.update(values)
+
+
+def _bridge(**values: Any) -> Callable[[Site], None]:
+    return _shown(interfaces={"vmbr1": values})
+
+
+def _options(**values: str) -> Callable[[Site], None]:
+    return lambda site: site.cluster.options.update(
+        {name.replace("_", "-"): value for name, value in values.items()}
+    )
+
+
+def _storage(name: str, **values: Any) -> Callable[[Site], None]:
+    def plant(site: Site) -> None:
+        for one, value in values.items():
+            setattr(site.cluster.storages[name], one, value)
+
+    return plant
+
+
+def _without(*names: str) -> Callable[[Site], None]:
+    def plant(site: Site) -> None:
+        roles = site.cluster.access.roles
+        roles["Everything"] = roles["Everything"] - set(names)
+
+    return plant
+
+
+def _setting(**values: str) -> Callable[[Site], None]:
+    return lambda site: site.options.update(values)
+
+
+def _add_local(site: Site, nodes: list[str]) -> None:
+    local = copy.deepcopy(site.cluster.storages["local"])
+    local.id, local.nodes = "local2", nodes
+    site.cluster.storages["local2"] = local
+
+
+def _unshared(site: Site) -> None:
+    site.cluster.storages["shared"].content = ["iso", "import"]
+
+
+def _closed(site: Site) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    site.options["endpoints"] = f"{site.url()},https://127.0.0.1:{port}"
+
+
+def _all_closed(site: Site) -> None:
+    _closed(site)
+    site.options["endpoints"] = site.options["endpoints"].partition(",")[2]
+
+
+def _no_token(site: Site) -> None:
+    file = site.folder / "wrong"
+    file.write_text("micronova@pve!agent=00000000-0000-0000-0000-000000000000")
+    file.chmod(0o600)
+    site.options["token_file"] = str(file)
+
+
+def _ends_soon(site: Site) -> None:
+    token = site.cluster.access.users["micronova@pve"].tokens["agent"]
+    token.expire = int(time.time()) + 86_400
+
+
+def _ha(status: str) -> Callable[[Site], None]:
+    def plant(site: Site) -> None:
+        site.cluster.vms[900] = Vm(900, "pve1", {"name": "ha"})
+        site.cluster.ha.resources["vm:900"] = HaResource("vm:900", "vm", {"state": status})
+
+    return plant
+
+
+def _hides(site: Site) -> None:
+    site.cluster.access.roles["Nothing"] = frozenset({"Sys.Audit"})
+    site.cluster.access.grants.append(Grant("/storage/secret", "micronova@pve", "user", "Nothing"))
+
+
+def _tags(site: Site) -> None:
+    for name, tags in (("pve1", "2-4094"), ("pve2", "10 20")):
+        values = {"vmbr1": {"bridge_vlan_aware": 1, "bridge_vids": tags}}
+        site.cluster.nodes[name].shown["interfaces"] = values
+
+
+def _full(site: Site) -> None:
+    site.cluster.storages["shared"].capacity = 1 << 30
+
+
+def _same_names(site: Site) -> None:
+    site.options["host_prefix"] = "x"
+    assert site.other is not None
+    site.other["host_prefix"] = ""
+    other = site.simulator.clusters[1]
+    node = other.nodes.pop("pve3")
+    node.name = "xpve1"
+    other.nodes["xpve1"] = node
+
+
+PLANTED: Mapping[str, tuple[str, Callable[[Site], None]]] = {
+    "an endpoint that is closed": ("endpoint_unreachable", _closed),
+    "no endpoint": ("cluster_unreachable", _all_closed),
+    "a certificate of somebody else": (
+        "certificate_untrusted",
+        lambda site: site.options.update(ca_file="/etc/ssl/certs/ca-certificates.crt"),
+    ),
+    "a certificate that nobody checks": ("certificate_unchecked", _setting(insecure="true")),
+    "endpoints of two clusters": (
+        "endpoints_differ",
+        lambda site: site.options.update(endpoints=f"{site.url()},{site.url(1)}"),
+    ),
+    "a wrong token": ("token_refused", _no_token),
+    "a token that ends": ("token_ends", _ends_soon),
+    "no right to make VMs": ("token_lacks", _without("VM.Allocate")),
+    "no right to see nodes": ("token_lacks", _without("Sys.Audit")),
+    "no right to storages": ("token_lacks", _without("Datastore.AllocateSpace")),
+    "no right to bridges": ("token_lacks", _without("SDN.Use")),
+    "no right to migrate": ("privilege_missing", _without("VM.Migrate")),
+    "no right to consoles": ("privilege_missing", _without("VM.Console")),
+    "no right to steer migrations": ("privilege_missing", _without("Sys.Modify")),
+    "no right to agents": ("privilege_missing", _without("VM.GuestAgent.Unrestricted")),
+    "a storage that the token can't see": ("token_hides", _hides),
+    "a node that is off": (
+        "node_offline",
+        lambda site: setattr(site.cluster.nodes["pve2"], "up", False),
+    ),
+    "no quorum": ("no_quorum", lambda site: setattr(site.cluster.nodes["pve2"], "up", False)),
+    "a host that nobody has": ("unknown_host", _setting(hosts="pve1,pve7")),
+    "no host that is on": ("none_online", _setting(hosts="pve7")),
+    "an old release": ("version_old", _shown(version="8.1.4")),
+    "two releases": ("versions_differ", _shown(version="9.1.2")),
+    "a clock that is ahead": ("clock_off", _shown(clock=90)),
+    "a clock that is behind": ("clock_off", _shown(clock=-3600)),
+    "a processor that lacks": ("processor_lacks", _shown(flags="fpu sse2 svm")),
+    "processors that differ": (
+        "processors_differ",
+        lambda site: (_setting(cpu_type="host")(site), _shown(model="Xeon")(site))[0],
+    ),
+    "a named storage that isn't there": ("content_missing", _setting(vm_storage="nope")),
+    "no place for config drives": (
+        "content_missing",
+        lambda site: (
+            [
+                setattr(one, "content", ["images", "import"])
+                for one in site.cluster.storages.values()
+            ]
+            and None
+        ),
+    ),
+    "no place for images": (
+        "content_missing",
+        lambda site: (
+            [setattr(one, "content", ["images", "iso"]) for one in site.cluster.storages.values()]
+            and None
+        ),
+    ),
+    "a full storage": ("storage_full", _full),
+    "a shared storage on one node": ("storage_not_everywhere", _storage("shared", nodes=["pve1"])),
+    "a local storage on one node": ("storage_differs", lambda site: _add_local(site, ["pve1"])),
+    "no shared storage for disks": ("storage_not_shared", _unshared),
+    "a bridge on one node": (
+        "bridges_differ",
+        lambda site: site.cluster.nodes["pve2"].bridges.append("vmbr9"),
+    ),
+    "a bridge that isn't applied": ("bridge_down", _bridge(active=0)),
+    "VLANs that differ": ("vlans_differ", _bridge(bridge_vlan_aware=1)),
+    "tags that differ": ("vlans_differ", _tags),
+    "an MTU that differs": ("mtu_differs", _bridge(mtu="9000")),
+    "migrations as plain text": ("migration_insecure", _options(migration="type=insecure")),
+    "a migration network that nobody has": (
+        "migration_network",
+        _options(migration="type=secure,network=192.168.7.0/24"),
+    ),
+    "a firewall that is off": ("firewall_off", lambda site: site.networks.update(firewall="true")),
+    "tags that nobody may set": ("tags_refused", _options(user_tag_access="user-allow=none")),
+    "HA that chooses nodes": ("crs_moves", _options(crs="ha=static,ha-rebalance-on-start=1")),
+    "an HA resource in error": ("ha_error", _ha("error")),
+    "ids for people in the band": (
+        "ids_overlap",
+        _options(next_id=f"lower={BAND - 50},upper=1000000"),
+    ),
+    "a band that is used up": ("band_nearly_used", _band),
+    "a lock that is stuck": ("lock_stuck", _lock),
+    "bands of clusters that overlap": (
+        "bands_overlap",
+        lambda site: setattr(site, "other", {"host_prefix": "b-"}),
+    ),
+    "hosts of one name": (
+        "hosts_named_alike",
+        lambda site: (
+            setattr(site, "other", {"vmid_low": "200000", "vmid_high": "299999"}),
+            _same_names(site),
+        )[0],
+    ),
+}
+
+
+#: what comes along with some of them, by what they are
+COMES_ALONG = {
+    "a node that is off": {"no_quorum"},
+    "no quorum": {"node_offline"},
+    "an old release": {"versions_differ"},
+    "no host that is on": {"unknown_host"},
+    "no place for images": {"storage_full"},
+}
+
+
+@pytest.mark.filterwarnings("ignore:Unverified HTTPS request")
+@pytest.mark.parametrize("what", PLANTED)
+def test_each_planted_fault_is_found(site: Site, what: str) -> None:
+    code, plant = PLANTED[what]
+    with site.cluster.turn():
+        plant(site)
+        site.cluster.access.changed()
+    found = site.findings()
+    assert code in found, found
+    assert found.keys() - {code} <= COMES_ALONG.get(what, set())
+    one = found[code]
+    assert one.what.endswith((".", ")", "?"))
+    assert one.why.endswith(".")
+    assert one.where
+    assert exit_code(found.values()) >= (2 if one.level is Level.BROKEN else 1)

@@ -1,0 +1,191 @@
+"""The doctor finds what is wrong with databases, bus, Keystone and files."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+import db.migrate
+import db.roles
+from launcher import configuration, doctor
+from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
+
+DEAD = "127.0.0.1:9"
+TYPES = ("compute", "placement", "image", "network", "block-storage", "volumev3")
+
+
+def codes(folder: Path, sections: Mapping[str, Mapping[str, str]], mode: int = 0o600) -> set[str]:
+    file = folder / "micronova.conf"
+    lines: list[str] = []
+    for name, options in {"compute": {"driver": "null"}, **sections}.items():
+        lines += [f"[{name}]", *(f"{option} = {value}" for option, value in options.items())]
+    file.write_text("\n".join(lines))
+    file.chmod(mode)
+    conf = configuration.load([str(file)])
+    return {one.code for one in doctor.diagnose(conf).findings}
+
+
+def test_a_good_installation(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/cloud.sqlite"
+    db.migrate.upgrade(url)
+    assert codes(tmp_path, {"database": {"connection": url}}) == set()
+
+
+def test_a_file_that_all_can_read(tmp_path: Path) -> None:
+    assert codes(tmp_path, {}, 0o644) == {"file_readable"}
+
+
+def test_a_database_without_tables(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/cloud.sqlite"
+    assert codes(tmp_path, {"database": {"connection": url}}) == {"schema_differs"}
+
+
+def test_a_database_that_does_not_answer(tmp_path: Path) -> None:
+    url = f"postgresql+psycopg://nobody:x@{DEAD}/cloud"
+    assert codes(tmp_path, {"database": {"connection": url}}) == {"database_unreachable"}
+
+
+@pytest.mark.database
+def test_the_role_of_the_apis(tmp_path: Path, postgres_url: str) -> None:  # noqa: F811
+    db.migrate.upgrade(postgres_url)
+    owner = sa.create_engine(postgres_url)
+    with owner.begin() as connection:
+        connection.exec_driver_sql("DROP ROLE IF EXISTS looks")
+        connection.exec_driver_sql("CREATE ROLE looks LOGIN PASSWORD 'looks'")
+    reader = sa.make_url(postgres_url).set(username="looks", password="looks")
+    sections = {"database": {"reader_connection": reader.render_as_string(False)}}
+    assert codes(tmp_path, sections) == {"reader_blind"}
+    with owner.begin() as connection:
+        connection.exec_driver_sql("GRANT ALL ON ALL TABLES IN SCHEMA public TO looks")
+    assert codes(tmp_path, sections) == {"reader_writes"}
+    db.roles.grant_reader(postgres_url, "looks")
+    assert codes(tmp_path, sections) == set()
+    with owner.begin() as connection:
+        connection.exec_driver_sql("ALTER ROLE looks NOLOGIN")
+    assert codes(tmp_path, sections) == {"reader_refused"}
+    owner.dispose()
+
+
+def test_a_bus_that_does_not_answer(tmp_path: Path) -> None:
+    sections = {"DEFAULT": {"transport_url": f"rabbit://u:p@{DEAD}/"}}
+    assert codes(tmp_path, sections) == {"bus_unreachable"}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("os_compute_api:servers:create: '@'\n", set()),
+        ("os_compute_api:servers:creat: '@'\n", {"policy_unknown"}),
+        ("- a list\n", {"policy_broken"}),
+        ("a: [\n", {"policy_broken"}),
+    ],
+)
+def test_policy_files(tmp_path: Path, text: str, found: set[str]) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(text)
+    assert codes(tmp_path, {"oslo_policy": {"policy_file": str(policy)}}) == found
+
+
+class Keystone:
+    """Answers one token, or a refusal."""
+
+    def __init__(self) -> None:
+        self.status, self.roles, self.types = 201, ["admin", "service"], TYPES
+        keystone = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self._answer(200, keystone.versions())
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self._answer(keystone.status, keystone.token())
+
+            def _answer(self, status: int, body: Any) -> None:
+                text = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("X-Subject-Token", "t")
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            def log_message(self, *_: Any) -> None:
+                """Be silent."""
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def versions(self) -> Any:
+        link = {"href": f"{self.url}/v3/", "rel": "self"}
+        version = {"id": "v3.14", "status": "stable", "links": [link], "media-types": []}
+        return {"versions": {"values": [version]}}
+
+    def token(self) -> Any:
+        domain = {"id": "default", "name": "Default"}
+        endpoint = {"id": "e", "url": self.url, "interface": "public"}
+        endpoint |= {"region": "RegionOne", "region_id": "RegionOne"}
+        catalog = [
+            {"id": kind, "type": kind, "name": kind, "endpoints": [endpoint]}
+            for kind in self.types
+        ]
+        return {
+            "token": {
+                "methods": ["password"],
+                "user": {"id": "u", "name": "micronova", "domain": domain},
+                "project": {"id": "p", "name": "service", "domain": domain},
+                "roles": [{"id": one, "name": one} for one in self.roles],
+                "issued_at": "2026-01-01T00:00:00.000000Z",
+                "expires_at": "2099-01-01T00:00:00.000000Z",
+                "catalog": catalog,
+            }
+        }
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def keystone() -> Iterator[Keystone]:
+    running = Keystone()
+    yield running
+    running.stop()
+
+
+def login(url: str) -> dict[str, dict[str, str]]:
+    values = {"auth_type": "password", "auth_url": f"{url}/v3", "username": "micronova"}
+    values |= {"password": "p", "project_name": "service", "region_name": "RegionOne"}
+    values |= {"user_domain_id": "default", "project_domain_id": "default"}
+    return {"placement": values}
+
+
+def test_a_keystone_that_has_all(tmp_path: Path, keystone: Keystone) -> None:
+    assert codes(tmp_path, login(keystone.url)) == set()
+
+
+def test_a_keystone_that_does_not_answer(tmp_path: Path) -> None:
+    assert codes(tmp_path, login(f"http://{DEAD}")) == {"keystone_unreachable"}
+
+
+def test_a_login_that_is_refused(tmp_path: Path, keystone: Keystone) -> None:
+    keystone.status = 401
+    assert codes(tmp_path, login(keystone.url)) == {"login_refused"}
+
+
+def test_a_role_that_is_missing(tmp_path: Path, keystone: Keystone) -> None:
+    keystone.roles = ["admin"]
+    assert codes(tmp_path, login(keystone.url)) == {"role_missing"}
+
+
+def test_a_catalog_without_volumes(tmp_path: Path, keystone: Keystone) -> None:
+    keystone.types = TYPES[:4]
+    assert codes(tmp_path, login(keystone.url)) == {"catalog_lacks"}

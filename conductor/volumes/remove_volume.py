@@ -133,9 +133,9 @@ class RemoveVolumeFlow:
     def _heard(self, task: VolumeWork, outcome: Outcome) -> None:
         operation = task.operation
         if outcome.gone:
-            self._cloud.store.run(lambda c: self._gone(c, operation))
+            if self._cloud.store.run(lambda c: self._gone(c, operation)):
+                self._cloud.wake()
             LOG.info("Volume %s is removed.", operation.resource_id)
-            self._cloud.wake()
             return
         unknown = Failure(Category.UNKNOWN_OUTCOME, "The volume was not seen gone.")
         failure = outcome.failure or unknown
@@ -143,10 +143,11 @@ class RemoveVolumeFlow:
             self._cloud, operation, failure, lambda c: self._give_up(c, operation, failure)
         )
 
-    def _gone(self, connection: Transaction, operation: Operation) -> None:
+    def _gone(self, connection: Transaction, operation: Operation) -> bool:
+        """Store it; return whether the removal of another holder has begun by that."""
         row = records.held(connection, operation.resource_id)
         if ends.has_ended(connection, operation):
-            return
+            return False
         target = operation.plan.target
         vmids.free(connection, str(target.cluster), int(target.vmid or 0))
         if row is not None and row.vmid == target.vmid:
@@ -155,7 +156,7 @@ class RemoveVolumeFlow:
             else:
                 records.change(connection, row.id, vmid=None, volid=None)
         ledger.close(connection, operation.id, OperationState.DONE)
-        self._go_on(connection, operation, row)
+        return self._go_on(connection, operation, row)
 
     def _give_up(self, connection: Transaction, operation: Operation, failure: Failure) -> None:
         row = records.held(connection, operation.resource_id)
@@ -166,10 +167,15 @@ class RemoveVolumeFlow:
         ends.close_failed(connection, operation, failure)
         self._go_on(connection, operation, row)
 
-    def _go_on(self, connection: Transaction, operation: Operation, row: Any | None) -> None:
-        """Begin to remove a volume that was deleted while another holder of it was removed."""
-        if row is not None and row.vmid != operation.plan.target.vmid:
-            after_snapshots(connection, self._cloud, row)
+    def _go_on(self, connection: Transaction, operation: Operation, row: Any | None) -> bool:
+        """Begin to remove a volume that was deleted while another holder of it was removed.
+
+        Return whether there is one.
+        """
+        if row is None or row.vmid == operation.plan.target.vmid:
+            return False
+        after_snapshots(connection, self._cloud, row)
+        return True
 
 
 def _users(task: VolumeWork) -> tuple[VolumeUser, ...]:

@@ -63,7 +63,7 @@ POWER_CASTS = 2
 LIVE_STATEMENTS, LIVE_PLACEMENT_STATEMENTS = 35, 19
 LIVE_CALLS, LIVE_CASTS = 2, 6
 #: of a volume: made, attached to a server, detached, deleted
-VOLUME_STATEMENTS = {"create": 28, "attach": 22, "detach": 19, "delete": 23}
+VOLUME_STATEMENTS = {"create": 28, "attach": 22, "detach": 19, "delete": 24}
 VOLUME_CALLS, VOLUME_CASTS = 1, 2
 
 

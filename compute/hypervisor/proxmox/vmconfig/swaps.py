@@ -27,7 +27,7 @@ _UNUSED = re.compile(r"unused\d+")
 _NETWORK = re.compile(r"net\d+")
 _DRIVE = re.compile(r"(?:scsi|virtio|ide|sata)\d+")
 #: what Proxmox VE makes a volume of: a storage and a size
-_TO_MAKE = re.compile(r"[^:]+:\d+")
+_TO_MAKE = re.compile(r"[^:]+:\d+(?:\.\d+)?")
 _RESCUES = (RESCUE_DISK, *RESCUE_CDS.values())
 
 Config = Mapping[str, Any]

@@ -56,6 +56,15 @@ def test_only_what_is_missing_is_asked_for() -> None:
     }
 
 
+@pytest.mark.parametrize("size", ["1", "0.5", "0.0009765625"])
+def test_a_new_disk_may_have_any_size(size: str) -> None:
+    had = HAD | {"scsi30": f"{OLD},serial=swap,size=512M"}
+    wanted = {"scsi30": f"local:{size},serial=swap"}
+    noted = swaps.note(7, had, wanted)
+    assert swaps.missing(had, noted, wanted) == wanted
+    assert swaps.missing(had | {"scsi30": f"{NEW},serial=swap"}, noted, wanted) == {}
+
+
 def test_what_it_gets_back() -> None:
     now = HAD | {
         "scsi0": f"{NEW},size=1G",

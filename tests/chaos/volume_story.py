@@ -195,7 +195,7 @@ class VolumeStory(Story):
         return not self.volumes() and not self.snapshots()
 
     def delete_all(self) -> None:
-        """Ask for the removal of all that is there. An administrator forces what is in error because of what was struck."""
+        """Ask for the removal of all that is there: by force, as some is in error."""
         context, client = self.stage.context(), self.stage.client
         for row in self.volumes():
             with contextlib.suppress(MicronovaError):

@@ -200,7 +200,7 @@ def _snapshots(
 def _archives(
     connection: sa.Connection, name: str, state: Mapping[str, Any], holders: Collection[int]
 ) -> list[str]:
-    """Each archive of a holder, or with the notes of one, is a backup's, and each backup has its
+    """Each archive of a holder, or with a backup's notes, is a backup's, and each backup has its
     own. Others are of servers: a person made them."""
     columns = schema.volume_backups.c
     rows = connection.execute(sa.select(columns.archive).where(columns.cluster == name))

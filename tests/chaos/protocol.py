@@ -15,6 +15,7 @@ import compute.manager
 import scheduler.manager
 from conductor.endpoints.aggregates import AggregateEndpoint
 from conductor.endpoints.audits import AuditEndpoint
+from conductor.endpoints.backups import BackupEndpoint
 from conductor.endpoints.bulk_migrations import BulkMigrationEndpoint
 from conductor.endpoints.consoles import ConsoleEndpoint
 from conductor.endpoints.events import EventEndpoint
@@ -59,7 +60,7 @@ ENDPOINTS = (
     ),
     *(GuestEndpoint, InterfaceEndpoint),
     *(VolumeEndpoint, VolumeSnapshotEndpoint, VolumeTypeEndpoint, ServerVolumeEndpoint),
-    *(VolumeTransferEndpoint, VolumeMessageEndpoint),
+    *(VolumeTransferEndpoint, VolumeMessageEndpoint, BackupEndpoint),
     *(compute.manager.Manager, compute.manager.EventEndpoint),
     *(scheduler.manager.SchedulerManager, scheduler.manager.HostFactsManager),
 )

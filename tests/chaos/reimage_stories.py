@@ -150,12 +150,13 @@ class ImageOfVolumes(RebuildOnVolume):
         query = sa.select(schema.images).where(schema.images.c.name == f"{self.name}-image")
         return list(self.stage.rows(query))
 
-    def remove(self) -> str:
-        """See ``Story``: the image first, whose snapshots stay until their volume goes."""
-        self.until_gone(lambda: not self._images(), self._delete_images)
-        return super().remove()
+    def nothing_left(self) -> bool:
+        """See ``VolumeStory``."""
+        return not self._images() and super().nothing_left()
 
-    def _delete_images(self) -> None:
+    def delete_all(self) -> None:
+        """See ``VolumeStory``: the image first, whose snapshots go with their volume."""
         for image in self._images():
             with contextlib.suppress(MicronovaError):
                 self.stage.client.delete_image(self.stage.context(), image.id)
+        super().delete_all()

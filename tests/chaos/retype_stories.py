@@ -78,16 +78,17 @@ class UploadVolume(Made):
         data = [one["data"] for one in volumes if one["volid"] == volid]
         return "" if data == [PATTERN] else f"the image {volid} has {data} in it"
 
-    def remove(self) -> str:
-        """See ``Story``: the image first."""
-        self.until_gone(lambda: self._image() is None, self._delete_image)
-        return super().remove()
+    def nothing_left(self) -> bool:
+        """See ``VolumeStory``."""
+        return self._image() is None and super().nothing_left()
 
-    def _delete_image(self) -> None:
+    def delete_all(self) -> None:
+        """See ``VolumeStory``: the image as well."""
         image = self._image()
         if image is not None:
             with contextlib.suppress(MicronovaError):
                 self.stage.client.delete_image(self.stage.context(), image.id)
+        super().delete_all()
 
     def _image(self) -> Any:
         query = sa.select(schema.images).where(schema.images.c.name == self.name)

@@ -16,6 +16,7 @@ from simulator.model import MIB, Vm, Volume
 from tests.chaos.world import World, world
 
 NOBODY = ids.named("server", "nobody")
+ARCHIVE = "backup/vzdump-qemu-150000-2026_01_01-00_00_00.vma.zst"
 
 
 @pytest.fixture(scope="module")
@@ -39,13 +40,14 @@ def machine(cloud: World) -> Callable[[], None]:
     return undo
 
 
-def volume(name: str, content: str) -> Callable[[World], Callable[[], None]]:
+def volume(name: str, content: str, notes: str = "") -> Callable[[World], Callable[[], None]]:
     def put(cloud: World) -> Callable[[], None]:
         cluster = cloud.simulator.cluster()
         with cluster.turn():
             vmid = 150_000 if content == "images" else 0
             place = cluster.place("local", "pve1")
-            made = cluster.add_volume(Volume(*place, name, content, "raw", MIB, MIB, vmid))
+            new = Volume(*place, name, content, "raw", MIB, MIB, vmid, notes=notes)
+            made = cluster.add_volume(new)
 
         def undo() -> None:
             with cluster.turn():
@@ -162,6 +164,10 @@ VMID = {
         (machine, "VM 150000 on pve1 is nobody's"),
         (volume("150000/vm-150000-disk-0.raw", "images"), "volume local:150000/"),
         (volume("iso/micronova-150000-nobody.iso", "iso"), "volume local:iso/micronova-150000"),
+        (
+            volume(ARCHIVE, "backup", f"micronova: backup={NOBODY} cloud=chaos"),
+            f"archive local:{ARCHIVE} is nobody's",
+        ),
         (lock, "lock storage-shared is held"),
         (config_lock, "is locked (backup)"),
         (managed, "high availability: resource vm:"),

@@ -9,7 +9,7 @@ import pytest
 
 from tests.chaos import protocol
 from tests.chaos.director import MESSAGE, PROXMOX, Step
-from tests.chaos.enumeration import BUILD, DESTROY, RECORDINGS, Play, Theatre
+from tests.chaos.enumeration import BUILD, DESTROY, RECORDINGS, SCENARIOS, Play, Theatre
 from tests.chaos.group_play import new_steps
 from tests.chaos.summary import ALL, counts, table
 
@@ -96,6 +96,10 @@ def row(vm_state: str, task_state: str | None = None) -> Any:
 def test_every_message_is_in_a_recorded_run_or_it_is_said_why_not() -> None:
     assert set(protocol.messages()) == frozenset[str]().union(*protocol.TABLES)
     assert sum(map(len, protocol.TABLES)) == len(frozenset[str]().union(*protocol.TABLES))
+
+
+def test_no_scenario_has_the_name_of_another() -> None:
+    assert len(set(SCENARIOS)) == len(SCENARIOS)
 
 
 def test_of_a_scenario_beside_others_only_what_is_new_is_a_step() -> None:

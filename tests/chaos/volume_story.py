@@ -187,11 +187,15 @@ class VolumeStory(Story):
             self.stage.helped(lambda uuid=server.uuid: self.stage.gone(uuid))  # type: ignore[misc]
         self.stage.helped(lambda: not self.stage.open_operations())
         wrong = self.wrong()
-        self.until_gone(lambda: not self.volumes() and not self.snapshots(), self._delete_all)
+        self.until_gone(self.nothing_left, self.delete_all)
         return wrong
 
-    def _delete_all(self) -> None:
-        """An administrator forces what is in error because of what was struck."""
+    def nothing_left(self) -> bool:
+        """Whether all that the story has made is gone."""
+        return not self.volumes() and not self.snapshots()
+
+    def delete_all(self) -> None:
+        """Ask for the removal of all that is there: by force, as some is in error."""
         context, client = self.stage.context(), self.stage.client
         for row in self.volumes():
             with contextlib.suppress(MicronovaError):

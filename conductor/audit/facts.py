@@ -240,12 +240,11 @@ class Facts:
     templates: tuple[TemplateFacts, ...] = ()
     volumes: tuple[VolumeFacts, ...] = ()
     backups: tuple[BackupFacts, ...] = ()
-    planned: frozenset[Place] = frozenset()
-    """Where open operations on volumes make or remove a holder."""
     busy_backups: frozenset[str] = frozenset()
     """Backups with an open operation."""
     busy_holders: frozenset[Place] = frozenset()
-    """Where open operations make or remove holders that no volume's record names."""
+    """Where open operations make, change or remove holders, before or after the look: no volume's
+    record may name them."""
     attachments: tuple[AttachmentFacts, ...] = ()
     snapshots: tuple[SnapshotFacts, ...] = ()
     busy_volumes: frozenset[str] = frozenset()

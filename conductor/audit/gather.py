@@ -16,7 +16,6 @@ from common import clock, context
 from common.errors import MicronovaError, NotFound
 from common.log import logger
 from common.states import InternalAction, ResourceType
-from common.volumes import VolumeAction
 from compute.messages import ClusterInventory
 from conductor.audit.each import each
 from conductor.audit.facts import (
@@ -40,7 +39,6 @@ from conductor.audit.facts import (
 from conductor.audit.kinds import BY_CONFIG, BY_FIREWALL
 from conductor.audit.look_at_firewalls import firewalls
 from conductor.cloud import Cloud
-from conductor.plans import NewContent, RebuildPlan, ReimagePlan
 from conductor.store import (
     audit_record,
     filter_outbox,
@@ -217,12 +215,11 @@ def _record(connection: Transaction) -> Facts:
         templates=tuple(audit_record.rows(connection, "templates", TemplateFacts)),
         volumes=_volumes(connection),
         backups=_backups(connection),
-        planned=audit_record.planned(connection),
         busy_backups=audit_record.busy(connection, ResourceType.BACKUP),
         attachments=_attachments(connection),
         snapshots=_snapshots(connection),
         busy_volumes=_busy_volumes(connection),
-        busy_holders=_busy_holders(connection),
+        busy_holders=audit_record.busy_holders(connection),
         busy_images=audit_record.busy(connection, ResourceType.IMAGE),
         busy_networks=audit_record.busy(connection, ResourceType.NETWORK),
         ports=tuple(audit_record.rows(connection, "ports", PortFacts)),
@@ -286,9 +283,8 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
         uploads={one.id: one for one in audit_record.uploads(connection, UploadFacts)},
         volumes=_still_there(connection, facts),
         backups=_unchanged_backups(connection, facts),
-        planned=facts.planned | audit_record.planned(connection),
         busy_backups=facts.busy_backups | audit_record.busy(connection, ResourceType.BACKUP),
-        busy_holders=facts.busy_holders | _busy_holders(connection),
+        busy_holders=facts.busy_holders | audit_record.busy_holders(connection),
         attachments=attachments,
         snapshots=shots,
         busy_volumes=facts.busy_volumes
@@ -356,26 +352,10 @@ def _busy_volumes(connection: Transaction) -> frozenset[str]:
     """Return the volumes, and those of the snapshots and backups, with an open operation."""
     busy = audit_record.busy(connection, ResourceType.VOLUME)
     shots = audit_record.busy(connection, ResourceType.SNAPSHOT)
-    remade = frozenset(one.volume_id for one in _new_contents(connection))
+    remade = frozenset(one.volume_id for one in audit_record.new_contents(connection))
     saved = audit_record.busy(connection, ResourceType.BACKUP)
     parts = snapshots.volumes_of(connection, shots) | backups.volumes_of(connection, saved)
     return busy | shots | remade | parts
-
-
-def _busy_holders(connection: Transaction) -> frozenset[Place]:
-    """Return where open operations have, or had, holders beside those of the volumes' records."""
-    removed = audit_record.open_plans(connection, (VolumeAction.DELETE,))
-    found = [one.target for one in removed]
-    found += [one.place for one in _new_contents(connection)]
-    return frozenset(
-        (str(one.cluster), one.vmid) for one in found if one.cluster and one.vmid is not None
-    )
-
-
-def _new_contents(connection: Transaction) -> list[NewContent]:
-    plans = audit_record.open_plans(connection, ("rebuild", VolumeAction.REIMAGE))
-    found = [one.content for one in plans if isinstance(one, RebuildPlan | ReimagePlan)]
-    return [one for one in found if one is not None]
 
 
 def _vnets(facts: Facts) -> list[str]:

@@ -362,7 +362,9 @@ class Healer:
                 raise RefusedError("It is reserved no more.")
             if owner != finding.server_uuid or audit_record.is_template(connection, cluster, vmid):
                 raise RefusedError("It is somebody else's by now.")
-            if (cluster, vmid) in audit_record.planned(connection):
+            if audit_record.is_holder(connection, cluster, vmid):
+                raise RefusedError("A volume has it by now.")
+            if (cluster, vmid) in audit_record.busy_holders(connection):
                 raise RefusedError("A volume is made or removed there by now.")
             if owner is not None and proof.has_it(connection, finding, cluster, vmid):
                 raise RefusedError("Its server has it.")

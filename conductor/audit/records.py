@@ -216,7 +216,6 @@ def _vmids(facts: Facts) -> Iterator[Finding]:
             or place in facts.busy_holders
             or (server is not None and server.place == place)
         )
-        owned = owned or place in facts.planned
         if owned or row.state != "reserved" or row.server_uuid in facts.busy:
             continue
         inventory = facts.inventories.get(row.cluster)

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import sqlalchemy as sa
 
 from common.states import OPEN_STATES, InternalAction, OperationState, ResourceType
-from conductor.plans import Plan, load_plan
+from common.volumes import VolumeAction
+from conductor.plans import NewContent, Plan, RebuildPlan, ReimagePlan, load_plan
 from conductor.store.vmids import RESERVED
 from db import schema
 
@@ -71,16 +72,28 @@ def open_plans(connection: sa.Connection, actions: Sequence[str]) -> list[Plan]:
     return [load_plan(row.action, row.plan or {}) for row in connection.execute(query)]
 
 
-def planned(connection: sa.Connection) -> frozenset[tuple[str, int]]:
-    """Return (cluster, VMID) of the holders that open operations on volumes make or remove.
+def busy_holders(connection: sa.Connection) -> frozenset[Place]:
+    """Return (cluster, VMID) of the holders that open operations make, change or remove.
 
-    A volume's record names one of them, while it changes from one to another.
+    A volume's record names one of them, while it changes from one to another, and none, once its
+    holder is to be removed.
     """
     table = schema.operations
-    query = sa.select(table.c.plan["cluster"].as_string(), table.c.plan["vmid"].as_integer())
-    mine = table.c.resource_type == ResourceType.VOLUME
-    found = connection.execute(query.where(mine, table.c.state.in_(OPEN_STATES)))
-    return frozenset((str(cluster), int(vmid)) for cluster, vmid in found if vmid is not None)
+    query = sa.select(table.c.action, table.c.plan).where(
+        table.c.resource_type == ResourceType.VOLUME, table.c.state.in_(OPEN_STATES)
+    )
+    plans = [load_plan(row.action, row.plan or {}) for row in connection.execute(query)]
+    found = [one.target for one in plans] + [one.place for one in new_contents(connection)]
+    return frozenset(
+        (one.cluster, one.vmid) for one in found if one.cluster and one.vmid is not None
+    )
+
+
+def new_contents(connection: sa.Connection) -> list[NewContent]:
+    """Return what volumes are to have in them instead, by open rebuilds and reimages."""
+    plans = open_plans(connection, ("rebuild", VolumeAction.REIMAGE))
+    found = [one.content for one in plans if isinstance(one, RebuildPlan | ReimagePlan)]
+    return [one for one in found if one is not None]
 
 
 def begun(
@@ -189,6 +202,15 @@ def is_template(connection: sa.Connection, cluster: str, vmid: int) -> bool:
     columns = schema.templates.c
     query = sa.select(columns.vmid).where(columns.cluster == cluster, columns.vmid == vmid)
     return connection.execute(query).first() is not None
+
+
+def is_holder(connection: sa.Connection, cluster: str, vmid: int) -> bool:
+    """Return whether the record of a volume, or of a snapshot that is a copy, names it there."""
+    for table in (schema.volumes, schema.volume_snapshots):
+        query = sa.select(table.c.id).where(table.c.cluster == cluster, table.c.vmid == vmid)
+        if connection.execute(query).first() is not None:
+            return True
+    return False
 
 
 def is_reserved(connection: sa.Connection, cluster: str, vmid: int) -> bool:

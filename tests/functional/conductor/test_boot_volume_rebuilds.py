@@ -15,10 +15,14 @@ from common.errors import Conflict, ImageNotFound, Invalid
 from common.messages.commands import Destroy, EndSwap, MakeVolume, RemoveVolume, Swap
 from common.messages.reports import Category, Failure, MadeVolume
 from common.states import PowerState
+from conductor.audit.heal import Healer
+from conductor.audit.kinds import Verb
+from conductor.audit.proof import RefusedError
 from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
 from conductor.flows.disks.root_volume import RootVolume
 from conductor.messages import BlockDevice, NewVolumeSnapshot, RebuildServer
 from conductor.store import operations as ledger
+from conductor.store.findings import Kept
 from db import schema
 from tests.functional.conductor.harness import IMAGE
 from tests.functional.conductor.test_boot_volumes import ROOT, Boots, a_site
@@ -395,3 +399,45 @@ def test_what_a_volume_must_be(lone: Rebuilds) -> None:
     make = reimage(lone, volume_id, reserved=True)
     lone.content(make)
     lone.becomes(volume_id, "reserved")
+
+
+def free(site: Rebuilds, vmid: int) -> None:
+    """Heal an old finding that says that nobody has a VMID."""
+    subject, verb = f"sim1/{vmid}", Verb.FREE_VMID
+    found = Kept(
+        1, "vmid_without_owner", subject, verb, None, "sim1", None, vmid, {}, 0, None, None
+    )
+    conductor = site.world.conductor
+    Healer(conductor.cloud, conductor.runner).heal(found)
+
+
+def test_an_audit_never_frees_the_vmid_of_a_holder(site: Rebuilds) -> None:
+    server, volume_id = site.active(ROOT), site.made(5, image_id=IMAGE)
+    root = site.volume_of(server)
+    site.other_image()
+    old, vmids = [site.row(root).vmid, site.row(volume_id).vmid], site.vmids()
+    makes = [site.rebuilt(server), reimage(site, volume_id)]
+    new = [one.placed.vmid for one in makes]
+    for vmid in new:
+        with pytest.raises(RefusedError, match="made or removed there"):
+            free(site, vmid)
+    for vmid in old:
+        with pytest.raises(RefusedError, match="A volume has it"):
+            free(site, vmid)
+    for one in makes:
+        site.content(one)
+    site.world.answer(site.last(Swap, server), ok=True, power_state=PowerState.RUNNING)
+    site.world.answer(site.last(EndSwap, server), ok=True, power_state=PowerState.RUNNING)
+    site.world.until(server, "active")
+    removals = [site.last(RemoveVolume, one) for one in (root, volume_id)]
+    assert [one.placed.vmid for one in removals] == old
+    for vmid in old:
+        with pytest.raises(RefusedError, match="made or removed there"):
+            free(site, vmid)
+    for one in removals:
+        site.world.answer(one, ok=True, gone=True)
+    site.ended()
+    for vmid in new:
+        with pytest.raises(RefusedError, match="A volume has it"):
+            free(site, vmid)
+    assert site.vmids() == (vmids - set(old)) | set(new)

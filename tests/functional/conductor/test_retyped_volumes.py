@@ -13,15 +13,15 @@ from common.messages.commands import Copy, MakeVolume, RetireTemplate, RetypeVol
 from common.messages.facts import StorageFacts
 from common.messages.reports import Category, Copied, Failure, MadeVolume
 from conductor.endpoints.quotas import QuotaEndpoint
-from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
 from conductor.endpoints.volume_types import VolumeTypeEndpoint
 from conductor.images import remove_image
-from conductor.messages import NewVolumeImage, NewVolumeSnapshot, VolumeTypeEdit
+from conductor.messages import NewVolumeImage, VolumeTypeEdit
 from conductor.store.volumes import backends
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema
 from db.reads import volume_usage
 from tests.functional.conductor.test_security_groups import at_once
+from tests.functional.conductor.test_volume_snapshots import Shots
 from tests.functional.conductor.test_volumes import (
     FULL,
     LOCAL,
@@ -155,16 +155,16 @@ def test_what_can_not_be_says_why(site: Site) -> None:  # noqa: F811
     volume_id = a_volume(site, 5)
     silver = _type(site, "silver", "nowhere")
     with_snapshot = a_volume(site)
-    endpoint = VolumeSnapshotEndpoint(site.world.conductor.cloud)
+    shots = Shots(site)
     site.world.conductor.store.run(
         lambda c: c.execute(schema.volumes.update().values(snapshot_way="online"))
     )
-    endpoint.create_volume_snapshot(site.ctxt, NewVolumeSnapshot(with_snapshot))
+    snapshot_id = shots.take(with_snapshot)
     with pytest.raises(Invalid, match="a snapshot of it is made"):
         retype(site, with_snapshot)
-    site.world.conductor.store.run(
-        lambda c: c.execute(schema.volume_snapshots.update().values(status="available"))
-    )
+    site.world.answer(shots.sent(with_snapshot, "take"), ok=True)
+    shots.becomes(snapshot_id, "available")
+    eventually(lambda: states(site, "create-snapshot") == ["done"])
     for one, type_id, may_move, why in (
         (volume_id, OWN, False, "its migration is not allowed"),
         (volume_id, silver, True, "there is no storage that is nowhere"),

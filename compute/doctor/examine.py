@@ -72,9 +72,14 @@ def check(conf: cfg.ConfigOpts) -> Examined:
     examined = examine(conf)
     for one in examined.findings:
         if one.level is Level.BROKEN:
-            raise ConfigurationError(str(one))
+            raise ConfigurationError(_sentence(one))
         LOG.warning("%s", one)
     return examined
+
+
+def _sentence(one: Finding) -> str:
+    mend = f" Run as root on one of its nodes: {' && '.join(one.lines)}" if one.lines else ""
+    return f"{one.where}: {one.what}{mend}"
 
 
 def _examine(

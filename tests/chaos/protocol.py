@@ -123,8 +123,9 @@ OTHERS = frozenset(
 )
 TABLES = (RECORDED, ACTED, IDLE, FAILURES, AUDITS, OTHERS)
 
-#: steps of builds with volumes, which ``test_boot_volumes`` of agents and conductors has
-WITH_VOLUMES = frozenset({"compute_attach_volumes"})
+#: steps of builds with more disks than one, which ``test_boot_volumes`` of agents and conductors
+#: and ``test_local_disks`` of agents have
+WITH_VOLUMES = frozenset({"compute_attach_volumes", "compute_create_local_disks"})
 
 _STEP = re.compile(r'"(compute_\w+)"')
 

@@ -16,6 +16,7 @@ import gc
 import importlib
 import importlib.metadata
 import json
+import logging
 import os
 import random
 import signal
@@ -144,6 +145,9 @@ _PROGRAMS: Mapping[str, Callable[[], Any]] = {
 def _import() -> None:
     """Most of what a command imports and looks up when it begins."""
     import cinderclient.shell  # noqa: F401
+
+    # It has the root logger write to stderr as it is imported; the other programs don't.
+    logging.getLogger().handlers.clear()
     import openstack.connection  # noqa: F401
     import openstackclient.shell  # noqa: F401
     import stevedore

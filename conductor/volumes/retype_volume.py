@@ -66,7 +66,10 @@ def begin(
     if taken and not isinstance(place, str):
         place = "A volume that is moved to another storage must not have snapshots."
     if isinstance(place, str):
-        ends.close_failed(connection, operation, Failure(Category.NO_VALID_HOST, place))
+        # Owners know storages by their types, and no hosts.
+        told = None if str(row.host) in place else place
+        why = Failure(Category.NO_VALID_HOST, place, owner_message=told)
+        ends.close_failed(connection, operation, why)
         records.change(connection, row.id, fault=place)
         return
     records.show_begun(connection, row, VolumeAction.RETYPE)

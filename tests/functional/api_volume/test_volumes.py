@@ -128,7 +128,6 @@ def test_lists(api: VolumeApi) -> None:
         {"size": "x"},
         {"size": None},
         {"size": 1, "multiattach": True},
-        {"size": 1, "backup_id": ids.new_uuid()},
         {"size": 1, "metadata": {"k": 1}},
         {"size": 1, "name": "x" * 256},
         {"size": 1 << 40},

@@ -26,6 +26,7 @@ from common.messages.commands import (
     MakeVolume,
     PlugVolume,
     RemoveVolume,
+    SnapVolume,
 )
 from common.messages.facts import StorageFacts
 from common.messages.reports import Category, Failure, MadeVolume
@@ -184,7 +185,9 @@ def test_what_fails_is_in_error_and_leaves_nothing(site: Site) -> None:
     site.volumes.extend_volume(site.ctxt, volume_id, 3, False)
     site.world.answer(site.last(GrowVolume, volume_id), ok=False, failure=FULL)
     assert site.becomes(volume_id, "error_extending").size_gib == 2
+    # It is seen parked first, as its disk may be plugged still.
     site.volumes.delete_volume(site.ctxt, volume_id, False)
+    site.world.answer(site.last(SnapVolume, volume_id), ok=True)
     site.world.answer(site.last(RemoveVolume, volume_id), ok=False, failure=USED)
     assert site.becomes(volume_id, "error_deleting").fault == "VM 7 on pve1 uses it."
     site.volumes.delete_volume(site.ctxt, volume_id, False)

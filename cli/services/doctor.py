@@ -6,12 +6,15 @@ import argparse
 import dataclasses
 import json
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from cli.command import Command, argument
 from cli.services.service import CONFIGURATION, any_config_files
 from common import findings
 from common.findings import Finding
-from launcher.doctor import Diagnosis
+
+if TYPE_CHECKING:
+    from launcher.doctor import Diagnosis
 
 
 class Doctor(Command):

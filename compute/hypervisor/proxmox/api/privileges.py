@@ -81,7 +81,6 @@ def optional(version: str, *, affinity_rules: bool = False) -> list[Need]:
         Need("/vms", MIGRATE, "resizes to other hosts and migrations"),
         Need("/vms", CONSOLE, "consoles"),
         Need("/vms", BACKUP, "backups of volumes"),
-        Need("/vms", BACKUP, "backups of volumes"),
         Need("/vms", (agent(version),), "administrators' passwords in guests"),
         *steering(version),
     ]

@@ -102,22 +102,20 @@ def test_what_there_is(client: Client, admin: Client) -> None:
 
 
 def test_a_volume_of_another_type(client: Client, name: str) -> None:
-    made = client.ask("volume", "create", "--size", "1", name)
+    types = sorted(client.names("volume", "type", "list"))
+    if len(types) < 2:
+        return
+    other, has = types[:2]
+    client.ask("volume", "create", "--size", "1", "--type", has, name)
     try:
         becomes(client, name, "available")
-        has = client.ask("volume", "show", name)["type"]
-        there = [one for one in client.names("volume", "type", "list") if one != has]
-        if not there:
-            return
-        words = ("volume", "set", "--type", there[0])
+        words = ("volume", "set", "--type", other)
         client.do(*words, "--retype-policy", "never", name)
         shown = client.ask("volume", "show", name)
         assert (shown["status"], shown["type"]) == ("available", has)
-        (told,) = client.ask("volume", "message", "list", "--resource-id", made["id"])
-        assert "migration is not allowed" in told["User Message"]
         client.do(*words, "--retype-policy", "on-demand", name)
         becomes(client, name, "available")
-        assert client.ask("volume", "show", name)["type"] in (there[0], has)
+        assert client.ask("volume", "show", name)["type"] == other
     finally:
         client.do("volume", "delete", name)
 

@@ -22,8 +22,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from cli.leftovers import held
-from cli.render.explanation import explanation_lines
-from cli.render.text import plain_text
+from common.story.explanation import explanation_lines
+from common.story.text import plain_text
 
 NETWORK = "vmbr0"
 WAIT_SECONDS = 300

@@ -10,10 +10,10 @@ from typing import Any
 from cli.command import Command, argument
 from cli.errors import CommandFailed
 from cli.finding import NotFound
-from cli.render.explanation import explanation_lines
 from cli.render.page import page
 from cli.server.events import is_uuid
 from cli.terminal import write
+from common.story.explanation import explanation_lines
 
 _BLOCK_STORAGE = ("volume", "snapshot", "transfer")
 _REQUEST = re.compile(r"req-[0-9a-f-]{36}", re.IGNORECASE)

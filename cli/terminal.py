@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from cli.render.progress import Progress, all_lines, news
-from cli.render.text import Line, plain, plain_text
+from common.story.text import Line, plain, plain_text
 
 if TYPE_CHECKING:
     from rich.text import Text

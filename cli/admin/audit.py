@@ -9,7 +9,7 @@ from typing import Any
 
 from cli.command import Lister, argument, flag
 from cli.errors import CommandFailed
-from cli.render.text import duration, seconds_between
+from common.story.text import duration, seconds_between
 
 LEFT, INCOMPLETE = 1, 2
 

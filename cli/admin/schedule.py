@@ -7,10 +7,10 @@ from typing import Any
 
 from cli.command import Lister, argument, flag
 from cli.errors import CommandFailed
-from cli.render.decision import decision_lines
 from cli.server.create import Nic, network_ids
 from cli.server.where import WHERE, where
 from cli.terminal import write
+from common.story.decision import decision_lines
 
 _WITHOUT = argument(
     "--without",

@@ -8,7 +8,7 @@ from typing import Any
 
 from cli.admin.audit import answer
 from cli.command import Lister, argument
-from cli.render.text import duration
+from common.story.text import duration
 
 _HEADERS = ("Cluster", "VMID", "State", "Age", "Of", "Reason")
 

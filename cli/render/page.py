@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
-from cli.render.decision import changes_that_would_do, how_many, retries
-from cli.render.explanation import beginning, forgotten, other_faults
-from cli.render.labels import label
-from cli.render.matrix import Matrix, matrix
 from cli.render.style import STYLE
-from cli.render.text import duration, facts_of, one_line, parse_time, seconds_between
+from common.story.decision import changes_that_would_do, how_many, retries
+from common.story.explanation import beginning, forgotten, other_faults
+from common.story.labels import label
+from common.story.matrix import Matrix, matrix
+from common.story.text import duration, facts_of, one_line, parse_time, seconds_between
 
 Facts: TypeAlias = Mapping[str, Any]
 Element: TypeAlias = ElementTree.Element

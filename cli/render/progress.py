@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from cli.render.text import Line, duration, how_far, one_line, seconds_between
+from common.story.text import Line, duration, how_far, one_line, seconds_between
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Step:
     took_seconds: float | None = None
     host: str | None = None
     copied: Mapping[str, Any] | None = None
-    """How far its copy is, while it runs; see ``cli.render.text.how_far``."""
+    """How far its copy is, while it runs; see ``common.story.text.how_far``."""
 
     @property
     def tenths(self) -> int:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from cli.render.explanation import explanation_lines
 from cli.render.page import page
-from cli.render.text import plain_text
 from common import ids
+from common.story.explanation import explanation_lines
+from common.story.text import plain_text
 from db import schema
 from tests.fixtures import auth
 from tests.fixtures.compute import ComputeApi, a_full_server, a_host, uuid_of

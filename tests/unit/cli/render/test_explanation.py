@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from cli.render.explanation import bar, explanation_lines
-from cli.render.text import (
+from common.messages.scheduling import Alternate, Decision
+from common.story.explanation import bar, explanation_lines
+from common.story.text import (
     duration,
     facts_of,
     one_line,
@@ -17,7 +18,6 @@ from cli.render.text import (
     plain_text,
     seconds_between,
 )
-from common.messages.scheduling import Alternate, Decision
 
 DECISION = {
     "attempt": 1,

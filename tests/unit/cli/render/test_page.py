@@ -5,8 +5,8 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import Any
 
-from cli.render.matrix import matrix
 from cli.render.page import page
+from common.story.matrix import matrix
 from tests.unit.cli.render.test_explanation import DECISION, FAULT, an_operation
 
 

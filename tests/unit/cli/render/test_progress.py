@@ -6,9 +6,9 @@ from io import StringIO
 from typing import Any
 
 from cli.render.progress import Progress, after, all_lines, news
-from cli.render.text import plain
 from cli.server.operation import Look
 from cli.terminal import LiveProgress, PlainProgress, progress_view, write
+from common.story.text import plain
 
 
 def an_event(**changes: Any) -> dict[str, Any]:

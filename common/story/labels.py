@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cli.render.text import one_line
+from common.story.text import one_line
 
 #: words that no rule makes
 _WORDS: Mapping[str, str] = {

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from cli.render.decision import decision_lines
-from cli.render.text import Line, duration, facts_of, one_line, parse_time, seconds_between
+from common.story.decision import decision_lines
+from common.story.text import Line, duration, facts_of, one_line, parse_time, seconds_between
 
 Facts: TypeAlias = Mapping[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from cli.render.text import Line, duration, one_line
+from common.story.text import Line, duration, one_line
 
 Facts: TypeAlias = Mapping[str, Any]
 

@@ -1,1 +1,1 @@
-"""What an explanation says: times, names, matrices and timelines, for terminals and pages alike."""
+"""What an explanation says: times, names, matrices, timelines; for terminals and pages alike."""

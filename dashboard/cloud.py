@@ -1,0 +1,183 @@
+"""The public APIs with a user's token: calls, in parallel where a page needs several."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import requests
+from keystoneauth1 import exceptions as ksa_exceptions
+from keystoneauth1.access.access import AccessInfoV3
+from keystoneauth1.identity.access import AccessInfoPlugin
+from keystoneauth1.session import Session as HttpSession
+
+from dashboard.errors import ApiRefused, ApiUnreachable, SessionEnded
+
+COMPUTE, IMAGE, NETWORK, VOLUME = "compute", "image", "network", "block-storage"
+
+VERSIONS: Mapping[str, str] = {COMPUTE: "compute 2.96", VOLUME: "volume 3.70"}
+"""The microversion that pages are written for."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request to an API."""
+
+    service: str
+    path: str
+    query: Mapping[str, Any] = field(default_factory=dict)
+    body: Any = None
+    method: str = "GET"
+    optional: bool = False
+    """Whether the page goes without it: the answer is then `Missing`."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What an API didn't answer, in its words."""
+
+    message: str
+    status: int = 0
+
+    def __bool__(self) -> bool:
+        return False
+
+
+def segment(text: str) -> str:
+    """Return a name as one segment of a path."""
+    return quote(text, safe="")
+
+
+class Cloud:
+    """The APIs for one request of a browser."""
+
+    def __init__(
+        self,
+        http: HttpSession,
+        access: AccessInfoV3,
+        pool: ThreadPoolExecutor,
+        *,
+        interface: str,
+        region: str | None,
+        seconds: float,
+    ) -> None:
+        self._http, self._access, self._pool = http, access, pool
+        self._plugin = AccessInfoPlugin(access)
+        self._interface, self._region, self._seconds = interface, region, seconds
+        self._lock = threading.Lock()
+        self.calls = 0
+        """How many requests were sent."""
+        self.waited = 0.0
+        """Seconds in them, one after the other."""
+
+    def get(self, service: str, path: str, **query: Any) -> Any:
+        """Return an API's answer. Raises ApiRefused, ApiUnreachable or SessionEnded."""
+        return self.send(Call(service, path, query))
+
+    def post(self, service: str, path: str, body: Any) -> Any:
+        """Send a change; return the answer."""
+        return self.send(Call(service, path, body=body, method="POST"))
+
+    def delete(self, service: str, path: str) -> Any:
+        """Delete what a path names."""
+        return self.send(Call(service, path, method="DELETE"))
+
+    def together(self, *calls: Call) -> list[Any]:
+        """Return the answers of independent calls, sent at the same time."""
+        *others, last = calls
+        sent: list[Future[Any]] = [self._pool.submit(self.send, call) for call in others]
+        try:
+            final = self.send(last)
+        finally:
+            for one in sent:
+                one.cancel()
+        return [*(one.result() for one in sent), final]
+
+    def has(self, service: str) -> bool:
+        """Return whether the catalog names a service."""
+        return self._endpoint(service) is not None
+
+    def send(self, call: Call) -> Any:
+        """Send one call."""
+        try:
+            return self._send(call)
+        except (ApiRefused, ApiUnreachable) as error:
+            if not call.optional:
+                raise
+            return Missing(error.message, getattr(error, "status", 503))
+
+    def _send(self, call: Call) -> Any:
+        base = self._endpoint(call.service)
+        if base is None:
+            raise ApiUnreachable(f"The catalog has no {call.service} service.")
+        asked = {name: value for name, value in call.query.items() if value not in (None, "")}
+        url = f"{base}{call.path}" + (f"?{urlencode(asked, doseq=True)}" if asked else "")
+        sent = {"Accept": "application/json"}
+        if call.service in VERSIONS:
+            sent["OpenStack-API-Version"] = VERSIONS[call.service]
+        began = time.monotonic()
+        try:
+            answer = self._http.request(
+                url,
+                call.method,
+                auth=self._plugin,
+                json=call.body,
+                headers=sent,
+                raise_exc=False,
+                redirect=False,
+                timeout=self._seconds,
+            )
+        except (ksa_exceptions.ConnectFailure, requests.RequestException) as error:
+            raise ApiUnreachable(f"The {call.service} API can't be reached.") from error
+        finally:
+            with self._lock:
+                self.calls += 1
+                self.waited += time.monotonic() - began
+        return _content(answer, call.service)
+
+    def _endpoint(self, service: str) -> str | None:
+        try:
+            found = self._access.service_catalog.url_for(
+                service_type=service, interface=self._interface, region_name=self._region
+            )
+        except ksa_exceptions.CatalogException:
+            return None
+        return str(found).rstrip("/")
+
+
+def _content(answer: requests.Response, service: str) -> Any:
+    if answer.status_code == 401:
+        raise SessionEnded("The session has ended: log in again.")
+    if answer.status_code >= 400:
+        request_id = answer.headers.get("x-openstack-request-id", "")
+        message = _message(answer) or f"The {service} API answers {answer.status_code}."
+        raise ApiRefused(message, status=answer.status_code, request_id=request_id)
+    if not answer.content:
+        return {}
+    try:
+        return answer.json()
+    except ValueError as error:
+        raise ApiUnreachable(f"The {service} API doesn't answer with JSON.") from error
+
+
+def _message(answer: requests.Response) -> str:
+    """Return the sentence of an error, whichever API's form it has."""
+    try:
+        body = answer.json()
+    except ValueError:
+        return ""
+    if not isinstance(body, Mapping):
+        return ""
+    inner: Any = body if "message" in body else next(iter(body.values()), "")
+    found = inner.get("message") if isinstance(inner, Mapping) else inner
+    return str(found) if isinstance(found, str) else ""
+
+
+def rows(answer: Any, key: str) -> Sequence[Mapping[str, Any]]:
+    """Return the rows of a list's answer; none where it is `Missing`."""
+    return answer[key] if answer else ()

@@ -1,0 +1,83 @@
+"""Options of the dashboard."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+GROUP = "dashboard"
+
+OPTIONS = [
+    cfg.StrOpt("auth_url", help="URL of Keystone (…/v3), where users log in."),
+    cfg.StrOpt("region_name", help="Region whose endpoints are used; without it the first one's."),
+    cfg.StrOpt(
+        "interface",
+        default="public",
+        choices=("public", "internal"),
+        help="Which endpoints of the catalog are called.",
+    ),
+    cfg.StrOpt("cafile", help="CA certificates (PEM) for Keystone and the APIs."),
+    cfg.StrOpt("user_domain", default="Default", help="Domain offered at the login."),
+    cfg.StrOpt(
+        "state_dir",
+        default="/var/lib/micronova/dashboard",
+        help="Directory for sessions and for the key that encrypts them, readable by the "
+        "dashboard alone. Several hosts behind one address need the same session.key in it.",
+    ),
+    cfg.ListOpt(
+        "memcached_servers",
+        default=[],
+        help="HOST:PORT of the memcached servers that keep the sessions, where several hosts "
+        "serve the dashboard. Without them an SQLite file in state_dir does, which all workers "
+        "of one host share. A session that memcached evicts ends.",
+    ),
+    cfg.IntOpt(
+        "idle_minutes",
+        default=30,
+        min=1,
+        max=1440,
+        help="After so many minutes without a page a session ends.",
+    ),
+    cfg.IntOpt(
+        "session_hours",
+        default=8,
+        min=1,
+        max=168,
+        help="After so many hours a session ends at the latest, or when its token does.",
+    ),
+    cfg.IntOpt(
+        "login_failures",
+        default=5,
+        min=1,
+        max=1000,
+        help="Failed logins of one user from one address, after which further ones are refused "
+        "for login_pause_seconds.",
+    ),
+    cfg.IntOpt(
+        "login_pause_seconds",
+        default=300,
+        min=1,
+        max=86400,
+        help="How long failed logins are counted.",
+    ),
+    cfg.IntOpt(
+        "page_size", default=50, min=1, max=1000, help="Rows of a list, unless the user chooses."
+    ),
+    cfg.IntOpt(
+        "request_seconds",
+        default=60,
+        min=1,
+        max=600,
+        help="How long an answer of an API is waited for.",
+    ),
+    cfg.ListOpt(
+        "console_origins",
+        default=[],
+        help="Origins (https://console.example.org:6080) of console proxies, whose pages the "
+        "dashboard shows inside its own.",
+    ),
+]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Declare the options; idempotent."""
+    conf.register_opts(OPTIONS, group=GROUP)

@@ -1,0 +1,90 @@
+"""Keystone: log in, choose a project, log out."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+from typing import Any
+
+import requests
+from keystoneauth1 import exceptions as ksa_exceptions
+from keystoneauth1.session import Session as HttpSession
+
+from dashboard.errors import ApiRefused, ApiUnreachable, LoginFailed
+
+#: projects that a session offers
+_MOST = 200
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token and Keystone's body of it."""
+
+    id: str = field(repr=False)
+    body: dict[str, Any] = field(repr=False)
+
+    @property
+    def until(self) -> float:
+        """When it ends, in seconds since the epoch."""
+        text = str(self.body["token"]["expires_at"])
+        return datetime.datetime.fromisoformat(text).timestamp()
+
+
+class Identity:
+    """Keystone's tokens, by its API."""
+
+    def __init__(self, http: HttpSession, auth_url: str, seconds: float) -> None:
+        base = auth_url.rstrip("/")
+        self._base = base if base.endswith("/v3") else f"{base}/v3"
+        self._http, self._seconds = http, seconds
+
+    def log_in(self, user: str, password: str, domain: str) -> Token:
+        """Return an unscoped token. Raises LoginFailed."""
+        named = {"name": user, "domain": {"name": domain}, "password": password}
+        return self._token({"methods": ["password"], "password": {"user": named}}, "unscoped")
+
+    def scoped(self, token: str, project_id: str) -> Token:
+        """Return a token for a project. Raises LoginFailed where the user has no role there."""
+        method = {"methods": ["token"], "token": {"id": token}}
+        return self._token(method, {"project": {"id": project_id}})
+
+    def projects(self, token: str) -> tuple[tuple[str, str], ...]:
+        """Return (ID, name) of the projects that a token's user has a role on, by name."""
+        found = self._send("GET", "/auth/projects", {"X-Auth-Token": token}).json()["projects"]
+        pairs = sorted((str(one["name"]), str(one["id"])) for one in found if one["enabled"])
+        return tuple((key, name) for name, key in pairs[:_MOST])
+
+    def revoke(self, token: str) -> None:
+        """Have a token end now. Raises ApiRefused or ApiUnreachable."""
+        self._send("DELETE", "/auth/tokens", {"X-Auth-Token": token, "X-Subject-Token": token})
+
+    def _token(self, method: dict[str, Any], scope: Any) -> Token:
+        body = {"auth": {"identity": method, "scope": scope}}
+        try:
+            answer = self._send("POST", "/auth/tokens", {}, body)
+        except ApiRefused as error:
+            if error.status >= 500:
+                raise ApiUnreachable("Keystone can't answer now.") from error
+            raise LoginFailed from error
+        return Token(answer.headers["X-Subject-Token"], answer.json())
+
+    def _send(
+        self, method: str, path: str, headers: dict[str, str], body: Any = None
+    ) -> requests.Response:
+        try:
+            answer: requests.Response = self._http.request(
+                self._base + path,
+                method,
+                authenticated=False,
+                headers=headers,
+                json=body,
+                raise_exc=False,
+                redirect=False,
+                log=False,
+                timeout=self._seconds,
+            )
+        except (ksa_exceptions.ConnectFailure, requests.RequestException) as error:
+            raise ApiUnreachable("Keystone can't be reached.") from error
+        if answer.status_code >= 400:
+            raise ApiRefused("Keystone refuses the request.", status=answer.status_code)
+        return answer

@@ -1,0 +1,73 @@
+"""Templates: Jinja2 with the words and numbers that pages share."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from common import clock
+from common.story.labels import label
+from common.story.text import duration, one_line, parse_time, seconds_between
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+#: status of a resource → (kind of chip, sign); colour alone says nothing
+_CHIPS: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(("ACTIVE", "up", "available", "done", "UP", "enabled"), ("good", "●")),
+    **dict.fromkeys(("in-use", "VERIFY_RESIZE", "RESCUE", "queued"), ("notice", "◆")),
+    **dict.fromkeys(("BUILD", "running", "unwinding", "creating", "saving"), ("busy", "◌")),
+    **dict.fromkeys(("ERROR", "error", "failed", "refused", "down", "DOWN"), ("bad", "✕")),
+}
+_BUSY = ("REBOOT", "HARD_REBOOT", "RESIZE", "MIGRATING", "REBUILD", "PASSWORD", "REVERT_RESIZE")
+
+
+def environment(static: Callable[[str], str]) -> jinja2.Environment:
+    """Return the templates; `static` gives a file's address."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters.update(
+        age=age, chip=chip, duration=duration, label=label, moment=moment, one_line=one_line
+    )
+    made.globals.update(static=static)
+    return made
+
+
+def chip(status: Any) -> tuple[str, str]:
+    """Return the kind and the sign of a status."""
+    text = str(status or "")
+    if text in _BUSY or text.endswith("ing"):
+        return _CHIPS.get(text, ("busy", "◌"))
+    return next((found for known, found in _CHIPS.items() if text == known), ("plain", "○")) if (
+        not text.startswith("error")
+    ) else ("bad", "✕")
+
+
+def moment(text: Any) -> str:
+    """Return a time in full, in UTC."""
+    at = parse_time(text)
+    return f"{at.astimezone(datetime.UTC):%Y-%m-%d %H:%M:%S} UTC" if at else ""
+
+
+def age(text: Any) -> str:
+    """Return how long ago something was.
+
+    >>> age(None)
+    ''
+    """
+    seconds = seconds_between(text, clock.utcnow().isoformat())
+    if seconds is None:
+        return ""
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{max(0, int(seconds))} s"

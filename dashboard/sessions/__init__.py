@@ -1,0 +1,116 @@
+"""Sessions: what is kept on the server of a user who is logged in."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Protocol
+
+from cryptography.fernet import Fernet, InvalidToken
+
+#: a session is noted as used at most this often
+_TOUCH_SECONDS = 60.0
+_FLASHES = 5
+
+
+class Store(Protocol):
+    """Keeps bytes by key until a time; shared by all workers."""
+
+    def get(self, key: str, now: float) -> bytes | None:
+        """Return what is kept."""
+
+    def put(self, key: str, value: bytes, until: float) -> None:
+        """Keep it."""
+
+    def delete(self, key: str) -> None:
+        """Forget it."""
+
+    def count(self, key: str, now: float, seconds: int, *, more: int) -> int:
+        """Add to a counter, which begins again after some seconds; return it."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """One login."""
+
+    token: str = field(repr=False)
+    access: Mapping[str, Any] = field(repr=False)
+    """Keystone's body of the token."""
+    projects: tuple[tuple[str, str], ...]
+    """(ID, name) of the user's projects."""
+    csrf: str = field(repr=False)
+    began: float
+    seen: float
+    until: float
+    """When it ends at the latest."""
+    flashes: tuple[tuple[str, str, str], ...] = ()
+    """(kind, sentence, request ID), shown by the next page."""
+
+    def noting(self, kind: str, text: str, request_id: str = "") -> Session:
+        """Return it with a sentence for the next page."""
+        return replace(self, flashes=(*self.flashes, (kind, text, request_id))[-_FLASHES:])
+
+
+class Sessions:
+    """Sessions in a store, each encrypted with a key that only its cookie and ours together give.
+
+    The store holds a hash of the ID: nobody who reads it can use a session.
+    """
+
+    def __init__(
+        self, store: Store, key: bytes, idle_seconds: int, clock: Callable[[], float]
+    ) -> None:
+        self.store = store
+        self._key, self._idle, self._clock = key, idle_seconds, clock
+
+    def begin(self, session: Session) -> str:
+        """Keep a new session; return its ID."""
+        name = secrets.token_urlsafe(32)
+        self.write(name, session)
+        return name
+
+    def read(self, name: str) -> Session | None:
+        """Return the session of an ID, which counts as used; None: it has ended."""
+        now = self._clock()
+        kept = self.store.get(self._hash(name), now)
+        if kept is None:
+            return None
+        try:
+            facts = json.loads(self._cipher(name).decrypt(kept))
+        except InvalidToken:
+            return None
+        facts["projects"] = tuple(map(tuple, facts["projects"]))
+        facts["flashes"] = tuple(map(tuple, facts["flashes"]))
+        session = Session(**facts)
+        if now >= min(session.until, session.seen + self._idle):
+            self.end(name)
+            return None
+        if now - session.seen > min(_TOUCH_SECONDS, self._idle / 4):
+            session = replace(session, seen=now)
+            self.write(name, session)
+        return session
+
+    def write(self, name: str, session: Session) -> None:
+        """Keep what has changed in a session."""
+        kept = self._cipher(name).encrypt(json.dumps(asdict(session)).encode())
+        self.store.put(self._hash(name), kept, min(session.until, session.seen + self._idle))
+
+    def end(self, name: str) -> None:
+        """Forget a session."""
+        self.store.delete(self._hash(name))
+
+    def signed(self, text: str) -> str:
+        """Return what proves that a text is ours."""
+        return hmac.new(self._key, f"sign {text}".encode(), hashlib.sha256).hexdigest()
+
+    def _hash(self, name: str) -> str:
+        return hmac.new(self._key, f"name {name}".encode(), hashlib.sha256).hexdigest()
+
+    def _cipher(self, name: str) -> Fernet:
+        digest = hmac.new(self._key, f"content {name}".encode(), hashlib.sha256).digest()
+        return Fernet(base64.urlsafe_b64encode(digest))

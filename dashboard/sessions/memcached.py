@@ -1,0 +1,51 @@
+"""Sessions in memcached, for several hosts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from common.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from pymemcache.client.hash import HashClient
+
+_PREFIX = "micronova-dashboard-"
+_SECONDS = 3.0
+
+
+class MemcachedStore:
+    """One or several memcached servers."""
+
+    def __init__(self, servers: Sequence[str]) -> None:
+        """Raises ConfigurationError where the client's package is missing."""
+        try:
+            from pymemcache.client.hash import HashClient
+        except ImportError as error:
+            raise ConfigurationError(
+                "[dashboard] memcached_servers needs the package pymemcache "
+                "(micronova[memcached])."
+            ) from error
+        self._client: HashClient = HashClient(
+            list(servers), connect_timeout=_SECONDS, timeout=_SECONDS, use_pooling=True
+        )
+
+    def get(self, key: str, now: float) -> bytes | None:
+        """Return what is kept."""
+        found: bytes | None = self._client.get(_PREFIX + key)
+        return found
+
+    def put(self, key: str, value: bytes, until: float) -> None:
+        """Keep it."""
+        self._client.set(_PREFIX + key, value, expire=max(1, int(until - time.time())))
+
+    def delete(self, key: str) -> None:
+        """Forget it."""
+        self._client.delete(_PREFIX + key)
+
+    def count(self, key: str, now: float, seconds: int, *, more: int) -> int:
+        """Add to a counter, which begins again after some seconds; return it."""
+        name = f"{_PREFIX}count-{key}"
+        self._client.add(name, b"0", expire=seconds)
+        return int(self._client.incr(name, more) or 0)

@@ -1,0 +1,83 @@
+"""One request of a browser, as pages see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from keystoneauth1.access.access import AccessInfoV3
+
+from dashboard.cloud import Cloud
+from dashboard.errors import ApiRefused
+from dashboard.page import May, Redirect
+from dashboard.sessions import Session
+
+_MOST_ROWS = 1000
+
+
+@dataclass
+class Visit:
+    """Who asks for what."""
+
+    session: Session
+    access: AccessInfoV3
+    cloud: Cloud
+    params: Mapping[str, str]
+    """Of the path."""
+    query: Mapping[str, str]
+    form: Mapping[str, list[str]]
+    """Of a POST."""
+    page_size: int
+    is_fragment: bool = False
+    """Whether htmx asks for a part of the page."""
+
+    def may(self, what: May) -> bool:
+        """Return whether the user's roles allow something, as far as is known here."""
+        return what.allows(self.access.role_names)
+
+    @property
+    def operates(self) -> bool:
+        """Whether the user is an administrator."""
+        return self.may(May.OPERATE)
+
+    @property
+    def project_id(self) -> str:
+        """The project of the token."""
+        return str(self.access.project_id)
+
+    def field(self, name: str) -> str:
+        """Return a field of the form, without blanks around it; empty: it isn't there."""
+        return (self.form.get(name) or [""])[0].strip()
+
+    def fields(self, name: str) -> list[str]:
+        """Return all values of a field."""
+        return [one for one in self.form.get(name, []) if one]
+
+    def note(self, text: str, kind: str = "done", request_id: str = "") -> None:
+        """Have the next page show a sentence."""
+        self.session = self.session.noting(kind, text, request_id)
+
+    def change(self, path: str, said: str, send: Any, *arguments: Any) -> Redirect:
+        """Send a change, and go to a page that says `said`, or why the API refused it."""
+        try:
+            send(*arguments)
+        except ApiRefused as refused:
+            self.note(refused.message, "failed", refused.request_id)
+        else:
+            self.note(said)
+        return Redirect(path)
+
+    @property
+    def limit(self) -> int:
+        """Rows of a list: what is asked for, within bounds."""
+        asked = self.query.get("limit", "")
+        number = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 6 else 0
+        return min(number, _MOST_ROWS) if number else self.page_size
+
+    def here(self, path: str, **changed: Any) -> str:
+        """Return a path with the present query, less what is changed to nothing."""
+        asked = {**self.query, **changed}
+        kept = {name: value for name, value in asked.items() if value not in (None, "")}
+        return f"{path}?{urlencode(kept)}" if kept else path

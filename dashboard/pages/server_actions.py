@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
+
+import falcon
 
 from common import states
 from dashboard.cloud import COMPUTE, Call, segment
-from dashboard.page import Answer, May, Page, Redirect, view
+from dashboard.page import Answer, May, Page, Redirect, View, view
 from dashboard.visit import Visit
 
 
@@ -104,7 +107,8 @@ ACTIONS: Mapping[str, Action] = {
     )
 }
 
-#: what a form's field offers: (API's path, key of its rows)
+_ROWS: Mapping[str, str] = {"flavorRef": "flavors", "imageRef": "images"}
+#: what a form's field offers
 _CHOICES: Mapping[str, Call] = {
     "flavorRef": Call(COMPUTE, "/flavors/detail", {"limit": 1000}),
     "imageRef": Call("image", "/v2/images", {"limit": 1000, "status": "active"}),
@@ -132,16 +136,16 @@ def _fits(action: Action, server: Mapping[str, Any]) -> bool:
 
 def ask(visit: Visit) -> Answer:
     """Show the form of an action, or of a deletion."""
-    uuid, name = visit.params["server_id"], visit.params["action"]
+    uuid, name = visit.params["server_id"], visit.params.get("action", "delete")
     action = _DELETE if name == "delete" else _action(name)
     path = f"/servers/{segment(uuid)}"
     offered = [field for field in action.fields if field in _CHOICES]
     server, *found = visit.cloud.together(
         Call(COMPUTE, path), *(_CHOICES[field] for field in offered)
     )
-    choices = {field: next(iter(answer.values())) for field, answer in zip(offered, found)}
-    for field, answer in zip(offered, found):
-        choices[field] = answer["images" if field == "imageRef" else "flavors"]
+    choices = {
+        field: answer[_ROWS[field]] for field, answer in zip(offered, found, strict=True)
+    }
     return view("server_action.html", server=server["server"], action=action, choices=choices)
 
 
@@ -181,20 +185,16 @@ def console(visit: Visit) -> Answer:
         Call(COMPUTE, path), Call(COMPUTE, f"{path}/remote-consoles", body=body, method="POST")
     )
     url = made["remote_console"]["url"]
-    found = view("console.html", server=server["server"], url=url)
-    return type(found)(found.template, found.values, frames=(_origin(url),))
+    values = {"server": server["server"], "url": url}
+    return View("console.html", values, frames=(_origin(url),))
 
 
 def _origin(url: str) -> str:
-    from urllib.parse import urlsplit
-
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def _action(name: str) -> Action:
-    import falcon
-
     if name not in ACTIONS:
         raise falcon.HTTPNotFound
     return ACTIONS[name]
@@ -207,6 +207,7 @@ _DELETE = Action(
 _SERVER = "/servers/{server_id:uuid}"
 PAGES = (
     Page(f"{_SERVER}/console", console, May.CHANGE, "POST", calls=2),
+    Page(f"{_SERVER}/delete", ask, May.CHANGE),
     Page(f"{_SERVER}/delete", delete, May.CHANGE, "POST"),
     Page(_SERVER + "/{action}", ask, May.CHANGE, calls=2),
     Page(_SERVER + "/{action}", act, May.CHANGE, "POST"),

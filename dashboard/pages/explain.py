@@ -1,0 +1,36 @@
+"""Explain: what happened to a request, a server, a volume or another resource, by its ID."""
+
+from __future__ import annotations
+
+import re
+
+from dashboard.cloud import COMPUTE, Call, Missing, segment
+from dashboard.page import Answer, Page, view
+from dashboard.story import operations_of
+from dashboard.visit import Visit
+
+_ID = re.compile(r"(req-)?[0-9a-f-]{32,36}", re.IGNORECASE)
+
+
+def show(visit: Visit) -> Answer:
+    """Show a form for an ID, and what is known of it; a name is looked for among servers."""
+    asked = visit.query.get("what", "").strip()[:255]
+    if not asked:
+        return view("explain.html", asked="", operations=[], servers=[], missing="")
+    if not _ID.fullmatch(asked):
+        found = visit.cloud.get(COMPUTE, "/servers", name=asked, limit=20)["servers"]
+        missing = "" if found else "No server has such a name."
+        return view(
+            "explain.html", asked=asked, operations=[], servers=found, missing=missing
+        )
+    answer = visit.cloud.send(Call(COMPUTE, f"/explanations/{segment(asked)}", optional=True))
+    if isinstance(answer, Missing):
+        return view(
+            "explain.html", asked=asked, operations=[], servers=[], missing=answer.message
+        )
+    told = operations_of(answer["explanation"])
+    missing = "" if told else "Nothing was done."
+    return view("explain.html", asked=asked, operations=told, servers=[], missing=missing)
+
+
+PAGES = (Page("/explain", show),)

@@ -1,0 +1,92 @@
+"""Volumes: the list, a new one, delete, attach and detach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dashboard.cloud import COMPUTE, VOLUME, Call, rows, segment
+from dashboard.page import Answer, May, Page, Redirect, view
+from dashboard.visit import Visit
+
+
+def index(visit: Visit) -> Answer:
+    """List a page of volumes, with the form for a new one."""
+    query = {
+        "limit": visit.limit,
+        "marker": visit.query.get("marker"),
+        "name~": visit.query.get("name"),
+    }
+    found, types = visit.cloud.together(
+        Call(VOLUME, "/volumes/detail", query), Call(VOLUME, "/types", optional=True)
+    )
+    volumes = found["volumes"]
+    more = bool(found.get("volumes_links"))
+    return view(
+        "volumes.html",
+        volumes=volumes,
+        types=[one["name"] for one in rows(types, "volume_types")],
+        asked=visit.query,
+        following=visit.here("/volumes", marker=volumes[-1]["id"]) if more and volumes else "",
+    )
+
+
+def create(visit: Visit) -> Answer:
+    """Ask for a volume."""
+    size = visit.field("size")
+    asked: dict[str, Any] = {
+        "name": visit.field("name"),
+        "size": int(size) if size.isdecimal() and len(size) < 9 else size,
+    }
+    if visit.field("type"):
+        asked["volume_type"] = visit.field("type")
+    said = "The volume is being created."
+    return visit.change(
+        "/volumes", said, visit.cloud.post, VOLUME, "/volumes", {"volume": asked}
+    )
+
+
+def ask_delete(visit: Visit) -> Answer:
+    """Ask whether a volume is to be deleted."""
+    volume = visit.cloud.get(VOLUME, f"/volumes/{segment(visit.params['volume_id'])}")["volume"]
+    return view("volume_delete.html", volume=volume)
+
+
+def delete(visit: Visit) -> Answer:
+    """Delete a volume."""
+    path = f"/volumes/{segment(visit.params['volume_id'])}"
+    said = "The volume is being deleted."
+    return visit.change("/volumes", said, visit.cloud.delete, VOLUME, path)
+
+
+def attach(visit: Visit) -> Answer:
+    """Attach a volume to a server."""
+    server = segment(visit.field("server") or "-")
+    body = {"volumeAttachment": {"volumeId": visit.params["volume_id"]}}
+    path = f"/servers/{server}/os-volume_attachments"
+    said = "The volume is being attached."
+    return visit.change("/volumes", said, visit.cloud.post, COMPUTE, path, body)
+
+
+def detach(visit: Visit) -> Answer:
+    """Detach a volume from the server that the form names."""
+    server, volume = segment(visit.field("server") or "-"), visit.params["volume_id"]
+    path = f"/servers/{server}/os-volume_attachments/{segment(volume)}"
+    said = "The volume is being detached."
+    return visit.change("/volumes", said, visit.cloud.delete, COMPUTE, path)
+
+
+def to_list(visit: Visit) -> Answer:
+    """Go to the list: a volume has no page of its own, but its story."""
+    return Redirect(f"/explain?what={segment(visit.params['volume_id'])}")
+
+
+_VOLUME = "/volumes/{volume_id:uuid}"
+PAGES = (
+    Page("/volumes", index, calls=2),
+    Page("/volumes", create, May.CHANGE, "POST"),
+    Page(_VOLUME, to_list, calls=0),
+    Page(f"{_VOLUME}/delete", ask_delete, May.CHANGE),
+    Page(f"{_VOLUME}/delete", delete, May.CHANGE, "POST"),
+    Page(f"{_VOLUME}/attach", attach, May.CHANGE, "POST"),
+    Page(f"{_VOLUME}/detach", detach, May.CHANGE, "POST"),
+)

@@ -12,6 +12,7 @@ import jinja2
 from common import clock
 from common.story.labels import label
 from common.story.text import duration, one_line, parse_time, seconds_between
+from dashboard.page import May
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -38,7 +39,7 @@ def environment(static: Callable[[str], str]) -> jinja2.Environment:
     made.filters.update(
         age=age, chip=chip, duration=duration, label=label, moment=moment, one_line=one_line
     )
-    made.globals.update(static=static)
+    made.globals.update(static=static, may=May)
     return made
 
 

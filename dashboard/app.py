@@ -36,9 +36,7 @@ def make_app(conf: cfg.ConfigOpts, transport: requests.Session | None = None) ->
         raise ConfigurationError("[dashboard] auth_url is not set.")
     http = HttpSession(session=transport or _transport(), verify=options.cafile or True)
     static = StaticFiles()
-    site = Site(
-        options, http, sessions(options), render.environment(static.address), SECTIONS
-    )
+    site = Site(options, http, sessions(options), render.environment(static.address), SECTIONS)
     app: falcon.App[Any, Any] = falcon.App()
     app.req_options.strip_url_path_trailing_slash = True
     Faults(site.show_fault, "The dashboard failed; the request is {}.").install(app)

@@ -67,11 +67,19 @@ def _console() -> Iterable[config.Register]:
     return (console.config.register,)
 
 
+def _dashboard() -> Iterable[config.Register]:
+    import dashboard.config
+    from web import proxies
+
+    return (dashboard.config.register, proxies.register)
+
+
 _OF_SERVICE: Mapping[str, Callable[[], Iterable[config.Register]]] = {
     "conductor": _conductor,
     "scheduler": _scheduler,
     "compute": _compute,
     "console": _console,
+    "dashboard": _dashboard,
 }
 
 
@@ -85,6 +93,7 @@ def _preparation() -> Iterable[config.Register]:
 def _everything() -> Iterable[config.Register]:
     import api.config
     import api.image.config
+    import dashboard.config
     import identity.keystone
     import placement.config
     import web.policy
@@ -100,6 +109,7 @@ def _everything() -> Iterable[config.Register]:
         api.image.config.register,
         placement.config.register,
         identity.keystone.register,
+        dashboard.config.register,
     )
 
 

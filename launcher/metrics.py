@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from oslo_config import cfg
 
 #: WSGI applications that have a port of their own kind; all others are APIs of the cloud
-_OWN = frozenset({"placement"})
+_OWN = frozenset({"placement", "dashboard"})
 
 
 def listen(

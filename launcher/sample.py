@@ -29,6 +29,7 @@ _OURS = frozenset(
         "compute",
         "conductor",
         "console",
+        "dashboard",
         "database",
         "embedded_identity",
         "keystone_authtoken",

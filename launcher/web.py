@@ -24,7 +24,9 @@ TOGETHER: Mapping[str, Sequence[str]] = {
 }
 """{name: APIs that are served on one port, each below its own name}."""
 
-NAMES = frozenset({*wiring.APIS, *TOGETHER})
+DASHBOARD = "dashboard"
+
+NAMES = frozenset({*wiring.APIS, *TOGETHER, DASHBOARD})
 
 
 _Prepared: TypeAlias = "tuple[cfg.ConfigOpts, WSGIApplication, Health]"
@@ -63,12 +65,15 @@ def preload(name: str) -> None:
 
 
 def _prepare(name: str) -> _Prepared:
-    conf = configuration.load(configuration.files_of_environment())
+    service = DASHBOARD if name == DASHBOARD else None
+    conf = configuration.load(configuration.files_of_environment(), service=service)
     process = wiring.Wiring(conf)
     return conf, _made(name, process), process.health or Health()
 
 
 def _made(name: str, process: wiring.Wiring) -> WSGIApplication:
+    if name == DASHBOARD:
+        return Mount({DASHBOARD: wiring.dashboard(process)})
     if name in TOGETHER:
         made = {path: wiring.APIS[path](process) for path in TOGETHER[name]}
         return Proxies(Mount(made), process.conf)

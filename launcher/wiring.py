@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
 
     import oslo_messaging
+    import requests
     import sqlalchemy as sa
     from keystoneauth1.session import Session
 
@@ -190,6 +191,13 @@ def placement_api(wiring: Wiring) -> WSGIApplication:
     services = make_services(wiring.conf)
     wiring.note("placement", health.of_placement(services.database))
     return _wsgi(make_app(wiring.conf, services=services))
+
+
+def dashboard(wiring: Wiring, transport: requests.Session | None = None) -> WSGIApplication:
+    """Make the dashboard; `transport` carries its requests to the APIs."""
+    from dashboard.app import make_app
+
+    return _wsgi(make_app(wiring.conf, transport))
 
 
 APIS: Mapping[str, Callable[[Wiring], WSGIApplication]] = {

@@ -23,6 +23,7 @@ The cloud is up.
 
   compute API   {base_url}/compute/v2.1
   identity      {auth_url}
+  dashboard     {base_url}/dashboard/ (users and passwords: clouds.yaml)
   clients       {state_dir}/clouds.yaml (or: source {state_dir}/openrc)
   logs          {state_dir}/log/
 

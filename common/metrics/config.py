@@ -14,6 +14,7 @@ PORTS: Mapping[str, int] = {
     "compute": 18777,
     "placement": 18778,
     "console": 18779,
+    "dashboard": 18780,
 }
 
 OPTIONS = [

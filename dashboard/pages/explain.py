@@ -20,14 +20,10 @@ def show(visit: Visit) -> Answer:
     if not _ID.fullmatch(asked):
         found = visit.cloud.get(COMPUTE, "/servers", name=asked, limit=20)["servers"]
         missing = "" if found else "No server has such a name."
-        return view(
-            "explain.html", asked=asked, operations=[], servers=found, missing=missing
-        )
+        return view("explain.html", asked=asked, operations=[], servers=found, missing=missing)
     answer = visit.cloud.send(Call(COMPUTE, f"/explanations/{segment(asked)}", optional=True))
     if isinstance(answer, Missing):
-        return view(
-            "explain.html", asked=asked, operations=[], servers=[], missing=answer.message
-        )
+        return view("explain.html", asked=asked, operations=[], servers=[], missing=answer.message)
     told = operations_of(answer["explanation"])
     missing = "" if told else "Nothing was done."
     return view("explain.html", asked=asked, operations=told, servers=[], missing=missing)

@@ -62,9 +62,7 @@ ACTIONS: Mapping[str, Action] = {
         Action("suspend", "Suspend", "suspend", "suspend"),
         Action("resume", "Resume", "resume", "resume"),
         Action("resize", "Resize", "resize", "resize", fields=("flavorRef",)),
-        Action(
-            "confirm-resize", "Confirm resize", "confirmResize", statuses=("VERIFY_RESIZE",)
-        ),
+        Action("confirm-resize", "Confirm resize", "confirmResize", statuses=("VERIFY_RESIZE",)),
         Action("revert-resize", "Revert resize", "revertResize", statuses=("VERIFY_RESIZE",)),
         Action(
             "rebuild",
@@ -74,8 +72,13 @@ ACTIONS: Mapping[str, Action] = {
             fields=("imageRef",),
             asks="The disk of the server is replaced: what is on it is lost.",
         ),
-        Action("image", "Create image", "createImage", fields=("name",), statuses=(
-            "ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED")),
+        Action(
+            "image",
+            "Create image",
+            "createImage",
+            fields=("name",),
+            statuses=("ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED"),
+        ),
         Action("rescue", "Rescue", "rescue", "rescue"),
         Action("unrescue", "Unrescue", "unrescue", "unrescue"),
         Action("shelve", "Shelve", "shelve", "shelve"),
@@ -143,9 +146,7 @@ def ask(visit: Visit) -> Answer:
     server, *found = visit.cloud.together(
         Call(COMPUTE, path), *(_CHOICES[field] for field in offered)
     )
-    choices = {
-        field: answer[_ROWS[field]] for field, answer in zip(offered, found, strict=True)
-    }
+    choices = {field: answer[_ROWS[field]] for field, answer in zip(offered, found, strict=True)}
     return view("server_action.html", server=server["server"], action=action, choices=choices)
 
 

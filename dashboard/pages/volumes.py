@@ -40,9 +40,7 @@ def create(visit: Visit) -> Answer:
     if visit.field("type"):
         asked["volume_type"] = visit.field("type")
     said = "The volume is being created."
-    return visit.change(
-        "/volumes", said, visit.cloud.post, VOLUME, "/volumes", {"volume": asked}
-    )
+    return visit.change("/volumes", said, visit.cloud.post, VOLUME, "/volumes", {"volume": asked})
 
 
 def ask_delete(visit: Visit) -> Answer:

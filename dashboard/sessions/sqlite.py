@@ -64,9 +64,7 @@ class SqliteStore:
                     "ORDER BY until DESC LIMIT -1 OFFSET ?)",
                     (_COUNTERS,),
                 )
-            row = connection.execute(
-                "SELECT number FROM counted WHERE key = ?", (key,)
-            ).fetchone()
+            row = connection.execute("SELECT number FROM counted WHERE key = ?", (key,)).fetchone()
         return int(row[0]) if row else 0
 
     @contextlib.contextmanager

@@ -133,6 +133,7 @@ def sections(
             "serial_url": f"{console_url.replace('http', 'ws', 1)}/",
             "relay_url": f"{console_url.replace('http', 'ws', 1)}/relay",
         },
+        "dashboard": {"auth_url": credentials["auth_url"], "state_dir": f"{state}/dashboard"},
         "metrics": {"port": str(metrics_port)},
         "scheduler": {"name": "embedded"},
         "compute": {"worker": "embedded", "driver": settings.driver},

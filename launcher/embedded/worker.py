@@ -6,8 +6,10 @@ import importlib.util
 import os
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
+
+import requests
 
 from common import credentials, garbage, log
 from common.child import report
@@ -57,6 +59,7 @@ class Cloud:
             self._wiring.console_listener = _copy(self._console_listener)
             others = (name for name in wiring.APIS if name != "placement")
             apps = {name: wiring.APIS[name](self._wiring) for name in others}
+            apps["dashboard"] = wiring.dashboard(self._wiring, self._transport(placement, apps))
             self._health = Health().beside("placement", of_placement.health or Health())
             self._health = self._health.beside("api", self._wiring.health or Health())
             return Proxies(Mount({"placement": placement, **apps}), self._conf)
@@ -74,6 +77,16 @@ class Cloud:
         session.session.trust_env = False
         session.session.mount(f"{base_url}{path}", WsgiAdapter(placement, path))
         return session
+
+    def _transport(
+        self, placement: WSGIApplication, apps: Mapping[str, WSGIApplication]
+    ) -> requests.Session:
+        """Return what reaches the APIs of this process without a socket, and a thread of it."""
+        made = requests.Session()
+        made.trust_env = False
+        for name, app in {"placement": placement, **apps}.items():
+            made.mount(f"{self._conf.embedded.base_url}/{name}", WsgiAdapter(app, f"/{name}"))
+        return made
 
     def start(self, give_up: Callable[[], None]) -> None:
         """Start the services while the port is served already; `give_up` ends the process.

@@ -22,6 +22,7 @@ PARTS = (
     "compute",
     "conductor",
     "console",
+    "dashboard",
     "db",
     "identity",
     "launcher",

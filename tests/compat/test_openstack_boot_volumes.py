@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.compat.conftest import Client, Site
 from tests.compat.test_openstack_ports import nic_of
 from tests.compat.test_openstack_volumes import becomes
@@ -17,6 +19,7 @@ def volumes_of(client: Client, server: str) -> list[str]:
     return [one["id"] for one in client.ask("server", "show", server)["volumes_attached"]]
 
 
+@pytest.mark.long
 def test_an_image_on_a_new_volume_and_a_server_from_that(
     client: Client, site: Site, name: str
 ) -> None:
@@ -90,6 +93,7 @@ def test_a_rebuild_gives_its_volume_another_image(client: Client, site: Site, na
     eventually(lambda: client.run("volume", "show", volume).returncode == 1, 30, 0.2)
 
 
+@pytest.mark.long
 def test_it_is_shelved_and_comes_back(client: Client, name: str) -> None:
     made = client.ask(
         *("server", "create", "--image", "cirros", "--boot-from-volume", "1", *SERVER, name)
@@ -108,6 +112,7 @@ def test_it_is_shelved_and_comes_back(client: Client, name: str) -> None:
     client.do("volume", "delete", volume)
 
 
+@pytest.mark.long
 def test_an_image_of_it_boots_another(client: Client, site: Site, name: str) -> None:
     made = client.ask(
         *("server", "create", "--image", "cirros", "--boot-from-volume", "1"),
@@ -190,6 +195,7 @@ def test_block_devices(client: Client, site: Site, name: str) -> None:
     client.do("volume", "delete", stays)
 
 
+@pytest.mark.long
 def test_several_at_once(client: Client, name: str) -> None:
     client.do(
         *("server", "create", "--image", "cirros", "--boot-from-volume", "1", "--min", "2"),
@@ -204,6 +210,7 @@ def test_several_at_once(client: Client, name: str) -> None:
         client.do("volume", "delete", volume)
 
 
+@pytest.mark.long
 def test_openstacksdk(connection: Any, name: str) -> None:
     server = connection.create_server(
         name,

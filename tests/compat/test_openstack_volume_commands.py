@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.compat.conftest import Client
 from tests.compat.test_openstack_volumes import becomes
 from tests.functional.waiting import eventually
@@ -35,6 +37,7 @@ _LOOKS = (
 )
 
 
+@pytest.mark.long
 def test_what_there_is_at_several_versions(client: Client) -> None:
     """Each command once, at one of the versions that it is for."""
     for turn, (since, words) in enumerate(_LOOKS):
@@ -55,6 +58,7 @@ def test_what_there_is_at_several_versions(client: Client) -> None:
         assert "400" in refused.stderr, words
 
 
+@pytest.mark.long
 def test_set_and_unset(client: Client, name: str) -> None:
     words = ("--property", "a=b", "--property", "c=d", "--availability-zone", "nova")
     client.ask("volume", "create", "--size", "1", "--type", "shared", *words, name)
@@ -137,6 +141,7 @@ def test_attachments(client: Client, server: str, name: str) -> None:
         client.do("volume", "delete", name)
 
 
+@pytest.mark.long
 def test_transfers(client: Client, admin: Client, name: str) -> None:
     """A volume goes to the administrator's project, and back; a request may be taken back."""
     words = ("volume", "transfer", "request")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.compat.conftest import Client, Site
 from tests.compat.test_openstack_ports import nic_of
 from tests.functional.waiting import eventually
@@ -47,6 +49,7 @@ def test_a_volume_of_a_server(client: Client, site: Site, server: str, name: str
     assert usage["volumes"]["Limit"] == 10
 
 
+@pytest.mark.long
 def test_volumes_of_a_shelved_server(client: Client, server: str, name: str) -> None:
     hint = ("--hint", f"local_to_instance={server}")
     for one in (name, f"{name}-more"):
@@ -101,6 +104,7 @@ def test_what_there_is(client: Client, admin: Client) -> None:
     admin.do("volume", "type", "delete", "gold")
 
 
+@pytest.mark.long
 def test_a_volume_of_another_type(client: Client, name: str) -> None:
     types = sorted(client.names("volume", "type", "list"))
     if len(types) < 2:
@@ -120,6 +124,7 @@ def test_a_volume_of_another_type(client: Client, name: str) -> None:
         client.do("volume", "delete", name)
 
 
+@pytest.mark.long
 def test_an_image_of_a_volume(client: Client, name: str) -> None:
     client.ask("volume", "create", "--size", "1", name)
     copy = f"{name}-copy"
@@ -142,6 +147,7 @@ def test_an_image_of_a_volume(client: Client, name: str) -> None:
     eventually(lambda: client.run("volume", "show", name).returncode == 1, 30, 0.2)
 
 
+@pytest.mark.long
 def test_openstacksdk(connection: Any, name: str) -> None:
     volume = connection.create_volume(1, name=name, wait=True, timeout=60)
     assert volume.status == "available"
@@ -194,6 +200,7 @@ def test_snapshots(client: Client, name: str) -> None:
     assert not client.names("volume", "snapshot", "list")
 
 
+@pytest.mark.long
 def test_backups(client: Client, name: str) -> None:
     """Made, listed, renamed, restored twice, made a volume of, and removed."""
     client.ask("volume", "create", "--size", "1", name)

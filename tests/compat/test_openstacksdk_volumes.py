@@ -166,5 +166,9 @@ def test_a_server_of_a_volume_and_another_volume(member: Any, name: str) -> None
     assert len(attached) == 2
     assert attached[data.id].device == "/dev/sdb"
     assert member.delete_server(server.id, wait=True, timeout=60)
+    # The SDK asks to delete the boot volume only.
     storage = member.block_storage
-    eventually(lambda: not any(storage.find_volume(one) for one in attached), 30, 0.2)
+    boot = next(one for one in attached if one != data.id)
+    eventually(lambda: storage.find_volume(boot) is None, 30, 0.2)
+    assert storage.get_volume(data.id).status == "available"
+    assert member.delete_volume(data.id, wait=True, timeout=60)

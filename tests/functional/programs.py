@@ -32,10 +32,8 @@ from common.child import ROOT, die_with_parent
 
 SECONDS = 180.0
 _SIZE = 1 << 17
-_GROUPS = ("openstack.cli.extension", "openstack.common", "openstack.identity.v3")
-_GROUPS += ("openstack.compute.v2", "openstack.image.v2", "openstack.micronova.v1")
-_GROUPS += ("openstack.volume.v3",)
-_NETWORK = ("network", "subnet", "port")
+_GROUPS = ("openstack.", "micronova.")
+"""Of entry points that every command loads."""
 
 
 def run(
@@ -151,18 +149,20 @@ def _import() -> None:
     import openstack.connection  # noqa: F401
     import openstackclient.shell  # noqa: F401
     import stevedore
+    from cliff import command
     from osc_lib.api import auth
 
     import cli.main  # noqa: F401
 
     stevedore.ExtensionManager("openstack.cli")
     auth.get_options_list()
-    points = importlib.metadata.entry_points()
-    for group in _GROUPS:
-        for point in points.select(group=group):
-            importlib.import_module(point.module)
-    for name in _NETWORK:
-        importlib.import_module(f"openstackclient.network.v2.{name}")
+    command._get_distributions_by_modules()  # reads the metadata of every package, once
+    for distribution in importlib.metadata.distributions():
+        for point in distribution.entry_points:
+            if point.group.startswith(_GROUPS):
+                # What an extra of a package would need isn't there for the command either.
+                with contextlib.suppress(ImportError):
+                    importlib.import_module(point.module)
 
 
 def _serve(control: socket.socket) -> list[str] | None:

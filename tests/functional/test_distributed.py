@@ -6,7 +6,7 @@ import concurrent.futures
 import re
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,36 @@ class Client:
 
     def create(self, name: str) -> Any:
         return self.compute.create_server(name=name, **self._what)
+
+    @property
+    def project(self) -> str:
+        return str(self._cloud.current_project_id)
+
+    def create_volume(self, server: str) -> str:
+        """One of 1 GiB that the server reaches."""
+        body = {
+            "volume": {"size": 1},
+            "OS-SCH-HNT:scheduler_hints": {"local_to_instance": server},
+        }
+        return str(self._volume("POST", "/volumes", body)["volume"]["id"])
+
+    def delete_volume(self, volume: str) -> None:
+        self._volume("DELETE", f"/volumes/{volume}")
+
+    def volumes(self) -> list[str]:
+        """The status of each."""
+        return [one["status"] for one in self._volume("GET", "/volumes/detail")["volumes"]]
+
+    def _volume(self, method: str, path: str, body: Any = None) -> Any:
+        answer = self._cloud.block_storage.request(path, method, json=body)
+        assert answer.ok, answer.text
+        return answer.json() if answer.content else None
+
+    def attach(self, server: str, volume: str) -> None:
+        self.compute.create_volume_attachment(server, volume=volume)
+
+    def detach(self, server: str, volume: str) -> None:
+        self.compute.delete_volume_attachment(server, volume)
 
 
 def statuses(compute: Any) -> dict[str, str]:
@@ -251,6 +281,36 @@ def test_a_service_that_misses_something_is_not_ready(cloud: DistributedCloud) -
             cloud.kill(name, signal.SIGCONT)
     eventually(lambda: answer("compute", "readyz") == 200, 60)
     eventually(lambda: answer("scheduler-1", "readyz") == 200, 60)
+
+
+@pytest.mark.parametrize("count", [24, pytest.param(100, marks=pytest.mark.long)])
+def test_many_volumes_at_once(cloud: DistributedCloud, count: int) -> None:
+    """Eight clients make them, attach and detach them, and delete them."""
+    admin, clients = cloud.connection("micronova-admin"), [Client(cloud) for _ in range(CLIENTS)]
+    project = clients[0].project
+    admin.block_storage.put(
+        f"/os-quota-sets/{project}", json={"quota_set": {"volumes": -1, "gigabytes": -1}}
+    )
+    servers = [clients[0].create(f"has-volumes-{number}").id for number in range(CLIENTS)]
+    eventually(
+        lambda: list(statuses(clients[0].compute).values()) == ["ACTIVE"] * CLIENTS, WAIT_SECONDS
+    )
+
+    def each(act: Callable[[Client, int], Any], status: str) -> list[Any]:
+        """Have the clients do it with every volume; return the answers once all are so."""
+        answers = list(pool.map(lambda n: act(clients[n % CLIENTS], n), range(count)))
+        eventually(lambda: clients[0].volumes() == [status] * (count if status else 0), 300, 0.5)
+        return answers
+
+    with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
+        made = each(lambda one, n: one.create_volume(servers[n % CLIENTS]), "available")
+        each(lambda one, n: one.attach(servers[n % CLIENTS], made[n]), "in-use")
+        each(lambda one, n: one.detach(servers[n % CLIENTS], made[n]), "available")
+        each(lambda one, n: one.delete_volume(made[n]), "")
+        list(pool.map(clients[0].compute.delete_server, servers))
+        eventually(lambda: not statuses(clients[0].compute), WAIT_SECONDS, 1)
+    admin.block_storage.delete(f"/os-quota-sets/{project}")
+    assert_nothing_is_left(cloud)
 
 
 @pytest.mark.parametrize(

@@ -69,12 +69,6 @@ OPTIONS = [
         max=600,
         help="How long an answer of an API is waited for.",
     ),
-    cfg.ListOpt(
-        "console_origins",
-        default=[],
-        help="Origins (https://console.example.org:6080) of console proxies, whose pages the "
-        "dashboard shows inside its own.",
-    ),
 ]
 
 

@@ -35,9 +35,9 @@ class StaticFiles:
         """Return where a file is, below the dashboard's root."""
         return self._addresses[name]
 
-    def __call__(self, _req: falcon.Request, resp: falcon.Response, path: str) -> None:
-        """Send a file (a Falcon sink)."""
-        found = self._files.get(path)
+    def __call__(self, _req: falcon.Request, resp: falcon.Response, **groups: str | None) -> None:
+        """Send the file that the address names as `path` (a Falcon sink)."""
+        found = self._files.get(groups["path"] or "")
         if found is None:
             raise falcon.HTTPNotFound
         resp.data, resp.content_type = found

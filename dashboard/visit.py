@@ -35,7 +35,7 @@ class Visit:
 
     def may(self, what: May) -> bool:
         """Return whether the user's roles allow something, as far as is known here."""
-        return what.allows(self.access.role_names)
+        return what.allows(self.access.role_names or ())
 
     @property
     def operates(self) -> bool:

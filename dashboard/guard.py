@@ -79,7 +79,10 @@ class Site:
             region=self.options.region_name,
             seconds=self.options.request_seconds,
         )
-        asked = parse_qs(req.query_string, max_num_fields=_FORM_FIELDS)
+        try:
+            asked = parse_qs(req.query_string, max_num_fields=_FORM_FIELDS)
+        except ValueError as error:
+            raise Invalid("The query has too many fields.") from error
         return Visit(
             session=session,
             access=access,

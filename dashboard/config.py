@@ -35,14 +35,14 @@ OPTIONS = [
         default=30,
         min=1,
         max=1440,
-        help="After so many minutes without a page a session ends.",
+        help="Minutes without a request after which a session ends.",
     ),
     cfg.IntOpt(
         "session_hours",
         default=8,
         min=1,
         max=168,
-        help="After so many hours a session ends at the latest, or when its token does.",
+        help="Hours after the login at which a session ends. It ends earlier if its token expires.",
     ),
     cfg.IntOpt(
         "login_failures",

@@ -21,7 +21,7 @@ class May(enum.Enum):
 
     def allows(self, roles: Collection[str]) -> bool:
         """Return whether one of the roles does."""
-        # Some clouds have older role names: whoever has a role may read.
+        # Some clouds have other role names: any role may read.
         return bool(self.value & set(roles)) or (self is May.READ and bool(roles))
 
 

@@ -13,7 +13,7 @@ _ID = re.compile(r"(req-)?[0-9a-f-]{32,36}", re.IGNORECASE)
 
 
 def show(visit: Visit) -> Answer:
-    """Show a form for an ID, and what is known of it; a name is looked for among servers."""
+    """Show a form for an ID, and its explanation; a name is searched among servers."""
     asked = visit.query.get("what", "").strip()[:255]
     if not asked:
         return view("explain.html", asked="", operations=[], servers=[], missing="")

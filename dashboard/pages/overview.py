@@ -1,4 +1,4 @@
-"""The first page: how much is used, what is under way, what is wrong."""
+"""The first page: quota use, servers being built or in error, hosts and audit findings."""
 
 from __future__ import annotations
 

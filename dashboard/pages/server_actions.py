@@ -70,7 +70,7 @@ ACTIONS: Mapping[str, Action] = {
             "rebuild",
             "rebuild",
             fields=("imageRef",),
-            asks="The disk of the server is replaced: what is on it is lost.",
+            asks="The disk of the server is replaced, and its data is lost.",
         ),
         Action(
             "image",

@@ -33,7 +33,7 @@ def create(visit: Visit) -> Answer:
 
 
 def _asked(visit: Visit, given: dict[str, str]) -> dict[str, Any]:
-    """Return the API's body; what is wrong in it the API says."""
+    """Return the body of the API's request; the API validates it."""
     asked: dict[str, Any] = {
         "name": given["name"],
         "flavorRef": given["flavor"],

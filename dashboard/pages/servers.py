@@ -71,7 +71,7 @@ def refresh(visit: Visit) -> Answer:
 
 
 def show(visit: Visit) -> Answer:
-    """Show one server: what it is, what may be done, what was done to it."""
+    """Show one server: its state, the allowed actions, and its operations."""
     uuid = visit.params["server_id"]
     path = f"/servers/{segment(uuid)}"
     server, story, volumes = visit.cloud.together(

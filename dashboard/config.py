@@ -42,7 +42,7 @@ OPTIONS = [
         default=8,
         min=1,
         max=168,
-        help="Hours after the login at which a session ends. It ends earlier if its token expires.",
+        help="Hours after the login at which a session ends. It ends with its token, if earlier.",
     ),
     cfg.IntOpt(
         "login_failures",

@@ -48,11 +48,9 @@ def chip(status: Any) -> tuple[str, str]:
     text = str(status or "")
     if text in _BUSY or text.endswith("ing"):
         return _CHIPS.get(text, ("busy", "◌"))
-    return (
-        next((found for known, found in _CHIPS.items() if text == known), ("plain", "○"))
-        if (not text.startswith("error"))
-        else ("bad", "✕")
-    )
+    if text.startswith("error"):
+        return ("bad", "✕")
+    return _CHIPS.get(text, ("plain", "○"))
 
 
 def moment(text: Any) -> str:

@@ -147,9 +147,7 @@ class Actions:
         """Refuse an action of the compute API, or one that isn't supported."""
         find(call, volume_id, "volume:get")
         name = next(iter(call.body))
-        raise Invalid(
-            f"{name} is not done here: servers get and lose volumes through the compute API."
-        )
+        raise Invalid(f"{name} is not done here: {_INSTEAD[name]}")
 
 
 def _image(asked: Mapping[str, Any], version: int) -> NewVolumeImage:
@@ -172,6 +170,23 @@ def _image(asked: Mapping[str, Any], version: int) -> NewVolumeImage:
     )
 
 
+_BY_COMPUTE = "servers get and lose volumes through the compute API."
+_BY_RETYPE = "a retype to another storage's type moves a volume."
+
+#: what is refused, and what is there in its place
+_INSTEAD: Mapping[str, str] = {
+    "os-attach": _BY_COMPUTE,
+    "os-detach": _BY_COMPUTE,
+    "os-begin_detaching": _BY_COMPUTE,
+    "os-roll_detaching": _BY_COMPUTE,
+    "os-initialize_connection": _BY_COMPUTE,
+    "os-terminate_connection": _BY_COMPUTE,
+    "os-force_detach": _BY_COMPUTE,
+    "os-migrate_volume": _BY_RETYPE,
+    "os-migrate_volume_completion": _BY_RETYPE,
+    "os-unmanage": "what is on a storage and no volume is not managed; delete the volume.",
+}
+
 ACTIONS = Actions()
 
 ACTION_NAMES: Mapping[str, Any] = {
@@ -185,14 +200,7 @@ ACTION_NAMES: Mapping[str, Any] = {
     "os-show_image_metadata": ACTIONS.show_image_metadata,
     "os-set_image_metadata": ACTIONS.set_image_metadata,
     "os-unset_image_metadata": ACTIONS.unset_image_metadata,
-    **{
-        f"os-{name}": ACTIONS.refuse
-        for name in (
-            *("attach", "detach", "begin_detaching", "roll_detaching"),
-            *("initialize_connection", "terminate_connection", "force_detach"),
-            *("migrate_volume", "migrate_volume_completion", "unmanage"),
-        )
-    },
+    **dict.fromkeys(_INSTEAD, ACTIONS.refuse),
     "os-retype": ACTIONS.retype,
     "os-volume_upload_image": ACTIONS.upload_image,
     "os-reimage": ACTIONS.reimage,

@@ -176,6 +176,18 @@ def test_limits_of_other_projects_and_of_the_class(api: VolumeApi) -> None:
     assert api.ask("PUT", f"{path}{'x' * 255}", wanted, **ADMIN)[0] == 400
 
 
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [("os-attach", "compute API"), ("os-migrate_volume", "retype"), ("os-unmanage", "delete")],
+)
+def test_a_refused_action_says_what_is_there_in_its_place(
+    api: VolumeApi, name: str, instead: str
+) -> None:
+    of_mine = f"/volumes/{make(api)}/action"
+    status, why = message(api.ask("POST", of_mine, {name: {}}, **ADMIN))
+    assert (status, instead in why) == (400, True), why
+
+
 def test_services_pools_and_extensions(api: VolumeApi) -> None:
     (old, *_) = api.ask("GET", "/os-services", **ADMIN)[1]["services"]
     assert not {"cluster", "backend_state"} & old.keys()

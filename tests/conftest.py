@@ -12,7 +12,7 @@ import pytest
 
 import common.rpc  # noqa: F401
 from common import garbage
-from tests import distribution, forks, shared, times
+from tests import distribution, forks, sampling, shared, times
 from tests.chaos.summary import PROPERTY, table
 from tests.fixtures import statements
 
@@ -55,8 +55,10 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line(table(lines))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first."""
+    """Mark what is not in a sample, before marks decide; put the longest files first."""
+    sampling.mark_the_rest(items)
     items.sort(key=distribution.by_length)
 
 

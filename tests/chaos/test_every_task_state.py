@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from tests.chaos.stage import Stage
 
 pytestmark = [
+    pytest.mark.sampled(4),
     pytest.mark.distributed,
     pytest.mark.timeout(900),
 ]

@@ -75,6 +75,7 @@ def fresh(name: str) -> str:
     return f"{name}-{next(_numbers)}"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("leak", ["L1", "L2", "L3", "L4", "L5", "L6", "L7"])
 def test_a_leak_path_leaves_nothing(cloud: World, leak: str) -> None:
     fresh_templates(cloud)
@@ -115,6 +116,7 @@ def well(cloud: World) -> World:
     return cloud
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", STANDING, ids=lambda order: str(order["action"]))
 def test_builds_meet_a_standing_failure(cloud: World, order: dict[str, Any]) -> None:
     cloud.simulator.fault(**order)
@@ -126,6 +128,7 @@ def test_builds_meet_a_standing_failure(cloud: World, order: dict[str, Any]) -> 
     assert cloud.clear_away() == ""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", STANDING, ids=lambda order: str(order["action"]))
 def test_deletes_meet_a_standing_failure(well: World, order: dict[str, Any]) -> None:
     rows = [well.built(fresh(order["action"])) for _ in range(SERVERS)]

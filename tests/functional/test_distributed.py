@@ -205,7 +205,7 @@ def test_what_a_client_gave_up_is_not_carried_out(cloud: DistributedCloud, hasty
     assert statuses(client.compute) == {}
 
 
-@pytest.mark.parametrize("count", [30, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [16, pytest.param(100, marks=pytest.mark.long)])
 def test_many_servers_at_once(cloud: DistributedCloud, count: int) -> None:
     clients = [Client(cloud) for _ in range(CLIENTS)]
     names = [f"many-{number}" for number in range(count)]
@@ -283,7 +283,7 @@ def test_a_service_that_misses_something_is_not_ready(cloud: DistributedCloud) -
     eventually(lambda: answer("scheduler-1", "readyz") == 200, 60)
 
 
-@pytest.mark.parametrize("count", [24, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [8, pytest.param(100, marks=pytest.mark.long)])
 def test_many_volumes_at_once(cloud: DistributedCloud, count: int) -> None:
     """Eight clients make them, attach and detach them, and delete them."""
     admin, clients = cloud.connection("micronova-admin"), [Client(cloud) for _ in range(CLIENTS)]

@@ -121,6 +121,7 @@ def test_a_refused_request_unwinds_the_build(
         assert cluster.is_empty(template_vmid())
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("method", "path"),
     [
@@ -437,6 +438,7 @@ def test_a_build_on_an_unknown_node_makes_nothing(worker: Worker) -> None:
     assert outcome.failure.category is Category.NODE_UNHEALTHY
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("how", ["drop", "596"])
 @pytest.mark.parametrize(
     "path", [r"/qemu/\d+/config$", "/tasks", "/status/current$", "/content", "/cluster/resources$"]

@@ -121,6 +121,7 @@ def plain(call: str, vmid: int) -> str:
     return call
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("operation", CALLS)
 def test_these_are_all_calls_that_change_something(stage: Stage, operation: str) -> None:
     build, command = stage.ready(operation)
@@ -131,6 +132,7 @@ def test_these_are_all_calls_that_change_something(stage: Stage, operation: str)
     assert seen == CALLS[operation]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("operation", "position"), ON_THE_VM)
 def test_a_stranger_in_the_place_of_our_vm_is_left_alone(
     stage: Stage, operation: str, position: int

@@ -179,6 +179,7 @@ def taking(scene: Scene, take: Callable[[Scene], None], writes: int, request: in
     return taken
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("operation", CALLS)
 def test_these_are_all_calls_that_change_something(scene: Scene, operation: str) -> None:
     act = scene.ready(operation)
@@ -206,6 +207,7 @@ TAKEN = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("operation", "writes", "take", "request_"), TAKEN)
 def test_a_rule_that_somebody_took_over_is_left_alone(
     scene: Scene,
@@ -226,6 +228,7 @@ def test_a_rule_that_somebody_took_over_is_left_alone(
     assert scene.stage.cluster.vm(scene.vmid) == vm
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("operation", "writes", "take", "request_"),
     [

@@ -23,6 +23,8 @@ from simulator.model import Vm
 from simulator.server import Options, Simulator
 from tests.functional.compute.conftest import configuration
 
+pytestmark = pytest.mark.sampled(2)
+
 #: everything that a token may ever be asked for
 ALL = (*privileges.needs((), (), ()), privileges.ANY_STORAGE, *privileges.optional("9.2"))
 BAND = 100_000

@@ -82,6 +82,7 @@ def moved_to(outcome: Outcome, storage: str) -> str:
     return outcome.volume.volid
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("source", "target"), WAYS)
 def test_it_moves_with_its_data(
     source: str,
@@ -117,6 +118,7 @@ def test_what_is_only_settled_stays(disks: Disks, cluster: Cluster) -> None:  # 
     one.remove(one.volid)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", ["config$", "/move_disk$"])
 @pytest.mark.parametrize("phase", ["lose-answer", "drop", "fail", "task-fail", "task-kill"])
 def test_answers_are_lost_and_tasks_fail(
@@ -139,6 +141,7 @@ def test_answers_are_lost_and_tasks_fail(
     one.remove(volid)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["nfs", "lvmthin", "zfspool", "lvm"])
 def test_the_task_is_killed(
     target: str,
@@ -246,6 +249,7 @@ def an_upload(volume: MakeVolume, disk: str, **more: Any) -> Copy:
     return dataclasses.replace(command, **(values | more))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_volume_becomes_an_image(kind: str, disks: Disks, cluster: Cluster) -> None:  # noqa: F811
     one = Moves(disks, cluster, kind)
@@ -261,6 +265,7 @@ def test_a_volume_becomes_an_image(kind: str, disks: Disks, cluster: Cluster) ->
     one.remove(one.volid)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("phase", ["lose-answer", "drop", "fail", "task-fail"])
 @pytest.mark.parametrize("path", ["qemu$", "/template$"])
 def test_an_image_fails_and_nothing_is_left(

@@ -205,6 +205,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("method", "path", "skip"), FAULTS)
 def test_what_fails_is_undone(
     worker: Worker,
@@ -226,6 +227,7 @@ def test_what_fails_is_undone(
     assert set(cluster.volumes(build.placed.vmid)) == volumes
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("method", "path", "skip"), FAULTS)
 @pytest.mark.parametrize("how", [{}, {"how": "drop"}])
 def test_a_lost_answer_is_looked_for(
@@ -246,6 +248,7 @@ def test_a_lost_answer_is_looked_for(
     assert len(cluster.volumes(build.placed.vmid)) == 2
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("nth", [1, 2, 3])
 @pytest.mark.parametrize("keep", [True, False])
 def test_an_end_that_failed_is_repeated(

@@ -171,6 +171,7 @@ def test_what_cannot_be_backed_up(
     gone(backups, (volume, volid))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("phase", ["lose-answer", "drop", "fail", "task-fail", "task-kill"])
 @pytest.mark.parametrize("path", ["/vzdump$", "/config$"])
 def test_a_backup_s_calls_fail(
@@ -200,6 +201,7 @@ def test_a_backup_s_calls_fail(
     gone(backups, (volume, volid))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("phase", ["lose-answer", "drop", "fail", "task-fail", "task-kill"])
 @pytest.mark.parametrize("path", ["/qemu$", "/config$", "/resize$"])
 def test_a_restore_s_calls_fail(
@@ -250,6 +252,7 @@ def test_an_empty_vm_is_ours_only_by_its_task(
     root.qemu(mine.placed.vmid).delete()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("phase", ["lose-answer", "drop", "fail", "task-fail"])
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
 def test_a_removal_s_calls_fail(

@@ -66,6 +66,7 @@ def gone(worker: Worker, build: Build, *volumes: Made) -> None:
         assert worker.run(a_removal(*one, build)).gone
 
 
+@pytest.mark.sampled(4)
 @TYPES
 @pytest.mark.parametrize("running", [True, False])
 def test_a_rebuilt_server_names_the_new_volume(
@@ -138,6 +139,7 @@ def test_a_volume_that_is_not_at_rest_is_refused(worker: Worker, cluster: Cluste
     gone(worker, other, theirs)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("action", ["lose-answer", "fail", "task-fail"])
 @pytest.mark.parametrize("path", ["config$", "status/start$", "status/shutdown$"])
 @pytest.mark.parametrize("call", [1, 2])

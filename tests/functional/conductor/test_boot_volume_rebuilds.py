@@ -30,6 +30,8 @@ from tests.functional.conductor.test_volumes import FULL, USED
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
 from tests.functional.waiting import eventually
 
+pytestmark = pytest.mark.sampled(2)
+
 OTHER = ids.named("image", "ubuntu-24.04")
 _ENDED = {"done", "failed"}
 

@@ -43,6 +43,8 @@ from tests.functional.conductor.test_volumes import DATA, FULL, Site
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
 from tests.functional.waiting import eventually
 
+pytestmark = pytest.mark.sampled(2)
+
 OWN = StorageFacts("own", "lvmthin", False, True, 1000, 900, ("images",))
 SICK = Failure(Category.NODE_UNHEALTHY, "The node is offline.", host="pve1")
 #: a root disk of an image

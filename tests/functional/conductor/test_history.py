@@ -27,6 +27,8 @@ from db import engine, schema
 from tests.fixtures import listings
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
 
+pytestmark = pytest.mark.sampled(2)
+
 NOW = clock.utcnow()
 OLD = NOW - datetime.timedelta(days=100)
 LIMIT = NOW - datetime.timedelta(days=90)

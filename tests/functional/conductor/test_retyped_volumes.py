@@ -34,6 +34,8 @@ from tests.functional.conductor.test_volumes import (
 )
 from tests.functional.waiting import eventually
 
+pytestmark = pytest.mark.sampled(2)
+
 FAR = StorageFacts("far", "zfspool", False, True, 1000, 900, ("import",))
 SMALL = StorageFacts("small", "lvm", False, True, 5, 4, ("images",))
 OWN = ids.named("volume_type", "own")

@@ -21,6 +21,8 @@ from tests.functional.conductor.test_security_groups import at_once
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
 from tests.functional.waiting import eventually
 
+pytestmark = pytest.mark.sampled(2)
+
 OWNER = RequestContext(user_id="u", project_id="p", roles=["member"])
 DATA = ImageData("http://api/spool", "secret", 5, 1 << 30, "raw", "0" * 32, "0" * 128)
 NEW = NewImage("p", disk_format="raw", container_format="bare")

@@ -16,6 +16,8 @@ from tests.functional.conductor.harness import IMAGE, World
 from tests.functional.conductor.test_security_groups import at_once
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
 
+pytestmark = pytest.mark.sampled(2)
+
 OWNER = RequestContext(user_id="u", project_id="p", roles=["member"])
 MEMBER = RequestContext(user_id="v", project_id="q", roles=["member"])
 MINE = "6f0e4c1e-2a0b-4a51-8f3d-0d6f1f1f0a01"

@@ -17,6 +17,8 @@ from conductor.store.transactions import Store
 from db import engine, schema
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
 
+pytestmark = pytest.mark.sampled(2)
+
 BAND = range(100_000, 100_040)
 THREADS = 8
 

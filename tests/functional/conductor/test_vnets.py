@@ -23,6 +23,8 @@ from tests.functional.conductor.test_security_groups import at_once
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
 from tests.functional.waiting import eventually
 
+pytestmark = pytest.mark.sampled(2)
+
 OURS = RequestContext(user_id="u", project_id="p", roles=["member"])
 RANGE = "sim1:tenants:5000-5004"
 

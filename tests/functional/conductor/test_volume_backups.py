@@ -20,6 +20,8 @@ from tests.functional.conductor.test_volumes import FULL, USED, Site, a_server, 
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
 from tests.functional.waiting import eventually
 
+pytestmark = pytest.mark.sampled(2)
+
 __all__ = ["site"]
 SAFE = StorageFacts("safe", "nfs", True, True, 1000, 900, ("backup",))
 

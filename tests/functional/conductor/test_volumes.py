@@ -42,6 +42,8 @@ from tests.functional.conductor.test_security_groups import at_once
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
 from tests.functional.waiting import eventually
 
+pytestmark = pytest.mark.sampled(2)
+
 LOST = Failure(Category.NODE_UNHEALTHY, "The node is offline.", host="pve1")
 FULL = Failure(Category.STORAGE_FULL, "It is full.", host="pve1", verdict="fatal")
 USED = Failure(Category.PROTECTED, "VM 7 on pve1 uses it.", host="pve1")

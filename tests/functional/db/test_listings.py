@@ -14,6 +14,8 @@ from db.reads.images import Condition
 from db.reads.keyset import MarkerNotFound, Page
 from tests.fixtures.listings import NOW, a_network, a_port, a_server, a_subnet, an_image
 
+pytestmark = pytest.mark.sampled(2)
+
 
 @pytest.fixture
 def connection(url: str) -> Iterator[sa.Connection]:

@@ -21,7 +21,7 @@ from placement.ledger import Ledger
 from placement.operation import Services
 from tests.functional.placement.builders import a_body, a_provider, a_uuid, set_inventory, used
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.timeout(180), pytest.mark.sampled(2)]
 Counted = Callable[[Callable[[], Any]], list[str]]
 
 

@@ -98,6 +98,8 @@ class StageRunner:
         table = self.table.of(task)
         if _taken(table, task) or (not table.owns and not task.unwinding):
             _lose(table, task)
+        elif task.ended and table.ended is not None:
+            table.ended(task)
 
     def may_undo(self, operation: Operation) -> bool:
         """Return whether its agent may undo what it made: none other decides about the VM.

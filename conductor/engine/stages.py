@@ -145,6 +145,9 @@ class Table(Generic[W]):
     heard_after: Callable[[W, Outcome], None] | None = None
     """An agent's word on an operation that lost its resource, even at its end; None: as ``lost``.
     """
+    ended: Callable[[W], None] | None = None
+    """Called when another conductor has ended the operation while this one was at it: puts right
+    what came too late. None: nothing of that stays."""
     load: Callable[[Transaction, Operation], W] | None = None
     """Reads what the operation is about. None: it is a server; see ``Task``."""
 

@@ -157,6 +157,9 @@ class Theatre:
         """The steps of each scenario; of those beside others, what no other one has, nor an audit
         that finds nothing but looks at what is written of groups; of some, what they write."""
         found = {scenario: self.record(scenario) for scenario in scenarios}
+        for name in found:
+            if writes(name):
+                found[name] = [step for step in found[name] if step.writes()]
         beside = [name for name in BESIDE if name in found]
         known = [step for name, steps in found.items() if name not in beside for step in steps]
         known += [step for step in self._recorded_audit() if "/cluster/ha/" not in step.name]
@@ -164,9 +167,6 @@ class Theatre:
         if DRAIN in found:
             # How often it looks is chance: a step that comes later may not come again.
             found[DRAIN] = [step for step in found[DRAIN] if step.number <= SERVERS]
-        for name in found:
-            if writes(name):
-                found[name] = [step for step in found[name] if step.writes()]
         return found
 
     def _recorded_audit(self) -> list[Step]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from common.states import VmState
+import contextlib
+
+from common.errors import GenerationConflict
+from common.states import OPEN_STATES, VmState
 from conductor.engine.stages import Task
 from conductor.flows.disks.parking import Parking
 from conductor.flows.move import own_host
 from conductor.plans import ResizePlan
-from conductor.store import registry
+from conductor.store import operations as ledger
+from conductor.store import registry, servers
 from conductor.sync import allocations
 
 
@@ -39,3 +43,25 @@ class OwnHost(Parking):
                 "asked for."
             )
         return None
+
+    def give_back(self, task: Task) -> None:
+        """Hold what the record says: a claim of ours may have come after all was over.
+
+        Whoever works on the server now decides about its claim. The claim is read before the
+        record, so that whoever comes in between wins. Raises Unavailable.
+        """
+        there = self._cloud.placement.allocations_of(task.server.uuid)
+        with self._cloud.store.read() as connection:
+            server = servers.get(connection, task.server.uuid)
+            now = ledger.get(connection, server.operation_id or 0)
+            here, _ = registry.host(connection, str(task.server.host))
+        if server.host != task.server.host or (now is not None and now.state in OPEN_STATES):
+            return
+        kept = {} if server.deleted_at is not None else allocations.wanted(server)
+        wanted = {here.uuid: kept} if kept else {}
+        if {uuid: dict(some) for uuid, some in there.by_provider.items()} == wanted:
+            return
+        with contextlib.suppress(GenerationConflict):
+            self._cloud.placement.replace(
+                server.uuid, wanted, server.project_id, server.user_id, there.generation
+            )

@@ -86,7 +86,8 @@ class UnshelveFlow(Parking):
         )
 
     def _table(self, *stages: Stage[Task]) -> Table[Task]:
-        return Table(stages, lost=self._lost, late=self._late, undone=self._undone)
+        ended = self._own.give_back
+        return Table(stages, self._lost, self._late, self._undone, ended=ended)
 
     # --- the claim, which decides the case
 
@@ -241,6 +242,8 @@ class UnshelveFlow(Parking):
         if plan.holder and plan.source.host is None:
             self._destinations.release(plan.holder)
         ends.overtaken(self._cloud, task)
+        if case(task) != OTHER_HOST:
+            self._own.give_back(task)
 
     def _stop_again(self, task: Task) -> bool:
         """Stop it: a start that failed may have started it all the same."""

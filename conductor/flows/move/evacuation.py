@@ -185,6 +185,8 @@ class EvacuationFlow:
 
     def _lost(self, task: Task) -> None:
         """End it: another operation has the server."""
+        if task.ended:
+            return  # another conductor has seen that, too
         operation, number = task.operation, _plan(task).migration_id
 
         def work(connection: Transaction) -> None:

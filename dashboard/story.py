@@ -9,9 +9,10 @@ from typing import Any
 from common import clock
 from common.states import OPEN_STATES
 from common.story.decision import changes_that_would_do, how_many
-from common.story.explanation import beginning, forgotten, other_faults
+from common.story.explanation import forgotten, other_faults
 from common.story.matrix import Matrix, matrix
-from common.story.text import facts_of, one_line, seconds_between
+from common.story.text import one_line, seconds_between
+from common.story.timeline import Mark, beginning, marks, states_of, tasks_and_facts
 
 Facts = Mapping[str, Any]
 #: width of a waterfall, in its own units
@@ -24,6 +25,10 @@ class Bar:
     """A row of the waterfall: a step, or a change of the server's state."""
 
     name: str
+    """Of the step; of a change both states."""
+    is_change: bool
+    new_attempt: int
+    """The number of the attempt that begins with it; 0: none does."""
     offset: float
     took: float | None
     left: float
@@ -73,39 +78,45 @@ def _told(operation: Facts) -> Told:
         seconds_between(began, end),
         is_open,
         forgotten(operation),
-        tuple(_bars(operation, began, end)),
+        tuple(_bars(operation, end)),
         tuple(map(_decided, operation.get("decisions") or ())),
         tuple(other_faults(operation)),
     )
 
 
-def _bars(operation: Facts, began: str | None, end: str | None) -> Iterator[Bar]:
-    events = sorted(operation.get("events") or (), key=lambda one: str(one.get("started_at")))
-    ends = [end, *(one.get("finished_at") or one.get("started_at") for one in events)]
-    total = max([*(seconds_between(began, at) or 0.0 for at in ends), 0.001])
-    for event in events:
-        offset = max(0.0, seconds_between(began, event.get("started_at")) or 0.0)
-        took = seconds_between(event.get("started_at"), event.get("finished_at"))
-        left = min(WIDTH - _THINNEST, WIDTH * offset / total)
-        length = total - offset if took is None else took
-        yield Bar(
-            str(event.get("name") or "step"),
-            offset,
-            took,
-            round(left, 1),
-            round(max(_THINNEST, min(WIDTH - left, WIDTH * length / total)), 1),
-            one_line(event.get("result") or ("running" if took is None else "")),
-            one_line(event.get("host") or ""),
-            tuple(_details(event)),
-        )
+def _bars(operation: Facts, end: str | None) -> Iterator[Bar]:
+    attempt = 1
+    for mark in marks(operation, end):
+        begins = mark.attempt if mark.attempt > attempt else 0
+        attempt = max(attempt, mark.attempt)
+        yield _bar(mark, begins)
 
 
-def _details(event: Facts) -> Iterator[tuple[str, str]]:
+def _bar(mark: Mark, new_attempt: int) -> Bar:
+    left = min(WIDTH - _THINNEST, WIDTH * mark.left)
+    facts = mark.facts
+    if mark.is_change:
+        name, result, details = " → ".join(states_of(facts)), "", ()
+    else:
+        name, result, details = str(facts.get("name") or "step"), mark.result, _details(facts)
+    return Bar(
+        name,
+        mark.is_change,
+        new_attempt,
+        mark.offset,
+        mark.took,
+        round(left, 1),
+        round(max(_THINNEST, min(WIDTH - left, WIDTH * mark.width)), 1),
+        result,
+        one_line(facts.get("host") or ""),
+        details,
+    )
+
+
+def _details(event: Facts) -> tuple[tuple[str, str], ...]:
     """Return a step's tasks and facts."""
-    detail = dict(event.get("detail") or {})
-    upids = detail.pop("upids", None) or [event.get("upid")]
-    yield from (("task", one_line(upid)) for upid in upids if upid)
-    yield from facts_of(detail)
+    upids, facts = tasks_and_facts(event)
+    return (*(("task", upid) for upid in upids), *facts)
 
 
 def _decided(decision: Facts) -> Decided:

@@ -8,7 +8,7 @@ from typing import Any
 
 from common import clock
 from common.states import OPEN_STATES
-from common.story.decision import changes_that_would_do, how_many
+from common.story.decision import changes_that_would_do, how_many, retries
 from common.story.explanation import forgotten, other_faults
 from common.story.matrix import Matrix, matrix
 from common.story.text import one_line, seconds_between
@@ -40,12 +40,17 @@ class Bar:
 
 @dataclass(frozen=True)
 class Decided:
-    """A decision of the scheduler."""
+    """A decision of the scheduler; its owner sees no hosts."""
 
+    attempt: int
     host: str
     how_many: str
     reason: str
     would_do: tuple[str, ...]
+    alternates: tuple[str, ...]
+    claims: tuple[str, ...]
+    refused_by: tuple[tuple[str, int], ...]
+    """Filters, with the number of hosts; 0: it isn't shown."""
     matrix: Matrix
 
 
@@ -79,7 +84,7 @@ def _told(operation: Facts) -> Told:
         is_open,
         forgotten(operation),
         tuple(_bars(operation, end)),
-        tuple(map(_decided, operation.get("decisions") or ())),
+        tuple(map(decided, operation.get("decisions") or ())),
         tuple(other_faults(operation)),
     )
 
@@ -94,11 +99,9 @@ def _bars(operation: Facts, end: str | None) -> Iterator[Bar]:
 
 def _bar(mark: Mark, new_attempt: int) -> Bar:
     left = min(WIDTH - _THINNEST, WIDTH * mark.left)
-    facts = mark.facts
-    if mark.is_change:
-        name, result, details = " → ".join(states_of(facts)), "", ()
-    else:
-        name, result, details = str(facts.get("name") or "step"), mark.result, _details(facts)
+    facts, name, result = mark.facts, " → ".join(states_of(mark.facts)), ""
+    if not mark.is_change:
+        name, result = str(facts.get("name") or "step"), mark.result
     return Bar(
         name,
         mark.is_change,
@@ -109,7 +112,7 @@ def _bar(mark: Mark, new_attempt: int) -> Bar:
         round(max(_THINNEST, min(WIDTH - left, WIDTH * mark.width)), 1),
         result,
         one_line(facts.get("host") or ""),
-        details,
+        () if mark.is_change else _details(facts),
     )
 
 
@@ -119,12 +122,26 @@ def _details(event: Facts) -> tuple[tuple[str, str], ...]:
     return (*(("task", upid) for upid in upids), *facts)
 
 
-def _decided(decision: Facts) -> Decided:
+def decided(decision: Facts) -> Decided:
+    """Return a decision as pages show it."""
     host = decision.get("host") or ("a host" if decision.get("placed") else "")
     return Decided(
+        int(decision.get("attempt") or 1),
         one_line(host),
         how_many(decision),
         one_line(decision.get("reason") or ""),
         tuple(changes_that_would_do(decision)),
+        tuple(one_line(one.get("host")) for one in decision.get("alternates") or ()),
+        tuple(
+            f"{one_line(one.get('host'))}: {one_line(one.get('result'))}{retries(one)}"
+            for one in decision.get("claims") or ()
+        ),
+        tuple(_refused_by(decision)),
         matrix(decision),
     )
+
+
+def _refused_by(decision: Facts) -> Iterator[tuple[str, int]]:
+    for name, refused in (decision.get("counts") or decision.get("refused") or {}).items():
+        yield name, refused if isinstance(refused, int) else len(refused)
+    yield from ((name, 0) for name in decision.get("refused_by") or ())

@@ -132,8 +132,8 @@ def _change(visit: Visit) -> Change:
 
 
 def _service(visit: Visit) -> Mapping[str, Any]:
-    found = visit.cloud.get(COMPUTE, "/os-services", binary=COMPUTE_BINARY)["services"]
-    for one in found:
+    query = {"binary": COMPUTE_BINARY, "host": visit.query.get("host", "")}
+    for one in visit.cloud.get(COMPUTE, "/os-services", **query)["services"]:
         if one["id"] == visit.params["service_id"]:
             service: Mapping[str, Any] = one
             return service

@@ -212,8 +212,8 @@ def test_what_the_api_says_of_a_drain(admin: Browser) -> None:
 
 def test_a_service_is_disabled_forced_down_and_back(admin: Browser) -> None:
     admin.get("/services?host=pve3")
-    [disable] = [one for one in admin.parsed.links if one.endswith("/disable")]
-    path = disable.removeprefix("/dashboard").removesuffix("/disable")
+    [disable] = [one for one in admin.parsed.links if one.endswith("/disable?host=pve3")]
+    path = disable.removeprefix("/dashboard").removesuffix("/disable?host=pve3")
     assert "those that are there stay" in admin.get(f"{path}/disable").text
     text = admin.submit(f"{path}/disable", reason="a new <kernel>").text
     assert "◆ disabled a new <kernel>" in text

@@ -207,6 +207,45 @@ def test_what_the_api_says_of_a_drain(admin: Browser) -> None:
     assert "No hypervisor matching" in admin.get("/nodes?name=nothing").text
 
 
+@pytest.fixture
+def manager(three_nodes: EmbeddedCloud) -> Iterator[Browser]:
+    """Somebody who manages the member's project."""
+    identity = three_nodes.connection("micronova-admin").identity
+    project, role = identity.find_project("demo"), identity.find_role("manager")
+    user = identity.create_user(name="boss", password=UUID, domain_id=project.domain_id)
+    identity.assign_project_role_to_user(project, user, role)
+    browser = Browser(three_nodes)
+    browser.log_in(user="boss", password=UUID, project="demo")
+    yield browser
+    identity.delete_user(user)
+
+
+def test_a_manager_sees_the_migrations_of_the_project(
+    cleared: None, manager: Browser, admin: Browser
+) -> None:
+    compute = manager.cloud.connection().compute
+    server = compute.create_server(
+        name="managed",
+        image_id=manager.cloud.connection().image.find_image("cirros").id,
+        flavor_id=compute.find_flavor("m1.nano").id,
+        networks="none",
+    )
+    compute.wait_for_server(server, wait=60)
+    path = f"/servers/{server.id}"
+    manager.get(path)
+    assert "Live migrate: accepted." in manager.submit(f"{path}/live-migrate").text
+    manager.until("/migrations", lambda page: "● completed" in page.text)
+    assert manager.calls == 1
+    assert f"/dashboard{path}" in manager.parsed.links
+    assert "pve" not in manager.parsed.text
+    assert "Drains and rebalances" not in manager.parsed.text
+    assert "/dashboard/nodes" not in manager.parsed.links
+    for operators in ("/nodes", "/migrations/rebalance", "/migrations/bulk/1", "/audit"):
+        manager.get(operators)
+        assert manager.status == 403
+    assert "pve" in admin.get(f"/migrations?server={server.id}").text
+
+
 # --- services
 
 

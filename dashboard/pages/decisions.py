@@ -36,6 +36,7 @@ def show(visit: Visit) -> Answer:
 def what_if(visit: Visit) -> Answer:
     """Show a form for a server, and where the scheduler would place it now: nothing is made."""
     given = {name: visit.query.get(name, "").strip() for name in _FIELDS}
+    like = visit.query.get("like", "").strip()
     calls = [
         Call(COMPUTE, "/flavors/detail", {"limit": 1000, "is_public": "None"}),
         Call(IMAGE, "/v2/images", {"limit": 1000, "status": "active"}),
@@ -45,8 +46,12 @@ def what_if(visit: Visit) -> Answer:
     ]
     if given["flavor"]:
         calls += [_dry_run(given), _room(given)]
-    flavors, images, networks, zones, groups, *tried = visit.cloud.together(*calls)
-    decisions, room = tried or (None, None)
+    elif like:
+        calls.append(Call(COMPUTE, f"/servers/{segment(like)}", optional=True))
+    flavors, images, networks, zones, groups, *more = visit.cloud.together(*calls)
+    decisions, room = more if given["flavor"] else (None, None)
+    if more and not given["flavor"] and more[0]:
+        given |= _like(more[0]["server"], flavors["flavors"])
     return view(
         "what_if.html",
         given=given,
@@ -59,6 +64,15 @@ def what_if(visit: Visit) -> Answer:
         decisions=list(_decisions(decisions)),
         room=room["capacity"] if room else None,
     )
+
+
+def _like(server: Mapping[str, Any], flavors: list[Any]) -> dict[str, str]:
+    """Return the fields that ask for another such server; its flavor is known by its name."""
+    named = server["flavor"]["original_name"]
+    return {
+        "flavor": next((str(one["id"]) for one in flavors if one["name"] == named), ""),
+        "image": str((server.get("image") or {}).get("id", "")),
+    }
 
 
 def _decisions(answer: Any) -> Iterator[Decided]:

@@ -73,6 +73,7 @@ def test_nobody_else_does(people: LogIn, person: str) -> None:
         *("/audit/x", "/audit/1/explode", "/services?first=-1", "/services?first=99999999"),
         *("/services?host=%00", f"/services/{UUID}/disable", f"/services/{UUID}/explode"),
         *("/explain/what-if?flavor=x", "/explain/what-if?flavor=%00&image=%00&count=many"),
+        *("/explain/what-if?like=%00", f"/explain/what-if?like={UUID}"),
         *("/explain/what-if?flavor=42&hints=%00%3D%0A%3D%3D", "/explain/decisions?what=%00"),
     ],
 )
@@ -316,6 +317,11 @@ def test_a_decision_with_its_numbers(
     assert "Refused by: resources" in member.get(request.removeprefix("/dashboard")).text
     assert "Nothing is known under" in member.get(f"/explain/decisions?what={UUID}").text
 
+    links = admin.get("/explain/decisions", params={"what": made["large"].id}).links
+    [like] = [one for one in links if "like=" in one]
+    assert "Host:" not in admin.get(like.removeprefix("/dashboard")).text
+    fields = admin.form("/explain/what-if").fields
+    assert (fields["flavor"], fields["image"]) == (vast.id, image)
     asked = {"flavor": vast.id, "image": image, "network": "none"}
     text = admin.get("/explain/what-if", params=asked).text
     assert "No host 3 hosts considered" in text

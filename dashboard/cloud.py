@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import requests
 from keystoneauth1 import exceptions as ksa_exceptions
@@ -22,6 +22,8 @@ COMPUTE, IMAGE, NETWORK, VOLUME = "compute", "image", "network", "block-storage"
 
 VERSIONS: Mapping[str, str] = {COMPUTE: "compute 2.96", VOLUME: "volume 3.70"}
 """The microversion that pages are written for."""
+NUMBERS = "compute 2.87"
+"""The last microversion whose hypervisors have numbers."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class Call:
     method: str = "GET"
     optional: bool = False
     """Whether the page goes without it: the answer is then `Missing`."""
+    version: str = ""
+    """The microversion, where another one than that of `VERSIONS` has what is needed."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,10 @@ class Cloud:
         """Send a change; return the answer."""
         return self.send(Call(service, path, body=body, method="POST"))
 
+    def put(self, service: str, path: str, body: Any) -> Any:
+        """Send a resource's new state."""
+        return self.send(Call(service, path, body=body, method="PUT"))
+
     def delete(self, service: str, path: str) -> Any:
         """Delete what a path names."""
         return self.send(Call(service, path, method="DELETE"))
@@ -118,8 +126,8 @@ class Cloud:
         asked = {name: value for name, value in call.query.items() if value not in (None, "")}
         url = f"{base}{call.path}" + (f"?{urlencode(asked, doseq=True)}" if asked else "")
         sent = {"Accept": "application/json"}
-        if call.service in VERSIONS:
-            sent["OpenStack-API-Version"] = VERSIONS[call.service]
+        if call.version or call.service in VERSIONS:
+            sent["OpenStack-API-Version"] = call.version or VERSIONS[call.service]
         began = time.monotonic()
         try:
             answer = self._http.request(
@@ -181,3 +189,12 @@ def _message(answer: requests.Response) -> str:
 def rows(answer: Any, key: str) -> Sequence[Mapping[str, Any]]:
     """Return the rows of a list's answer; none where it is `Missing`."""
     return answer[key] if answer else ()
+
+
+def following(answer: Any, key: str) -> str:
+    """Return the marker of a list's next page; empty: this is the last one."""
+    links = answer.get(f"{key}_links", ()) if answer else ()
+    for link in links:
+        if link.get("rel") == "next":
+            return dict(parse_qsl(urlsplit(str(link["href"])).query)).get("marker", "")
+    return ""

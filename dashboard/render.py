@@ -19,9 +19,12 @@ TEMPLATES = Path(__file__).parent / "templates"
 #: status of a resource → (kind of chip, sign); colour alone says nothing
 _CHIPS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("ACTIVE", "up", "available", "done", "UP", "enabled"), ("good", "●")),
+    **dict.fromkeys(("completed", "confirmed", "finished", "moved"), ("good", "●")),
     **dict.fromkeys(("in-use", "VERIFY_RESIZE", "RESCUE", "queued"), ("notice", "◆")),
+    **dict.fromkeys(("waiting", "paused", "disabled", "damage"), ("notice", "◆")),
     **dict.fromkeys(("BUILD", "running", "unwinding", "creating", "saving"), ("busy", "◌")),
     **dict.fromkeys(("ERROR", "error", "failed", "refused", "down", "DOWN"), ("bad", "✕")),
+    **dict.fromkeys(("blocked", "forced down", "leak"), ("bad", "✕")),
 }
 _BUSY = ("REBOOT", "HARD_REBOOT", "RESIZE", "MIGRATING", "REBUILD", "PASSWORD", "REVERT_RESIZE")
 

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from dashboard.page import Section
-from dashboard.pages import explain, networks, overview, servers, volumes
+from dashboard.page import May, Section
+from dashboard.pages import (
+    audit,
+    decisions,
+    explain,
+    migrations,
+    networks,
+    nodes,
+    overview,
+    servers,
+    services,
+    volumes,
+)
 
 SECTIONS: tuple[Section, ...] = (
     Section("Overview", overview.PAGES),
     Section("Servers", servers.PAGES),
     Section("Volumes", volumes.PAGES),
     Section("Networks", networks.PAGES),
-    Section("Explain", explain.PAGES),
+    Section("Nodes", nodes.PAGES, May.OPERATE),
+    Section("Migrations", migrations.PAGES, May.MANAGE),
+    Section("Audit", audit.PAGES, May.OPERATE),
+    Section("Services", services.PAGES, May.OPERATE),
+    Section("Explain", (*explain.PAGES, *decisions.PAGES)),
 )

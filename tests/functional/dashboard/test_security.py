@@ -29,10 +29,25 @@ PAGES = [page for section in SECTIONS for page in section.pages]
 OWN = ("/logout", "/project", "/theme")
 
 
+NAMED = {
+    "{action}": "stop",
+    "{change}": "enable",
+    "{host}": "pve1",
+    "{number:int}": "1",
+    "{server_id:uuid}": UUID,
+    "{service_id:uuid}": UUID,
+    "{steering}": "pause",
+    "{volume_id:uuid}": UUID,
+}
+
+
 def path_of(page: Page) -> str:
     """Return a path that the page is for."""
-    path = page.path.replace("{action}", "stop")
-    return path.replace("{server_id:uuid}", UUID).replace("{volume_id:uuid}", UUID)
+    path = page.path
+    for parameter, value in NAMED.items():
+        path = path.replace(parameter, value)
+    assert "{" not in path
+    return path
 
 
 GETS = [path_of(page) for page in PAGES if page.method == "GET"]
@@ -128,6 +143,20 @@ def test_logging_out_ends_the_session_and_its_token(stranger: Browser) -> None:
     assert ask_token(stranger, token) in (401, 404)
     stranger.get("/servers", headers={"Cookie": f"{SESSION_COOKIE}={name}"})
     assert stranger.path == "/login"
+
+
+def test_switching_the_project_ends_the_old_token(stranger: Browser) -> None:
+    stranger.log_in("admin")
+    before = stranger.session.token
+    choices = stranger.form("/project").choices["project"]
+    stranger.submit("/project", project=choices["demo"])
+    after = stranger.session.token
+    assert ask_token(stranger, before) in (401, 404)
+    assert ask_token(stranger, after) == 200
+    # Once more: the new token is good for the next switch.
+    stranger.submit("/project", project=choices["admin"])
+    assert stranger.status == 200
+    assert ask_token(stranger, after) in (401, 404)
 
 
 def test_a_token_that_the_apis_refuse_ends_the_session(stranger: Browser) -> None:
@@ -276,10 +305,10 @@ def test_a_reader_changes_nothing(reader: Browser, path: str) -> None:
 
 
 def test_a_reader_gets_no_buttons(reader: Browser) -> None:
-    for path in ("/", "/servers", "/volumes", "/networks", "/explain"):
+    for path in ("/", "/servers", "/volumes", "/networks", "/explain", "/explain/decisions"):
         found = reader.get(path)
         sent = {one.action.removeprefix("/dashboard") for one in found.forms}
-        assert sent <= {*OWN, "/servers", "/explain"}
+        assert sent <= {*OWN, "/servers", "/explain", "/explain/decisions"}
         assert not any("create" in one or "delete" in one for one in found.links)
     for path in ("/servers/create", f"/servers/{UUID}/delete", f"/volumes/{UUID}/delete"):
         reader.get(path)

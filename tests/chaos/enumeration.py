@@ -55,6 +55,8 @@ OFF_ITS_HOST: Options = {
     "conductor": {**SETTLED["conductor"], "allow_resize_to_same_host": "false"}
 }
 
+_STEPS = sa.select(schema.operation_events.c.name).distinct()
+
 #: how what is left begins where it is a claim
 CLAIM = "allocation of "
 #: and where it is a config drive on a node's own storage
@@ -89,6 +91,8 @@ class Theatre:
         self._options: Options = OPTIONS
         self.audited: list[str] = []
         """What audits found that the cases did not."""
+        self.steps: set[str] = set()
+        """Names of the steps that agents took in recorded runs, on whichever stage."""
 
     def __enter__(self) -> Theatre:
         return self
@@ -157,9 +161,6 @@ class Theatre:
         """The steps of each scenario; of those beside others, what no other one has, nor an audit
         that finds nothing but looks at what is written of groups; of some, what they write."""
         found = {scenario: self.record(scenario) for scenario in scenarios}
-        for name in found:
-            if writes(name):
-                found[name] = [step for step in found[name] if step.writes()]
         beside = [name for name in BESIDE if name in found]
         known = [step for name, steps in found.items() if name not in beside for step in steps]
         known += [step for step in self._recorded_audit() if "/cluster/ha/" not in step.name]
@@ -167,6 +168,9 @@ class Theatre:
         if DRAIN in found:
             # How often it looks is chance: a step that comes later may not come again.
             found[DRAIN] = [step for step in found[DRAIN] if step.number <= SERVERS]
+        for name in found:
+            if writes(name):
+                found[name] = [step for step in found[name] if step.writes()]
         return found
 
     def _recorded_audit(self) -> list[Step]:
@@ -197,6 +201,7 @@ class Theatre:
         self.stage.director.disarm()
         problem = play.kept() or self.stage.clear_away()
         assert problem == "", problem
+        self.steps |= {row.name for row in self.stage.rows(_STEPS)}
         return list(steps), state, play.good
 
     def run(self, case: Case) -> Result:

@@ -41,7 +41,8 @@ class Held(World):
     """A world whose conductor answers calls, and may be held up."""
 
     def __init__(self, folder: Path, name: str, workers: int = 4) -> None:
-        super().__init__(folder)
+        # Its gate is SQLite's.
+        super().__init__(folder, url=f"sqlite:///{folder / 'held.db'}")
         bus, self.client = client(name, WAITS)
         _, self.patient = client(name, 60)
         cloud, runner = self.conductor.cloud, self.conductor.runner

@@ -28,10 +28,11 @@ class Finding:
     why: str
     """What doesn't work, or will not: a sentence."""
     lines: tuple[str, ...] = ()
-    """Commands that mend it, each to be run as root on a node of the cluster, or here."""
+    """What mends it: commands for root on a node of the cluster, or here; or, after a `#`, an
+    option of the configuration, as `# [group] name = value`."""
 
     def __str__(self) -> str:
-        mend = f" Run: {' && '.join(self.lines)}" if self.lines else ""
+        mend = f" To mend it: {' && '.join(self.lines)}" if self.lines else ""
         return f"{self.where}: {self.what} {self.why}{mend}"
 
 

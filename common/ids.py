@@ -11,6 +11,13 @@ _UUID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE
 NAMESPACE = uuid.UUID("8f6a5a7e-6f0e-5c39-9d0b-0f8b6f6d2f11")
 
 
+#: kinds whose names get UUIDs in the form of random ones (version 4): some clients, of which
+#: Skyline is one, take an image with another one for an error
+_IN_RANDOM_FORM = frozenset({"image"})
+#: the end of those, by which they are known
+_END, _END_BITS = NAMESPACE.int & 0xFFFFFFFF, 0xFFFFFFFF
+
+
 def new_uuid() -> str:
     """Return a random UUID, lower case with dashes."""
     return str(uuid.uuid4())
@@ -23,7 +30,15 @@ def new_request_id() -> str:
 
 def named(kind: str, name: str) -> str:
     """Return the UUID of a name: the same on every machine and in every release."""
-    return str(uuid.uuid5(NAMESPACE, f"{kind}:{name}"))
+    made = uuid.uuid5(NAMESPACE, f"{kind}:{name}")
+    if kind in _IN_RANDOM_FORM:
+        made = uuid.UUID(int=made.int & ~_END_BITS | _END, version=4)
+    return str(made)
+
+
+def is_of_name(text: str) -> bool:
+    """Return whether an image's UUID may be that of a name."""
+    return uuid.UUID(text).int & _END_BITS == _END
 
 
 def numbered(kind: str, number: int) -> str:

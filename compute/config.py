@@ -62,6 +62,15 @@ OPTIONS = [
         help="Seconds between two reads of a node's processors, storages and bridges.",
     ),
     cfg.IntOpt(
+        "doctor_seconds",
+        default=3600,
+        min=0,
+        max=604800,
+        help="Seconds between two examinations of this worker's clusters (see docs/doctor.md), "
+        "the first of which follows its first refresh: some ten calls to a cluster and three "
+        "to each node, one after the other. What is found is logged. 0: there are none.",
+    ),
+    cfg.IntOpt(
         "threads",
         default=32,
         min=1,

@@ -26,9 +26,10 @@ class Observer:
         vm_changes: VmChanges,
         seconds: float,
         news: Callable[[list[HostFacts]], None],
+        looked: Callable[[str], None],
     ) -> None:
         self._hypervisor, self._facts, self._vm_changes = hypervisor, cache, vm_changes
-        self._seconds, self._news = seconds, news
+        self._seconds, self._news, self._looked = seconds, news, looked
         self._stop = threading.Event()
         self._one_look = threading.Lock()
         self._name = f"observe {hypervisor.cluster}"
@@ -90,6 +91,7 @@ class Observer:
         table.PROXMOX_REACHABLE.set(float(self.reached), self.cluster)
         if news or moved:
             self._news(news)
+        self._looked(self.cluster)
 
     def _loop(self) -> None:
         while not self._stop.is_set():

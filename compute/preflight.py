@@ -5,7 +5,8 @@ What is missing is reported in one line with the exact command that adds it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,14 +60,14 @@ class Checked:
     """Nodes that are online and whose agents this worker carries."""
     refused: tuple[Finding, ...] = ()
     """What is refused for want of a privilege, or isn't filtered; all else works."""
+    snapshot: Snapshot | None = None
+    """What it was judged by; None: it can't be read."""
 
 
 def check(conf: cfg.ConfigOpts) -> list[Checked]:
     """Return all clusters. Raises ConfigurationError, one line, for the first problem."""
     passed = []
-    for cluster in settings.clusters(conf):
-        zones = vnet_zones(conf, cluster.name)
-        checked, found = examine(cluster, filtered=are_filtered(conf), zones=zones)
+    for checked, found in _examined(conf):
         if found:
             raise ConfigurationError(str(found[0]))
         passed.append(checked)
@@ -76,12 +77,25 @@ def check(conf: cfg.ConfigOpts) -> list[Checked]:
 def findings(conf: cfg.ConfigOpts) -> list[Finding]:
     """Return all problems of all clusters. Raises ConfigurationError for unreadable
     settings."""
-    filtered = are_filtered(conf)
-    return [
-        one
-        for cluster in settings.clusters(conf)
-        for one in examine(cluster, filtered=filtered, zones=vnet_zones(conf, cluster.name))[1]
-    ]
+    return [one for _, found in _examined(conf) for one in found]
+
+
+def _examined(conf: cfg.ConfigOpts) -> Iterator[tuple[Checked, list[Finding]]]:
+    for cluster in settings.clusters(conf):
+        with reading(cluster) as (client, refresh):
+            yield examine(conf, client, refresh)
+
+
+@contextlib.contextmanager
+def reading(cluster: ClusterSettings) -> Iterator[tuple[Client, Callable[[], Snapshot]]]:
+    """Give a client of a cluster, and what makes a snapshot of it with that client."""
+    client = Client(cluster)
+    refresher = Refresher(client, 0, 0)
+    try:
+        yield client, refresher.refresh
+    finally:
+        refresher.close()
+        client.close()
 
 
 def are_filtered(conf: cfg.ConfigOpts) -> bool:
@@ -98,23 +112,20 @@ def vnet_zones(conf: cfg.ConfigOpts, cluster: str) -> tuple[str, ...]:
 
 
 def examine(
-    cluster: ClusterSettings, *, filtered: bool = False, zones: Sequence[str] = ()
+    conf: cfg.ConfigOpts, client: Client, refresh: Callable[[], Snapshot]
 ) -> tuple[Checked, list[Finding]]:
-    """Return one cluster and its problems.
-
-    ``filtered``: ports are to be filtered there; ``zones``: in these networks get vnets.
-    """
-    client = Client(cluster)
-    refresher = Refresher(client, 0, 0)
+    """Return the client's cluster and its problems. The snapshot is made once."""
+    cluster, filtered = client.settings, are_filtered(conf)
     try:
         client.get("version")
         # Before the refresh, which needs some of them: so all missing ones are reported at once.
         lacking = missing_privileges(client, configured_storages(client))
         if lacking:
             return _nothing(cluster), [_lacks(cluster, lacking)]
-        snapshot = refresher.refresh()
+        snapshot = refresh()
         lacking = missing_privileges(client, storages_of(_ours(cluster, snapshot)))
-        refused = _refused(cluster, snapshot.version, client.get("access/permissions"), zones)
+        granted, zones = client.get("access/permissions"), vnet_zones(conf, cluster.name)
+        refused = _refused(cluster, snapshot.version, granted, zones)
         unfiltered = _unfiltered(cluster, client) if filtered else None
         overlap = next_ids(cluster, client.get("cluster/options"), snapshot.vms)
     except HypervisorError as error:
@@ -126,16 +137,13 @@ def examine(
                 _CODES.get(error.category, "cluster_unusable"),
             )
         ]
-    finally:
-        refresher.close()
-        client.close()
     found = [_lacks(cluster, lacking)] if lacking else []
     found += _problems(cluster, snapshot)
     if overlap is not None:
         found.append(overlap)
     nodes = tuple(sorted(node.name for node in _ours(cluster, snapshot) if node.online))
     told = (*refused, *([unfiltered] if unfiltered is not None else []))
-    return Checked(cluster.name, snapshot.version, nodes, told), found
+    return Checked(cluster.name, snapshot.version, nodes, told, snapshot), found
 
 
 _CODES = {
@@ -166,6 +174,10 @@ def _sentence(cluster: ClusterSettings, error: HypervisorError) -> str:
 
 
 def _remedy(cluster: ClusterSettings, error: HypervisorError) -> tuple[str, ...]:
+    if error.category is Category.NODE_UNHEALTHY:
+        return ("systemctl restart pveproxy",)
+    if error.category is Category.CONFIGURATION:
+        return ("pvecm updatecerts --force",)
     if error.category is not Category.AUTHORIZATION:
         return ()
     if _is_unknown(error):  # what it may do is told when it is known
@@ -220,16 +232,21 @@ def _unfiltered(cluster: ClusterSettings, client: Client) -> Finding | None:
     )
 
 
+#: nothing of the API brings a node back: it says which one is missing
+_LOOK = ("pvecm status",)
+
+
 def _problems(cluster: ClusterSettings, snapshot: Snapshot) -> Iterator[Finding]:
     if not snapshot.quorate:
-        yield Finding(cluster.name, "It has no quorum.", code="no_quorum")
+        yield Finding(cluster.name, "It has no quorum.", _LOOK, "no_quorum")
     unknown = cluster.hosts - set(snapshot.nodes)
     if unknown:
         names = ", ".join(sorted(unknown))
-        yield Finding(cluster.name, f"It has no node {names} (hosts).", code="unknown_host")
+        line = f"# [proxmox:{cluster.name}] hosts = {','.join(sorted(snapshot.nodes))}"
+        yield Finding(cluster.name, f"It has no node {names} (hosts).", (line,), "unknown_host")
     online = [node for node in _ours(cluster, snapshot) if node.online]
     if not online:
-        yield Finding(cluster.name, "None of its nodes is online.", code="none_online")
+        yield Finding(cluster.name, "None of its nodes is online.", _LOOK, "none_online")
     for node in online:
         yield from _storages(cluster, node)
 
@@ -278,10 +295,16 @@ def _storages(cluster: ClusterSettings, node: Node) -> Iterator[Finding]:
             continue
         name = configured.get(content)
         target = node.storages.get(name) if name else _candidate(node)
-        remedy: tuple[str, ...] = ()
+        remedy: tuple[str, ...]
         if target is not None:
             contents = ",".join(sorted(target.content | {content}))
             remedy = (f"pvesm set {target.name} --content {contents}",)
+        elif name:
+            there = _candidate(node)
+            option = "vm_storage" if content == "images" else "iso_storage"
+            remedy = (f"# [proxmox:{cluster.name}] {option} = {there.name if there else ''}",)
+        else:
+            remedy = ("pvesm add dir images --path /var/lib/images --content images,import,iso",)
         which = f"Storage {name}" if name else "No storage"
         state = "isn't active there or doesn't take" if name else "takes"
         yield Finding(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from oslo_config import cfg
 
@@ -40,11 +40,28 @@ if TYPE_CHECKING:
 LOG = logger(__name__)
 
 
+class Rounds(Protocol):
+    """Looks after the clusters beside all else, see ``compute.doctor.rounds``."""
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+
+    def seen(self, cluster: str) -> None:
+        """Note that a cluster was refreshed, or doesn't answer."""
+
+    def stop(self) -> None:
+        """Begin nothing further."""
+
+    def join(self, seconds: float) -> None:
+        """Wait for what is in progress."""
+
+
 class ComputeService:
     """The agents of all hosts of the given clusters, in this process.
 
     ``conf`` has ``compute.config`` registered, ``transport`` is of ``common.rpc``, ``placement``
-    is a ``placement.client.PlacementClient`` or None, when nothing is published.
+    is a ``placement.client.PlacementClient`` or None, when nothing is published. ``rounds``
+    examine the clusters beside all else.
     """
 
     def __init__(
@@ -53,8 +70,10 @@ class ComputeService:
         transport: oslo_messaging.Transport,
         hypervisors: Sequence[Hypervisor],
         placement: Placement | None,
+        rounds: Rounds | None = None,
     ) -> None:
         options = conf.compute
+        self._rounds = rounds
         self.worker: str = options.worker
         self._hypervisors = {one.cluster: one for one in hypervisors}
         self._stop_seconds = options.stop_seconds
@@ -95,7 +114,10 @@ class ComputeService:
             rpc.Server(transport, ANNOUNCE_TOPIC, self.worker, [listener], workers=2),
         ]
         self._observers = [
-            Observer(one, self._facts, vm_changes, options.observe_seconds, self._news)
+            Observer(
+                *(one, self._facts, vm_changes, options.observe_seconds, self._news),
+                self._looked,
+            )
             for one in hypervisors
         ]
 
@@ -116,12 +138,16 @@ class ComputeService:
         for observer in self._observers:
             observer.start()
         self._heartbeats.start()
+        if self._rounds is not None:
+            self._rounds.start()
         self._conductor.cast(context.internal(), ConductorEvents.publish_aggregates)
         LOG.info("Worker %s carries %s.", self.worker, ", ".join(sorted(self._hypervisors)))
 
     def stop(self) -> None:
         """Take no more messages, stop operations without unwinding, send what is queued."""
         self._heartbeats.stop()
+        if self._rounds is not None:
+            self._rounds.stop()
         for observer in self._observers:
             observer.stop()
         stopping = [threading.Thread(target=server.stop) for server in self._servers]
@@ -138,6 +164,8 @@ class ComputeService:
             self._publisher.stop()
         for observer in self._observers:
             observer.join(1)
+        if self._rounds is not None:
+            self._rounds.join(1)
         for hypervisor in self._hypervisors.values():
             hypervisor.close()
 
@@ -176,6 +204,10 @@ class ComputeService:
             for observer in self._observers:
                 if observer.cluster == command.placed.cluster:
                     observer.look_safely()
+
+    def _looked(self, cluster: str) -> None:
+        if self._rounds is not None:
+            self._rounds.seen(cluster)
 
     def _news(self, hosts: list[HostFacts]) -> None:
         if self._publisher is not None:

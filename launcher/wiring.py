@@ -126,12 +126,12 @@ def scheduler(wiring: Wiring) -> Service:
 
 def compute(wiring: Wiring) -> Service:
     """Make a worker with the agents of the configured hosts."""
-    from compute.drivers import hypervisors
+    from compute import drivers
     from compute.service import ComputeService
 
-    return ComputeService(
-        wiring.conf, wiring.transport, hypervisors(wiring.conf), wiring.placement
-    )
+    made = drivers.hypervisors(wiring.conf)
+    rounds = drivers.rounds(wiring.conf, made)
+    return ComputeService(wiring.conf, wiring.transport, made, wiring.placement, rounds)
 
 
 def console(wiring: Wiring) -> Service:

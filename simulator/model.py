@@ -34,8 +34,8 @@ class Node:
     gateway: str = ""
     certificate_days: int = 730
     shown: dict[str, Any] = field(default_factory=dict)
-    """What is shown otherwise: `clock` (seconds ahead), `version`, `flags`, `model`, and
-    `interfaces` (name → values of `GET …/network`)."""
+    """What is shown otherwise: `clock` (seconds ahead), `version`, `flags`, `model`, `services`
+    (name → state), and `interfaces` (name → values of `GET …/network`)."""
 
 
 @dataclass

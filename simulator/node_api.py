@@ -55,6 +55,26 @@ _SUBDIRS = [
     "vzdump",
     "wakeonlan",
 ]
+_SERVICES = {
+    "chrony": "chrony, an NTP client/server",
+    "corosync": "Corosync Cluster Engine",
+    "cron": "Regular background program processing daemon",
+    "postfix": "Postfix Mail Transport Agent",
+    "proxmox-firewall": "Proxmox nftables firewall",
+    "pve-cluster": "The Proxmox VE cluster filesystem",
+    "pve-firewall": "Proxmox VE firewall",
+    "pve-ha-crm": "PVE Cluster HA Resource Manager Daemon",
+    "pve-ha-lrm": "PVE Local HA Resource Manager Daemon",
+    "pvedaemon": "PVE API Daemon",
+    "pvefw-logger": "Proxmox VE firewall logger",
+    "pveproxy": "PVE API Proxy Server",
+    "pvescheduler": "Proxmox VE scheduler",
+    "pvestatd": "PVE Status Daemon",
+    "qmeventd": "PVE Qemu Event Daemon",
+    "spiceproxy": "PVE SPICE Proxy Server",
+    "sshd": "OpenBSD Secure Shell server",
+    "systemd-journald": "Journal Service",
+}
 _DAY = 86_400
 KERNEL = "6.17.2-1-pve"
 FLAGS = (
@@ -96,7 +116,7 @@ def status(call: Call) -> dict[str, Any]:
             "total": node.memory,
             "used": used,
         },
-        "pveversion": f"pve-manager/{found.version}/{found.repoid}",
+        "pveversion": f"pve-manager/{node.shown.get('version', found.version)}/{found.repoid}",
         "rootfs": {"avail": total - disk, "free": total - disk, "total": total, "used": disk},
         "swap": {"free": 0, "total": 0, "used": 0},
         "uptime": cluster.uptime(node),
@@ -117,6 +137,23 @@ def _cpuinfo(node: Node) -> dict[str, Any]:
         "user_hz": 100,
         "vendor": "AuthenticAMD",
     }
+
+
+def services(call: Call) -> list[dict[str, Any]]:
+    """`GET /nodes/{node}/services`: all run, but for those shown otherwise."""
+    shown = call.home().shown.get("services", {})
+    return [
+        {
+            "active-state": "active" if state == "running" else "inactive",
+            "desc": _SERVICES[name],
+            "name": name,
+            "service": name,
+            "state": state,
+            "unit-state": "enabled",
+        }
+        for name in _SERVICES
+        for state in [shown.get(name, "running")]
+    ]
 
 
 def certificates(call: Call) -> list[dict[str, Any]]:

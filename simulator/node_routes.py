@@ -55,6 +55,7 @@ CALLS: Calls = {
     "GET /nodes/{node}/network": node_api.network,
     "GET /nodes/{node}/rrddata": statistics.of_node,
     "POST /nodes/{node}/startall": bulk.start_all,
+    "GET /nodes/{node}/services": node_api.services,
     "GET /nodes/{node}/status": node_api.status,
     "POST /nodes/{node}/stopall": bulk.stop_all,
     "GET /nodes/{node}/storage": storage_api.node_storages,

@@ -58,7 +58,7 @@ class Quota:
     @operation("get_quota", on=_whose)
     def on_get(self, call: Call, project_id: str) -> Any:
         """Show a project's limits."""
-        return {"quota": {"project_id": project_id, **limits(self._conf)}}
+        return {"quota": limits(self._conf)}
 
     @operation()
     def on_put(self, call: Call, project_id: str) -> NoReturn:
@@ -84,7 +84,7 @@ class QuotaView:
     def on_get(self, call: Call, project_id: str, what: str) -> Any:
         """Show the default limits, or a project's limits and usage."""
         if what == "default":
-            return {"quota": {"project_id": project_id, **limits(self._conf)}}
+            return {"quota": limits(self._conf)}
         if what in {"details", "details.json"}:
             return {"quota": self._details(project_id)}
         raise NotFound

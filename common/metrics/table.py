@@ -272,6 +272,13 @@ STORAGE_BYTES = Sampled(
     (*_HOST, "storage", "kind"),
 )
 
+DOCTOR_FINDINGS = Sampled(
+    "micronova_doctor_findings",
+    "What a worker's rounds found wrong with its clusters; code: see docs/doctor.md; level: "
+    "broken or warning.",
+    ("cluster", "code", "level"),
+)
+
 # --- consoles
 
 CONSOLE_SESSIONS = Sampled("micronova_console_sessions", "Open consoles of a proxy.")
@@ -353,6 +360,7 @@ ANSWERED_BY: Mapping[str, str] = {
     "micronova_step": "compute",
     "micronova_proxmox_": "compute",
     "micronova_storage_": "compute",
+    "micronova_doctor_": "compute",
     "micronova_host_": "compute",
     "micronova_": "conductor",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from oslo_config import cfg
@@ -14,10 +14,10 @@ from compute import preflight
 from compute.doctor.checks import reach, vmids
 from compute.doctor.checks.table import CHECKS
 from compute.doctor.facts import Facts
-from compute.doctor.gather import gather
-from compute.hypervisor.port import HypervisorError
+from compute.doctor.gather import Scope, gather
 from compute.hypervisor.proxmox import settings
-from compute.hypervisor.proxmox.settings import ClusterSettings
+from compute.hypervisor.proxmox.api.client import Client
+from compute.hypervisor.proxmox.observe.snapshot import Snapshot
 from compute.preflight import Checked
 
 LOG = logger(__name__)
@@ -40,6 +40,16 @@ _WHY: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
+class Seen:
+    """One cluster."""
+
+    checked: Checked
+    findings: tuple[Finding, ...]
+    facts: Facts | None = None
+    """None: it can't be read."""
+
+
+@dataclass(frozen=True)
 class Examined:
     """What was found in all clusters."""
 
@@ -49,19 +59,31 @@ class Examined:
 
 def examine(conf: cfg.ConfigOpts) -> Examined:
     """Return all clusters and findings. Raises ConfigurationError for unreadable settings."""
-    clusters, found, known = [], [], []
+    seen = []
     for cluster in settings.clusters(conf):
-        checked, problems, facts = _examine(conf, cluster)
-        clusters.append(checked)
-        found += problems
-        if facts is None:
-            continue
-        mixed = list(reach.one_cluster(facts))
-        # Of two clusters that are taken for one all the rest is wrong as well.
-        found += mixed or [one for check in CHECKS for one in check(facts)]
-        known.append(facts)
-    found += vmids.between(known)
-    return Examined(tuple(clusters), tuple(found))
+        with preflight.reading(cluster) as (client, refresh):
+            seen.append(of_cluster(conf, client, refresh, Scope()))
+    found = [finding for one in seen for finding in one.findings]
+    found += vmids.between([one.facts for one in seen if one.facts is not None])
+    return Examined(tuple(one.checked for one in seen), tuple(found))
+
+
+def of_cluster(
+    conf: cfg.ConfigOpts, client: Client, refresh: Callable[[], Snapshot], scope: Scope
+) -> Seen:
+    """Examine the client's cluster by one snapshot of it."""
+    checked, problems = preflight.examine(conf, client, refresh)
+    found = [
+        *(_of_preflight(one, Level.BROKEN) for one in problems),
+        *(_of_preflight(one, Level.WARNING) for one in checked.refused),
+    ]
+    if checked.snapshot is None:
+        return Seen(checked, tuple(found))
+    facts = gather(client, checked.snapshot, scope)
+    # Of two clusters that are taken for one all the rest is wrong as well.
+    mixed = list(reach.one_cluster(facts))
+    found += mixed or [one for check in CHECKS for one in check(facts)]
+    return Seen(checked, tuple(found), facts)
 
 
 def check(conf: cfg.ConfigOpts) -> Examined:
@@ -78,29 +100,9 @@ def check(conf: cfg.ConfigOpts) -> Examined:
 
 
 def _sentence(one: Finding) -> str:
-    mend = f" Run as root on one of its nodes: {' && '.join(one.lines)}" if one.lines else ""
+    commands = [line for line in one.lines if not line.startswith("#")]
+    mend = f" Run as root on one of its nodes: {' && '.join(commands)}" if commands else ""
     return f"{one.where}: {one.what}{mend}"
-
-
-def _examine(
-    conf: cfg.ConfigOpts, cluster: ClusterSettings
-) -> tuple[Checked, list[Finding], Facts | None]:
-    checked, problems = preflight.examine(
-        cluster,
-        filtered=preflight.are_filtered(conf),
-        zones=preflight.vnet_zones(conf, cluster.name),
-    )
-    found = [
-        *(_of_preflight(one, Level.BROKEN) for one in problems),
-        *(_of_preflight(one, Level.WARNING) for one in checked.refused),
-    ]
-    if not checked.version:
-        return checked, found, None
-    try:
-        return checked, found, gather(cluster)
-    except HypervisorError as error:
-        lost = preflight.Finding(cluster.name, error.message, code="cluster_unreachable")
-        return checked, [*found, _of_preflight(lost, Level.BROKEN)], None
 
 
 def _of_preflight(one: preflight.Finding, level: Level) -> Finding:

@@ -35,7 +35,18 @@ class NodeFacts:
     offset_seconds: float | None = None
     """How far its clock is ahead of this machine's; None: it can't be read."""
     networks: Sequence[Answer] = ()
-    version: str = ""
+    services: Sequence[Answer] = ()
+
+
+@dataclass(frozen=True)
+class TemplateFacts:
+    """One template of the band that is named as an image's."""
+
+    vmid: int
+    node: str
+    config: Answer
+    lost: str = ""
+    """Its root disk, if the storage hasn't got it."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +62,14 @@ class Facts:
     """As configured: also those of other nodes."""
     ha_status: Sequence[Answer] = ()
     ha_resources: Sequence[Answer] = ()
+    ha_rules: Sequence[Answer] = ()
     token: Answer = field(default_factory=dict)
+    user: Answer = field(default_factory=dict)
+    """The token's."""
     details: Mapping[str, NodeFacts] = field(default_factory=dict)
-    configs: Mapping[int, Answer] = field(default_factory=dict)
+    """By node; not of all if there are many."""
+    templates: Sequence[TemplateFacts] = ()
+    """Not all if there are many."""
 
     @property
     def name(self) -> str:

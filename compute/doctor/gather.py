@@ -1,70 +1,125 @@
-"""Reads a cluster for the doctor: some calls for the cluster, and three for each node online."""
+"""Reads a cluster for the doctor: some calls for the cluster, three for each node online.
+
+All is read one after the other, so that a cluster has at most one call of it at a time.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import datetime
+import itertools
 import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from common.log import logger
 from common.messages.reports import Category
-from compute.doctor.facts import Answer, Endpoint, Facts, NodeFacts
+from compute.doctor.facts import Answer, Endpoint, Facts, NodeFacts, TemplateFacts
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.client import Client
-from compute.hypervisor.proxmox.observe.refresh import Refresher
-from compute.hypervisor.proxmox.observe.snapshot import Snapshot
+from compute.hypervisor.proxmox.observe.snapshot import ListedVm, Node, Snapshot
 from compute.hypervisor.proxmox.settings import ClusterSettings
+from compute.hypervisor.proxmox.vmconfig import disks, hardware
 
 LOG = logger(__name__)
 
-
-def gather(settings: ClusterSettings) -> Facts:
-    """Return the facts of a cluster. Raises HypervisorError where no endpoint answers."""
-    client = Client(settings)
-    refresher = Refresher(client, 0, 0)
-    try:
-        snapshot = refresher.refresh()
-        user, name = settings.token.user, settings.token.name
-        return Facts(
-            settings,
-            tuple(_endpoints(settings)),
-            snapshot,
-            granted=_read(client, "access/permissions", {}),
-            options=_read(client, "cluster/options", {}),
-            storages=_read(client, "storage", ()),
-            ha_status=_read(client, "cluster/ha/status/current", ()),
-            ha_resources=_read(client, "cluster/ha/resources", ()),
-            token=_read(client, f"access/users/{user}/token/{name}", {}),
-            details=dict(_nodes(client, snapshot)),
-        )
-    finally:
-        refresher.close()
-        client.close()
+#: templates whose configuration is read: two calls each
+MOST_TEMPLATES = 20
+#: what Proxmox VE says of a volume that a storage hasn't got
+_NO_VOLUME = ("failed to stat", "does not exist", "no such", "volume_size_info on")
 
 
-def _nodes(client: Client, snapshot: Snapshot) -> Iterator[tuple[str, NodeFacts]]:
-    for node in snapshot.nodes.values():
-        if not node.online:
-            continue
+def _always() -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Scope:
+    """How much is read: all of it when an operator asks, less at an agent's start."""
+
+    most_nodes: int | None = None
+    """Of those whose agents the configuration has; None: all."""
+    go_on: Callable[[], bool] = _always
+    """Whether to read further; asked before each node and template."""
+
+
+def gather(client: Client, snapshot: Snapshot, scope: Scope) -> Facts:
+    """Return the facts of a cluster, whose snapshot is there. What can't be read is left out."""
+    settings = client.settings
+    user, name = settings.token.user, settings.token.name
+    path = f"access/users/{quote(user, safe='@')}/token/{name}"
+    users = _read(client, "access/users", ())
+    return Facts(
+        settings,
+        tuple(_endpoints(settings)),
+        snapshot,
+        granted=_read(client, "access/permissions", {}),
+        options=_read(client, "cluster/options", {}),
+        storages=_read(client, "storage", ()),
+        ha_status=_read(client, "cluster/ha/status/current", ()),
+        ha_resources=_read(client, "cluster/ha/resources", ()),
+        ha_rules=_read(client, "cluster/ha/rules", ()),
+        token=_read(client, path, {}),
+        user=next((one for one in users if one.get("userid") == user), {}),
+        details=dict(_nodes(client, snapshot, scope)),
+        templates=tuple(_templates(client, snapshot, scope)),
+    )
+
+
+def _nodes(client: Client, snapshot: Snapshot, scope: Scope) -> Iterator[tuple[str, NodeFacts]]:
+    for node in itertools.islice(_online(client.settings, snapshot), scope.most_nodes):
+        if not scope.go_on():
+            return
         path = f"nodes/{node.name}"
-        yield (
-            node.name,
-            NodeFacts(
-                _offset(client, path),
-                _read(client, f"{path}/network", ()),
-                str(_read(client, f"{path}/version", {}).get("version", "")),
-            ),
-        )
+        networks = _read(client, f"{path}/network", ())
+        services = _read(client, f"{path}/services", ())
+        yield node.name, NodeFacts(_offset(client, path), networks, services)
+
+
+def _online(settings: ClusterSettings, snapshot: Snapshot) -> Iterator[Node]:
+    """Yield the nodes that are online and whose agents the configuration has."""
+    for node in sorted(snapshot.nodes.values(), key=lambda one: one.name):
+        if node.online and (not settings.hosts or node.name in settings.hosts):
+            yield node
 
 
 def _offset(client: Client, path: str) -> float | None:
     began = time.time()
     seen = _read(client, f"{path}/time", {}).get("time")
     return None if seen is None else float(seen) - (began + time.time()) / 2
+
+
+def _templates(client: Client, snapshot: Snapshot, scope: Scope) -> Iterator[TemplateFacts]:
+    nodes = {one.name for one in _online(client.settings, snapshot)}
+    found = (
+        vm
+        for vm in sorted(snapshot.vms.values(), key=lambda one: one.vmid)
+        if vm.template and client.settings.in_band(vm.vmid) and vm.node in nodes
+        if hardware.image_of_template(vm.name) is not None
+    )
+    for vm in itertools.islice(found, MOST_TEMPLATES):
+        if not scope.go_on():
+            return
+        config = _read(client, f"nodes/{vm.node}/qemu/{vm.vmid}/config", None)
+        if config is not None:
+            yield TemplateFacts(vm.vmid, vm.node, config, _lost(client, snapshot, vm, config))
+
+
+def _lost(client: Client, snapshot: Snapshot, vm: ListedVm, config: Answer) -> str:
+    """Return a template's root disk if its storage works and hasn't got it."""
+    volid = str(config.get(disks.ROOT_DISK, "")).partition(",")[0]
+    storage = snapshot.storage(vm.node, volid.partition(":")[0])
+    if storage is None or not storage.active:
+        return ""
+    try:
+        client.get(f"nodes/{vm.node}/storage/{storage.name}/content/{volid}")
+    except HypervisorError as error:
+        return volid if any(one in error.message for one in _NO_VOLUME) else ""
+    return ""
 
 
 def _read(client: Client, path: str, nothing: Any) -> Any:

@@ -5,7 +5,6 @@ An image's row is locked by who changes it, its tags or its members.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,9 +20,6 @@ from db import resources
 from db.schema import images, operations, servers, templates
 
 _C = images.c
-
-#: version of the UUIDs that names of operators' files are made to (``common.ids.named``)
-_OF_NAMES = 5
 
 
 def create(connection: sa.Connection, new: NewImage) -> str:
@@ -109,9 +105,9 @@ def delete(connection: sa.Connection, image_id: str, project_id: str | None) -> 
 
 def _require_free(connection: sa.Connection, image_id: str) -> None:
     """Raise Conflict for an id that an image has, had while servers live, or may get."""
-    if uuid.UUID(image_id).version == _OF_NAMES:
+    if ids.is_of_name(image_id):
         raise Conflict(
-            f"Image ID {image_id} is reserved: UUIDs of version 5 are made of files' names."
+            f"Image ID {image_id} is reserved: UUIDs with this end are made of files' names."
         )
     alive = servers.c.deleted_at.is_(None)
     taken = (

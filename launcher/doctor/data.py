@@ -10,6 +10,12 @@ from oslo_config import cfg
 from common.findings import Finding, Level
 from launcher import databases as both
 
+#: a database that doesn't answer is most often one that doesn't run
+_LINES = {
+    "schema_differs": ("micronova db upgrade",),
+    "database_unreachable": ("systemctl restart postgresql",),
+}
+
 
 def databases(conf: cfg.ConfigOpts) -> Iterator[Finding]:
     """Yield databases that don't answer, or are of another release."""
@@ -23,7 +29,7 @@ def databases(conf: cfg.ConfigOpts) -> Iterator[Finding]:
             f"Database {name}",
             f"It {problem}.",
             "The services that use it don't work.",
-            ("micronova db upgrade",) if code == "schema_differs" else (),
+            _LINES[code],
         )
 
 
@@ -44,6 +50,7 @@ def roles(conf: cfg.ConfigOpts) -> Iterator[Finding]:
             "Database cloud",
             f"The API's role can't log in: {str(error.orig).strip().splitlines()[0]}.",
             "The APIs answer 503.",
+            (grant,),
         )
     finally:
         made.dispose()

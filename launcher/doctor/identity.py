@@ -21,6 +21,13 @@ CATALOG = {
     "block-storage": "volumes",
     "volumev3": "volumes, for older clients",
 }
+#: type → the instance of micronova-api@ that serves it
+SERVED = {"block-storage": "volume", "volumev3": "volume"}
+_LOGIN = {
+    "login_missing": "micronova config show placement",
+    "login_refused": "# [placement] password = <that of its username in Keystone>",
+    "keystone_unreachable": "# [placement] auth_url = <URL of Keystone>",
+}
 ROLES = frozenset({"admin", "service"})
 
 
@@ -69,7 +76,10 @@ def _catalog(session: Session, types: set[str]) -> Iterator[Finding]:
                 "Keystone",
                 f"Its catalog has no {kind}.",
                 f"Clients don't find {what}.",
-                (f"openstack endpoint create --region RegionOne {kind} public …",),
+                (
+                    f"openstack service create --name {kind} {kind} && "
+                    f"openstack endpoint create {kind} public <URL of the API>",
+                ),
             )
             continue
         url = str(session.get_endpoint(service_type=kind))
@@ -82,8 +92,10 @@ def _catalog(session: Session, types: set[str]) -> Iterator[Finding]:
                 "Keystone",
                 f"The catalog's {kind}, {url}, doesn't answer: {str(error).splitlines()[0]}",
                 f"Clients find {what} and can't reach them.",
+                (f"systemctl restart micronova-api@{SERVED.get(kind, kind)}",),
             )
 
 
 def _broken(code: str, what: str) -> Finding:
-    return Finding(code, Level.BROKEN, "Keystone", what, "No request is authenticated.")
+    why = "No request is authenticated."
+    return Finding(code, Level.BROKEN, "Keystone", what, why, (_LOGIN[code],))

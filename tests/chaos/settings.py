@@ -56,6 +56,8 @@ def sections(
         },
         "compute": {
             "driver": driver,
+            # Its calls would be among those that are made to fail.
+            "doctor_seconds": "0",
             "heartbeat_seconds": "1",
             "observe_seconds": "1",
             "content_seconds": "1",

@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import kombu
 import pytest
 import requests
 import sqlalchemy as sa
 
 from common.child import ROOT, Child
 from identity.private_file import write_private
+from launcher import configuration
+from launcher.doctor import bus
 from launcher.embedded.settings import render
 from tests.functional import backends
 from tests.functional.cloud import eventually
@@ -281,6 +284,29 @@ def test_a_service_that_misses_something_is_not_ready(cloud: DistributedCloud) -
             cloud.kill(name, signal.SIGCONT)
     eventually(lambda: answer("compute", "readyz") == 200, 60)
     eventually(lambda: answer("scheduler-1", "readyz") == 200, 60)
+
+
+def test_the_doctor_finds_queues_that_nobody_reads(
+    cloud: DistributedCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = configuration.load([str(cloud.folder / "micronova.conf")])
+
+    def codes() -> list[str]:
+        return [one.code for one in bus.bus(conf) if one.code != "bus_of_guest"]
+
+    assert codes() == []
+    make: Any = kombu.Connection
+    with make(f"amqp://{str(conf.transport_url).removeprefix('rabbit://')}") as opened:
+        channel = opened.channel()
+        channel.queue_declare("unread", durable=False, auto_delete=False)
+        monkeypatch.setitem(bus._READ, "unread", "Nothing.")
+        monkeypatch.setitem(bus._READ, "never made", "Nothing.")
+        try:
+            assert codes() == ["queue_unread"]
+        finally:
+            channel.queue_delete("unread")
+    monkeypatch.setattr(bus, "MANY_MESSAGES", -1)
+    assert codes() == ["queue_long", "queue_long"]
 
 
 @pytest.mark.parametrize("count", [8, pytest.param(100, marks=pytest.mark.long)])

@@ -85,6 +85,9 @@ def test_a_bus_that_does_not_answer(tmp_path: Path) -> None:
         ("os_compute_api:servers:creat: '@'\n", {"policy_unknown"}),
         ("- a list\n", {"policy_broken"}),
         ("a: [\n", {"policy_broken"}),
+        ("os_compute_api:servers:create: 'role admin'\n", {"policy_rule_wrong"}),
+        ("os_compute_api:servers:create: 'rule:nobody_has_it'\n", {"policy_rule_wrong"}),
+        ("os_compute_api:servers:create: '!'\n", set()),
     ],
 )
 def test_policy_files(tmp_path: Path, text: str, found: set[str]) -> None:

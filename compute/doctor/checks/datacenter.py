@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from common.findings import Finding, Level
-from compute.doctor.facts import Facts
+from compute.doctor.facts import Answer, Facts
+from compute.hypervisor.proxmox.ha.rules import has_rules
 from compute.hypervisor.proxmox.vmconfig.hardware import TAG
 
 #: guests from which on the cluster's file system and its statistics daemon are told
 MANY_GUESTS = 5000
+#: bytes that a file of pmxcfs may have, and the share of it from which on it is told
+MOST_FILE_BYTES = 1 << 20
+_NEARLY_FULL = 0.75
 
 
 def tags(facts: Facts) -> Iterator[Finding]:
@@ -97,6 +101,43 @@ def guests(facts: Facts) -> Iterator[Finding]:
             Level.WARNING,
             f"Cluster {facts.name}",
             f"It has {count} guests, templates and volumes' holders.",
-            "Each is a file in pmxcfs and a line of every status: Proxmox VE slows down from some "
-            "thousands on. Use another cluster for more.",
+            "Each is a file in pmxcfs, which holds 128 MiB in all, and a line of every status: "
+            "Proxmox VE slows down from some thousands on. Others need a cluster of their own.",
+            ("du --apparent-size -sh /etc/pve",),
+        )
+
+
+def file_sizes(facts: Facts) -> Iterator[Finding]:
+    """Yield files of high availability that pmxcfs soon has no room for, by what is in them."""
+    for name, listed in (("resources", facts.ha_resources), ("rules", facts.ha_rules)):
+        size = _bytes(listed)
+        if size > MOST_FILE_BYTES * _NEARLY_FULL:
+            yield Finding(
+                "pmxcfs_file_large",
+                Level.WARNING,
+                f"Cluster {facts.name}",
+                f"/etc/pve/ha/{name}.cfg has about {size >> 10} of the "
+                f"{MOST_FILE_BYTES >> 10} KiB that pmxcfs takes.",
+                "When it is full no HA resource or rule can be added or changed.",
+                (f"ls -l /etc/pve/ha/{name}.cfg",),
+            )
+
+
+def _bytes(listed: Iterable[Answer]) -> int:
+    """Return how long entries are in a section file: a line for each value."""
+    return sum(len(key) + len(str(value)) + 3 for one in listed for key, value in one.items())
+
+
+def affinity_rules(facts: Facts) -> Iterator[Finding]:
+    """Yield that rules are to be written where there are none yet."""
+    release = facts.snapshot.version
+    if facts.settings.write_affinity_rules and release and not has_rules(release):
+        yield Finding(
+            "rules_unknown",
+            Level.WARNING,
+            f"Cluster {facts.name}",
+            f"Affinity rules are to be written, and Proxmox VE {release} has none.",
+            "High availability doesn't know of strict server groups: it may put members of one "
+            "that are to be apart on one node. Rules come with 9.0.",
+            (f"# [proxmox:{facts.name}] write_affinity_rules = false",),
         )

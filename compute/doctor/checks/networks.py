@@ -16,7 +16,7 @@ _APPLY = "pvesh set /nodes/{}/network"
 def alike(facts: Facts) -> Iterator[Finding]:
     """Yield bridges that only some nodes have, or whose VLANs or MTU differ."""
     bridges = _bridges(facts)
-    nodes = [node.name for node in facts.online if node.name in facts.details]
+    nodes = _told(facts)
     for name, by_node in sorted(bridges.items()):
         lack = [node for node in nodes if node not in by_node]
         if lack:
@@ -95,9 +95,7 @@ def migration(facts: Facts) -> Iterator[Finding]:
         return
     network = ipaddress.ip_network(text, strict=False)
     have = {node for node, one in _networks(facts) if _address_in(one, network)}
-    lack = [
-        node.name for node in facts.online if node.name in facts.details and node.name not in have
-    ]
+    lack = [name for name in _told(facts) if name not in have]
     if lack:
         yield Finding(
             "migration_network",
@@ -121,6 +119,12 @@ def zones(facts: Facts) -> Iterator[Finding]:
                 "Servers on its network are neither built there nor moved there.",
                 ("pvesh set /cluster/sdn",),
             )
+
+
+def _told(facts: Facts) -> list[str]:
+    """Return the nodes whose interfaces could be read."""
+    nodes = (node.name for node in facts.online if node.name in facts.details)
+    return [name for name in nodes if facts.details[name].networks]
 
 
 def _networks(facts: Facts) -> Iterator[tuple[str, Answer]]:

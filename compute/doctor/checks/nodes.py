@@ -1,9 +1,11 @@
-"""Nodes: versions, clocks, and whether they serve."""
+"""Nodes: versions, clocks, daemons, and whether they serve."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import datetime
+from collections.abc import Iterator, Mapping
 
+from common import clock
 from common.findings import Finding, Level
 from common.guest.hardware import version
 from compute.doctor.facts import Facts
@@ -12,11 +14,30 @@ from compute.doctor.facts import Facts
 OLDEST = (8, 3)
 #: seconds between a node's clock and this machine's from which it is told
 MOST_OFFSET_SECONDS = 5.0
+#: major release → until when Proxmox mends its flaws
+SUPPORTED_UNTIL: Mapping[int, datetime.date] = {
+    7: datetime.date(2024, 7, 31),
+    8: datetime.date(2026, 8, 31),
+}
+#: daemon → what doesn't work without it
+DAEMONS: Mapping[str, str] = {
+    "pvedaemon": "Nothing can be built or changed there.",
+    "pvestatd": "The state of the node and of its servers is unknown to the cluster.",
+    "pve-cluster": "The node can't read or write configurations.",
+    "qmeventd": "Servers whose guest has powered off keep their devices, and don't start again.",
+}
+_IN_CLUSTERS: Mapping[str, str] = {"corosync": "The node has no part in the cluster."}
+_WITH_HA: Mapping[str, str] = {
+    "pve-ha-crm": "It can't become the manager of high availability.",
+    "pve-ha-lrm": "HA resources on it are neither started nor stopped.",
+}
+#: any of them keeps a node's clock
+_CLOCKS = ("chrony", "systemd-timesyncd")
 
 
 def versions(facts: Facts) -> Iterator[Finding]:
-    """Yield releases that are too old, or mixed."""
-    known = {name: one.version for name, one in facts.details.items() if one.version}
+    """Yield releases that are too old, out of support, or mixed."""
+    known = dict(_versions(facts))
     for name, text in sorted(known.items()):
         if version(text) < OLDEST:
             yield Finding(
@@ -26,6 +47,18 @@ def versions(facts: Facts) -> Iterator[Finding]:
                 f"It has Proxmox VE {text}.",
                 "Images can be imported from 8.3 on only: servers aren't built there.",
                 ("apt update && apt dist-upgrade",),
+            )
+    majors = {version(text)[0] for text in known.values()}
+    for major in sorted(majors & SUPPORTED_UNTIL.keys()):
+        until = SUPPORTED_UNTIL[major]
+        if clock.utcnow().date() > until:
+            yield Finding(
+                "version_unsupported",
+                Level.WARNING,
+                f"Cluster {facts.name}",
+                f"Proxmox VE {major} gets no updates since {until:%Y-%m-%d}.",
+                "Its flaws stay, those of security too. The line checks what the upgrade needs.",
+                (f"pve{major}to{major + 1} --full",),
             )
     if len({version(text)[:2] for text in known.values()}) > 1:
         told = ", ".join(f"{name} has {text}" for name, text in sorted(known.items()))
@@ -37,6 +70,48 @@ def versions(facts: Facts) -> Iterator[Finding]:
             "Running servers move from an older release to a newer one, but not back.",
             ("apt update && apt dist-upgrade",),
         )
+
+
+def _versions(facts: Facts) -> Iterator[tuple[str, str]]:
+    """Yield what nodes that are online have; said as `pve-manager/9.2.11/…`."""
+    for node in facts.snapshot.nodes.values():
+        parts = node.detail.version.split("/")
+        if node.online and len(parts) > 1:
+            yield node.name, parts[1]
+
+
+def daemons(facts: Facts) -> Iterator[Finding]:
+    """Yield daemons that don't run, though servers need them."""
+    wanted = {
+        **DAEMONS,
+        **(_IN_CLUSTERS if len(facts.snapshot.nodes) > 1 else {}),
+        **(_WITH_HA if facts.ha_resources else {}),
+    }
+    for name, one in sorted(facts.details.items()):
+        states = {str(daemon.get("name")): daemon for daemon in one.services}
+        for daemon, why in wanted.items():
+            if daemon in states and not _runs(states[daemon]):
+                yield Finding(
+                    "daemon_down",
+                    Level.WARNING,
+                    f"Node {name}",
+                    f"{daemon} doesn't run: {states[daemon].get('state')}.",
+                    why,
+                    (f"systemctl restart {daemon}",),
+                )
+        if states and not any(_runs(states.get(clock_daemon, {})) for clock_daemon in _CLOCKS):
+            yield Finding(
+                "clock_unkept",
+                Level.WARNING,
+                f"Node {name}",
+                f"None of {', '.join(_CLOCKS)} runs: nothing keeps its clock.",
+                "Tasks and leases are judged by time, and so are certificates and tickets.",
+                ("apt install chrony",),
+            )
+
+
+def _runs(daemon: Mapping[str, object]) -> bool:
+    return daemon.get("active-state", daemon.get("state")) in ("active", "running")
 
 
 def clocks(facts: Facts) -> Iterator[Finding]:
@@ -99,8 +174,8 @@ def processors(facts: Facts) -> Iterator[Finding]:
                 Level.BROKEN,
                 f"Node {node.name}",
                 f"Its processor lacks {', '.join(lacks)}, which guests of type {wanted} need.",
-                f"No server starts there. Set [proxmox:{facts.name}] cpu_type to what all nodes "
-                "have.",
+                "No server starts there.",
+                (f"# [proxmox:{facts.name}] cpu_type = {_best(flags)}",),
             )
     models = {node.detail.cpu_model for node in facts.online if node.detail.cpu_model}
     if wanted == "host" and len(models) > 1:
@@ -109,9 +184,21 @@ def processors(facts: Facts) -> Iterator[Finding]:
             Level.WARNING,
             f"Cluster {facts.name}",
             f"Guests get the node's own processor, and nodes have {', '.join(sorted(models))}.",
-            "Running servers can't move between them. Set "
-            f"[proxmox:{facts.name}] cpu_type to x86-64-v2-AES or better.",
+            "Running servers can't move between them.",
+            (f"# [proxmox:{facts.name}] cpu_type = {_best(_common_flags(facts))}",),
         )
+
+
+def _common_flags(facts: Facts) -> set[str]:
+    """Return what all processors have that tell their flags."""
+    told = [set(node.detail.cpu_flags) for node in facts.online if node.detail.cpu_flags]
+    return set.intersection(*told) if told else set()
+
+
+def _best(flags: set[str]) -> str:
+    """Return the best type that a processor with these flags has."""
+    fitting = [name for name, needs in _FLAGS.items() if needs <= flags]
+    return fitting[-1] if fitting else "kvm64"
 
 
 _V2 = frozenset({"cx16", "popcnt", "sse4_1", "sse4_2", "ssse3"})

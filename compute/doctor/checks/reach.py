@@ -44,8 +44,9 @@ def certificates(facts: Facts) -> Iterator[Finding]:
             Level.WARNING,
             f"Cluster {facts.name}",
             "Certificates are not checked (insecure is true).",
-            "An attacker between here and a node can read the token. Name the cluster's CA with "
-            f"[proxmox:{facts.name}] ca_file, and set insecure to false.",
+            "An attacker between here and a node can read the token. The cluster's CA is in "
+            "/etc/pve/pve-root-ca.pem of a node.",
+            (f"# [proxmox:{facts.name}] ca_file = <its copy here>, insecure = false",),
         )
     for one in facts.endpoints:
         ends = one.certificate_ends
@@ -74,5 +75,12 @@ def one_cluster(facts: Facts) -> Iterator[Finding]:
             Level.BROKEN,
             f"Cluster {facts.name}",
             f"Its endpoints belong to different clusters: {told}.",
-            "VMs of one would be looked for in the other. Give each cluster a group of its own.",
+            "VMs of one would be looked for in the other. Each cluster has a group of its own.",
+            (f"# [proxmox:{facts.name}] endpoints = {_alike(facts)}",),
         )
+
+
+def _alike(facts: Facts) -> str:
+    """Return the endpoints that belong to the cluster of the first one."""
+    first = next(one.members for one in facts.endpoints if one.members)
+    return ",".join(f"https://{one.name}" for one in facts.endpoints if one.members == first)

@@ -13,6 +13,8 @@ from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.settings import Token
 
 _ROOT = "root@pam"
+#: each lets its owner give itself anything, or end the nodes
+_MIGHTY = ("Permissions.Modify", "User.Modify", "Realm.Allocate", "Sys.PowerMgmt")
 #: a user that has only what the agents need
 _OWN = Token("micronova@pve", "agent", "")
 
@@ -35,6 +37,23 @@ def lifetime(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def user(facts: Facts) -> Iterator[Finding]:
+    """Yield that the token's user ends soon, and the token with it."""
+    seconds = int(facts.user.get("expire") or 0)
+    if not seconds:
+        return
+    ends, name = datetime.datetime.fromtimestamp(seconds, datetime.UTC), facts.settings.token.user
+    if ends - clock.utcnow() < SOON:
+        yield Finding(
+            "user_ends",
+            Level.WARNING,
+            f"Cluster {facts.name}",
+            f"The user {name} is valid until {ends:%Y-%m-%d %H:%M} UTC, and so are its tokens.",
+            "After that nothing of the cluster can be reached.",
+            (f"pveum user modify {name} --expire 0",),
+        )
+
+
 def least_privilege(facts: Facts) -> Iterator[Finding]:
     """Yield that the token is root's, or as mighty."""
     token = facts.settings.token
@@ -48,6 +67,24 @@ def least_privilege(facts: Facts) -> Iterator[Finding]:
             "docs/proxmox.md.",
             tuple(privileges.token_lines(_OWN)),
         )
+        return
+    mighty = sorted(facts.granted.get("/", {}).keys() & set(_MIGHTY))
+    if mighty:
+        yield Finding(
+            "token_mighty",
+            Level.WARNING,
+            f"Cluster {facts.name}",
+            f"The token {token.id} has {', '.join(mighty)} on /, which nothing needs.",
+            "Who gets hold of it has the cluster. Roles of docs/proxmox.md are enough.",
+            _less(token, separated=bool(int(facts.token.get("privsep", 1)))),
+        )
+
+
+def _less(token: Token, *, separated: bool) -> tuple[str, ...]:
+    """Return what takes a token's might: first its own rights, which it may have none of."""
+    apart = f"pveum user token modify {token.user} {token.name} --privsep 1"
+    drop = f"pveum acl delete / --tokens '{token.id}' --roles Administrator"
+    return (drop if separated else apart, *privileges.all_grant_lines(token))
 
 
 def sight(facts: Facts) -> Iterator[Finding]:

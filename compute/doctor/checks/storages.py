@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from common.findings import Finding, Level
 from compute.doctor.facts import Facts
-from compute.hypervisor.proxmox.observe.snapshot import Node, Storage
+from compute.hypervisor.proxmox.observe.snapshot import Node, Storage, chosen
+from compute.hypervisor.proxmox.vmconfig.disks import LINKED_TYPES, SNAPSHOT_TYPES
 
 #: a storage with less free is told, as a share
 LEAST_FREE = 0.1
@@ -89,7 +90,76 @@ def sharing(facts: Facts) -> Iterator[Finding]:
             "No storage that its nodes share takes disks.",
             "A server that moves has its disk copied, volumes keep servers on their node, and "
             "nothing survives the loss of one.",
+            (
+                "pvesm add nfs shared --server <address> --export <path> "
+                "--content images,iso,import",
+            ),
         )
+
+
+def config_drives(facts: Facts) -> Iterator[Finding]:
+    """Yield that config drives are on nodes' own storages."""
+    nodes = facts.online
+    places = [chosen(node, facts.settings.iso_storage, "iso") for node in nodes]
+    local = sorted({one.name for one in places if one is not None and not one.shared})
+    if len(nodes) > 1 and local:
+        yield Finding(
+            "iso_not_shared",
+            Level.WARNING,
+            f"Cluster {facts.name}",
+            f"Config drives are on {', '.join(local)}, which the nodes don't share.",
+            "Only this cloud can migrate such servers: high availability, scheduling by Proxmox "
+            "VE and people are refused by the CD.",
+            (f"# [proxmox:{facts.name}] iso_storage = {_shared_for_files(facts)}",),
+        )
+
+
+def features(facts: Facts) -> Iterator[Finding]:
+    """Yield storages for root disks that know no snapshots or no clones."""
+    told: set[str] = set()
+    for node in facts.online:
+        one = chosen(node, facts.settings.vm_storage, "images")
+        if one is None or one.name in told or one.type in SNAPSHOT_TYPES & LINKED_TYPES:
+            continue
+        told.add(one.name)
+        lacks = [
+            what
+            for what, types in (("snapshots", SNAPSHOT_TYPES), ("linked clones", LINKED_TYPES))
+            if one.type not in types
+        ]
+        yield Finding(
+            "storage_lacks_features",
+            Level.WARNING,
+            f"Cluster {facts.name}",
+            f"Storage {one.name}, for root disks, is of type {one.type}, without "
+            f"{' and '.join(lacks)}.",
+            "Each server's disk is a copy of its image, and what needs a snapshot is refused.",
+            (f"# [proxmox:{facts.name}] vm_storage = {_better(facts)}",),
+        )
+
+
+def _shared_for_files(facts: Facts) -> str:
+    return next(
+        (
+            one.name
+            for node in facts.online
+            for one in node.storages.values()
+            if one.shared and one.active and "iso" in one.content
+        ),
+        "<a shared one>",
+    )
+
+
+def _better(facts: Facts) -> str:
+    return next(
+        (
+            one.name
+            for node in facts.online
+            for one in _disks(node)
+            if one.active and one.type in SNAPSHOT_TYPES & LINKED_TYPES
+        ),
+        "<one of type dir, nfs, lvmthin, zfspool or rbd>",
+    )
 
 
 def _used(node: Node) -> Iterator[Storage]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from common.findings import Finding, Level
 from compute.doctor.facts import Answer, Facts
+from compute.hypervisor.proxmox.settings import ClusterSettings
 
 #: a band of which less is free is told, as a share
 LEAST_FREE = 0.1
@@ -27,7 +28,8 @@ def band(facts: Facts) -> Iterator[Finding]:
             Level.WARNING,
             f"Cluster {facts.name}",
             f"{used} of the {size} VMIDs from {low} to {high} are used.",
-            f"Without a free one no server is built. Raise [proxmox:{facts.name}] vmid_high.",
+            "Without a free one no server is built.",
+            (f"# [proxmox:{facts.name}] vmid_high = {high + max(size, 1000)}",),
         )
 
 
@@ -59,8 +61,8 @@ def between(clusters: Sequence[Facts]) -> Iterator[Finding]:
                 Level.BROKEN,
                 f"Clusters {one.name} and {other.name}",
                 f"They share a storage ({shared[0][0]}), and their bands of VMIDs overlap.",
-                "A disk of a server of one is taken for a disk of the other. Give them disjoint "
-                f"[proxmox:{other.name}] vmid_low and vmid_high.",
+                "A disk of a server of one is taken for a disk of the other.",
+                (_moved(a, other.settings),),
             )
         hosts = _hosts(one) & _hosts(other)
         if hosts:
@@ -69,9 +71,16 @@ def between(clusters: Sequence[Facts]) -> Iterator[Finding]:
                 Level.BROKEN,
                 f"Clusters {one.name} and {other.name}",
                 f"Both have a host {', '.join(sorted(hosts))}.",
-                "Their agents take each other's servers for lost. Set "
-                f"[proxmox:{other.name}] host_prefix.",
+                "Their agents take each other's servers for lost.",
+                (f"# [proxmox:{other.name}] host_prefix = {other.name}-",),
             )
+
+
+def _moved(a: ClusterSettings, b: ClusterSettings) -> str:
+    """Return a band of the second one's size right behind both."""
+    low = max(a.vmid_high, b.vmid_high) + 1
+    high = low + b.vmid_high - b.vmid_low
+    return f"# [proxmox:{b.name}] vmid_low = {low}, vmid_high = {high}"
 
 
 def _shared(storages: Sequence[Answer]) -> set[tuple[str, ...]]:

@@ -73,6 +73,16 @@ class ProxmoxHypervisor:
         """The cluster's configured name."""
         return self._settings.name
 
+    @property
+    def settings(self) -> ClusterSettings:
+        """The cluster's settings."""
+        return self._settings
+
+    def last_snapshot(self) -> Snapshot:
+        """Return what the last refresh read; refreshes if there was none, or raises
+        HypervisorError."""
+        return self.shared.snapshot
+
     def observe(self) -> Observation:
         """See ``port.Hypervisor``. Two bulk calls, and those of the slower facts that are due."""
         return facts.observation(self._conf, self._settings, self._refresh())

@@ -375,7 +375,8 @@ def test_quotas(url: str) -> None:
     for path in ("demo", "demo/default"):
         quota = call(f"{url}/v2.0/quotas/{path}", token=auth.READER).json()["quota"]
         assert (quota["port"], quota["network"], quota["router"]) == (500, 100, 0)
-        assert quota["project_id"] == "demo"
+        # Neutron names no project here, and Horizon takes every value for a limit.
+        assert {type(value) for value in quota.values()} == {int}
     assert call(f"{url}/v2.0/quotas/other", token=auth.READER).status_code == 403
     assert call(f"{url}/v2.0/quotas/other", token=auth.ADMIN).status_code == 200
     assert call(f"{url}/v2.0/quotas/demo/x", token=auth.READER).status_code == 404

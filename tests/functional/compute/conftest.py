@@ -57,7 +57,7 @@ from compute import config as compute_config
 from compute import drivers
 from compute.client import ComputeClient
 from compute.hypervisor.port import Hypervisor
-from compute.service import ComputeService
+from compute.service import ComputeService, Rounds
 from tests.functional.compute.neighbours import FakeConductor, FakePlacement
 from tests.functional.compute.reckoning import Reckoning
 from tests.functional.simulator_fixture import RunningSimulator, running_simulator
@@ -123,14 +123,19 @@ class Worker:
     """A running ComputeService and those it talks to."""
 
     def __init__(
-        self, conf: cfg.ConfigOpts, hypervisors: Sequence[Hypervisor] | None = None
+        self,
+        conf: cfg.ConfigOpts,
+        hypervisors: Sequence[Hypervisor] | None = None,
+        rounds: Rounds | None = None,
     ) -> None:
         self.conf = conf
         self.transport = rpc.transport(conf)
         self.hypervisors = list(hypervisors or drivers.hypervisors(conf))
         self.placement = FakePlacement()
         self.conductor = FakeConductor(self.transport)
-        self.service = ComputeService(conf, self.transport, self.hypervisors, self.placement)
+        self.service = ComputeService(
+            conf, self.transport, self.hypervisors, self.placement, rounds
+        )
         self.client = ComputeClient(self.transport)
         self.sent: list[Command] = []
         self.lasts = False

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from compute.doctor import examine
 from tests.functional import programs
-from tests.functional.compute.conftest import proxmox_text
+from tests.functional.compute.conftest import configuration, proxmox_text
 from tests.functional.simulator_fixture import RunningSimulator
 
 
@@ -29,7 +30,7 @@ def doctor(folder: Path, text: str, *options: str) -> tuple[int, str]:
 
 
 def test_what_is_well_and_what_is_missing(simulator: RunningSimulator, tmp_path: Path) -> None:
-    code, told = doctor(tmp_path, proxmox_text(simulator))
+    code, told = doctor(tmp_path, proxmox_text(simulator, iso_storage="shared"))
     assert code == 1
     first, *others = told.splitlines()
     assert first == "Cluster c1: Proxmox VE 9.2.11, nodes: pve1, pve2."
@@ -46,11 +47,21 @@ def test_what_is_well_and_what_is_missing(simulator: RunningSimulator, tmp_path:
 
 
 def test_what_programs_read(simulator: RunningSimulator, tmp_path: Path) -> None:
-    code, told = doctor(tmp_path, proxmox_text(simulator), "--json")
+    code, told = doctor(tmp_path, proxmox_text(simulator, iso_storage="shared"), "--json")
     [found] = json.loads(told)["findings"]
     assert (code, found["code"], found["level"]) == (1, "privilege_missing", "warning")
-    code, told = doctor(tmp_path, proxmox_text(simulator), "--fix-lines")
+    code, told = doctor(tmp_path, proxmox_text(simulator, iso_storage="shared"), "--fix-lines")
     assert (code, told.splitlines()) == (1, found["lines"])
+
+
+def test_a_cluster_is_read_once(simulator: RunningSimulator, tmp_path: Path) -> None:
+    conf = configuration(tmp_path, proxmox_text(simulator))
+    before = len(simulator.control("GET", "calls"))
+    examine.examine(conf)
+    calls = [one["path"] for one in simulator.control("GET", "calls")[before:]]
+    assert sum(path.endswith("cluster/resources") for path in calls) == 1, calls
+    for node in ("pve1", "pve2"):
+        assert sum(path.endswith(f"nodes/{node}/status") for path in calls) == 1, calls
 
 
 def test_without_a_cluster_there_is_nothing_to_check(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,9 +15,11 @@ from typing import Any
 
 import pytest
 
+from common.errors import ConfigurationError
 from common.findings import Level, exit_code
 from compute.doctor import examine
 from compute.hypervisor.proxmox.api import privileges
+from launcher.embedded.prepare import count_hosts
 from simulator.access import Grant
 from simulator.cluster import Cluster
 from simulator.ha_config import HaResource
@@ -28,6 +32,9 @@ pytestmark = pytest.mark.sampled(2)
 #: everything that a token may ever be asked for
 ALL = (*privileges.needs((), (), ()), privileges.ANY_STORAGE, *privileges.optional("9.2"))
 BAND = 100_000
+IMAGE = "0e0e0e0e-0000-4000-8000-000000000001"
+#: what is planted in tests/unit/compute/doctor, or tests/functional/compute/test_preflight.py
+ELSEWHERE = {"certificate_ends", "cluster_unusable", "ha_no_master", "vnet_unready"}
 
 
 @pytest.fixture(scope="module")
@@ -101,10 +108,11 @@ def site(running: Simulator, tmp_path: Path) -> Iterator[Site]:
     with contextlib.ExitStack() as stack:
         for cluster in running.clusters:
             stack.callback(_restore, cluster, _kept(cluster))
+            stack.callback(cluster.faults.clear)
         yield Site(running, tmp_path)
 
 
-_KEPT = ("nodes", "storages", "options", "vms", "ha")
+_KEPT = ("nodes", "storages", "options", "vms", "ha", "version")
 
 
 def _kept(cluster: Cluster) -> Any:
@@ -244,6 +252,71 @@ def _same_names(site: Site) -> None:
     other.nodes["xpve1"] = node
 
 
+def _fault(**order: str) -> Callable[[Site], None]:
+    return lambda site: site.cluster.faults.add(order) and None
+
+
+def _with(*names: str) -> Callable[[Site], None]:
+    def plant(site: Site) -> None:
+        roles = site.cluster.access.roles
+        roles["Everything"] = roles["Everything"] | set(names)
+
+    return plant
+
+
+def _root(site: Site) -> None:
+    token = site.cluster.access.make_token("root@pam", "agent", privsep=False)
+    file = site.folder / "root"
+    file.write_text(f"root@pam!agent={token.secret}")
+    file.chmod(0o600)
+    site.options["token_file"] = str(file)
+
+
+def _user_ends(site: Site) -> None:
+    site.cluster.access.users["micronova@pve"].expire = int(time.time()) + 86_400
+
+
+def _all_shown(**values: Any) -> Callable[[Site], None]:
+    def plant(site: Site) -> None:
+        for node in site.cluster.nodes.values():
+            node.shown.update(values)
+
+    return plant
+
+
+def _no_rules(site: Site) -> None:
+    site.options["write_affinity_rules"] = "true"
+    site.cluster.version = dataclasses.replace(site.cluster.version, version="8.4.1")
+    _with("VM.Monitor")(site)
+
+
+_DISK = f"shared:{BAND}/base-{BAND}-disk-0.qcow2,size=2G"
+
+
+def _template(description: str, disk: str = "") -> Callable[[Site], None]:
+    def plant(site: Site) -> None:
+        values = {"name": f"micronova-image-{IMAGE}", "template": "1", "description": description}
+        site.cluster.vms[BAND] = Vm(BAND, "pve1", values | ({"scsi0": disk} if disk else {}))
+
+    return plant
+
+
+def _many(site: Site) -> None:
+    for vmid in range(1000, 6001):
+        site.cluster.vms[vmid] = Vm(vmid, "pve1", {"name": f"vm{vmid}"})
+
+
+def _many_resources(site: Site) -> None:
+    for vmid in range(1000, 1250):
+        values = {"state": "ignored", "comment": "x" * 4000}
+        site.cluster.ha.resources[f"vm:{vmid}"] = HaResource(f"vm:{vmid}", "vm", values)
+
+
+def _dead_manager(site: Site) -> None:
+    _ha("started")(site)
+    site.cluster.nodes["pve2"].up = False
+
+
 PLANTED: Mapping[str, tuple[str, Callable[[Site], None]]] = {
     "an endpoint that is closed": ("endpoint_unreachable", _closed),
     "no endpoint": ("cluster_unreachable", _all_closed),
@@ -267,6 +340,35 @@ PLANTED: Mapping[str, tuple[str, Callable[[Site], None]]] = {
     "no right to steer migrations": ("privilege_missing", _without("Sys.Modify")),
     "no right to agents": ("privilege_missing", _without("VM.GuestAgent.Unrestricted")),
     "a storage that the token can't see": ("token_hides", _hides),
+    "a token of root": ("token_is_root", _root),
+    "a token that may do anything": ("token_mighty", _with("Permissions.Modify")),
+    "a user who ends": ("user_ends", _user_ends),
+    "a node in maintenance": (
+        "node_in_maintenance",
+        _fault(action="maintenance", node="pve2"),
+    ),
+    "a node that others don't reach": (
+        "node_silent",
+        lambda site: setattr(site.cluster.nodes["pve2"], "proxy", "down"),
+    ),
+    "a release without updates": ("version_unsupported", _all_shown(version="8.4.1")),
+    "a daemon that doesn't run": ("daemon_down", _shown(services={"pvestatd": "dead"})),
+    "a node that keeps no time": ("clock_unkept", _shown(services={"chrony": "dead"})),
+    "a storage that is away": (
+        "storage_inactive",
+        _fault(action="storage-offline", storage="local", node="pve2"),
+    ),
+    "config drives on local storages": ("iso_not_shared", _setting(iso_storage="local")),
+    "a storage without snapshots": ("storage_lacks_features", _storage("shared", type="lvm")),
+    "rules for a release without": ("rules_unknown", _no_rules),
+    "a template without a mark": ("template_unmarked", _template("a template of mine")),
+    "a template without its disk": (
+        "template_broken",
+        _template(f"micronova: template={IMAGE}", _DISK),
+    ),
+    "too many guests": ("guests_many", _many),
+    "a file that is nearly full": ("pmxcfs_file_large", _many_resources),
+    "an HA manager that is dead": ("ha_node_dead", _dead_manager),
     "a node that is off": (
         "node_offline",
         lambda site: setattr(site.cluster.nodes["pve2"], "up", False),
@@ -344,9 +446,12 @@ PLANTED: Mapping[str, tuple[str, Callable[[Site], None]]] = {
 
 #: what comes along with some of them, by what they are
 COMES_ALONG = {
+    "an HA manager that is dead": {"no_quorum", "node_offline"},
+    "rules for a release without": {"privilege_missing", "version_unsupported"},
+    "a shared storage on one node": {"iso_not_shared"},
     "a node that is off": {"no_quorum"},
     "no quorum": {"node_offline"},
-    "an old release": {"versions_differ"},
+    "an old release": {"versions_differ", "version_unsupported"},
     "no host that is on": {"unknown_host"},
     "no place for images": {"storage_full"},
 }
@@ -366,4 +471,28 @@ def test_each_planted_fault_is_found(site: Site, what: str) -> None:
     assert one.what.endswith((".", ")", "?"))
     assert one.why.endswith(".")
     assert one.where
+    assert one.lines
+    assert "\n" not in "".join(one.lines)
     assert exit_code(found.values()) >= (2 if one.level is Level.BROKEN else 1)
+
+
+def test_every_finding_of_clusters_is_planted() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs/doctor.md").read_text(encoding="utf-8")
+    table = page.partition("## Clusters")[2].partition("## Services")[0]
+    rows = re.findall(r"^\| (`[a-z_`, ]+`) \|", table, re.MULTILINE)
+    named = {code for row in rows for code in re.findall(r"`([a-z_]+)`", row)}
+    assert named == {code for code, _ in PLANTED.values()} | ELSEWHERE
+    assert len(PLANTED) >= 40
+
+
+def test_the_embedded_cloud_begins_on_what_works_only(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    with site.cluster.turn():
+        _options(crs="ha=static,ha-rebalance-on-start=1")(site)
+    assert count_hosts(configuration(site.folder, site.text())) == 2
+    assert "pvesh set /cluster/options --delete crs" in caplog.text
+    with site.cluster.turn():
+        _shown(version="8.1.4")(site)
+    with pytest.raises(ConfigurationError, match=r"8\.3.*|Node pve2: It has Proxmox VE 8\.1\.4"):
+        count_hosts(configuration(site.folder, site.text()))

@@ -6,6 +6,7 @@ from oslo_config import cfg, types
 
 from common import networks, volumes
 from common.metrics import config as metrics
+from conductor.notifications import config as notifications
 
 OPTIONS = [
     cfg.IntOpt(
@@ -292,4 +293,5 @@ def register(conf: cfg.ConfigOpts) -> None:
     networks.register(conf)
     conf.register_opts(IMAGE_OPTIONS, group="images")
     volumes.register(conf)
+    notifications.register(conf)
     conf.register_opts(SEED_OPTIONS, group="seed")

@@ -52,6 +52,7 @@ from conductor.images.stale_imports import SECONDS, StaleImports
 from conductor.messages import NewFlavor
 from conductor.networks import late_zones
 from conductor.networks.late_zones import LateZones
+from conductor.notifications.notifications import Notifications
 from conductor.record_metrics import RecordMetrics
 from conductor.rpc_api import Endpoints
 from conductor.store import catalog, leases, networks
@@ -113,6 +114,9 @@ class ConductorService:
         self.runner.periodic.add(Periodic("end_imports", SECONDS, stale.look, alone=True))
         zones = Periodic(late_zones.NAME, late_zones.SECONDS, LateZones(cloud).look, alone=True)
         self.runner.periodic.add(zones)
+        self._notifications = Notifications.of(conf, self.store, name)
+        if self._notifications is not None:
+            self.runner.periodic.add(self._notifications.bound)
         self._notifier = Notifier(cloud)
         healer = Healer(cloud, self.runner)
         self.auditor = Auditor(cloud, Gatherer(cloud), healer)
@@ -168,6 +172,8 @@ class ConductorService:
         self._compute.announce(context.internal())
         self.runner.start()
         self._notifier.start()
+        if self._notifications is not None:
+            self._notifications.start()
         self.auditor.start()
         self._beat.start()
 
@@ -178,6 +184,8 @@ class ConductorService:
         self.auditor.stop()
         self._notifier.stop()
         self.runner.stop()
+        if self._notifications is not None:
+            self._notifications.stop()
         try:
             self.store.run(lambda connection: leases.give_back(connection, self._name))
         except Unavailable as error:

@@ -150,7 +150,7 @@ def events_of(noted: Iterable[Notice], on_state_change: str | None) -> Iterable[
             for name in _ends(one, moved.get(one.operation_id, ())):
                 yield Event(name, one.server_uuid, one.operation_id)
         elif isinstance(one, Told):
-            yield Event(one.event, more={"payload": one.payload, **_asked(one.ctxt)})
+            yield Event(one.event, more={"kind": one.kind, "data": one.data, **_asked(one.ctxt)})
 
 
 def _ends(one: Ended, moves: Sequence[Moved]) -> list[str]:

@@ -44,8 +44,7 @@ def payload(subject: Subject) -> dict[str, Any]:
     Raises ValueError, or another error of what can't be shown so.
     """
     if not events.of_server(subject.event):
-        told: dict[str, Any] = dict(subject.body["payload"])
-        return told
+        return shown(subject.body["kind"], subject.body["data"])
     kind = events.payload_of(subject.event)
     data = _instance(subject)
     if kind != Payload.UPDATE:

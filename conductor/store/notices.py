@@ -67,10 +67,12 @@ class Changed:
 
 @dataclass(frozen=True)
 class Told:
-    """Something else than a server, with its whole payload."""
+    """Something else than a server, with all that is told of it."""
 
     event: str
-    payload: Mapping[str, Any]
+    kind: str
+    """Nova's name of the payload."""
+    data: Mapping[str, Any]
     ctxt: RequestContext | None
 
 
@@ -95,6 +97,11 @@ def watch(connection: sa.Connection, on: bool) -> None:
         connection.info[_NOTED] = []
     else:
         connection.info.pop(_NOTED, None)
+
+
+def watched(connection: sa.Connection) -> bool:
+    """Return whether what this transaction does is noted."""
+    return _NOTED in connection.info
 
 
 def noted(connection: sa.Connection) -> Sequence[Notice]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -179,6 +182,8 @@ def test_what_servers_go_through_is_heard(
     consumer.wait_for("instance.snapshot.end", "compute.instance.snapshot.end")
     cloud.call("DELETE", f"/v2.1/servers/{uuid}")
     consumer.wait_for("instance.delete.end", "compute.instance.delete.end")
+    others = others_are_changed(cloud)
+    consumer.wait_for(*others)
 
     assert without_updates(consumer.names("instance.")) == [
         f"instance.{name}"
@@ -194,6 +199,7 @@ def test_what_servers_go_through_is_heard(
             *both("snapshot", "delete"),
         )
     ]
+    assert [name for name in consumer.names() if "instance." not in name] == others
     for event, payload, metadata in consumer.heard:
         if event.startswith("compute."):
             assert event in UNVERSIONED
@@ -215,12 +221,80 @@ def test_what_servers_go_through_is_heard(
     eventually(lambda: look(tmp_path, "SELECT count(*) FROM notification_outbox") == 0)
 
 
+def others_are_changed(cloud: Cloud) -> list[str]:
+    """Change what is no server; return what is told of it, in order."""
+    call = functools.partial(cloud.call, token=ADMIN)
+    call("POST", "/v2.1/flavors/2/os-extra_specs", json={"extra_specs": {"a": "b"}})
+    call("DELETE", "/v2.1/flavors/2")
+    call("POST", "/v2.1/os-keypairs", json={"keypair": {"name": "k", "type": "ssh"} | KEY})
+    call("DELETE", "/v2.1/os-keypairs/k")
+    group = {"server_group": {"name": "g", "policy": "anti-affinity"}}
+    uuid = call("POST", "/v2.1/os-server-groups", json=group)["server_group"]["id"]
+    call("DELETE", f"/v2.1/os-server-groups/{uuid}")
+    new = {"aggregate": {"name": "a", "availability_zone": None}}
+    number = call("POST", "/v2.1/os-aggregates", json=new)["aggregate"]["id"]
+    of_aggregate = f"/v2.1/os-aggregates/{number}"
+    service = call("GET", "/v2.1/os-services?binary=nova-compute")["services"][0]
+    for action in ("add_host", "remove_host"):
+        call("POST", f"{of_aggregate}/action", json={action: {"host": service["host"]}})
+    call("PUT", of_aggregate, json={"aggregate": {"name": "b"}})
+    wish = {"set_metadata": {"metadata": {"c": "d"}}}
+    call("POST", f"{of_aggregate}/action", json=wish)
+    call("DELETE", of_aggregate)
+    call("PUT", f"/v2.1/os-services/{service['id']}", json={"forced_down": True})
+    return [
+        *("flavor.create", "flavor.update", "flavor.delete"),
+        *both("keypair.import", "keypair.delete"),
+        *("server_group.create", "server_group.delete"),
+        *both("aggregate.create", "aggregate.add_host", "aggregate.remove_host"),
+        *both("aggregate.update_prop", "aggregate.update_metadata", "aggregate.delete"),
+        "service.update",
+    ]
+
+
+KEY = {"public_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ" + "A" * 42 + " k"}
+
+
 def both(*parts: str) -> list[str]:
     return [f"{part}.{phase}" for part in parts for phase in ("start", "end")]
 
 
 def without_updates(names: Sequence[str]) -> list[str]:
     return [name for name in names if name != "instance.update"]
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+import db.migrate
+from tests.fixtures import databases
+from tests.functional.conductor.harness import World
+from tests.functional.conductor.telling import Bus, tell
+
+databases.create = db.migrate.upgrade
+world = World(Path(sys.argv[1]))
+sender = tell(world.conductor, Bus())
+world.conductor.store.recorder._wake = lambda: os.kill(os.getpid(), signal.SIGKILL)
+world.create()
+"""
+
+
+def test_what_a_killed_conductor_has_committed_is_told_by_the_next_one(
+    tmp_path: Path, broker: backends.Broker, consumer: Consumer
+) -> None:
+    """It is killed between the commit and whatever would have it sent."""
+    done = subprocess.run(
+        [sys.executable, "-c", _KILLED, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    uuid = look(tmp_path, "SELECT server_uuid FROM notification_outbox")
+    made = Cloud(tmp_path, options=options(broker.url, notification_format="versioned"))
+    made.start()
+    try:
+        consumer.wait_for("instance.create.start")
+    finally:
+        made.stop()
+    assert consumer.last("instance.create.start")["nova_object.data"]["uuid"] == uuid
 
 
 @pytest.mark.long

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -324,40 +320,6 @@ def test_the_thread_sends_as_soon_as_a_transaction_is_committed(
     finally:
         sender.stop()
     assert bus.names()[-1] == "instance.power_off.start"
-
-
-_KILLED = """
-import os, signal, sys
-from pathlib import Path
-from tests.functional.conductor.harness import World
-from tests.functional.conductor.telling import Bus, tell
-
-world = World(Path(sys.argv[1]))
-sender = tell(world.conductor, Bus())
-world.conductor.store.recorder._wake = lambda: os.kill(os.getpid(), signal.SIGKILL)
-world.create()
-"""
-
-
-def test_a_conductor_that_is_killed_between_commit_and_send_loses_nothing(
-    tmp_path: Path, bus: Bus
-) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _KILLED, str(tmp_path)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    survivor = _survivor(tmp_path)
-    sender = tell(survivor, bus)
-    sender.send_all()
-    assert bus.names() == ["instance.create.start"]
-
-
-def _survivor(folder: Path) -> Any:
-    from tests.functional.conductor.harness import Compute, Conductor, Placement, Scheduler
-
-    placement = Placement()
-    url = f"sqlite:///{folder}/cloud.sqlite"
-    return Conductor(url, Scheduler(placement, ["pve1"]), Compute(), placement, "c2")
 
 
 # --- what it costs

@@ -7,6 +7,7 @@ from oslo_config import cfg, types
 from common import networks, volumes
 from common.metrics import config as metrics
 from conductor.notifications import config as notifications
+from conductor.tracing import config as tracing
 
 OPTIONS = [
     cfg.IntOpt(
@@ -294,4 +295,5 @@ def register(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(IMAGE_OPTIONS, group="images")
     volumes.register(conf)
     notifications.register(conf)
+    tracing.register(conf)
     conf.register_opts(SEED_OPTIONS, group="seed")

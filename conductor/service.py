@@ -62,6 +62,7 @@ from conductor.sync.filters import Filters
 from conductor.sync.reclaim import RECLAIM_SECONDS, Reclaim
 from conductor.sync.reports import Reports
 from conductor.sync.vm_states import VmSync
+from conductor.tracing.tracer import Tracer
 from db import engine
 from placement.client import PlacementClient
 from scheduler.client import SchedulerClient
@@ -117,6 +118,9 @@ class ConductorService:
         self._notifications = Notifications.of(conf, self.store, name)
         if self._notifications is not None:
             self.runner.periodic.add(self._notifications.bound)
+        self._tracer = Tracer.of(conf, self.store, name)
+        if self._tracer is not None:
+            self.store.recorders = (*self.store.recorders, self._tracer)
         self._notifier = Notifier(cloud)
         healer = Healer(cloud, self.runner)
         self.auditor = Auditor(cloud, Gatherer(cloud), healer)
@@ -174,6 +178,8 @@ class ConductorService:
         self._notifier.start()
         if self._notifications is not None:
             self._notifications.start()
+        if self._tracer is not None:
+            self._tracer.start()
         self.auditor.start()
         self._beat.start()
 
@@ -186,6 +192,8 @@ class ConductorService:
         self.runner.stop()
         if self._notifications is not None:
             self._notifications.stop()
+        if self._tracer is not None:
+            self._tracer.stop()
         try:
             self.store.run(lambda connection: leases.give_back(connection, self._name))
         except Unavailable as error:

@@ -48,6 +48,7 @@ _OURS = frozenset(
         "scheduler",
         "images",
         "seed",
+        "tracing",
         "volumes",
         "token_cache",
         "web",

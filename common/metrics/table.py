@@ -362,6 +362,18 @@ NOTIFICATIONS_OLDEST = Sampled(
     "When the oldest unsent notification was written.",
 )
 
+# --- traces
+
+TRACES_SENT = Counter(
+    "micronova_traces_sent_total", "Operations whose spans were sent, or were not to be sent."
+)
+TRACE_FAILURES = Counter(
+    "micronova_trace_failures_total", "Batches of spans that the endpoint didn't take."
+)
+TRACES_DROPPED = Counter(
+    "micronova_traces_dropped_total", "Operations that were not sent, as too many waited."
+)
+
 ALL: tuple[Instrument, ...] = tuple(
     one for one in list(globals().values()) if isinstance(one, Instrument)
 )

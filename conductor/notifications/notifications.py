@@ -31,7 +31,8 @@ class Notifications:
     def __init__(self, conf: cfg.ConfigOpts, store: Store, name: str) -> None:
         self._bus = Bus(conf)
         self._sender = Sender(conf, store, name, self._bus.send)
-        store.recorder = Outbox(conf[GROUP].notify_on_state_change, self._sender.wake)
+        recorder = Outbox(conf[GROUP].notify_on_state_change, self._sender.wake)
+        store.recorders = (*store.recorders, recorder)
 
     @property
     def bound(self) -> Periodic:

@@ -82,11 +82,11 @@ class _Unrecorded(Exception):
 class Store:
     """Runs use cases against the cloud database.
 
-    With a recorder, each transaction ends with what it has to tell others.
+    With recorders, each transaction ends with what it has to tell others.
     """
 
     def __init__(self, writer: sa.Engine, reader: sa.Engine) -> None:
-        self.recorder: Recorder | None = None
+        self.recorders: tuple[Recorder, ...] = ()
         self._writer = writer
         self._reader = reader
         # SQLite lets one writer in and has the others poll: so they queue here.
@@ -125,19 +125,19 @@ class Store:
     def _recorded(self, work: Callable[[sa.Connection], T]) -> T:
         """Run it with what it has to tell others; without, where that can't be written."""
         try:
-            done: T = self._retrying(self._once, work, self.recorder)
+            done: T = self._retrying(self._once, work, self.recorders)
         except _Unrecorded:
-            done = self._retrying(self._once, work, None)
+            done = self._retrying(self._once, work, ())
         return done
 
-    def _once(self, work: Callable[[sa.Connection], T], recorder: Recorder | None) -> T:
+    def _once(self, work: Callable[[sa.Connection], T], recorders: tuple[Recorder, ...]) -> T:
         with self._gate, self._writer.connect() as connection:
             # Returning the connection rolls back, unless it is committed.
             transaction = connection.begin()
             connection.info.pop(_AFTER, None)  # of one that was rolled back
-            notices.watch(connection, recorder is not None)
+            notices.watch(connection, bool(recorders))
             done = work(connection)
-            if recorder is not None:
+            for recorder in recorders:
                 _write(recorder, connection)
             # As late as possible: after a long wait, undo it if nobody waits for it any more.
             deadlines.check()

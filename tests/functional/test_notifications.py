@@ -274,7 +274,7 @@ from tests.functional.conductor.telling import Bus, tell
 databases.create = db.migrate.upgrade
 world = World(Path(sys.argv[1]))
 sender = tell(world.conductor, Bus())
-world.conductor.store.recorder._wake = lambda: os.kill(os.getpid(), signal.SIGKILL)
+world.conductor.store.recorders[0]._wake = lambda: os.kill(os.getpid(), signal.SIGKILL)
 world.create()
 """
 

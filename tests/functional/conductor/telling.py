@@ -68,5 +68,5 @@ def tell(
     for name, value in {"notification_format": kind, **options}.items():
         conf.set_override(name, value, group="notifications")
     sender = Sender(conf, conductor.store, conductor.cloud.name, bus.send)
-    conductor.store.recorder = Outbox(on_state_change, sender.wake)
+    conductor.store.recorders = (Outbox(on_state_change, sender.wake),)
     return sender

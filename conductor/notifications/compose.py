@@ -7,7 +7,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from common import codec
+from common import codec, ids
 from conductor.notifications import events, unversioned, versioned
 from conductor.notifications.bus import Message
 from conductor.notifications.config import BUS_GROUP, GROUP
@@ -64,32 +64,42 @@ class Composer:
             )
         return found
 
-    def _publisher(self, server: Mapping[str, Any] | None) -> str:
+    def _publisher(self, server: Mapping[str, Any] | None) -> tuple[str, str]:
         if server is None:
-            return f"nova-api:{self._name}"
+            return "api", self._name
         host = server["host"]
-        return f"nova-compute:{host}" if host else f"nova-conductor:{self._name}"
+        return ("compute", str(host)) if host else ("conductor", self._name)
 
     def messages(self, entry: Entry, subject: Subject) -> list[tuple[str, Message]]:
         """Return it for each topic. Raises ValueError where it is too large to be sent."""
         found: list[tuple[str, Message]] = []
         if self._versioned:
-            message = _message(entry, subject, entry.event, versioned.payload(subject))
+            payload = versioned.payload(subject)
+            message = _message(entry.message_id, subject, entry.event, "nova-{}:{}", payload)
             found += [(topic, message) for topic in self._versioned]
         older = unversioned.event_type(entry.event) if self._unversioned else None
         if older is not None:
-            message = _message(entry, subject, older, unversioned.payload(subject))
+            # It is another message: of one id a consumer may take one only.
+            number = ids.named("notification", f"{entry.message_id} {older}")
+            payload = unversioned.payload(subject)
+            message = _message(number, subject, older, "{}.{}", payload)
             found += [(topic, message) for topic in self._unversioned]
         return found
 
 
-def _message(entry: Entry, subject: Subject, event_type: str, payload: dict[str, Any]) -> Message:
+def _message(
+    number: str, subject: Subject, event_type: str, publisher: str, payload: dict[str, Any]
+) -> Message:
+    """Return a message; ``publisher`` is the form of the publisher's name in its format.
+
+    Raises ValueError where it is too large to be sent.
+    """
     size = len(codec.dumps(payload))
     if size > MAX_BYTES:
         raise ValueError(f"it has {size} bytes, more than {MAX_BYTES}")
     return Message(
-        message_id=entry.message_id,
-        publisher=subject.publisher,
+        message_id=number,
+        publisher=publisher.format(*subject.publisher),
         event_type=event_type,
         priority=subject.priority,
         payload=payload,

@@ -32,8 +32,8 @@ class Subject:
     fault: Fault | None = None
     volumes: Sequence[Mapping[str, Any]] | None = None
     """What is attached; None: not to be told."""
-    publisher: str = ""
-    """Who tells of it: ``nova-compute:HOST``."""
+    publisher: tuple[str, str] = ("api", "")
+    """Who tells of it: compute, conductor or api, and where."""
 
     @property
     def of(self) -> Mapping[str, Any]:

@@ -25,6 +25,17 @@ BROKEN = Failure(Category.CREATION_FAILED, "storage 'local' does not exist", hos
 LARGER = FlavorSnapshot("2", "m1.larger", 2, 1024, 1)
 
 
+#: what Ceilometer's event definitions and Designate's handler read of unversioned ones
+READ = frozenset(
+    {
+        *("tenant_id", "user_id", "instance_id", "display_name", "cell_name", "state"),
+        *("memory_mb", "disk_gb", "root_gb", "ephemeral_gb", "vcpus"),
+        *("instance_type_id", "instance_type", "image_meta", "launched_at", "deleted_at"),
+        *("availability_zone", "fixed_ips", "hostname"),
+    }
+)
+
+
 @pytest.fixture
 def bus() -> Bus:
     return Bus()
@@ -122,6 +133,12 @@ def test_a_life_from_create_to_delete(world: World, bus: Bus, sender: Sender) ->
     older = bus.last("compute.instance.create.end").payload
     assert (older["instance_id"], older["state"], older["message"]) == (uuid, "active", "Success")
     assert bus.last("instance.create.end").publisher == "nova-compute:pve1"
+    assert bus.last("compute.instance.create.end").publisher == "compute.pve1"
+    assert bus.last("instance.create.start").publisher == "nova-conductor:c1"
+    assert len({message.message_id for _, message in bus.sent}) == len(bus.sent)
+    for _, message in bus.sent:
+        if message.event_type.startswith("compute."):
+            assert message.payload.keys() >= READ
     assert bus.last("instance.create.end").context["user_id"] == "u"
 
 

@@ -100,8 +100,8 @@ def _reason(text: str) -> str:
     if _CLASH not in text:
         return text
     return (
-        f"{text} — the queue was declared by a consumer in another way: set [{GROUP}] queue_type "
-        "to that of the consumer, or have the queue deleted"
+        f"{text} — a consumer has declared it in another way: set [{GROUP}] queue_type "
+        "to that of the consumer, or have exchange and queues deleted"
     )
 
 

@@ -16,11 +16,14 @@ class RequestContext(oslo_context.RequestContext):
         *args: Any,
         server_uuid: str | None = None,
         asked: Mapping[str, Any] | None = None,
+        traceparent: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         #: the HTTP request: method, path, time (ISO 8601), and the status of a success
         self.asked = asked
+        #: the span of the caller's that it belongs to: W3C's header, checked
+        self.traceparent = traceparent
         #: the server that is being worked on, for the log line
         self.server_uuid = server_uuid
 
@@ -40,6 +43,7 @@ class RequestContext(oslo_context.RequestContext):
             "is_admin": self.is_admin,
             "server_uuid": self.server_uuid,
             "asked": self.asked,
+            "traceparent": self.traceparent,
         }
 
     @classmethod

@@ -6,6 +6,8 @@ from oslo_config import cfg, types
 
 from common import networks, volumes
 from common.metrics import config as metrics
+from conductor.notifications import config as notifications
+from conductor.tracing import config as tracing
 
 OPTIONS = [
     cfg.IntOpt(
@@ -292,4 +294,6 @@ def register(conf: cfg.ConfigOpts) -> None:
     networks.register(conf)
     conf.register_opts(IMAGE_OPTIONS, group="images")
     volumes.register(conf)
+    notifications.register(conf)
+    tracing.register(conf)
     conf.register_opts(SEED_OPTIONS, group="seed")

@@ -52,6 +52,7 @@ from conductor.images.stale_imports import SECONDS, StaleImports
 from conductor.messages import NewFlavor
 from conductor.networks import late_zones
 from conductor.networks.late_zones import LateZones
+from conductor.notifications.notifications import Notifications
 from conductor.record_metrics import RecordMetrics
 from conductor.rpc_api import Endpoints
 from conductor.store import catalog, leases, networks
@@ -61,6 +62,7 @@ from conductor.sync.filters import Filters
 from conductor.sync.reclaim import RECLAIM_SECONDS, Reclaim
 from conductor.sync.reports import Reports
 from conductor.sync.vm_states import VmSync
+from conductor.tracing.tracer import Tracer
 from db import engine
 from placement.client import PlacementClient
 from scheduler.client import SchedulerClient
@@ -113,6 +115,12 @@ class ConductorService:
         self.runner.periodic.add(Periodic("end_imports", SECONDS, stale.look, alone=True))
         zones = Periodic(late_zones.NAME, late_zones.SECONDS, LateZones(cloud).look, alone=True)
         self.runner.periodic.add(zones)
+        self._notifications = Notifications.of(conf, self.store, name)
+        if self._notifications is not None:
+            self.runner.periodic.add(self._notifications.bound)
+        self._tracer = Tracer.of(conf, self.store, name)
+        if self._tracer is not None:
+            self.store.recorders = (*self.store.recorders, self._tracer)
         self._notifier = Notifier(cloud)
         healer = Healer(cloud, self.runner)
         self.auditor = Auditor(cloud, Gatherer(cloud), healer)
@@ -168,6 +176,10 @@ class ConductorService:
         self._compute.announce(context.internal())
         self.runner.start()
         self._notifier.start()
+        if self._notifications is not None:
+            self._notifications.start()
+        if self._tracer is not None:
+            self._tracer.start()
         self.auditor.start()
         self._beat.start()
 
@@ -178,6 +190,10 @@ class ConductorService:
         self.auditor.stop()
         self._notifier.stop()
         self.runner.stop()
+        if self._notifications is not None:
+            self._notifications.stop()
+        if self._tracer is not None:
+            self._tracer.stop()
         try:
             self.store.run(lambda connection: leases.give_back(connection, self._name))
         except Unavailable as error:

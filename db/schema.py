@@ -691,6 +691,22 @@ leases = sa.Table(
     sa.Column("expires_at", UtcDateTime, nullable=False),
 )
 
+# What is to be sent to the notification bus, in order; rows are deleted once they are sent.
+notification_outbox = sa.Table(
+    "notification_outbox",
+    metadata,
+    sa.Column("id", BigId, primary_key=True),
+    sa.Column("message_id", _UUID, nullable=False),  # the same each time that it is sent
+    sa.Column("event", sa.String(64), nullable=False),  # instance.create.end
+    sa.Column("operation_id", BigId),
+    sa.Column("server_uuid", _UUID),
+    sa.Column("body", OrderedJson, nullable=False),  # conductor.notifications.recorder.Body
+    sa.Column("at", UtcDateTime, nullable=False),
+    sa.Column("set_aside_at", UtcDateTime),  # it can't be sent
+    sa.Column("reason", _NAME),  # why
+    sqlite_autoincrement=True,
+)
+
 audits = sa.Table(
     "audits",
     metadata,

@@ -11,7 +11,7 @@ import falcon
 import orjson
 from oslo_context import context as oslo_context
 
-from common import clock, ids
+from common import clock, ids, traceparent
 from common.context import RequestContext
 from common.log import logger
 from web import auth, measuring
@@ -58,7 +58,10 @@ class ContextMiddleware:
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Build the context and make it the thread's current one, for logs."""
         req.context.outer = oslo_context.get_current()
-        req.context.ctxt = RequestContext(**auth.context_from_environ(req.env))
+        req.context.ctxt = RequestContext(
+            traceparent=traceparent.accepted(req.env.get("HTTP_TRACEPARENT")),
+            **auth.context_from_environ(req.env),
+        )
 
     def process_resource(
         self,

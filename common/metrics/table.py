@@ -339,6 +339,48 @@ CLUSTER_USED = Sampled(
     "micronova_cluster_used", "What was really in use when their agents last said so.", _RESOURCE
 )
 
+
+# --- notifications
+
+NOTIFICATIONS_SENT = Counter(
+    "micronova_notifications_sent_total", "Notifications that the bus has taken."
+)
+NOTIFICATION_FAILURES = Counter(
+    "micronova_notification_failures_total",
+    "Tries to send a notification that the bus didn't take; they are repeated.",
+)
+NOTIFICATIONS_SET_ASIDE = Counter(
+    "micronova_notifications_set_aside_total",
+    "Notifications that can't be sent, whatever the bus does: kept in the outbox with the reason.",
+)
+NOTIFICATIONS_DROPPED = Counter(
+    "micronova_notifications_dropped_total",
+    "Unsent notifications that were deleted, as more than max_pending waited.",
+)
+NOTIFICATIONS_LOST = Counter(
+    "micronova_notifications_lost_total",
+    "Transactions whose notifications could not be written; the operations went on.",
+)
+NOTIFICATIONS_PENDING = Sampled(
+    "micronova_notifications_pending", "Notifications in the outbox, at the most."
+)
+NOTIFICATIONS_OLDEST = Sampled(
+    "micronova_notifications_oldest_timestamp_seconds",
+    "When the oldest unsent notification was written.",
+)
+
+# --- traces
+
+TRACES_SENT = Counter(
+    "micronova_traces_sent_total", "Operations whose spans were sent, or were not to be sent."
+)
+TRACE_FAILURES = Counter(
+    "micronova_trace_failures_total", "Batches of spans that the endpoint didn't take."
+)
+TRACES_DROPPED = Counter(
+    "micronova_traces_dropped_total", "Operations that were not sent, as too many waited."
+)
+
 ALL: tuple[Instrument, ...] = tuple(
     one for one in list(globals().values()) if isinstance(one, Instrument)
 )

@@ -18,7 +18,7 @@ from conductor.cloud import Cloud
 from conductor.engine.periodic import Periodic, Periodics
 from conductor.images.cache_ahead import Precache
 from conductor.store import aggregates as store
-from conductor.store import placement_outbox, registry
+from conductor.store import placement_outbox, registry, told
 from conductor.store.transactions import Transaction
 from db.reads import aggregates as reads
 
@@ -46,7 +46,13 @@ class AggregateEndpoint:
 
     def create_aggregate(self, ctxt: RequestContext, name: str, zone: str | None) -> int:
         """See ``ConductorClient.create_aggregate``."""
-        number = self._cloud.store.run(lambda c: store.create(c, name, zone))
+
+        def work(connection: Transaction) -> int:
+            made = store.create(connection, name, zone)
+            told.aggregate(connection, ctxt, made, "create")
+            return made
+
+        number = self._cloud.store.run(work)
         self._notifier.spread(ctxt)
         return number
 
@@ -54,31 +60,50 @@ class AggregateEndpoint:
         self, ctxt: RequestContext, number: int, name: str | None, metadata: dict[str, str | None]
     ) -> None:
         """See ``ConductorClient.update_aggregate``."""
-        self._change(ctxt, lambda c: store.update(c, number, name, metadata))
+        action = "update_metadata" if name is None else "update_prop"
+        self._change(ctxt, number, action, lambda c: store.update(c, number, name, metadata))
 
     def set_aggregate_metadata(
         self, ctxt: RequestContext, number: int, metadata: dict[str, str | None]
     ) -> None:
         """See ``ConductorClient.set_aggregate_metadata``."""
-        self._change(ctxt, lambda c: store.set_metadata(c, number, metadata))
+        self._change(
+            ctxt, number, "update_metadata", lambda c: store.set_metadata(c, number, metadata)
+        )
 
     def delete_aggregate(self, ctxt: RequestContext, number: int) -> None:
         """See ``ConductorClient.delete_aggregate``."""
-        self._change(ctxt, lambda c: store.delete(c, number))
+
+        def work(connection: Transaction) -> None:
+            told.aggregate(connection, ctxt, number, "delete")
+            store.delete(connection, number)
+
+        self._cloud.store.run(work)
+        self._notifier.spread(ctxt)
 
     def add_aggregate_host(self, ctxt: RequestContext, number: int, host: str) -> None:
         """See ``ConductorClient.add_aggregate_host``."""
-        self._change(ctxt, lambda c: store.add_host(c, number, host))
+        self._change(ctxt, number, "add_host", lambda c: store.add_host(c, number, host))
 
     def remove_aggregate_host(self, ctxt: RequestContext, number: int, host: str) -> None:
         """See ``ConductorClient.remove_aggregate_host``."""
-        self._change(ctxt, lambda c: store.remove_host(c, number, host))
+        self._change(ctxt, number, "remove_host", lambda c: store.remove_host(c, number, host))
 
     def cache_images(self, ctxt: RequestContext, number: int, image_ids: list[str]) -> None:
         """See ``ConductorClient.cache_images``."""
         self._precache.cache(ctxt, number, image_ids)
 
-    def _change(self, ctxt: RequestContext, work: Callable[[Transaction], None]) -> None:
+    def _change(
+        self,
+        ctxt: RequestContext,
+        number: int,
+        action: str,
+        change: Callable[[Transaction], None],
+    ) -> None:
+        def work(connection: Transaction) -> None:
+            change(connection)
+            told.aggregate(connection, ctxt, number, action)
+
         self._cloud.store.run(work)
         self._notifier.spread(ctxt)
 

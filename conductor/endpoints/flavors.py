@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.messages import NewFlavor
-from conductor.store import catalog
+from conductor.store import catalog, told
+from conductor.store.transactions import Transaction
 
 
 class FlavorEndpoint:
@@ -16,26 +19,48 @@ class FlavorEndpoint:
 
     def create_flavor(self, ctxt: RequestContext, flavor: NewFlavor) -> str:
         """See ``ConductorClient.create_flavor``."""
-        return self._cloud.store.run(lambda c: catalog.create_flavor(c, flavor))
+
+        def work(connection: Transaction) -> str:
+            made = catalog.create_flavor(connection, flavor)
+            told.flavor(connection, ctxt, made, "create")
+            return made
+
+        return self._cloud.store.run(work)
 
     def update_flavor(self, ctxt: RequestContext, flavorid: str, description: str | None) -> None:
         """See ``ConductorClient.update_flavor``."""
-        self._cloud.store.run(lambda c: catalog.update_flavor(c, flavorid, description))
+        self._update(ctxt, flavorid, lambda c: catalog.update_flavor(c, flavorid, description))
 
     def delete_flavor(self, ctxt: RequestContext, flavorid: str) -> None:
         """See ``ConductorClient.delete_flavor``."""
-        self._cloud.store.run(lambda c: catalog.delete_flavor(c, flavorid))
+
+        def work(connection: Transaction) -> None:
+            told.flavor(connection, ctxt, flavorid, "delete")
+            catalog.delete_flavor(connection, flavorid)
+
+        self._cloud.store.run(work)
 
     def set_flavor_extra_specs(
         self, ctxt: RequestContext, flavorid: str, specs: dict[str, str], delete: list[str]
     ) -> None:
         """See ``ConductorClient.set_flavor_extra_specs``."""
-        self._cloud.store.run(lambda c: catalog.set_extra_specs(c, flavorid, specs, delete))
+        self._update(ctxt, flavorid, lambda c: catalog.set_extra_specs(c, flavorid, specs, delete))
 
     def set_flavor_access(
         self, ctxt: RequestContext, flavorid: str, project_id: str, allowed: bool
     ) -> None:
         """See ``ConductorClient.set_flavor_access``."""
-        self._cloud.store.run(
-            lambda c: catalog.set_access(c, flavorid, project_id, allowed=allowed)
+        self._update(
+            ctxt,
+            flavorid,
+            lambda c: catalog.set_access(c, flavorid, project_id, allowed=allowed),
         )
+
+    def _update(
+        self, ctxt: RequestContext, flavorid: str, change: Callable[[Transaction], None]
+    ) -> None:
+        def work(connection: Transaction) -> None:
+            change(connection)
+            told.flavor(connection, ctxt, flavorid, "update")
+
+        self._cloud.store.run(work)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.messages import NewKeyPair
-from conductor.store import catalog, quotas
+from conductor.store import catalog, quotas, told
 from conductor.store.transactions import Transaction
 
 
@@ -22,9 +22,15 @@ class KeyPairEndpoint:
             allowed = quotas.limits(connection, str(ctxt.project_id), self._cloud.quota)
             quotas.check_keypairs(connection, keypair.user_id, allowed)
             catalog.create_keypair(connection, keypair)
+            told.keypair(connection, ctxt, keypair.user_id, keypair.name, "create")
 
         self._cloud.store.run(work)
 
     def delete_keypair(self, ctxt: RequestContext, user_id: str, name: str) -> None:
         """See ``ConductorClient.delete_keypair``."""
-        self._cloud.store.run(lambda c: catalog.delete_keypair(c, user_id, name))
+
+        def work(connection: Transaction) -> None:
+            told.keypair(connection, ctxt, user_id, name, "delete")
+            catalog.delete_keypair(connection, user_id, name)
+
+        self._cloud.store.run(work)

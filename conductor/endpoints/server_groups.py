@@ -8,7 +8,7 @@ from common.log import logger
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
 from conductor.messages import NewServerGroup
-from conductor.store import quotas, server_groups
+from conductor.store import quotas, server_groups, told
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
@@ -36,7 +36,9 @@ class ServerGroupEndpoint:
                     used=used,
                     requested=1,
                 )
-            return server_groups.create(connection, group)
+            made = server_groups.create(connection, group)
+            told.server_group(connection, ctxt, made, "create")
+            return made
 
         return self._cloud.store.run(work)
 
@@ -44,9 +46,10 @@ class ServerGroupEndpoint:
         """See ``ConductorClient.delete_server_group``. Clusters that don't answer don't matter."""
 
         def work(connection: Transaction) -> dict[str, str]:
-            told = self._told(connection, group_uuid)
+            workers = self._workers(connection, group_uuid)
+            told.server_group(connection, ctxt, group_uuid, "delete")
             server_groups.delete(connection, group_uuid, scope(ctxt))
-            return told
+            return workers
 
         for cluster, worker in self._cloud.store.run(work).items():
             try:
@@ -61,7 +64,7 @@ class ServerGroupEndpoint:
                     error.message,
                 )
 
-    def _told(self, connection: Transaction, uuid: str) -> dict[str, str]:
+    def _workers(self, connection: Transaction, uuid: str) -> dict[str, str]:
         """Return cluster → one of its workers, for clusters that may have a rule of the group."""
         if not server_groups.strict(connection, [uuid]):
             return {}

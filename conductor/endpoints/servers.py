@@ -178,7 +178,7 @@ class ServerEndpoint:
                 merged.pop(key, None)
             allowed = quotas.limits(connection, server.project_id, self._cloud.quota)
             quotas.check_metadata(allowed, merged, before=len(server.meta))
-            servers.change(connection, server, {"meta": merged})
+            servers.change(connection, server, {"meta": merged}, ctxt)
             return merged
 
         return self._cloud.store.run(work)
@@ -204,7 +204,7 @@ class ServerEndpoint:
             server = servers.alive(connection, server_uuid, scope(ctxt))
             if "pinned_availability_zone" in changes:
                 _check_pin(server, changes["pinned_availability_zone"])
-            servers.change(connection, server, changes)
+            servers.change(connection, server, changes, ctxt)
 
         self._cloud.store.run(work)
 

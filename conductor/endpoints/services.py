@@ -7,7 +7,7 @@ from typing import Any
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.endpoints.aggregates import Notifier
-from conductor.store import aggregates, placement_outbox, registry
+from conductor.store import aggregates, placement_outbox, registry, told
 from conductor.store.transactions import Transaction
 
 
@@ -40,6 +40,7 @@ class ServiceEndpoint:
         def work(connection: Transaction) -> None:
             placement_outbox.set_host(connection, service_uuid)
             registry.update_service(connection, service_uuid, changes)
+            told.service(connection, ctxt, service_uuid, "update")
 
         self._cloud.store.run(work)
         self._notifier.spread(ctxt)
@@ -48,6 +49,7 @@ class ServiceEndpoint:
         """See ``ConductorClient.delete_service``."""
 
         def work(connection: Transaction) -> None:
+            told.service(connection, ctxt, service_uuid, "delete")
             aggregates.delete_service(connection, service_uuid)
             registry.delete_service(connection, service_uuid)
 

@@ -19,7 +19,7 @@ from common.messages.scheduling import Decision
 from common.states import OPEN_STATES, OperationState, ResourceType
 from conductor import plans
 from conductor.plans import NOTHING_ASKED, NOTHING_PLANNED, Params, Plan
-from conductor.store import events, measured, request_events
+from conductor.store import events, measured, notices, request_events
 from conductor.store.servers import Server
 from db import resources
 from db.schema import decisions, faults, operation_events, operations
@@ -98,7 +98,10 @@ _CLOSE = operations.update().where(
     operations.c.id.in_(sa.bindparam("those", expanding=True)),
     operations.c.state.in_(OPEN_STATES),
 )
-_MEASURED = (operations.c.action, operations.c.started_at)
+_MEASURED = (
+    *(operations.c.id, operations.c.server_uuid),
+    *(operations.c.action, operations.c.started_at),
+)
 _CLOSE_AND_TELL = _CLOSE.returning(*_MEASURED)
 _CLOSING = sa.select(*_MEASURED).where(*_CLOSE._where_criteria)
 
@@ -149,7 +152,7 @@ def insert(
     ]
     if steps:
         connection.execute(operation_events.insert(), steps)
-    return [
+    begun = [
         Operation(
             id=key,
             **{name: row[name] for name in _NAMES if name not in {"id", "plan", "params"}},
@@ -158,6 +161,8 @@ def insert(
         )
         for key, row, item in zip(keys, rows, new, strict=True)
     ]
+    notices.note(connection, map(notices.Begun, begun))
+    return begun
 
 
 def _row(ctxt: RequestContext, new: NewOperation, now: datetime.datetime) -> dict[str, Any]:
@@ -233,7 +238,12 @@ def close_all(
             "params": {},
         },
     )
-    measured.ended(connection, done.all() if tells else found, state)
+    ended = done.all() if tells else found
+    measured.ended(connection, ended, state)
+    notices.note(
+        connection,
+        (notices.Ended(row.id, row.action, row.server_uuid, state, message) for row in ended),
+    )
 
 
 def open_of(

@@ -10,8 +10,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from common.context import RequestContext
 from common.errors import ServerNotFound
 from common.states import VmState
+from conductor.store import notices
 from db.schema import operations, servers
 
 
@@ -169,14 +171,25 @@ def is_held(connection: sa.Connection, server: Server) -> bool:
 def insert(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> list[Server]:
     """Insert servers, in one statement; return them."""
     keys = connection.execute(_INSERT, rows).scalars().all()
-    return [
+    made = [
         Server(**{**_EMPTY, **{name: row[name] for name in row.keys() & _NAMES}, "id": key})
         for key, row in zip(keys, rows, strict=True)
     ]
+    notices.note(connection, map(notices.Made, made, rows))
+    return made
 
 
-def change(connection: sa.Connection, server: Server, values: Mapping[str, Any]) -> None:
-    """Change columns that are no states; ``transitions`` changes states."""
+def change(
+    connection: sa.Connection,
+    server: Server,
+    values: Mapping[str, Any],
+    ctxt: RequestContext | None = None,
+) -> None:
+    """Change columns that are no states; ``transitions`` changes states.
+
+    ``ctxt`` is the request that asks for it, where there is no operation to name it.
+    """
+    notices.note(connection, [notices.Changed(server, values, ctxt)])
     connection.execute(
         servers.update()
         .where(servers.c.id == server.id)

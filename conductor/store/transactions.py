@@ -14,6 +14,8 @@ from common import deadlines, fullness
 from common.errors import Invalid, Unavailable
 from common.log import logger
 from common.metrics import table
+from conductor.store import notices
+from conductor.store.notices import Recorder
 
 LOG = logger(__name__)
 
@@ -51,6 +53,20 @@ def _asks_again(error: BaseException) -> bool:
     return bool(arguments) and arguments[0] in _MYSQL_AGAIN
 
 
+def _write(recorder: Recorder, connection: sa.Connection) -> None:
+    """Have it write. Raises _Unrecorded where that fails and trying again is no use."""
+    found = notices.noted(connection)
+    if not found:
+        return
+    try:
+        recorder.write(connection, found)
+    except Exception as error:
+        if _asks_again(error) and not isinstance(error, sa.exc.IntegrityError):
+            raise
+        recorder.lost(error)
+        raise _Unrecorded from error
+
+
 def _unavailable(error: sa.exc.DBAPIError) -> Unavailable:
     if fullness.is_full(error):
         LOG.error(fullness.SENTENCE)
@@ -59,10 +75,18 @@ def _unavailable(error: sa.exc.DBAPIError) -> Unavailable:
     return Unavailable("The database is not available.")
 
 
+class _Unrecorded(Exception):
+    """What is to be sent could not be written; nothing is committed."""
+
+
 class Store:
-    """Runs use cases against the cloud database."""
+    """Runs use cases against the cloud database.
+
+    With recorders, each transaction ends with what it has to tell others.
+    """
 
     def __init__(self, writer: sa.Engine, reader: sa.Engine) -> None:
+        self.recorders: tuple[Recorder, ...] = ()
         self._writer = writer
         self._reader = reader
         # SQLite lets one writer in and has the others poll: so they queue here.
@@ -90,7 +114,7 @@ class Store:
         on. Raises Invalid for a value that no column takes.
         """
         try:
-            done: T = self._retrying(self._once, work)
+            done: T = self._recorded(work)
         except (sa.exc.DataError, OverflowError) as error:
             # A number or a text that a schema allows and a column doesn't.
             raise Invalid("The request has a value that can't be stored.") from error
@@ -98,12 +122,23 @@ class Store:
             raise _unavailable(error) from error
         return done
 
-    def _once(self, work: Callable[[sa.Connection], T]) -> T:
+    def _recorded(self, work: Callable[[sa.Connection], T]) -> T:
+        """Run it with what it has to tell others; without, where that can't be written."""
+        try:
+            done: T = self._retrying(self._once, work, self.recorders)
+        except _Unrecorded:
+            done = self._retrying(self._once, work, ())
+        return done
+
+    def _once(self, work: Callable[[sa.Connection], T], recorders: tuple[Recorder, ...]) -> T:
         with self._gate, self._writer.connect() as connection:
             # Returning the connection rolls back, unless it is committed.
             transaction = connection.begin()
             connection.info.pop(_AFTER, None)  # of one that was rolled back
+            notices.watch(connection, bool(recorders))
             done = work(connection)
+            for recorder in recorders:
+                _write(recorder, connection)
             # As late as possible: after a long wait, undo it if nobody waits for it any more.
             deadlines.check()
             try:

@@ -6,6 +6,7 @@ history row, in the caller's transaction. A stale writer gets an error.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import StaleTransition
 from common.states import ACTIONS, TaskState, VmState
+from conductor.store import notices
+from conductor.store.notices import Moved
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from db.schema import servers, transitions
@@ -67,6 +70,7 @@ def move(
     if result.rowcount != 1:
         raise StaleTransition(server_uuid=server.uuid, operation_id=operation_id)
     connection.execute(_MOVED, _history(made, now))
+    notices.note(connection, [_notice(made)])
     return server.replace(**_columns(made))
 
 
@@ -91,6 +95,7 @@ def move_through(
     for vm_state, task_state in states:
         made = Move(server, operation_id, vm_state, task_state, {})
         history.append(_history(made, now))
+        notices.note(connection, [_notice(dataclasses.replace(made, values=values))])
         server = server.replace(vm_state=vm_state, task_state=task_state)
     connection.execute(_MOVED, history)
 
@@ -134,6 +139,7 @@ def move_all(connection: sa.Connection, moves: Sequence[Move]) -> None:
     if result.rowcount != len(ordered):
         raise StaleTransition(servers=len(ordered), moved=result.rowcount)
     connection.execute(_MOVED, [_history(one, now) for one in ordered])
+    notices.note(connection, [_notice(one) for one in ordered])
 
 
 def _columns(made: Move) -> dict[str, Any]:
@@ -143,6 +149,10 @@ def _columns(made: Move) -> dict[str, Any]:
         "task_state": made.task_state,
         "operation_id": made.operation_id,
     }
+
+
+def _notice(made: Move) -> Moved:
+    return Moved(made.server, made.operation_id, _columns(made))
 
 
 def _update(made: Move, now: datetime.datetime) -> dict[str, Any]:

@@ -264,7 +264,17 @@ def _stories(
     query = _select().where(named).order_by(_T.id.desc()).limit(limit)
     if project_id is not None:
         query = query.where(_T.project_id == project_id)
-    operations = [Operation(*row) for row in connection.execute(query)][::-1]
+    return _whole(connection, [Operation(*row) for row in connection.execute(query)][::-1])
+
+
+def stories_of(connection: sa.Connection, operation_ids: Sequence[int]) -> list[Story]:
+    """Return these operations, in the order of their ids. Six queries at most."""
+    query = _select().where(_T.id.in_(operation_ids)).order_by(_T.id)
+    return _whole(connection, [Operation(*row) for row in connection.execute(query)])
+
+
+def _whole(connection: sa.Connection, operations: Sequence[Operation]) -> list[Story]:
+    """Return operations with their details."""
     ids = [operation.id for operation in operations]
     if not ids:
         return []

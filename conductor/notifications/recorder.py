@@ -1,0 +1,195 @@
+"""Writes what a transaction has to tell into the outbox, as the last part of that transaction.
+
+A row has what may be another by the time that it is sent: the server as the transaction leaves
+it. The rest is read then.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from common import clock, ids
+from common.context import RequestContext
+from common.log import logger
+from common.metrics import table
+from common.states import OperationState
+from conductor.notifications import events
+from conductor.store import notification_outbox
+from conductor.store.notices import Begun, Changed, Ended, Made, Moved, Notice, Told
+from conductor.store.servers import Server
+from conductor.store.transactions import Transaction, after_commit
+
+LOG = logger(__name__)
+
+_VM_STATE, _VM_AND_TASK_STATE = "vm_state", "vm_and_task_state"
+#: the message of an operation that another one ended
+OVERTAKEN = "Overtaken."
+#: changes of these columns are told whatever is configured, as Nova does
+_ALWAYS = frozenset({"tags"})
+#: of these, no notification tells
+_NEVER = frozenset({"held", "addresses", "locked_by", "locked_reason", "power_state"})
+
+
+@dataclass(frozen=True)
+class Event:
+    """A notification of a transaction."""
+
+    name: str
+    server_uuid: str | None = None
+    operation_id: int | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """What else its body has, beside the server."""
+    columns: Mapping[str, Any] | None = None
+    """The server's columns; None: as the transaction leaves them."""
+
+
+class Outbox:
+    """The recorder of a conductor's transactions; see ``store.notices.Recorder``."""
+
+    def __init__(self, on_state_change: str | None, wake: Callable[[], None]) -> None:
+        """``wake`` is called after a commit that wrote something."""
+        self._on_state_change, self._wake = on_state_change, wake
+
+    def write(self, connection: Transaction, noted: Sequence[Notice]) -> None:
+        """Write it: one statement, or none."""
+        try:
+            rows = rows_of(noted, self._on_state_change, clock.utcnow())
+        except Exception as error:  # noqa: BLE001 - it must not fail the operation
+            # Nothing was asked of the database: the transaction is as good as before.
+            self.lost(error)
+            return
+        if rows:
+            notification_outbox.add(connection, rows)
+            after_commit(connection, self._wake)
+
+    def lost(self, error: Exception) -> None:
+        """Count it: an operation doesn't fail because nobody is told of it."""
+        table.NOTIFICATIONS_LOST.count()
+        LOG.error("Notifications of a transaction are lost: %s", error, exc_info=error)
+
+
+def rows_of(
+    noted: Sequence[Notice], on_state_change: str | None, now: datetime.datetime
+) -> list[dict[str, Any]]:
+    """Return the rows that tell of a transaction. Pure, but for their new ids."""
+    found = list(events_of(noted, on_state_change))
+    if not found:
+        return []
+    left = _left(noted)
+    return [_row(one, left, now) for one in found]
+
+
+def _row(one: Event, left: Mapping[str, Mapping[str, Any]], now: datetime.datetime) -> Any:
+    columns = one.columns if one.columns is not None else left.get(one.server_uuid or "")
+    body = dict(one.more)
+    if columns is not None:
+        body["server"] = {name: columns[name] for name in _SHOWN if name in columns}
+        body["server"].setdefault("updated_at", now)
+    return {
+        "message_id": ids.new_uuid(),
+        "event": one.name,
+        "operation_id": one.operation_id,
+        "server_uuid": one.server_uuid,
+        "body": body,
+        "at": now,
+    }
+
+
+_SHOWN = frozenset(notification_outbox.SERVER_COLUMNS) - {"public_key"}
+
+
+def _left(noted: Iterable[Notice]) -> dict[str, dict[str, Any]]:
+    """Return the columns of servers, as far as they are known, as a transaction leaves them."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in noted:
+        if isinstance(one, Made):
+            found[one.server.uuid] = {**_columns(one.server), **one.columns}
+            found[one.server.uuid]["updated_at"] = None
+        elif isinstance(one, Moved | Changed):
+            before = found.get(one.before.uuid) or _columns(one.before)
+            found[one.before.uuid] = {**before, **one.columns}
+    return found
+
+
+def _columns(server: Server) -> dict[str, Any]:
+    return {name: getattr(server, name) for name in _SHOWN if hasattr(server, name)}
+
+
+def events_of(noted: Iterable[Notice], on_state_change: str | None) -> Iterable[Event]:
+    """Yield what a transaction has to tell, in order: changes of state before what caused them.
+
+    Pure.
+    """
+    noted = list(noted)
+    moved: dict[int, list[Moved]] = {}
+    for one in noted:
+        if isinstance(one, Moved):
+            moved.setdefault(one.operation_id, []).append(one)
+            yield from _updates(one, on_state_change)
+    for one in noted:
+        if isinstance(one, Changed):
+            yield from _changes(one, on_state_change)
+        elif isinstance(one, Begun):
+            operation = one.operation
+            uuid, number = operation.server_uuid or None, operation.id
+            for name in events.when_begun(operation.action) if uuid else ():
+                yield Event(name, uuid, number)
+        elif isinstance(one, Moved):
+            uuid, number = one.before.uuid, one.operation_id
+            before, after = one.before, one.columns
+            was, becomes = (
+                (before.vm_state, before.task_state),
+                (after["vm_state"], after["task_state"]),
+            )
+            for name in events.on_the_way(was, becomes):
+                yield Event(name, uuid, number)
+        elif isinstance(one, Ended) and one.server_uuid:
+            for name in _ends(one, moved.get(one.operation_id, ())):
+                yield Event(name, one.server_uuid, one.operation_id)
+        elif isinstance(one, Told):
+            yield Event(one.event, more={"kind": one.kind, "data": one.data, **_asked(one.ctxt)})
+
+
+def _ends(one: Ended, moves: Sequence[Moved]) -> list[str]:
+    if one.state != OperationState.DONE:
+        # What overtook it is told; its error might come after that one's end.
+        return [] if one.message == OVERTAKEN else events.when_failed(one.action)
+    if not moves:
+        return events.when_done(one.action, None, None)
+    last = moves[-1]
+    return events.when_done(one.action, last.before.task_state, last.columns.get("vm_state"))
+
+
+def _updates(one: Moved, on_state_change: str | None) -> Iterable[Event]:
+    """Yield the notification of a change of state, if it is wanted."""
+    before, after = one.before, {**_columns(one.before), **one.columns}
+    changed = before.vm_state != after["vm_state"] or (
+        on_state_change == _VM_AND_TASK_STATE and before.task_state != after["task_state"]
+    )
+    if on_state_change and changed:
+        states = {
+            "old_state": before.vm_state,
+            "state": after["vm_state"],
+            "old_task_state": before.task_state,
+            "new_task_state": after["task_state"],
+        }
+        more = {"state_update": states}
+        yield Event(events.UPDATE, before.uuid, one.operation_id, more, after)
+
+
+def _changes(one: Changed, on_state_change: str | None) -> Iterable[Event]:
+    """Yield the notification of a change that is none of state."""
+    names = one.columns.keys() - _NEVER
+    if not names or not (on_state_change or names & _ALWAYS):
+        return
+    was = one.before.name
+    renamed = one.columns.get("name", was) != was
+    more = {"old_display_name": was if renamed else None, **_asked(one.ctxt)}
+    yield Event(events.UPDATE, one.before.uuid, None, more)
+
+
+def _asked(ctxt: RequestContext | None) -> dict[str, Any]:
+    return {} if ctxt is None else {"context": {**ctxt.to_message(), "asked": None}}

@@ -1,0 +1,87 @@
+"""What a notification is made of: the server as it was, who asked, and how it went."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from common import clock
+from common.states import PowerState
+from conductor.notifications import events
+from conductor.store.notification_outbox import Fault
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One notification, before it has a format."""
+
+    event: str
+    at: datetime.datetime
+    context: Mapping[str, Any]
+    """Of the request, as plain values."""
+    body: Mapping[str, Any]
+    """What the outbox has of it."""
+    server: Mapping[str, Any] | None = None
+    """Its columns; None: it is about something else."""
+    plan: Mapping[str, Any] | None = None
+    """Of the operation."""
+    failed: str | None = None
+    """The operation's message where it ended badly."""
+    fault: Fault | None = None
+    volumes: Sequence[Mapping[str, Any]] | None = None
+    """What is attached; None: not to be told."""
+    publisher: tuple[str, str] = ("api", "")
+    """Who tells of it: compute, conductor or api, and where."""
+
+    @property
+    def of(self) -> Mapping[str, Any]:
+        """The server. Raises ValueError where there is none any more."""
+        if self.server is None:
+            raise ValueError("its server is not in the database")
+        return self.server
+
+    @property
+    def planned(self) -> Mapping[str, Any]:
+        """What the operation plans, or nothing."""
+        return self.plan or {}
+
+    @property
+    def priority(self) -> str:
+        """Return under which priority it is sent."""
+        return "ERROR" if events.parted(self.event)[1] == events.ERROR else "INFO"
+
+
+#: Nova's words for power states
+POWER: Mapping[int, str] = {
+    PowerState.NOSTATE: "pending",
+    PowerState.RUNNING: "running",
+    PowerState.PAUSED: "paused",
+    PowerState.SHUTDOWN: "shutdown",
+    PowerState.CRASHED: "crashed",
+    PowerState.SUSPENDED: "suspended",
+}
+
+
+def moment(value: datetime.datetime | str | None) -> datetime.datetime | None:
+    """Return a time that was read from a column or from JSON."""
+    return clock.parse(value) if isinstance(value, str) else value
+
+
+def period(at: datetime.datetime) -> tuple[datetime.datetime, datetime.datetime]:
+    """Return the begin of the month, Nova's default audit period, and the time itself."""
+    return at.replace(day=1, hour=0, minute=0, second=0, microsecond=0), at
+
+
+def exception_name(fault: Fault | None) -> str:
+    """Return a name for the kind of failure, as those of exceptions are."""
+    if fault is None:
+        return "OperationFailed"
+    return "".join(word.capitalize() for word in fault.category.split("_"))
+
+
+def property_of(server: Mapping[str, Any], *names: str) -> str | None:
+    """Return the first of these properties that the server's image had."""
+    properties = server["image_properties"] or {}
+    return next((str(properties[name]) for name in names if properties.get(name)), None)

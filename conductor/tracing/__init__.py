@@ -1,0 +1,1 @@
+"""Traces: operations that have ended, as OpenTelemetry spans, made of the ledger."""

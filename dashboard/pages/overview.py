@@ -3,39 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from dashboard.cloud import COMPUTE, Call, rows
 from dashboard.page import Answer, Page, view
+from dashboard.pages.meters import Meter
 from dashboard.visit import Visit
 
 _SHOWN = 10
-_FIELDS = "id,name,status,updated"
-_NEARLY_ALL = 90
-
-
-@dataclass(frozen=True)
-class Meter:
-    """How much of something is used."""
-
-    title: str
-    used: int
-    limit: int
-    """Negative: none."""
-    unit: str = ""
-    warns_when_full: bool = True
-    """Otherwise all of it is as it should be."""
-
-    @property
-    def warns(self) -> bool:
-        """Whether to show it as a warning: little is left, or something is missing."""
-        return self.percent >= _NEARLY_ALL if self.warns_when_full else self.used < self.limit
-
-    @property
-    def percent(self) -> float:
-        """The used part."""
-        return min(100.0, 100 * self.used / self.limit) if self.limit > 0 else 0.0
 
 
 def show(visit: Visit) -> Answer:

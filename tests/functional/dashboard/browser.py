@@ -52,7 +52,8 @@ class Parsed(HTMLParser):
         self.words: list[str] = []
         self._select = ""
         self._option: str | None = None
-        self._chosen = False
+        self._is_chosen = False
+        self._area = ""
         self.feed(text)
 
     @property
@@ -72,31 +73,35 @@ class Parsed(HTMLParser):
         elif tag == "form":
             self.forms.append(Form(given["action"]))
         elif tag == "textarea" and self.forms:
-            self.forms[-1].fields[given["name"]] = ""
-        elif tag == "input" and self.forms and given.get("type") != "checkbox":
+            self._area = given["name"]
+            self.forms[-1].fields[self._area] = ""
+        elif tag == "input" and self.forms and "name" in given and given.get("type") != "checkbox":
             self.forms[-1].fields[given["name"]] = given.get("value", "")
         elif tag == "select":
-            self._select, self._chosen = given["name"], False
+            self._select = given["name"]
             self.forms[-1].choices[self._select] = {}
         elif tag == "option":
-            self._on_option(given)
-
-    def _on_option(self, given: Mapping[str, str]) -> None:
-        self._option = given.get("value")
-        is_first = self._select not in self.forms[-1].fields
-        if self._option is not None and (is_first or "selected" in given):
-            self.forms[-1].fields[self._select] = self._option
+            self._option = given.get("value")
+            is_first = self._select not in self.forms[-1].fields
+            self._is_chosen = is_first or "selected" in given
 
     def handle_data(self, data: str) -> None:
         if self._select and data.strip():
             value = data if self._option is None else self._option
             self.forms[-1].choices[self._select][data.strip()] = value
+            if self._is_chosen:
+                self.forms[-1].fields[self._select] = value
+            return
+        if self._area:
+            self.forms[-1].fields[self._area] += data
             return
         self.words.append(data)
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "select":
             self._select = ""
+        elif tag == "textarea":
+            self._area = ""
 
 
 class Browser:

@@ -53,7 +53,7 @@ def stranger(three_nodes: EmbeddedCloud) -> Browser:
 
 @pytest.fixture
 def cleared(three_nodes: EmbeddedCloud) -> Iterator[None]:
-    """Delete the servers and volumes of all projects after a test."""
+    """Delete the servers, volumes and images of all projects after a test."""
     yield
     admin = three_nodes.connection("micronova-admin")
     for server in admin.compute.servers(all_projects=True):
@@ -62,3 +62,7 @@ def cleared(three_nodes: EmbeddedCloud) -> Iterator[None]:
     for volume in admin.block_storage.volumes(all_projects=True):
         admin.block_storage.delete_volume(volume)
     eventually(lambda: not list(admin.block_storage.volumes(all_projects=True)))
+    for image in admin.image.images(visibility="all"):
+        if image.owner:
+            admin.image.update_image(image, is_protected=False)
+            admin.image.delete_image(image)

@@ -64,7 +64,21 @@ _TITLES: Mapping[str, tuple[str, str]] = {
     "gigabytes": ("Volumes and snapshots", "GiB"),
     "per_volume_gigabytes": ("One volume", "GiB"),
     "backup_gigabytes": ("Backups", "GiB"),
+    "network": ("Networks", ""),
+    "subnet": ("Subnets", ""),
+    "port": ("Ports", ""),
+    "router": ("Routers", ""),
+    "floatingip": ("Floating IPs", ""),
+    "subnetpool": ("Subnet pools", ""),
     "rbac_policy": ("RBAC policies", ""),
+    "security_group": ("Security groups", ""),
+    "security_group_rule": ("Security group rules", ""),
+}
+#: quotas of a type of volumes are named so, and end with the type's name
+_OF_TYPES: Mapping[str, tuple[str, str]] = {
+    "volumes_": ("Volumes of type", ""),
+    "snapshots_": ("Snapshots of type", ""),
+    "gigabytes_": ("Volumes and snapshots of type", "GiB"),
 }
 #: limits of one thing, of which nothing is used
 _SIZES = frozenset({"metadata_items", "server_group_members", "per_volume_gigabytes"})
@@ -173,7 +187,11 @@ def _groups(answers: Sequence[Any]) -> Iterator[Group]:
     for service, answer in zip(SERVICES, answers, strict=False):
         if not answer:
             continue
-        limits = [_limit(service, name, facts) for name, facts in _facts(service, answer)]
+        limits = [
+            _limit(service, name, facts)
+            for name, facts in _facts(service, answer)
+            if service.change or facts["limit"] or facts.get(service.used)
+        ]
         yield Group(service.title, limits, bool(service.change))
 
 
@@ -184,10 +202,18 @@ def _facts(service: Service, answer: Any) -> Iterator[tuple[str, Mapping[str, in
 
 
 def _limit(service: Service, name: str, facts: Mapping[str, int]) -> Limit:
-    words = label(name)
-    title, unit = _TITLES.get(name, (words[:1].upper() + words[1:], ""))
+    title, unit = _title(name)
     used, limit = int(facts.get(service.used, 0)), int(facts["limit"])
     return Limit(f"{service.name}.{name}", Meter(title, used, limit, unit), name not in _SIZES)
+
+
+def _title(name: str) -> tuple[str, str]:
+    """Return what a quota counts, and its unit."""
+    for start, (of_type, unit) in _OF_TYPES.items():
+        if name.startswith(start):
+            return f"{of_type} {name.removeprefix(start)}", unit
+    words = label(name)
+    return _TITLES.get(name, (words[:1].upper() + words[1:], ""))
 
 
 PAGES = (

@@ -55,7 +55,12 @@ def stranger(three_nodes: EmbeddedCloud) -> Browser:
 def cleared(three_nodes: EmbeddedCloud) -> Iterator[None]:
     """Delete the servers, volumes and images of all projects after a test."""
     yield
-    admin = three_nodes.connection("micronova-admin")
+    clear(three_nodes)
+
+
+def clear(cloud: EmbeddedCloud) -> None:
+    """Delete the servers, volumes and images of all projects."""
+    admin = cloud.connection("micronova-admin")
     for server in admin.compute.servers(all_projects=True):
         admin.compute.delete_server(server)
     eventually(lambda: not list(admin.compute.servers(all_projects=True)))

@@ -103,7 +103,7 @@ def test_what_is_refused_of_an_image(cleared: None, member: Browser) -> None:
         ({"properties": "status=active"}, "status is no property"),
         ({"min_ram": "much"}, "min_ram"),
         ({"visibility": "public"}, "publicize_image"),
-        ({"disk_format": "vhd"}, "vhd"),
+        ({"disk_format": "vhd"}, "disk_format"),
     ):
         text = create(member, "<refused>", **fields).text
         assert sentence in text, text

@@ -22,7 +22,6 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +29,16 @@ import requests
 
 from benchmarks.processes import cpu_seconds, memory_mib, tree
 from common import codec, ids
-from common.child import ROOT, Child
+from common.child import Child
 from db import engine
-from launcher.embedded.settings import render
 from tests.fixtures.compute import a_full_server
-from tests.functional import backends
-from tests.functional.cloud import EmbeddedCloud, embedded_cloud, eventually
+from tests.functional.cloud import EmbeddedCloud, embedded_cloud
+from tests.functional.dashboard.service import served
 
 PAGE_MS, IDLE_MIB = 300.0, 60.0
 LISTED, MANY = 1_000, 10_000
 _CSRF = re.compile(r'name="csrf" value="([^"]+)"')
 _API_MS = re.compile(r"dur=([\d.]+)")
-_START_SECONDS = 60
 _AT_ONCE = 500
 
 
@@ -59,39 +56,6 @@ def fill(cloud: EmbeddedCloud, projects: dict[str, int]) -> None:
                 part = rows[position : position + _AT_ONCE]
                 connection.execute(part[0][0].insert(), [values for _, values in part])
     writer.dispose()
-
-
-@contextlib.contextmanager
-def served(cloud: EmbeddedCloud, folder: Path, workers: int) -> Iterator[tuple[Child, str]]:
-    """Serve the dashboard as a deployment does; return the process and the address."""
-    port = backends.free_port()
-    own = folder / "dashboard.conf"
-    sections = {"dashboard": {"auth_url": cloud.auth_url, "state_dir": str(folder / "state")}}
-    sections["metrics"] = {"port": str(backends.free_port())}
-    own.write_text(render(sections), encoding="utf-8")
-    child = Child(
-        "dashboard",
-        [
-            *(sys.executable, "-m", "gunicorn", "micronova.wsgi:dashboard"),
-            *("--config", str(ROOT / "etc" / "gunicorn.conf.py")),
-            *("--bind", f"127.0.0.1:{port}", "--workers", str(workers)),
-        ],
-        folder / "dashboard.log",
-        extra_environment={"MICRONOVA_CONFIG": str(own)},
-    )
-    child.start()
-    try:
-        url = f"http://127.0.0.1:{port}/dashboard"
-        eventually(lambda: _answers(url), _START_SECONDS)
-        yield child, url
-    finally:
-        child.stop()
-
-
-def _answers(url: str) -> bool:
-    with contextlib.suppress(requests.RequestException):
-        return requests.get(f"{url}/login", timeout=5).ok
-    return False
 
 
 class Visitor:

@@ -40,6 +40,7 @@ GROUPS: Mapping[str, str] = {
     "tests/functional/dashboard/test_pages.py": "dashboard",
     "tests/functional/dashboard/test_quotas.py": "dashboard",
     "tests/functional/dashboard/test_security.py": "dashboard",
+    "tests/functional/dashboard/test_service.py": "dashboard",
     "tests/functional/follow/test_people.py": "embedded",
     "tests/functional/monitor/test_embedded.py": "embedded",
     "tests/functional/identity/test_concurrency.py": "keystone",

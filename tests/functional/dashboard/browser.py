@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -110,6 +111,9 @@ class Browser:
     def __init__(self, cloud: EmbeddedCloud) -> None:
         self.cloud = cloud
         self.base = f"{cloud.base_url}/dashboard"
+        self.origin = cloud.base_url
+        self.state_dir = cloud.state_dir / "dashboard"
+        """Where the dashboard keeps sessions."""
         self.http = requests.Session()
         self.http.trust_env = False
         self.http.hooks["response"].append(self._check)
@@ -132,7 +136,7 @@ class Browser:
         self, action: str, data: Mapping[str, str], headers: Mapping[str, str] | None = None
     ) -> Parsed:
         """Send fields, as the present page's site."""
-        sent = {"Origin": self.cloud.base_url, "Sec-Fetch-Site": "same-origin", **(headers or {})}
+        sent = {"Origin": self.origin, "Sec-Fetch-Site": "same-origin", **(headers or {})}
         self.page = self.http.post(self.url(action), data=data, headers=sent, timeout=60)
         return self.parsed
 
@@ -212,7 +216,7 @@ class Browser:
     @property
     def session(self) -> Session:
         """What the server keeps of it."""
-        session = kept(self.cloud).read(self.name)
+        session = kept_in(self.state_dir).read(self.name)
         assert session is not None
         return session
 
@@ -236,6 +240,10 @@ class Browser:
 
 def kept(cloud: EmbeddedCloud) -> Sessions:
     """Return the sessions of a cloud's dashboard, as it reads them itself."""
-    folder = cloud.state_dir / "dashboard"
+    return kept_in(cloud.state_dir / "dashboard")
+
+
+def kept_in(folder: Path) -> Sessions:
+    """Return the sessions of a dashboard's state directory."""
     key = (folder / "session.key").read_bytes()
     return Sessions(SqliteStore(folder / "sessions.sqlite"), key, IDLE_SECONDS, time.time)

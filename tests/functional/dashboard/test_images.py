@@ -31,7 +31,7 @@ def create(browser: Browser, called: str, **fields: str) -> Parsed:
 def send(browser: Browser, path: str, data: bytes) -> requests.Response:
     """Send a file as the page's script does."""
     headers = {
-        "Origin": browser.cloud.base_url,
+        "Origin": browser.origin,
         "Sec-Fetch-Site": "same-origin",
         "X-CSRF-Token": browser.csrf,
         "Content-Type": "application/octet-stream",

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import requests
 from keystoneauth1 import exceptions as ksa_exceptions
@@ -23,6 +23,8 @@ IDENTITY = "identity"
 
 VERSIONS: Mapping[str, str] = {COMPUTE: "compute 2.96", VOLUME: "volume 3.70"}
 """The microversion that pages are written for."""
+NUMBERS = "compute 2.87"
+"""The last microversion whose hypervisors have numbers."""
 
 DATA_TYPE = "application/octet-stream"
 
@@ -55,6 +57,8 @@ class Call:
     """Sent as it is, in place of a body."""
     optional: bool = False
     """Whether the page goes without it: the answer is then `Missing`."""
+    version: str = ""
+    """The microversion, where another one than that of `VERSIONS` has what is needed."""
 
 
 @dataclass(frozen=True)
@@ -152,8 +156,8 @@ class Cloud:
         sent = {"Accept": "application/json"}
         if call.body is not None or call.data is not None:
             sent["Content-Type"] = call.kind
-        if call.service in VERSIONS:
-            sent["OpenStack-API-Version"] = VERSIONS[call.service]
+        if call.version or call.service in VERSIONS:
+            sent["OpenStack-API-Version"] = call.version or VERSIONS[call.service]
         began = time.monotonic()
         try:
             answer = self._http.request(
@@ -218,3 +222,12 @@ def _message(answer: requests.Response) -> str:
 def rows(answer: Any, key: str) -> Sequence[Mapping[str, Any]]:
     """Return the rows of a list's answer; none where it is `Missing`."""
     return answer[key] if answer else ()
+
+
+def following(answer: Any, key: str) -> str:
+    """Return the marker of a list's next page; empty: this is the last one."""
+    links = answer.get(f"{key}_links", ()) if answer else ()
+    for link in links:
+        if link.get("rel") == "next":
+            return dict(parse_qsl(urlsplit(str(link["href"])).query)).get("marker", "")
+    return ""

@@ -106,10 +106,7 @@ class Logout:
         name, session = self._site.session(req)
         check_forged(req, form_of(req).get(CSRF_FIELD, [""])[0], session.csrf)
         self._site.sessions.end(name)
-        try:
-            self._site.identity.revoke(session.token)
-        except (ApiRefused, ApiUnreachable) as error:
-            LOG.warning("A token isn't revoked: %s", error.message)
+        _revoke(self._site, session)
         resp.unset_cookie(security.cookie_name(req, SESSION), path=_path(req))
         self._site.go(req, resp, "/login")
 
@@ -121,13 +118,14 @@ class SwitchProject:
         self._site = site
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Begin a session for it in place of this one."""
+        """Begin a session for it in place of this one, whose token is revoked."""
         name, session = self._site.session(req)
         form = form_of(req)
         check_forged(req, form.get(CSRF_FIELD, [""])[0], session.csrf)
         token = self._site.identity.scoped(session.token, form.get("project", [""])[0])
         self._site.sessions.end(name)
         begin(self._site, req, resp, token, session.projects, session.began)
+        _revoke(self._site, session)
         self._site.go(req, resp, "/")
 
 
@@ -175,3 +173,11 @@ def begin(
 
 def _path(req: falcon.Request) -> str:
     return "/" if security.secure(req) else f"{security.root(req)}/"
+
+
+def _revoke(site: Site, session: Session) -> None:
+    """Have a session's token end now; without Keystone it ends by itself."""
+    try:
+        site.identity.revoke(session.token)
+    except (ApiRefused, ApiUnreachable) as error:
+        LOG.warning("A token isn't revoked: %s", error.message)

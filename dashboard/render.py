@@ -23,6 +23,9 @@ _BAD = ("ERROR", "error", "failed", "refused", "killed", "down", "DOWN")
 _CHIPS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(_GOOD, ("good", "●")),
     **dict.fromkeys(_NOTICE, ("notice", "◆")),
+    **dict.fromkeys(("completed", "confirmed", "finished", "moved"), ("good", "●")),
+    **dict.fromkeys(("waiting", "paused", "disabled", "damage"), ("notice", "◆")),
+    **dict.fromkeys(("blocked", "forced down", "leak"), ("bad", "✕")),
     **dict.fromkeys(("BUILD", "running", "unwinding", "creating", "saving"), ("busy", "◌")),
     **dict.fromkeys(_BAD, ("bad", "✕")),
 }

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from dashboard.page import Section
-from dashboard.pages import explain, images, networks, overview, quotas, servers, volumes
+from dashboard.page import May, Section
+from dashboard.pages import (
+    audit,
+    decisions,
+    explain,
+    images,
+    migrations,
+    networks,
+    nodes,
+    overview,
+    quotas,
+    servers,
+    services,
+    volumes,
+)
 
 SECTIONS: tuple[Section, ...] = (
     Section("Overview", overview.PAGES),
@@ -12,5 +25,9 @@ SECTIONS: tuple[Section, ...] = (
     Section("Networks", networks.PAGES),
     Section("Images", images.PAGES),
     Section("Quotas", quotas.PAGES),
-    Section("Explain", explain.PAGES),
+    Section("Nodes", nodes.PAGES, May.OPERATE),
+    Section("Migrations", migrations.PAGES, May.MANAGE),
+    Section("Audit", audit.PAGES, May.OPERATE),
+    Section("Services", services.PAGES, May.OPERATE),
+    Section("Explain", (*explain.PAGES, *decisions.PAGES)),
 )

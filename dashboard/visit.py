@@ -61,13 +61,22 @@ class Visit:
         """Have the next page show a sentence."""
         self.session = self.session.noting(kind, text, request_id)
 
-    def change(self, path: str, said: str, send: Any, *arguments: Any) -> Redirect:
-        """Send a change, and go to a page that says `said`, or why the API refused it."""
+    def number(self, name: str) -> int | str:
+        """Return a field as a number; what is none is for the API to refuse."""
+        text = self.field(name)
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text
+
+    def changed(self, send: Any, *arguments: Any) -> Any | None:
+        """Send a change; return the answer, or None: the next page says why it was refused."""
         try:
-            send(*arguments)
+            return send(*arguments)
         except ApiRefused as refused:
             self.note(refused.message, "failed", refused.request_id)
-        else:
+            return None
+
+    def change(self, path: str, said: str, send: Any, *arguments: Any) -> Redirect:
+        """Send a change, and go to a page that says `said`, or why the API refused it."""
+        if self.changed(send, *arguments) is not None:
             self.note(said)
         return Redirect(path)
 
@@ -83,3 +92,7 @@ class Visit:
         asked = {**self.query, **changed}
         kept = {name: value for name, value in asked.items() if value not in (None, "")}
         return f"{path}?{urlencode(kept)}" if kept else path
+
+    def next_page(self, path: str, marker: str) -> str:
+        """Return the path of a list's next page; empty: there is none."""
+        return self.here(path, marker=marker) if marker else ""

@@ -37,6 +37,7 @@ GROUPS: Mapping[str, str] = {
     "tests/functional/cli/test_live.py": "embedded",
     "tests/functional/cli/test_requests_of_hosts.py": "embedded",
     "tests/functional/dashboard/test_images.py": "dashboard",
+    "tests/functional/dashboard/test_operators.py": "dashboard",
     "tests/functional/dashboard/test_pages.py": "dashboard",
     "tests/functional/dashboard/test_quotas.py": "dashboard",
     "tests/functional/dashboard/test_security.py": "dashboard",

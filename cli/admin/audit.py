@@ -9,6 +9,7 @@ from typing import Any
 
 from cli.command import Lister, argument, flag
 from cli.errors import CommandFailed
+from common.story.findings import summary
 from common.story.text import duration, seconds_between
 
 LEFT, INCOMPLETE = 1, 2
@@ -95,14 +96,6 @@ def findings(compute: Any) -> list[dict[str, Any]]:
     """Return every open finding, oldest first."""
     found: list[dict[str, Any]] = answer(compute.get("/audit/findings"))["findings"]
     return found
-
-
-def summary(report: Mapping[str, Any], left: int) -> str:
-    """Return one line about an audit: what was compared, what was healed, what is left."""
-    looked = ", ".join(f"{count} {what}" for what, count in report["looked_at"].items())
-    flux = f", {report['in_flux']} servers being worked on" if report["in_flux"] else ""
-    end = "everything agrees" if not left else f"{left} differences left"
-    return f"Looked at {looked}{flux}. Healed {report['healed']}; {end}."
 
 
 def since(moment: str) -> str:

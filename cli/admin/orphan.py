@@ -10,13 +10,8 @@ from cli.admin.audit import answer, findings, fresh, since
 from cli.columns import Pairs
 from cli.command import Command, Lister, argument, flag
 from cli.errors import CommandFailed
+from common.story.findings import is_orphan, runs, unproven
 
-#: findings about things on a hypervisor that may be this cloud's, and that no record owns
-_THINGS = frozenset(
-    {"vm_of_deleted_server", "vm_not_recorded", "vm_without_server", "vm_half_made"}
-    | {"volume_without_vm", "config_drive_without_server", "config_drive_left_behind"}
-    | {"template_without_record"}
-)
 #: audits that are waited for until a removal is seen, and how long each may take
 _AUDITS, _AUDIT_SECONDS, _PAUSE_SECONDS = 20, 900.0, 1.0
 _HEADERS = ("Finding", "Kind", "Subject", "Node", "Age", "Ours", "Status", "Cause", "Evidence")
@@ -101,11 +96,8 @@ class ReapOrphans(Command):
 
     def _kept(self, finding: Mapping[str, Any], force: bool) -> str | None:
         """Return why it is left alone, and print it; None if it is removed."""
-        why = None
-        status = finding["evidence"].get("status")
-        if finding["heal"] is None:
-            why = f"not proven ours ({finding['remedy'] or 'it is never touched'})"
-        elif status not in (None, "stopped") and not force:
+        why, status = unproven(finding), runs(finding)
+        if why is None and status is not None and not force:
             why = f"it is {status}; --force removes it all the same"
         if why is not None:
             self.app.stdout.write(f"{finding['id']}: kept {finding['subject']}: {why}\n")
@@ -122,7 +114,7 @@ class ReapOrphans(Command):
 
 
 def _orphans(compute: Any) -> list[dict[str, Any]]:
-    return [one for one in findings(compute) if one["kind"] in _THINGS]
+    return [one for one in findings(compute) if is_orphan(one)]
 
 
 def _evidence(finding: Mapping[str, Any]) -> dict[str, Any]:

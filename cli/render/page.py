@@ -12,10 +12,11 @@ from xml.etree import ElementTree
 
 from cli.render.style import STYLE
 from common.story.decision import changes_that_would_do, how_many, retries
-from common.story.explanation import beginning, forgotten, other_faults
+from common.story.explanation import forgotten, other_faults
 from common.story.labels import label
 from common.story.matrix import Matrix, matrix
-from common.story.text import duration, facts_of, one_line, parse_time, seconds_between
+from common.story.text import duration, one_line, parse_time, seconds_between
+from common.story.timeline import Mark, beginning, marks, states_of, tasks_and_facts
 
 Facts: TypeAlias = Mapping[str, Any]
 Element: TypeAlias = ElementTree.Element
@@ -103,56 +104,31 @@ def _table(parent: Element, headers: Iterable[str], kind: str) -> Element:
 
 
 def _waterfall(section: Element, operation: Facts) -> None:
-    started = beginning(operation)
-    marks = [
-        *(("", change.get("at"), change.get("at"), change) for change in _all(operation)),
-        *(
-            (str(e.get("name") or "step"), e.get("started_at"), e.get("finished_at"), e)
-            for e in operation.get("events") or ()
-        ),
-    ]
-    times = [seconds_between(started, end) or 0.0 for _, _, end, _ in marks]
-    total = max([*times, seconds_between(started, operation.get("finished_at")) or 0.0, 0.001])
     rows = _table(section, ("at", "step", "", "took", "result", "where"), "steps")
     attempt = 1
-    for name, start, end, facts in sorted(marks, key=lambda mark: str(mark[1])):
-        offset = seconds_between(started, start) or 0.0
-        if int(facts.get("attempt") or 1) > attempt:
-            attempt = int(facts["attempt"])
+    for mark in marks(operation):
+        if mark.attempt > attempt:
+            attempt = mark.attempt
             _add(_add(rows, "tr", class_="attempt"), "td", f"attempt {attempt}", colspan="6")
-        if name:
-            _step(rows, facts, offset, seconds_between(start, end), total)
-        else:
+        if mark.is_change:
             row = _add(rows, "tr", class_="dim")
-            _add(row, "td", f"+{duration(offset)}", class_="at")
-            _add(row, "td", _move(facts), class_="move", colspan="5")
+            _add(row, "td", f"+{duration(mark.offset)}", class_="at")
+            _add(row, "td", " → ".join(states_of(mark.facts)), class_="move", colspan="5")
+        else:
+            _step(rows, mark)
 
 
-def _all(operation: Facts) -> Iterable[Facts]:
-    return operation.get("transitions") or ()
-
-
-def _move(change: Facts) -> str:
-    states = [change.get("from") or {}, change.get("to") or {}]
-    return " → ".join(
-        f"{state.get('vm_state')}"
-        + (f" ({state['task_state']})" if state.get("task_state") else "")
-        for state in states
-    )
-
-
-def _step(rows: Element, event: Facts, offset: float, took: float | None, total: float) -> None:
-    result = one_line(event.get("result") or ("running" if took is None else ""))
+def _step(rows: Element, step: Mark) -> None:
+    result, event = step.result, step.facts
     lines = _more(event)
     is_open = bool(lines) and result == "Error"
     row = _add(rows, "tr", class_=f"{result} open" if is_open else result)
-    _add(row, "td", f"+{duration(offset)}", class_="at")
+    _add(row, "td", f"+{duration(step.offset)}", class_="at")
     _details(_add(row, "td", class_="step"), event, () if is_open else lines)
     lane = _add(row, "td", class_="lane")
-    left = min(100.0, 100 * offset / total)
-    width = min(100.0 - left, 100 * (total - offset if took is None else took) / total)
+    left, width = 100 * step.left, 100 * step.width
     _add(lane, "div", class_="bar", style=f"left:{left:.2f}%;width:{width:.2f}%")
-    _add(row, "td", duration(took), class_="took")
+    _add(row, "td", duration(step.took), class_="took")
     _add(row, "td", label(result), class_="result")
     _add(row, "td", one_line(event.get("host") or ""))
     if is_open:
@@ -163,10 +139,8 @@ def _step(rows: Element, event: Facts, offset: float, took: float | None, total:
 
 def _more(event: Facts) -> list[str]:
     """Return a step's tasks and facts."""
-    detail = dict(event.get("detail") or {})
-    upids = detail.pop("upids", None) or [event.get("upid")]
-    lines = [f"task {one_line(upid)}" for upid in upids if upid]
-    return lines + [f"{label(name)}: {value}" for name, value in facts_of(detail)]
+    upids, facts = tasks_and_facts(event)
+    return [f"task {upid}" for upid in upids] + [f"{label(name)}: {text}" for name, text in facts]
 
 
 def _details(cell: Element, event: Facts, lines: Sequence[str]) -> None:

@@ -14,6 +14,14 @@ from typing import Any, TypeAlias
 
 from common.story.decision import decision_lines
 from common.story.text import Line, duration, facts_of, one_line, parse_time, seconds_between
+from common.story.timeline import (
+    beginning,
+    length,
+    moment,
+    result_of,
+    states_of,
+    tasks_and_facts,
+)
 
 Facts: TypeAlias = Mapping[str, Any]
 
@@ -93,7 +101,7 @@ def operation_lines(operation: Facts) -> list[Line]:
     """Return one operation: its head, its timeline, how it ended."""
     lines = [_head(operation)]
     started = beginning(operation)
-    entries = sorted(_entries(operation), key=lambda e: (_moment(e.at or started), e.rank))
+    entries = sorted(_entries(operation), key=lambda e: (moment(e.at or started), e.rank))
     for entry in entries:
         offset = seconds_between(started, entry.at)
         when = f"{'+' + duration(offset):>12}  " if offset is not None else _INDENT
@@ -110,14 +118,6 @@ def operation_lines(operation: Facts) -> list[Line]:
     if gone:
         lines.append(((_INDENT, ""), (gone, "dim")))
     return lines
-
-
-def beginning(operation: Facts) -> str | None:
-    """Return when the operation began, ISO 8601: when its request came, where that is known."""
-    times = [operation.get("started_at")]
-    times += [event.get("started_at") for event in operation.get("events") or ()]
-    known = [str(time) for time in times if parse_time(time)]
-    return min(known, key=_moment, default=None)
 
 
 def forgotten(operation: Facts) -> str | None:
@@ -195,7 +195,7 @@ def _head(operation: Facts) -> Line:
 def _entries(operation: Facts) -> Iterator[Entry]:
     started = beginning(operation)
     events = operation.get("events") or ()
-    total = _length(operation)
+    total = length(operation)
     for change in operation.get("transitions") or ():
         yield Entry(str(change.get("at") or ""), 0, (_transition(change),))
     for event in events:
@@ -209,31 +209,14 @@ def _entries(operation: Facts) -> Iterator[Entry]:
         yield Entry(str(at), 3, tuple(_fault(fault)))
 
 
-def _length(operation: Facts) -> float:
-    """Return the operation's seconds; of one that still runs, up to the last thing known."""
-    started = beginning(operation)
-    ends = [operation.get("finished_at")]
-    for event in operation.get("events") or ():
-        ends += [event.get("started_at"), event.get("finished_at")]
-    return max((seconds_between(started, end) or 0.0 for end in ends), default=0.0)
-
-
 def _transition(change: Facts) -> Line:
-    return (
-        (_state(change.get("from") or {}), "dim"),
-        (" → ", "dim"),
-        (_state(change.get("to") or {}), "bold cyan"),
-    )
-
-
-def _state(state: Facts) -> str:
-    task = state.get("task_state")
-    return f"{state.get('vm_state') or '?'}{f' ({task})' if task else ''}"
+    before, after = states_of(change)
+    return ((before, "dim"), (" → ", "dim"), (after, "bold cyan"))
 
 
 def _event(event: Facts, offset: float, total: float) -> Iterator[Line]:
     took = seconds_between(event.get("started_at"), event.get("finished_at"))
-    result = str(event.get("result") or ("running" if took is None else ""))
+    result = result_of(event, took)
     yield (
         (f"{one_line(event.get('name') or 'step'):<32} ", ""),
         (bar(offset, took, total), "cyan" if result != "Error" else "red"),
@@ -241,11 +224,10 @@ def _event(event: Facts, offset: float, total: float) -> Iterator[Line]:
         (f"  {result}", _RESULTS.get(result, "yellow")),
         (f"  {one_line(event.get('host'))}" if event.get("host") else "", "dim"),
     )
-    detail = dict(event.get("detail") or {})
-    upids = detail.pop("upids", None) or [event.get("upid")]
-    for upid in filter(None, upids):
-        yield (("  task ", "dim"), (one_line(upid), "dim"))
-    if facts := facts_of(detail):
+    upids, facts = tasks_and_facts(event)
+    for upid in upids:
+        yield (("  task ", "dim"), (upid, "dim"))
+    if facts:
         yield (("  " + "  ".join(f"{name}={value}" for name, value in facts), "dim"),)
 
 
@@ -267,8 +249,3 @@ def _fault(fault: Facts) -> Iterator[Line]:
             yield ((f"  {label}: ", "dim"), (one_line(item), "bold" if key == "left" else ""))
     if fault.get("remedy"):
         yield (("  do this: ", "bold"), (one_line(fault["remedy"]), "bold green"))
-
-
-def _moment(text: Any) -> float:
-    time = parse_time(text)
-    return time.timestamp() if time else 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.cloud import NETWORK, Call, rows
+from dashboard.cloud import NETWORK, Call, following, rows
 from dashboard.page import Answer, Page, view
 from dashboard.visit import Visit
 
@@ -23,6 +23,7 @@ def index(visit: Visit) -> Answer:
         networks=networks["networks"],
         subnets=by_network,
         groups=rows(groups, "security_groups"),
+        following=visit.next_page("/networks", following(networks, "networks")),
     )
 
 

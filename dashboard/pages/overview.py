@@ -1,16 +1,19 @@
-"""The first page: quota use, servers being built or in error, hosts and audit findings."""
+"""The first page: quota use, servers being built or in error, capacity and audit findings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dashboard.cloud import COMPUTE, Call, rows
+from dashboard.cloud import COMPUTE, NUMBERS, Call, rows
 from dashboard.page import Answer, Page, view
-from dashboard.pages.meters import Meter
+from dashboard.pages.meters import Meter, Warns, of_hosts
 from dashboard.visit import Visit
 
 _SHOWN = 10
+STATISTICS = Call(COMPUTE, "/os-hypervisors/statistics", optional=True, version=NUMBERS)
+_FINDINGS = Call(COMPUTE, "/audit/findings", {"limit": _SHOWN}, optional=True)
+METRICS = Call(COMPUTE, "/metrics", optional=True)
 
 
 def show(visit: Visit) -> Answer:
@@ -20,21 +23,17 @@ def show(visit: Visit) -> Answer:
         Call(COMPUTE, "/servers/detail", {"limit": _SHOWN, "status": "BUILD"}),
         Call(COMPUTE, "/servers/detail", {"limit": _SHOWN, "status": "ERROR"}),
     ]
-    cloud = [
-        Call(COMPUTE, "/os-hypervisors/detail", optional=True),
-        Call(COMPUTE, "/audit/findings", {"limit": _SHOWN}, optional=True),
-    ]
+    cloud = [STATISTICS, METRICS, _FINDINGS]
     limits, building, failed, *more = visit.cloud.together(
         *own, *(cloud if visit.operates else ())
     )
-    hosts, findings = more or (None, None)
+    statistics, metrics, findings = more or (None, None, None)
     return view(
         "overview.html",
         meters=list(_of_quota(limits["limits"]["absolute"])),
         building=building["servers"],
         failed=failed["servers"],
-        capacity=_of_hosts(hosts["hypervisors"]) if hosts else [],
-        hosts=rows(hosts, "hypervisors"),
+        capacity=list(capacity(statistics, metrics)),
         findings=rows(findings, "findings"),
     )
 
@@ -48,9 +47,17 @@ def _of_quota(absolute: Mapping[str, int]) -> Iterator[Meter]:
         yield Meter(title, absolute.get(used, 0), absolute.get(limit, -1), unit)
 
 
-def _of_hosts(hosts: list[dict[str, Any]]) -> list[Meter]:
-    up = sum(one.get("state") == "up" for one in hosts)
-    return [Meter("Hosts up", up, len(hosts), warns_when_full=False)]
+def capacity(statistics: Any, metrics: Any) -> Iterator[Meter]:
+    """Yield what all enabled hosts have, and how many agents are up."""
+    if metrics:
+        counts = {
+            one["state"]: one["count"]
+            for one in metrics["metrics"]["services"]
+            if one["binary"] == "nova-compute"
+        }
+        yield Meter("Hosts up", counts.get("up", 0), sum(counts.values()), when=Warns.NOT_FULL)
+    if statistics:
+        yield from of_hosts(statistics["hypervisor_statistics"])
 
 
-PAGES = (Page("/", show, calls=5),)
+PAGES = (Page("/", show, calls=6),)

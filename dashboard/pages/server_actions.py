@@ -35,6 +35,8 @@ class Action:
     """A sentence to confirm first."""
     statuses: tuple[str, ...] = ()
     """Statuses in which it makes sense; empty: all that `rule` allows."""
+    moves: bool = False
+    """Whether it takes the server to another host."""
 
     @property
     def has_form(self) -> bool:
@@ -86,7 +88,7 @@ ACTIONS: Mapping[str, Action] = {
         Action("lock", "Lock", "lock"),
         Action("unlock", "Unlock", "unlock"),
         Action("restore", "Restore", "restore", "restore", statuses=("SOFT_DELETED",)),
-        Action("migrate", "Migrate (stopped)", "migrate", "migrate", May.MANAGE),
+        Action("migrate", "Migrate (stopped)", "migrate", "migrate", May.MANAGE, moves=True),
         Action(
             "live-migrate",
             "Live migrate",
@@ -95,6 +97,7 @@ ACTIONS: Mapping[str, Action] = {
             May.MANAGE,
             value={"host": None, "block_migration": "auto"},
             statuses=_ACTIVE,
+            moves=True,
         ),
         Action("retry", "Retry", "retry", may=May.OPERATE, statuses=("BUILD", "ERROR")),
         Action("hold", "Hold", "hold", may=May.OPERATE, statuses=("BUILD", "ERROR")),
@@ -118,9 +121,16 @@ _CHOICES: Mapping[str, Call] = {
 }
 
 
-def buttons(visit: Visit, server: Mapping[str, Any]) -> list[Action]:
-    """Return the actions that the user may do and the server's state allows."""
-    return [one for one in ACTIONS.values() if visit.may(one.may) and _fits(one, server)]
+def buttons(visit: Visit, server: Mapping[str, Any], obstacle: str | None = None) -> list[Action]:
+    """Return the actions that the user may do and the server's state allows.
+
+    `obstacle`: why the API wouldn't move the server, where it says so.
+    """
+    return [
+        one
+        for one in ACTIONS.values()
+        if visit.may(one.may) and _fits(one, server) and not (one.moves and obstacle)
+    ]
 
 
 def _fits(action: Action, server: Mapping[str, Any]) -> bool:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
-from dashboard.cloud import COMPUTE, Call, rows, segment
+from dashboard.cloud import COMPUTE, Call, following, rows, segment
 from dashboard.page import Answer, May, Page, view
 from dashboard.pages import server_actions, server_create
-from dashboard.story import operations_of
+from dashboard.story import Told, operations_of
 from dashboard.visit import Visit
 
 SORTS: Mapping[str, str] = {
@@ -45,7 +44,7 @@ def index(visit: Visit) -> Answer:
         "servers.html",
         servers=servers,
         busy=[one["id"] for one in servers if is_busy(one)][:_MOST_ROWS],
-        following=_following(visit, found.get("servers_links", ())),
+        following=visit.next_page("/servers", following(found, "servers")),
         sorts=SORTS,
         statuses=STATUSES,
         asked=asked,
@@ -79,15 +78,17 @@ def show(visit: Visit) -> Answer:
         Call(COMPUTE, f"/explanations/{segment(uuid)}", optional=True),
         Call(COMPUTE, f"{path}/os-volume_attachments", optional=True),
     )
-    server = server["server"]
+    server, move = server["server"], (story["explanation"].get("move") if story else None) or {}
+    operations = operations_of(story["explanation"]) if story else []
     return view(
         "server.html",
         server=server,
-        busy=is_busy(server),
+        busy=is_busy(server) or _is_followed(operations),
         addresses=_addresses(server),
         volumes=rows(volumes, "volumeAttachments"),
-        operations=operations_of(story["explanation"]) if story else [],
-        buttons=server_actions.buttons(visit, server),
+        operations=operations,
+        buttons=server_actions.buttons(visit, server, move.get("obstacle")),
+        obstacle=move.get("obstacle"),
         refresh_seconds=REFRESH_SECONDS,
     )
 
@@ -97,21 +98,17 @@ def is_busy(server: Mapping[str, Any]) -> bool:
     return bool(server.get("OS-EXT-STS:task_state")) or server.get("status") == "BUILD"
 
 
+def _is_followed(operations: Sequence[Told]) -> bool:
+    """Return whether the last operation goes on: a server fails a moment before it does."""
+    return bool(operations) and operations[0].is_open and not operations[0].facts.get("held")
+
+
 def _addresses(server: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         (network, str(one["addr"]))
         for network, given in (server.get("addresses") or {}).items()
         for one in given
     ]
-
-
-def _following(visit: Visit, links: Sequence[Mapping[str, str]]) -> str:
-    """Return the path of the next page; empty: this is the last one."""
-    for link in links:
-        if link.get("rel") == "next":
-            asked = dict(parse_qsl(urlsplit(link["href"]).query))
-            return visit.here("/servers", marker=asked.get("marker"))
-    return ""
 
 
 PAGES = (

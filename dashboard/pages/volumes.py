@@ -45,11 +45,7 @@ def _names(answer: Any) -> Mapping[str, str]:
 
 def create(visit: Visit) -> Answer:
     """Ask for a volume."""
-    size = visit.field("size")
-    asked: dict[str, Any] = {
-        "name": visit.field("name"),
-        "size": int(size) if size.isdecimal() and len(size) < 9 else size,
-    }
+    asked: dict[str, Any] = {"name": visit.field("name"), "size": visit.number("size")}
     if visit.field("type"):
         asked["volume_type"] = visit.field("type")
     said = "The volume is being created."

@@ -23,6 +23,7 @@ from tests.functional.audit.leaks import (
 )
 from tests.functional.audits import Audits
 from tests.functional.cloud import EmbeddedCloud, embedded_cloud
+from tests.functional.dashboard.browser import Browser
 from tests.functional.waiting import eventually
 
 
@@ -70,6 +71,41 @@ def test_a_vm_of_a_deleted_server_goes(cloud: EmbeddedCloud, audits: Audits, pve
     code, story, _ = micronova(cloud, "explain", server["uuid"])
     assert code == 0
     assert "reap  done" in story
+
+
+def test_a_running_vm_is_reaped_in_the_dashboard(
+    cloud: EmbeddedCloud, audits: Audits, pve: Proxmox
+) -> None:
+    server = a_server(cloud, "reaped")
+    delete(cloud, server["uuid"])
+    pve.make_vm(server["vmid"], server["node"], name="late", **marks(server["uuid"]))
+    pve.call("POST", f"nodes/{server['node']}/qemu/{server['vmid']}/status/start")
+    # The audit's own try fails.
+    refusal = {"action": "fail", "status": 403, "text": "Permission check failed", "times": 0}
+    cloud.control("POST", "faults", **refusal, path="/status/(stop|shutdown)$")
+    assert audits.run()["open"] == {"vm_of_deleted_server": 1}
+    cloud.control("DELETE", "faults")
+    [found] = audits.open()
+    admin = Browser(cloud)
+    admin.log_in("admin")
+    path = f"/audit/{found['id']}"
+    assert f"/dashboard{path}" in admin.get("/audit?show=orphans").links
+    assert f"/dashboard{path}/heal" in admin.get(path).links
+    text = admin.get(f"{path}/heal").text
+    assert f"Reap sim1/{server['vmid']}?" in text
+    assert "can't be restored" in text
+    assert "It is running: remove it all the same" in text
+    text = admin.submit(f"{path}/heal").text
+    assert "Refused: The VM is not stopped; only force removes it." in text
+    assert pve.vm(server["vmid"]) is not None
+    admin.get(f"{path}/heal")
+    text = admin.submit(f"{path}/heal", force="true").text
+    assert "removes it. The next audit says whether it is gone." in text
+    eventually(lambda: pve.vm(server["vmid"]) is None)
+    audits.assert_clean()
+    assert "Gone since" in admin.get(path).text
+    admin.get(f"{path}/heal")
+    assert not admin.has_form(f"{path}/heal")
 
 
 def test_a_template_that_no_record_names_goes(

@@ -23,6 +23,7 @@ HEADINGS = {
     "/images": "cirros",
     "/quotas": "Quotas of",
     "/explain": "Any ID, or a server's name",
+    "/explain/decisions": "ID of a request or server",
 }
 LISTS = tuple(HEADINGS)
 MOST_CALLS = {
@@ -63,14 +64,21 @@ def test_everybody_sees_the_lists(people: LogIn, person: str, path: str) -> None
     assert (browser.status, browser.path) == (200, path)
     assert HEADINGS[path] in found.text
     assert browser.calls <= MOST_CALLS[path]
-    assert f'href="/dashboard{path}" aria-current="page"' in browser.page.text
+    section = path if path == "/" else f"/{path.split('/')[1]}"
+    assert f'href="/dashboard{section}" aria-current="page"' in browser.page.text
 
 
-def test_an_administrator_sees_the_hosts(admin: Browser, member: Browser) -> None:
+def test_an_administrator_sees_the_capacity(admin: Browser, member: Browser) -> None:
     text = admin.get("/").text
-    assert "Hosts up 3 of 3" in text
-    assert all(name in text for name in ("pve1", "pve2", "pve3"))
-    assert "Hosts" not in member.get("/").text
+    assert re.search(r"Hosts up 3 of 3 VCPUs \d+ of 192 Memory \d+ of 1536 GiB", text)
+    assert "Hosts up" not in member.get("/").text
+
+
+def test_networks_come_in_pages(member: Browser) -> None:
+    found = member.get("/networks?limit=1")
+    assert "vmbr0" in found.text
+    [following] = [one for one in found.links if "marker=" in one]
+    assert "No networks." in member.get(following.removeprefix("/dashboard")).text
 
 
 def test_the_life_of_a_server(cleared: None, member: Browser, reader: Browser) -> None:
@@ -85,6 +93,7 @@ def test_the_life_of_a_server(cleared: None, member: Browser, reader: Browser) -
     assert "is being created" not in text
     assert "create ● done" in text
     assert "create VM" in text
+    assert "building (spawning) → active" in text
     assert "UPID:" not in text
     assert member.page.text.count("<rect") > 3
     uuid = path.rpartition("/")[2]

@@ -31,9 +31,14 @@ OWN = ("/logout", "/project", "/theme")
 
 NAMED = {
     "{action}": "stop",
+    "{change}": "enable",
+    "{host}": "pve1",
     "{image_id:uuid}": UUID,
+    "{number:int}": "1",
     "{project_id}": UUID.replace("-", ""),
     "{server_id:uuid}": UUID,
+    "{service_id:uuid}": UUID,
+    "{steering}": "pause",
     "{volume_id:uuid}": UUID,
 }
 
@@ -142,6 +147,20 @@ def test_logging_out_ends_the_session_and_its_token(stranger: Browser) -> None:
     assert ask_token(stranger, token) in (401, 404)
     stranger.get("/servers", headers={"Cookie": f"{SESSION_COOKIE}={name}"})
     assert stranger.path == "/login"
+
+
+def test_switching_the_project_ends_the_old_token(stranger: Browser) -> None:
+    stranger.log_in("admin")
+    before = stranger.session.token
+    choices = stranger.form("/project").choices["project"]
+    stranger.submit("/project", project=choices["demo"])
+    after = stranger.session.token
+    assert ask_token(stranger, before) in (401, 404)
+    assert ask_token(stranger, after) == 200
+    # Once more: the new token is good for the next switch.
+    stranger.submit("/project", project=choices["admin"])
+    assert stranger.status == 200
+    assert ask_token(stranger, after) in (401, 404)
 
 
 def test_a_token_that_the_apis_refuse_ends_the_session(stranger: Browser) -> None:
@@ -314,10 +333,19 @@ def test_an_upload_has_a_type_and_a_length(member: Browser, path: str) -> None:
 
 
 def test_a_reader_gets_no_buttons(reader: Browser) -> None:
-    for path in ("/", "/servers", "/volumes", "/networks", "/images", "/quotas", "/explain"):
+    for path in (
+        "/",
+        "/servers",
+        "/volumes",
+        "/networks",
+        "/images",
+        "/quotas",
+        "/explain",
+        "/explain/decisions",
+    ):
         found = reader.get(path)
         sent = {one.action.removeprefix("/dashboard") for one in found.forms}
-        assert sent <= {*OWN, "/servers", "/images", "/explain"}
+        assert sent <= {*OWN, "/servers", "/images", "/explain", "/explain/decisions"}
         assert not any("create" in one or "delete" in one for one in found.links)
     for path in (
         "/servers/create",

@@ -1,0 +1,121 @@
+"""Nodes: capacity, storages and queues; one node; draining it; what its loss would mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import falcon
+
+from dashboard.cloud import COMPUTE, NUMBERS, VOLUME, Call, following, rows, segment
+from dashboard.page import Answer, May, Page, Redirect, view
+from dashboard.pages.meters import Meter, of_hosts, of_pool
+from dashboard.pages.overview import METRICS, STATISTICS, capacity
+from dashboard.pages.services import COMPUTE_BINARY, changes_of
+from dashboard.visit import Visit
+
+_POOLS = Call(VOLUME, "/scheduler-stats/get_pools", {"detail": "true"}, optional=True)
+_HYPERVISORS = "/os-hypervisors/detail"
+_FULLEST = 10
+_DRAINS = 5
+
+
+def index(visit: Visit) -> Answer:
+    """List a page of nodes with what they have and what is used of it."""
+    name = visit.query.get("name", "").strip()
+    query: dict[str, Any] = {"limit": visit.limit, "marker": visit.query.get("marker")}
+    if name:
+        # the API pages only over all of them
+        query = {"hypervisor_hostname_pattern": name}
+    listed = Call(COMPUTE, _HYPERVISORS, query, optional=bool(name), version=NUMBERS)
+    found, pools, metrics, statistics = visit.cloud.together(listed, _POOLS, METRICS, STATISTICS)
+    nodes = rows(found, "hypervisors")[: visit.limit]
+    storages = sorted(map(of_pool, rows(pools, "pools")), key=lambda one: -one.percent)
+    return view(
+        "nodes.html",
+        nodes=[(one, of_hosts(one)) for one in nodes],
+        name=name,
+        missing="" if found else found.message,
+        following=visit.next_page("/nodes", following(found, "hypervisors")),
+        capacity=list(capacity(statistics, metrics)),
+        storages=storages[:_FULLEST],
+        more_storages=max(0, len(storages) - _FULLEST),
+        metrics=metrics["metrics"] if metrics else None,
+    )
+
+
+def show(visit: Visit) -> Answer:
+    """Show one node: capacity, servers, storages, and its drains."""
+    host = visit.params["host"]
+    found, servers, services, drains, pools = visit.cloud.together(
+        Call(COMPUTE, _HYPERVISORS, {"hypervisor_hostname_pattern": host}, version=NUMBERS),
+        Call(COMPUTE, "/servers/detail", {"host": host, "limit": visit.limit, "all_tenants": 1}),
+        Call(COMPUTE, "/os-services", {"host": host, "binary": COMPUTE_BINARY}, optional=True),
+        Call(COMPUTE, "/bulk-migrations", {"host": host, "limit": _DRAINS}, optional=True),
+        _POOLS,
+    )
+    node, service = _only(found, host), next(iter(rows(services, "services")), {})
+    return view(
+        "node.html",
+        node=node,
+        service=service,
+        changes=changes_of(service) if service else [],
+        meters=of_hosts(node),
+        servers=servers["servers"],
+        drains=rows(drains, "bulk_migrations"),
+        storages=_storages(rows(pools, "pools"), host),
+    )
+
+
+def plan_drain(visit: Visit) -> Answer:
+    """Show where each server would go, with a form that begins it: nothing moves yet."""
+    host, live_only = visit.params["host"], visit.query.get("live_only") == "true"
+    query = {"live_only": "true"} if live_only else {}
+    plan = visit.cloud.get(COMPUTE, f"/drains/{segment(host)}", **query)["drain"]
+    return view("node_drain.html", host=host, servers=plan["servers"], live_only=live_only)
+
+
+def drain(visit: Visit) -> Answer:
+    """Begin a drain, and follow it."""
+    host = visit.params["host"]
+    asked = {
+        "host": host,
+        "at_once": visit.number("at_once"),
+        "live_only": visit.field("live_only") == "true",
+    }
+    body = {"bulk_migration": {"drain": asked}}
+    begun = visit.changed(visit.cloud.post, COMPUTE, "/bulk-migrations", body)
+    if begun is None:
+        return Redirect(f"/nodes/{segment(host)}/drain")
+    visit.note(f"{host} is disabled, and its servers are being moved.")
+    return Redirect(f"/migrations/bulk/{begun['bulk_migration']['id']}")
+
+
+def loss(visit: Visit) -> Answer:
+    """Show where each of the node's servers would go if it failed."""
+    host = visit.params["host"]
+    found = visit.cloud.get(COMPUTE, f"/evacuations/{segment(host)}")["evacuation"]
+    return view("node_loss.html", host=host, found=found)
+
+
+def _only(found: Mapping[str, Any], host: str) -> Mapping[str, Any]:
+    """Return the node of this very name; others contain it."""
+    for one in found["hypervisors"]:
+        if one["hypervisor_hostname"] == host:
+            node: Mapping[str, Any] = one
+            return node
+    raise falcon.HTTPNotFound
+
+
+def _storages(pools: Sequence[Mapping[str, Any]], host: str) -> list[Meter]:
+    return [of_pool(one) for one in pools if one["name"].partition("@")[0] == host]
+
+
+_NODE = "/nodes/{host}"
+PAGES = (
+    Page("/nodes", index, May.OPERATE, calls=4),
+    Page(_NODE, show, May.OPERATE, calls=5),
+    Page(f"{_NODE}/drain", plan_drain, May.OPERATE),
+    Page(f"{_NODE}/drain", drain, May.OPERATE, "POST"),
+    Page(f"{_NODE}/loss", loss, May.OPERATE),
+)

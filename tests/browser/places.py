@@ -10,7 +10,12 @@ from typing import Any
 
 from dashboard.page import May, Page
 from dashboard.sections import SECTIONS
+from tests.functional.audit.leaks import Proxmox
 from tests.functional.cloud import EmbeddedCloud, eventually
+from tests.functional.dashboard.browser import Browser
+
+FOREIGN = 150_778
+"""The VMID of a VM that isn't ours."""
 
 NOT_PAGES = frozenset({"/servers/rows", "/volumes/{volume_id:uuid}"})
 """Parts of a page, and paths that lead to another page."""
@@ -38,6 +43,19 @@ _SEVERAL: Mapping[str, tuple[str, ...]] = {
     "/servers": ("/servers", "/servers?name=nothing"),
     "/servers/{server_id:uuid}": ("/servers/{server}", "/servers/{failed}"),
     "/servers/{server_id:uuid}/{action}": ("/servers/{server}/resize", "/servers/{server}/reset"),
+    "/explain/decisions": ("/explain/decisions", "/explain/decisions?what={failed}"),
+    "/explain/what-if": (
+        "/explain/what-if",
+        "/explain/what-if?flavor={flavor}&image={image}&network=none",
+    ),
+    "/audit": ("/audit", "/audit?show=all"),
+    "/audit/{number:int}": ("/audit/{finding}",),
+    "/audit/{number:int}/heal": ("/audit/{finding}/heal",),
+    "/migrations/bulk/{number:int}": ("/migrations/bulk/{bulk}",),
+    "/services/{service_id:uuid}/{change}": (
+        "/services/{service}/disable",
+        "/services/{service}/force-down",
+    ),
     "/images/{image_id:uuid}": ("/images/{image}", "/images/{empty}"),
 }
 #: what administrators see otherwise
@@ -47,6 +65,7 @@ _NAMES: Mapping[str, str] = {
     "{volume_id:uuid}": "{volume}",
     "{image_id:uuid}": "{image}",
     "{project_id}": "{project}",
+    "{host}": "pve1",
 }
 
 
@@ -56,7 +75,7 @@ def places() -> list[Place]:
     found = [Place("/login", "")]
     for page in pages:
         if page.path not in NOT_PAGES:
-            person = "admin" if page.may is May.OPERATE else "member"
+            person = "admin" if page.may in (May.OPERATE, May.MANAGE) else "member"
             found += [Place(path, person) for path in _paths(page)]
     return [*found, *(Place(path, "admin") for path in _BOTH)]
 
@@ -69,7 +88,7 @@ def _paths(page: Page) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def furnished(cloud: EmbeddedCloud) -> Iterator[dict[str, str]]:
+def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str]]:
     """Have one of each thing; return their IDs by the names of `Place.path`."""
     connection, admin = cloud.connection(), cloud.connection("micronova-admin")
     compute, image = connection.compute, connection.image
@@ -90,8 +109,16 @@ def furnished(cloud: EmbeddedCloud) -> Iterator[dict[str, str]]:
     compute.wait_for_server(servers[0], wait=60)
     eventually(lambda: compute.get_server(servers[1]).status == "ERROR")
     eventually(lambda: connection.block_storage.get_volume(volume).status == "available")
+    hosts = {one.host: one.id for one in admin.compute.services(binary="nova-compute")}
+    bulk = _drain(operator, "pve3")
+    pve = Proxmox(cloud)
+    pve.make_vm(FOREIGN, "pve1", name="by-hand", tags="micronova")
     try:
         yield {
+            "finding": _finding(operator),
+            "bulk": bulk,
+            "service": hosts["pve1"],
+            "flavor": wanted["flavor_id"],
             "server": servers[0].id,
             "failed": servers[1].id,
             "volume": volume.id,
@@ -101,3 +128,27 @@ def furnished(cloud: EmbeddedCloud) -> Iterator[dict[str, str]]:
         }
     finally:
         admin.compute.delete_flavor(vast)
+        pve.call("DELETE", f"nodes/pve1/qemu/{FOREIGN}")
+
+
+def _drain(operator: Browser, host: str) -> str:
+    """Drain a node and take it back; return the number of the drain."""
+    operator.get(f"/nodes/{host}/drain")
+    operator.submit(f"/nodes/{host}/drain")
+    path = operator.path
+    operator.until(path, lambda _: "hx-get" not in operator.page.text)
+    operator.get(f"/nodes/{host}")
+    [enable] = [one.action for one in operator.parsed.forms if one.action.endswith("/enable")]
+    operator.submit(enable.removeprefix("/dashboard"))
+    return path.rpartition("/")[2]
+
+
+def _finding(operator: Browser) -> str:
+    """Run an audit; return the number of what it found."""
+    operator.get("/audit")
+    operator.submit("/audit")
+    operator.until("/audit", lambda _: "hx-get" not in operator.page.text)
+    links = operator.get("/audit?show=all").links
+    found = [one for one in links if re.search(r"/audit/\d+$", one)]
+    assert found, operator.parsed.text
+    return found[0].rpartition("/")[2]

@@ -25,9 +25,9 @@ PLACES = places()
 
 
 @pytest.fixture(scope="module")
-def things(three_nodes: EmbeddedCloud) -> Iterator[dict[str, str]]:
+def things(three_nodes: EmbeddedCloud, people: LogIn) -> Iterator[dict[str, str]]:
     """One of each thing."""
-    with furnished(three_nodes) as made:
+    with furnished(three_nodes, people("admin")) as made:
         yield made
 
 

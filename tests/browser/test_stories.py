@@ -206,6 +206,34 @@ def seen(window: Window) -> set[tuple[int, ...]]:
     return {tuple(one) for one in found}
 
 
+# --- a drain
+
+
+def test_a_drain_is_followed_to_its_end_and_undone(
+    cleared: None, window: Window, people: LogIn
+) -> None:
+    server = a_server(window.cloud, "moving")
+    admin = window.cloud.connection("micronova-admin").compute
+    host = admin.get_server(server.id).compute_host
+    window.take(people("admin"))
+    with fault(window.cloud, action="migration-slow", seconds=600):
+        window.open(f"/nodes/{host}")
+        window.find(f"a[href$='/nodes/{host}/drain']").click()
+        window.until_text("Drain", "moving")
+        window.find("main form button.danger, main form button.primary").click()
+        window.until(lambda: window.has("#live[hx-get]"))
+        window.run(MARK)
+        window.until(lambda: window.has("tbody .chip.busy"))
+        assert "/migrations/bulk/" in window.path
+    window.until_text("1 moved, none remain.")
+    assert not window.has("#live[hx-get]")
+    assert window.run(FOLLOWED)
+    assert admin.get_server(server.id).compute_host != host
+    window.open(f"/nodes/{host}")
+    window.find("form[action$='/enable'] button").click()
+    window.until_text("The host gets new servers again.")
+
+
 # --- who may what
 
 
@@ -344,7 +372,10 @@ def test_nothing_inline_and_nothing_from_elsewhere_runs(window: Window, people: 
 # --- the keyboard, and how it looks
 
 
-@pytest.mark.parametrize("path", ["/", "/servers", "/servers/create", "/images/create", "/quotas"])
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/servers", "/servers/create", "/images/create", "/quotas", "/nodes", "/services"],
+)
 def test_the_keyboard_reaches_everything(window: Window, people: LogIn, path: str) -> None:
     window.take(people("admin"))
     window.open(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,11 +19,26 @@ from keystoneauth1.session import Session as HttpSession
 from dashboard.errors import ApiRefused, ApiUnreachable, SessionEnded
 
 COMPUTE, IMAGE, NETWORK, VOLUME = "compute", "image", "network", "block-storage"
+IDENTITY = "identity"
 
 VERSIONS: Mapping[str, str] = {COMPUTE: "compute 2.96", VOLUME: "volume 3.70"}
 """The microversion that pages are written for."""
 NUMBERS = "compute 2.87"
 """The last microversion whose hypervisors have numbers."""
+
+DATA_TYPE = "application/octet-stream"
+
+
+class Data:
+    """What a browser uploads, read piece by piece while it is sent on."""
+
+    def __init__(self, size_bytes: int, pieces: Iterator[bytes]) -> None:
+        self.len = size_bytes
+        """The name is that by which `requests` finds a length."""
+        self._pieces = pieces
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._pieces
 
 
 @dataclass(frozen=True)
@@ -34,7 +49,12 @@ class Call:
     path: str
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
+    """Sent as JSON."""
     method: str = "GET"
+    kind: str = "application/json"
+    """The content type of the body."""
+    data: Data | None = None
+    """Sent as it is, in place of a body."""
     optional: bool = False
     """Whether the page goes without it: the answer is then `Missing`."""
     version: str = ""
@@ -91,6 +111,14 @@ class Cloud:
         """Send a resource's new state."""
         return self.send(Call(service, path, body=body, method="PUT"))
 
+    def patch(self, service: str, path: str, body: Any, kind: str) -> Any:
+        """Send the steps of a change, in the form that a content type says."""
+        return self.send(Call(service, path, body=body, method="PATCH", kind=kind))
+
+    def upload(self, service: str, path: str, data: Data) -> Any:
+        """Send data of any length on."""
+        return self.send(Call(service, path, method="PUT", kind=DATA_TYPE, data=data))
+
     def delete(self, service: str, path: str) -> Any:
         """Delete what a path names."""
         return self.send(Call(service, path, method="DELETE"))
@@ -126,6 +154,8 @@ class Cloud:
         asked = {name: value for name, value in call.query.items() if value not in (None, "")}
         url = f"{base}{call.path}" + (f"?{urlencode(asked, doseq=True)}" if asked else "")
         sent = {"Accept": "application/json"}
+        if call.body is not None or call.data is not None:
+            sent["Content-Type"] = call.kind
         if call.version or call.service in VERSIONS:
             sent["OpenStack-API-Version"] = call.version or VERSIONS[call.service]
         began = time.monotonic()
@@ -134,10 +164,12 @@ class Cloud:
                 url,
                 call.method,
                 auth=self._plugin,
-                json=call.body,
                 headers=sent,
                 raise_exc=False,
                 redirect=False,
+                **(
+                    {"json": call.body} if call.data is None else {"data": call.data, "log": False}
+                ),
                 timeout=self._seconds,
             )
         except (ksa_exceptions.ConnectFailure, requests.RequestException) as error:
@@ -155,7 +187,8 @@ class Cloud:
             )
         except ksa_exceptions.CatalogException:
             return None
-        return str(found).rstrip("/")
+        base = str(found).rstrip("/")
+        return f"{base}/v3" if service == IDENTITY and not base.endswith("/v3") else base
 
 
 def _content(answer: requests.Response, service: str) -> Any:

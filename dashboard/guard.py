@@ -18,19 +18,22 @@ from oslo_config import cfg
 
 from common.errors import Forbidden, Invalid
 from dashboard import security
-from dashboard.cloud import Cloud
+from dashboard.cloud import DATA_TYPE, Cloud, Data
 from dashboard.errors import ApiRefused, ForgedRequest, FormTooLarge, SessionEnded
 from dashboard.identity import Identity
 from dashboard.page import Page, Redirect, Section, View
 from dashboard.sessions import Session, Sessions
 from dashboard.visit import Visit
-from web.errors import Fault
+from web import bodies
+from web.errors import Fault, UnsupportedMedia
 
 SESSION, THEME, LOGIN = "session", "theme", "login"
 CSRF_FIELD, CSRF_HEADER = "csrf", "X-CSRF-Token"
 #: user data has 64 KiB, and grows when it is encoded
 _FORM_BYTES = 1 << 18
 _FORM_FIELDS = 500
+_PIECE_BYTES = 1 << 18
+_CHANGES = ("POST", "PUT")
 _POOL = 16
 
 
@@ -67,7 +70,7 @@ class Site:
     def visit(self, req: falcon.Request, params: Mapping[str, Any], session: Session) -> Visit:
         """Return what pages see of a request. Raises ForgedRequest and FormTooLarge."""
         form = form_of(req) if req.method == "POST" else {}
-        if req.method == "POST":
+        if req.method in _CHANGES:
             given = req.get_header(CSRF_HEADER) or (form.get(CSRF_FIELD) or [""])[0]
             check_forged(req, given, session.csrf)
         access = AccessInfoV3(dict(session.access), session.token)
@@ -91,6 +94,7 @@ class Site:
             query={name: values[-1] for name, values in asked.items()},
             form=form,
             page_size=self.options.page_size,
+            data=data_of(req) if req.method == "PUT" else None,
             is_fragment=bool(req.get_header("HX-Request")),
         )
 
@@ -119,9 +123,9 @@ class Site:
             resp.set_header("Server-Timing", f'api;desc="{visit.cloud.calls} calls";dur={took}')
 
     def go(self, req: falcon.Request, resp: falcon.Response, path: str) -> None:
-        """Answer with another page of ours."""
+        """Answer with another page of ours; whoever uploads opens it when it is time."""
         security.headers(resp)
-        resp.status = 303
+        resp.status = 201 if req.method == "PUT" else 303
         resp.location = security.root(req) + path
 
     def show_fault(self, req: falcon.Request, resp: falcon.Response, fault: Fault) -> None:
@@ -163,6 +167,8 @@ class Guarded:
             self.on_get = functools.partial(self._serve, "GET")
         if "POST" in pages:
             self.on_post = functools.partial(self._serve, "POST")
+        if "PUT" in pages:
+            self.on_put = functools.partial(self._serve, "PUT")
 
     def _serve(
         self, method: str, req: falcon.Request, resp: falcon.Response, **params: Any
@@ -195,6 +201,15 @@ def form_of(req: falcon.Request) -> dict[str, list[str]]:
         return parse_qs(content.decode(), keep_blank_values=True, max_num_fields=_FORM_FIELDS)
     except ValueError as error:
         raise Invalid("The form can't be read.") from error
+
+
+def data_of(req: falcon.Request) -> Data:
+    """Return what a request uploads. Raises UnsupportedMedia, or Invalid without a length."""
+    if (req.content_type or "").partition(";")[0].strip().lower() != DATA_TYPE:
+        raise UnsupportedMedia(f"Uploads are {DATA_TYPE}.")
+    if not req.content_length:
+        raise Invalid("The upload has no data, or doesn't say how long it is.")
+    return Data(req.content_length, bodies.pieces(req, _PIECE_BYTES))
 
 
 def check_forged(req: falcon.Request, given: str, expected: str) -> None:

@@ -16,16 +16,20 @@ from dashboard.page import May
 
 TEMPLATES = Path(__file__).parent / "templates"
 
+_GOOD = ("ACTIVE", "active", "up", "available", "done", "UP", "enabled")
+_NOTICE = ("in-use", "VERIFY_RESIZE", "RESCUE", "queued", "deactivated")
+_BAD = ("ERROR", "error", "failed", "refused", "killed", "down", "DOWN")
 #: status of a resource → (kind of chip, sign); colour alone says nothing
 _CHIPS: Mapping[str, tuple[str, str]] = {
-    **dict.fromkeys(("ACTIVE", "up", "available", "done", "UP", "enabled"), ("good", "●")),
+    **dict.fromkeys(_GOOD, ("good", "●")),
+    **dict.fromkeys(_NOTICE, ("notice", "◆")),
     **dict.fromkeys(("completed", "confirmed", "finished", "moved"), ("good", "●")),
-    **dict.fromkeys(("in-use", "VERIFY_RESIZE", "RESCUE", "queued"), ("notice", "◆")),
     **dict.fromkeys(("waiting", "paused", "disabled", "damage"), ("notice", "◆")),
-    **dict.fromkeys(("BUILD", "running", "unwinding", "creating", "saving"), ("busy", "◌")),
-    **dict.fromkeys(("ERROR", "error", "failed", "refused", "down", "DOWN"), ("bad", "✕")),
     **dict.fromkeys(("blocked", "forced down", "leak"), ("bad", "✕")),
+    **dict.fromkeys(("BUILD", "running", "unwinding", "creating", "saving"), ("busy", "◌")),
+    **dict.fromkeys(_BAD, ("bad", "✕")),
 }
+_KILO = 1024
 _BUSY = ("REBOOT", "HARD_REBOOT", "RESIZE", "MIGRATING", "REBUILD", "PASSWORD", "REVERT_RESIZE")
 
 
@@ -40,7 +44,13 @@ def environment(static: Callable[[str], str]) -> jinja2.Environment:
         auto_reload=False,
     )
     made.filters.update(
-        age=age, chip=chip, duration=duration, label=label, moment=moment, one_line=one_line
+        age=age,
+        chip=chip,
+        duration=duration,
+        label=label,
+        moment=moment,
+        one_line=one_line,
+        size=size,
     )
     made.globals.update(static=static, may=May)
     return made
@@ -54,6 +64,22 @@ def chip(status: Any) -> tuple[str, str]:
     if text.startswith("error"):
         return ("bad", "✕")
     return _CHIPS.get(text, ("plain", "○"))
+
+
+def size(size_bytes: Any) -> str:
+    """Return a number of bytes in words.
+
+    >>> size(3 << 20), size(None)
+    ('3.0 MiB', '')
+    """
+    if size_bytes is None:
+        return ""
+    number = float(size_bytes)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if number < _KILO:
+            return f"{number:.0f} B" if unit == "B" else f"{number:.1f} {unit}"
+        number /= _KILO
+    return f"{number:.1f} TiB"
 
 
 def moment(text: Any) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from keystoneauth1.access.access import AccessInfoV3
 
-from dashboard.cloud import Cloud
+from dashboard.cloud import Cloud, Data
 from dashboard.errors import ApiRefused
 from dashboard.page import May, Redirect
 from dashboard.sessions import Session
@@ -30,6 +30,8 @@ class Visit:
     form: Mapping[str, list[str]]
     """Of a POST."""
     page_size: int
+    data: Data | None = None
+    """What is uploaded, of a PUT."""
     is_fragment: bool = False
     """Whether htmx asks for a part of the page."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from oslo_config import cfg
 
-from common import credentials, rpc
+from common import credentials
 from common.errors import ConfigurationError
 from common.log import logger
 
@@ -57,6 +57,8 @@ class Wiring:
     @functools.cached_property
     def transport(self) -> oslo_messaging.Transport:
         """The message bus."""
+        from common import rpc
+
         return rpc.transport(self.conf)
 
     @functools.cached_property

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 GROUPS: Mapping[str, str] = {
+    "tests/browser/test_pages.py": "dashboard",
+    "tests/browser/test_stories.py": "dashboard",
     "tests/chaos/test_every_task_state.py": "stage",
     "tests/chaos/test_late_reports.py": "stage",
     "tests/chaos/test_broker_restart.py": "stage",
@@ -35,9 +37,12 @@ GROUPS: Mapping[str, str] = {
     "tests/compat/test_openstack_shelve.py": "site",
     "tests/functional/cli/test_live.py": "embedded",
     "tests/functional/cli/test_requests_of_hosts.py": "embedded",
+    "tests/functional/dashboard/test_images.py": "dashboard",
     "tests/functional/dashboard/test_operators.py": "dashboard",
     "tests/functional/dashboard/test_pages.py": "dashboard",
+    "tests/functional/dashboard/test_quotas.py": "dashboard",
     "tests/functional/dashboard/test_security.py": "dashboard",
+    "tests/functional/dashboard/test_service.py": "dashboard",
     "tests/functional/follow/test_people.py": "embedded",
     "tests/functional/monitor/test_embedded.py": "embedded",
     "tests/functional/identity/test_concurrency.py": "keystone",
@@ -57,6 +62,8 @@ LONGEST = (
     "tests/compat/test_openstack_images.py",
     "tests/compat/test_openstack_cli.py",
     "tests/functional/cli/test_live.py",
+    "tests/browser/test_pages.py",
+    "tests/browser/test_stories.py",
     "tests/chaos/test_leak_paths.py",
     "tests/functional/test_distributed.py",
     "tests/functional/cli/test_up.py",

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from keystonemiddleware import auth_token
 from oslo_config import cfg
 
 from web.token_cache import TokenCache
@@ -64,6 +63,9 @@ IDENTITY_VARIABLES = frozenset(
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Declare the options of the token check on `conf`."""
+    # weighs 8 MiB, and the dashboard needs the names alone
+    from keystonemiddleware import auth_token
+
     for group, options in auth_token.list_opts():
         conf.register_opts(options, group=group)
     conf.register_opts(CACHE_OPTIONS, group=CACHE_GROUP)
@@ -88,6 +90,8 @@ def protect(
     invalid token). `service_type` is the type of `app` in the catalog; tokens of application
     credentials with access rules are refused without it.
     """
+    from keystonemiddleware import auth_token
+
     overrides: dict[str, Any] = {
         "oslo_config_config": conf,
         "delay_auth_decision": delay_auth_decision,

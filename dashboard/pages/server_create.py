@@ -14,8 +14,9 @@ _FIELDS = ("name", "flavor", "image", "network", "key", "zone", "groups", "user_
 
 
 def form(visit: Visit) -> Answer:
-    """Show the form."""
-    return _form(visit, dict.fromkeys(_FIELDS, "") | {"count": "1"})
+    """Show the form; the query may choose the image."""
+    chosen = {"count": "1", "image": visit.query.get("image", "")}
+    return _form(visit, dict.fromkeys(_FIELDS, "") | chosen)
 
 
 def create(visit: Visit) -> Answer:

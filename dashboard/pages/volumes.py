@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dashboard.cloud import COMPUTE, VOLUME, Call, rows, segment
 from dashboard.page import Answer, May, Page, Redirect, view
 from dashboard.visit import Visit
+
+#: servers that a volume can be attached to by choosing; of more, the ID is asked for
+_OFFERED = 200
 
 
 def index(visit: Visit) -> Answer:
@@ -16,8 +20,10 @@ def index(visit: Visit) -> Answer:
         "marker": visit.query.get("marker"),
         "name~": visit.query.get("name"),
     }
-    found, types = visit.cloud.together(
-        Call(VOLUME, "/volumes/detail", query), Call(VOLUME, "/types", optional=True)
+    found, types, servers = visit.cloud.together(
+        Call(VOLUME, "/volumes/detail", query),
+        Call(VOLUME, "/types", optional=True),
+        Call(COMPUTE, "/servers", {"limit": _OFFERED}, optional=True),
     )
     volumes = found["volumes"]
     more = bool(found.get("volumes_links"))
@@ -25,9 +31,16 @@ def index(visit: Visit) -> Answer:
         "volumes.html",
         volumes=volumes,
         types=[one["name"] for one in rows(types, "volume_types")],
+        servers=_names(servers),
+        is_every_server=not (servers and servers.get("servers_links")),
         asked=visit.query,
         following=visit.here("/volumes", marker=volumes[-1]["id"]) if more and volumes else "",
     )
+
+
+def _names(answer: Any) -> Mapping[str, str]:
+    """Return the servers' names by their IDs."""
+    return {str(one["id"]): str(one["name"]) for one in rows(answer, "servers")}
 
 
 def create(visit: Visit) -> Answer:
@@ -76,7 +89,7 @@ def to_list(visit: Visit) -> Answer:
 
 _VOLUME = "/volumes/{volume_id:uuid}"
 PAGES = (
-    Page("/volumes", index, calls=2),
+    Page("/volumes", index, calls=3),
     Page("/volumes", create, May.CHANGE, "POST"),
     Page(_VOLUME, to_list, calls=0),
     Page(f"{_VOLUME}/delete", ask_delete, May.CHANGE),

@@ -11,7 +11,7 @@ import datetime
 import io
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
 import requests
@@ -19,7 +19,7 @@ import requests.adapters
 from requests.structures import CaseInsensitiveDict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 
@@ -59,8 +59,7 @@ class WsgiAdapter(requests.adapters.BaseAdapter):
 
     def _environ(self, request: requests.PreparedRequest) -> WSGIEnvironment:
         parts = urlsplit(request.url or "")
-        body = request.body or b""
-        data = body.encode() if isinstance(body, str) else bytes(body)
+        stream, length = _input(request)
         environ: dict[str, Any] = {
             "REQUEST_METHOD": request.method or "GET",
             "SCRIPT_NAME": self._mount_point,
@@ -71,10 +70,10 @@ class WsgiAdapter(requests.adapters.BaseAdapter):
             "SERVER_PROTOCOL": "HTTP/1.1",
             "HTTP_HOST": parts.netloc,
             "REMOTE_ADDR": "127.0.0.1",
-            "CONTENT_LENGTH": str(len(data)),
+            "CONTENT_LENGTH": str(length),
             "wsgi.version": (1, 0),
             "wsgi.url_scheme": parts.scheme,
-            "wsgi.input": io.BytesIO(data),
+            "wsgi.input": stream,
             "wsgi.errors": sys.stderr,
             "wsgi.multithread": True,
             "wsgi.multiprocess": False,
@@ -108,3 +107,28 @@ class WsgiAdapter(requests.adapters.BaseAdapter):
         response.request = request
         response.elapsed = datetime.timedelta(seconds=time.monotonic() - began)
         return response
+
+
+class _Pieces:
+    """What an iterator yields, as a file."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._held = pieces, b""
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, `size` at the most; none at the end."""
+        held = self._held or next(self._pieces, b"")
+        if size < 0:
+            self._held = b""
+            return held + b"".join(self._pieces)
+        self._held = held[size:]
+        return held[:size]
+
+
+def _input(request: requests.PreparedRequest) -> tuple[IO[bytes], int]:
+    """Return the body of a request and its length: one that isn't bytes is read as it comes."""
+    body: Any = request.body or b""
+    if isinstance(body, str | bytes):
+        data = body.encode() if isinstance(body, str) else body
+        return io.BytesIO(data), len(data)
+    return cast("IO[bytes]", _Pieces(iter(body))), int(request.headers["Content-Length"])

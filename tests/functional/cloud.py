@@ -81,7 +81,7 @@ class EmbeddedCloud:
         """Return what the simulated clusters hold of servers."""
         return leftovers.held(self.simulator)
 
-    def control(self, method: str, door: str, **body: Any) -> Any:
+    def control(self, method: str, door: str, /, **body: Any) -> Any:
         """Ask the simulator's control API, e.g. ``control("POST", "faults", action=…)``."""
         endpoints = json.loads((self.simulator / "endpoints.json").read_text(encoding="utf-8"))
         answer = requests.request(

@@ -7,11 +7,20 @@ import pytest
 from tests.functional.cloud import EmbeddedCloud, embedded_cloud
 from tests.shared import Shared
 
+_OPTIONS = {
+    "driver": "proxmox",
+    "nodes": 3,
+    "speed": 50,
+    "set": "images.download_from=http://localhost",
+}
 _CLOUD: Shared[EmbeddedCloud] = Shared("three_nodes")
 
 
 @pytest.fixture(scope="module")
 def three_nodes(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedCloud:
-    """A simulated cluster of three nodes; tests leave no servers, images or flavors."""
+    """A simulated cluster of three nodes; tests leave no servers, images or flavors.
+
+    Images may be downloaded, but nothing answers where from.
+    """
     folder = tmp_path_factory.mktemp("three-nodes")
-    return _CLOUD.get(lambda: embedded_cloud(folder, driver="proxmox", nodes=3, speed=50))
+    return _CLOUD.get(lambda: embedded_cloud(folder, **_OPTIONS))

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -52,7 +53,8 @@ class Parsed(HTMLParser):
         self.words: list[str] = []
         self._select = ""
         self._option: str | None = None
-        self._chosen = False
+        self._is_chosen = False
+        self._area = ""
         self.feed(text)
 
     @property
@@ -72,31 +74,35 @@ class Parsed(HTMLParser):
         elif tag == "form":
             self.forms.append(Form(given["action"]))
         elif tag == "textarea" and self.forms:
-            self.forms[-1].fields[given["name"]] = ""
-        elif tag == "input" and self.forms and given.get("type") != "checkbox":
+            self._area = given["name"]
+            self.forms[-1].fields[self._area] = ""
+        elif tag == "input" and self.forms and "name" in given and given.get("type") != "checkbox":
             self.forms[-1].fields[given["name"]] = given.get("value", "")
         elif tag == "select":
-            self._select, self._chosen = given["name"], False
+            self._select = given["name"]
             self.forms[-1].choices[self._select] = {}
         elif tag == "option":
-            self._on_option(given)
-
-    def _on_option(self, given: Mapping[str, str]) -> None:
-        self._option = given.get("value")
-        is_first = self._select not in self.forms[-1].fields
-        if self._option is not None and (is_first or "selected" in given):
-            self.forms[-1].fields[self._select] = self._option
+            self._option = given.get("value")
+            is_first = self._select not in self.forms[-1].fields
+            self._is_chosen = is_first or "selected" in given
 
     def handle_data(self, data: str) -> None:
         if self._select and data.strip():
             value = data if self._option is None else self._option
             self.forms[-1].choices[self._select][data.strip()] = value
+            if self._is_chosen:
+                self.forms[-1].fields[self._select] = value
+            return
+        if self._area:
+            self.forms[-1].fields[self._area] += data
             return
         self.words.append(data)
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "select":
             self._select = ""
+        elif tag == "textarea":
+            self._area = ""
 
 
 class Browser:
@@ -105,6 +111,9 @@ class Browser:
     def __init__(self, cloud: EmbeddedCloud) -> None:
         self.cloud = cloud
         self.base = f"{cloud.base_url}/dashboard"
+        self.origin = cloud.base_url
+        self.state_dir = cloud.state_dir / "dashboard"
+        """Where the dashboard keeps sessions."""
         self.http = requests.Session()
         self.http.trust_env = False
         self.http.hooks["response"].append(self._check)
@@ -127,7 +136,7 @@ class Browser:
         self, action: str, data: Mapping[str, str], headers: Mapping[str, str] | None = None
     ) -> Parsed:
         """Send fields, as the present page's site."""
-        sent = {"Origin": self.cloud.base_url, "Sec-Fetch-Site": "same-origin", **(headers or {})}
+        sent = {"Origin": self.origin, "Sec-Fetch-Site": "same-origin", **(headers or {})}
         self.page = self.http.post(self.url(action), data=data, headers=sent, timeout=60)
         return self.parsed
 
@@ -207,7 +216,7 @@ class Browser:
     @property
     def session(self) -> Session:
         """What the server keeps of it."""
-        session = kept(self.cloud).read(self.name)
+        session = kept_in(self.state_dir).read(self.name)
         assert session is not None
         return session
 
@@ -231,6 +240,10 @@ class Browser:
 
 def kept(cloud: EmbeddedCloud) -> Sessions:
     """Return the sessions of a cloud's dashboard, as it reads them itself."""
-    folder = cloud.state_dir / "dashboard"
+    return kept_in(cloud.state_dir / "dashboard")
+
+
+def kept_in(folder: Path) -> Sessions:
+    """Return the sessions of a dashboard's state directory."""
     key = (folder / "session.key").read_bytes()
     return Sessions(SqliteStore(folder / "sessions.sqlite"), key, IDLE_SECONDS, time.time)

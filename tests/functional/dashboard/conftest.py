@@ -53,12 +53,21 @@ def stranger(three_nodes: EmbeddedCloud) -> Browser:
 
 @pytest.fixture
 def cleared(three_nodes: EmbeddedCloud) -> Iterator[None]:
-    """Delete the servers and volumes of all projects after a test."""
+    """Delete the servers, volumes and images of all projects after a test."""
     yield
-    admin = three_nodes.connection("micronova-admin")
+    clear(three_nodes)
+
+
+def clear(cloud: EmbeddedCloud) -> None:
+    """Delete the servers, volumes and images of all projects."""
+    admin = cloud.connection("micronova-admin")
     for server in admin.compute.servers(all_projects=True):
         admin.compute.delete_server(server)
     eventually(lambda: not list(admin.compute.servers(all_projects=True)))
     for volume in admin.block_storage.volumes(all_projects=True):
         admin.block_storage.delete_volume(volume)
     eventually(lambda: not list(admin.block_storage.volumes(all_projects=True)))
+    for image in admin.image.images(visibility="all"):
+        if image.owner:
+            admin.image.update_image(image, is_protected=False)
+            admin.image.delete_image(image)

@@ -20,6 +20,8 @@ HEADINGS = {
     "/servers": "Servers",
     "/volumes": "Volumes",
     "/networks": "vmbr0",
+    "/images": "cirros",
+    "/quotas": "Quotas of",
     "/explain": "Any ID, or a server's name",
     "/explain/decisions": "ID of a request or server",
 }

@@ -33,7 +33,9 @@ NAMED = {
     "{action}": "stop",
     "{change}": "enable",
     "{host}": "pve1",
+    "{image_id:uuid}": UUID,
     "{number:int}": "1",
+    "{project_id}": UUID.replace("-", ""),
     "{server_id:uuid}": UUID,
     "{service_id:uuid}": UUID,
     "{steering}": "pause",
@@ -52,6 +54,8 @@ def path_of(page: Page) -> str:
 
 GETS = [path_of(page) for page in PAGES if page.method == "GET"]
 POSTS = [path_of(page) for page in PAGES if page.method == "POST"]
+PUTS = [path_of(page) for page in PAGES if page.method == "PUT"]
+DATA_TYPE = "application/octet-stream"
 
 
 def volumes(cloud: EmbeddedCloud) -> list[str]:
@@ -304,13 +308,50 @@ def test_a_reader_changes_nothing(reader: Browser, path: str) -> None:
     assert volumes(reader.cloud) == []
 
 
+@pytest.mark.parametrize("path", PUTS)
+def test_no_upload_is_forged(member: Browser, reader: Browser, path: str) -> None:
+    for browser, headers in (
+        (member, {}),
+        (member, {"X-CSRF-Token": "x" * 43}),
+        (member, {"X-CSRF-Token": reader.csrf}),
+        (member, {"X-CSRF-Token": member.csrf, "Origin": "https://evil.example"}),
+        (member, {"X-CSRF-Token": member.csrf, "Sec-Fetch-Site": "same-site"}),
+        (reader, {"X-CSRF-Token": reader.csrf}),
+    ):
+        sent = {"Content-Type": DATA_TYPE, **headers}
+        answer = browser.http.put(browser.url(path), data=b"x", headers=sent, timeout=30)
+        assert answer.status_code == 403
+
+
+@pytest.mark.parametrize("path", PUTS)
+def test_an_upload_has_a_type_and_a_length(member: Browser, path: str) -> None:
+    token = {"X-CSRF-Token": member.csrf}
+    for data, kind, status in ((b"x", "text/plain", 415), (b"", DATA_TYPE, 400)):
+        sent = {**token, "Content-Type": kind}
+        answer = member.http.put(member.url(path), data=data, headers=sent, timeout=30)
+        assert answer.status_code == status
+
+
 def test_a_reader_gets_no_buttons(reader: Browser) -> None:
-    for path in ("/", "/servers", "/volumes", "/networks", "/explain", "/explain/decisions"):
+    for path in (
+        "/",
+        "/servers",
+        "/volumes",
+        "/networks",
+        "/images",
+        "/quotas",
+        "/explain",
+        "/explain/decisions",
+    ):
         found = reader.get(path)
         sent = {one.action.removeprefix("/dashboard") for one in found.forms}
-        assert sent <= {*OWN, "/servers", "/explain", "/explain/decisions"}
+        assert sent <= {*OWN, "/servers", "/images", "/explain", "/explain/decisions"}
         assert not any("create" in one or "delete" in one for one in found.links)
-    for path in ("/servers/create", f"/servers/{UUID}/delete", f"/volumes/{UUID}/delete"):
+    for path in (
+        "/servers/create",
+        "/images/create",
+        *(f"/{kind}/{UUID}/delete" for kind in ("servers", "volumes", "images")),
+    ):
         reader.get(path)
         assert reader.status == 403
 
@@ -407,7 +448,7 @@ def test_unknown_paths(member: Browser, path: str) -> None:
     ],
     ids=lambda query: query[:30],
 )
-@pytest.mark.parametrize("path", ["/servers", "/volumes", "/networks"])
+@pytest.mark.parametrize("path", ["/servers", "/volumes", "/networks", "/images", "/quotas"])
 def test_odd_queries(member: Browser, path: str, query: str) -> None:
     member.get(f"{path}?{query}")
     assert member.status in (200, 400, 404)

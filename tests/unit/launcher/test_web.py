@@ -68,6 +68,7 @@ def test_the_workers_serve_what_their_master_has_made(tmp_path: Path) -> None:
         ("conductor", {"keystonemiddleware", "webob", "placement"}),
         ("scheduler", {"keystonemiddleware", "webob", "sqlalchemy", "conductor"}),
         ("compute", {"keystonemiddleware", "webob", "sqlalchemy", "conductor", "numpy"}),
+        ("dashboard", {"keystonemiddleware", "oslo_messaging", "kombu", "sqlalchemy", "numpy"}),
         ("preparation", {"keystonemiddleware", "conductor", "falcon", "numpy"}),
     ],
 )

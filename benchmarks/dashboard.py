@@ -1,0 +1,167 @@
+"""Measure the dashboard, as JSON: ``python -m benchmarks.dashboard``.
+
+An embedded cloud without hypervisors gets 11,000 servers in its database, 1,000 of them in one
+project and 10,000 in another, and the dashboard is served as a service of its own beside it, as
+`docs/dashboard.md` describes. Each page is asked for again and again by one user who is logged in:
+the milliseconds until its last byte, those of them in calls of the APIs (which the embedded cloud
+answers), and the CPU of the dashboard. Memory is that of the service, master and worker, at rest
+after its first page, before and after the measurements.
+
+Fails where the median of the page of 1,000 servers takes more than 300 ms, or the service at rest
+more than 60 MiB (PSS).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import platform
+import re
+import sqlite3
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from benchmarks.processes import cpu_seconds, memory_mib, tree
+from common import codec, ids
+from common.child import Child
+from db import engine
+from tests.fixtures.compute import a_full_server
+from tests.functional.cloud import EmbeddedCloud, embedded_cloud
+from tests.functional.dashboard.service import served
+
+PAGE_MS, IDLE_MIB = 300.0, 60.0
+LISTED, MANY = 1_000, 10_000
+_CSRF = re.compile(r'name="csrf" value="([^"]+)"')
+_API_MS = re.compile(r"dur=([\d.]+)")
+_AT_ONCE = 500
+
+
+def fill(cloud: EmbeddedCloud, projects: dict[str, int]) -> None:
+    """Add so many servers to each project of the cloud's database."""
+    writer = engine.writer(f"sqlite:///{cloud.state_dir}/cloud.sqlite")
+    number = 0
+    for project, count in projects.items():
+        rows = []
+        for _ in range(count):
+            number += 1
+            rows.append(a_full_server(number, project, node=None, cluster=None, vmid=None))
+        for position in range(0, len(rows), _AT_ONCE):
+            with writer.begin() as connection:
+                part = rows[position : position + _AT_ONCE]
+                connection.execute(part[0][0].insert(), [values for _, values in part])
+    writer.dispose()
+
+
+class Visitor:
+    """Somebody who is logged in."""
+
+    def __init__(self, url: str, cloud: EmbeddedCloud, project: str) -> None:
+        self._url, self._http = url, requests.Session()
+        self._http.trust_env = False
+        given = cloud.config("micronova-admin").auth
+        form = {
+            "csrf": _CSRF.findall(self._http.get(f"{url}/login", timeout=60).text)[0],
+            "user": given["username"],
+            "password": given["password"],
+            "project": project,
+        }
+        self._http.post(f"{url}/login", data=form, timeout=60).raise_for_status()
+
+    def page(self, path: str) -> requests.Response:
+        """Return a page. Raises requests.HTTPError."""
+        answer = self._http.get(f"{self._url}{path}", timeout=60)
+        answer.raise_for_status()
+        return answer
+
+
+def measured(visitor: Visitor, child: Child, path: str, runs: int) -> dict[str, Any]:
+    """Return what a page takes."""
+    shown = visitor.page(path).text.count('<tr id="s-')
+    total, of_apis = [], []
+    pids = {"dashboard": tree(child.pid or 0)}
+    cpu = cpu_seconds(pids)["dashboard"]
+    for _ in range(runs):
+        began = time.monotonic()
+        answer = visitor.page(path)
+        total.append(1000 * (time.monotonic() - began))
+        of_apis.append(float(_API_MS.findall(answer.headers["Server-Timing"])[0]))
+    cpu = cpu_seconds(pids)["dashboard"] - cpu
+    return {
+        "servers_shown": shown,
+        "kib": round(len(answer.content) / 1024, 1),
+        "ms_median": round(statistics.median(total), 1),
+        "ms_worst": round(max(total), 1),
+        "apis_ms_median": round(statistics.median(of_apis), 1),
+        "dashboard_cpu_ms": round(1000 * cpu / runs, 1),
+    }
+
+
+def pages(cloud: EmbeddedCloud) -> dict[str, tuple[str, str]]:
+    """Return the pages: name → (project, path)."""
+    with contextlib.closing(sqlite3.connect(cloud.state_dir / "cloud.sqlite")) as connection:
+        middle = connection.execute(
+            "SELECT uuid FROM servers WHERE uuid = ?", (ids.named("server", str(MANY // 2)),)
+        ).fetchone()[0]
+    name = f"server-{LISTED + MANY // 2}"
+    return {
+        f"list_of_{LISTED}": ("demo", f"/servers?limit={LISTED}"),
+        f"first_of_{MANY}": ("admin", "/servers"),
+        f"by_name_of_{MANY}": ("admin", "/servers?sort=display_name&dir=asc"),
+        f"in_the_middle_of_{MANY}": ("admin", f"/servers?marker={middle}"),
+        f"found_in_{MANY}": ("admin", f"/servers?name={name}"),
+        f"overview_of_{MANY}": ("admin", "/"),
+    }
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=30, help="of each page")
+    parser.add_argument("--workers", type=int, default=1, help="as the systemd unit has it")
+    given = parser.parse_args()
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        cloud = stack.enter_context(
+            embedded_cloud(folder / "cloud", driver="null", nodes=3, audited=False)
+        )
+        projects = {
+            one: str(cloud.connection(f"micronova-{one}").current_project_id)
+            for one in ("demo", "admin")
+        }
+        fill(cloud, {projects["demo"]: LISTED, projects["admin"]: MANY})
+        child, url = stack.enter_context(served(cloud, folder, given.workers))
+        visitors = {project: Visitor(url, cloud, project) for project in projects}
+        visitors["demo"].page("/")
+
+        def memory() -> float:
+            return memory_mib({"dashboard": tree(child.pid or 0)})["dashboard"]
+
+        idle = memory()
+        found = {
+            name: measured(visitors[project], child, path, given.runs)
+            for name, (project, path) in pages(cloud).items()
+        }
+        after = memory()
+    listed = found[f"list_of_{LISTED}"]
+    result = {
+        "python": platform.python_version(),
+        "runs": given.runs,
+        "workers": given.workers,
+        "bounds": {"list_ms": PAGE_MS, "idle_mib": IDLE_MIB},
+        "idle_pss_mib": idle,
+        "pss_mib_after": after,
+        "pages": found,
+    }
+    print(codec.dumps(result))
+    fits = listed["servers_shown"] == LISTED and listed["ms_median"] <= PAGE_MS
+    return 0 if fits and idle <= IDLE_MIB else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

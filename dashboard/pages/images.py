@@ -1,0 +1,132 @@
+"""Images: the list, one image, where its data come from, and the end of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dashboard.cloud import IMAGE, Call, rows, segment
+from dashboard.errors import ApiRefused
+from dashboard.page import Answer, May, Page, Redirect, view
+from dashboard.pages import image_edit
+from dashboard.pages.image_edit import BASE, may_change
+from dashboard.visit import Visit
+
+VISIBILITIES = ("public", "private", "shared", "community")
+#: import methods of the Image API
+_FILE, _URL = "glance-direct", "web-download"
+_BUSY = frozenset({"saving", "importing"})
+REFRESH_SECONDS = 2
+
+
+def index(visit: Visit) -> Answer:
+    """List a page of images by name."""
+    asked = visit.query
+    visibility = asked.get("visibility", "")
+    query = {
+        "limit": visit.limit,
+        "marker": asked.get("marker"),
+        "name": asked.get("name"),
+        "visibility": visibility if visibility in VISIBILITIES else None,
+        "sort": "name:asc",
+    }
+    found = visit.cloud.get(IMAGE, "/v2/images", **query)
+    images = found["images"]
+    more = bool(found.get("next")) and bool(images)
+    return view(
+        "images.html",
+        images=images,
+        asked=asked,
+        visibilities=VISIBILITIES,
+        following=visit.here("/images", marker=images[-1]["id"]) if more else "",
+    )
+
+
+def show(visit: Visit) -> Answer:
+    """Show an image, its properties, and how its data can come."""
+    path = _path(visit)
+    image, tasks, ways = visit.cloud.together(
+        Call(IMAGE, path),
+        Call(IMAGE, f"{path}/tasks", optional=True),
+        Call(IMAGE, "/v2/info/import", optional=True),
+    )
+    methods = ways["import-methods"]["value"] if ways else ()
+    return view(
+        "image.html",
+        image=image,
+        properties=_properties(image),
+        failures=[one["message"] for one in rows(tasks, "tasks") if one["status"] == "failure"],
+        by_file=_FILE in methods,
+        by_url=_URL in methods,
+        changeable=may_change(visit, image),
+        busy=image["status"] in _BUSY,
+        refresh_seconds=REFRESH_SECONDS,
+    )
+
+
+def upload(visit: Visit) -> Answer:
+    """Send a file on to the API, and have it imported."""
+    path = _path(visit)
+
+    def send() -> None:
+        assert visit.data is not None
+        visit.cloud.upload(IMAGE, f"{path}/stage", visit.data)
+        visit.cloud.post(IMAGE, f"{path}/import", _import(""))
+
+    return visit.change(_page(visit), "The data are being imported.", send)
+
+
+def take(visit: Visit) -> Answer:
+    """Have data imported: from the URL of the form, else those that an upload left."""
+    said = "The data are being imported."
+    body = _import(visit.field("uri"))
+    return visit.change(
+        _page(visit), said, visit.cloud.post, IMAGE, f"{_path(visit)}/import", body
+    )
+
+
+def ask_delete(visit: Visit) -> Answer:
+    """Ask whether an image is to be deleted."""
+    return view("image_delete.html", image=visit.cloud.get(IMAGE, _path(visit)))
+
+
+def delete(visit: Visit) -> Answer:
+    """Delete an image."""
+    try:
+        visit.cloud.delete(IMAGE, _path(visit))
+    except ApiRefused as refused:
+        visit.note(refused.message, "failed", refused.request_id)
+        return Redirect(_page(visit))
+    visit.note("The image is deleted.")
+    return Redirect("/images")
+
+
+def _import(uri: str) -> dict[str, Any]:
+    return {"method": {"name": _URL, "uri": uri} if uri else {"name": _FILE}}
+
+
+def _properties(image: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return sorted((name, value) for name, value in image.items() if name not in BASE)
+
+
+def _page(visit: Visit) -> str:
+    return f"/images/{visit.params['image_id']}"
+
+
+def _path(visit: Visit) -> str:
+    return f"/v2/images/{segment(visit.params['image_id'])}"
+
+
+_IMAGE = "/images/{image_id:uuid}"
+PAGES = (
+    Page("/images", index),
+    Page("/images/create", image_edit.new, May.CHANGE, calls=1),
+    Page("/images/create", image_edit.create, May.CHANGE, "POST", calls=2),
+    Page(_IMAGE, show, calls=3),
+    Page(f"{_IMAGE}/edit", image_edit.edit, May.CHANGE),
+    Page(f"{_IMAGE}/edit", image_edit.change, May.CHANGE, "POST", calls=2),
+    Page(f"{_IMAGE}/data", upload, May.CHANGE, "PUT", calls=2),
+    Page(f"{_IMAGE}/import", take, May.CHANGE, "POST"),
+    Page(f"{_IMAGE}/delete", ask_delete, May.CHANGE),
+    Page(f"{_IMAGE}/delete", delete, May.CHANGE, "POST"),
+)

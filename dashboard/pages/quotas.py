@@ -1,0 +1,223 @@
+"""Quotas: what a project may have and has; administrators see and change any project's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from common.story.labels import label
+from dashboard.cloud import COMPUTE, IDENTITY, NETWORK, VOLUME, Call, rows, segment
+from dashboard.errors import ApiRefused
+from dashboard.page import Answer, May, Page, Redirect, view
+from dashboard.pages.meters import Meter
+from dashboard.visit import Visit
+
+_FOUND = 50
+
+
+@dataclass(frozen=True)
+class Service:
+    """One API's quotas."""
+
+    name: str
+    title: str
+    path: str
+    """Of limits with usage; `{}` is the project's ID."""
+    key: str
+    query: Mapping[str, str]
+    used: str
+    """What the API calls the used part."""
+    change: str = ""
+    """Where limits are set; empty: they can't be."""
+
+
+SERVICES = (
+    Service(
+        COMPUTE,
+        "Servers",
+        "/os-quota-sets/{}/detail",
+        "quota_set",
+        {},
+        "in_use",
+        "/os-quota-sets/{}",
+    ),
+    Service(
+        VOLUME,
+        "Volumes",
+        "/os-quota-sets/{}",
+        "quota_set",
+        {"usage": "true"},
+        "in_use",
+        "/os-quota-sets/{}",
+    ),
+    Service(NETWORK, "Networks", "/v2.0/quotas/{}/details", "quota", {}, "used"),
+)
+
+#: quota → (what it counts, unit)
+_TITLES: Mapping[str, tuple[str, str]] = {
+    "instances": ("Servers", ""),
+    "cores": ("VCPUs", ""),
+    "ram": ("Memory", "MiB"),
+    "metadata_items": ("Metadata items of a server", ""),
+    "server_group_members": ("Servers of a group", ""),
+    "gigabytes": ("Volumes and snapshots", "GiB"),
+    "per_volume_gigabytes": ("One volume", "GiB"),
+    "backup_gigabytes": ("Backups", "GiB"),
+    "network": ("Networks", ""),
+    "subnet": ("Subnets", ""),
+    "port": ("Ports", ""),
+    "router": ("Routers", ""),
+    "floatingip": ("Floating IPs", ""),
+    "subnetpool": ("Subnet pools", ""),
+    "rbac_policy": ("RBAC policies", ""),
+    "security_group": ("Security groups", ""),
+    "security_group_rule": ("Security group rules", ""),
+}
+#: quotas of a type of volumes are named so, and end with the type's name
+_OF_TYPES: Mapping[str, tuple[str, str]] = {
+    "volumes_": ("Volumes of type", ""),
+    "snapshots_": ("Snapshots of type", ""),
+    "gigabytes_": ("Volumes and snapshots of type", "GiB"),
+}
+#: limits of one thing, of which nothing is used
+_SIZES = frozenset({"metadata_items", "server_group_members", "per_volume_gigabytes"})
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One quota."""
+
+    name: str
+    """Of the form's field: service and quota."""
+    meter: Meter
+    counts: bool
+    """Whether something is used of it."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The quotas of one API."""
+
+    title: str
+    limits: Sequence[Limit]
+    changeable: bool
+
+
+def own(visit: Visit) -> Answer:
+    """Show the own project's quotas; administrators search for another project's."""
+    asked = visit.query.get("project", "").strip()[:255] if visit.operates else ""
+    calls = _calls(visit.project_id)
+    if asked:
+        calls.append(Call(IDENTITY, "/projects", {"name__contains": asked}, optional=True))
+    answers = visit.cloud.together(*calls)
+    projects = rows(answers[len(SERVICES)], "projects") if asked else ()
+    name = dict(visit.session.projects).get(visit.project_id, visit.project_id)
+    return view(
+        "quotas.html",
+        project={"id": visit.project_id, "name": name},
+        groups=list(_groups(answers)),
+        asked=asked,
+        projects=[one for one in projects if not one.get("is_domain")][:_FOUND],
+        is_own=True,
+    )
+
+
+def of_project(visit: Visit) -> Answer:
+    """Show any project's quotas."""
+    project = visit.params["project_id"]
+    answers = visit.cloud.together(
+        Call(IDENTITY, f"/projects/{segment(project)}"), *_calls(project)
+    )
+    return view(
+        "quotas.html",
+        project=answers[0]["project"],
+        groups=list(_groups(answers[1:])),
+        asked="",
+        projects=(),
+        is_own=False,
+    )
+
+
+def change(visit: Visit) -> Answer:
+    """Set the limits that differ from the form, one request for each API."""
+    project = visit.params["project_id"]
+    answers = visit.cloud.together(*_calls(project))
+    changed = False
+    for service, answer in zip(SERVICES, answers, strict=True):
+        wanted = dict(_wanted(visit, service, answer))
+        if not wanted:
+            continue
+        changed = True
+        try:
+            path = service.change.format(segment(project))
+            visit.cloud.put(service.name, path, {service.key: wanted})
+        except ApiRefused as refused:
+            visit.note(f"{service.title}: {refused.message}", "failed", refused.request_id)
+        else:
+            visit.note(f"{service.title}: the limits are set.")
+    if not changed:
+        visit.note("Nothing was to be changed.")
+    return Redirect(f"/quotas/{segment(project)}")
+
+
+def _calls(project_id: str) -> list[Call]:
+    return [
+        Call(one.name, one.path.format(segment(project_id)), one.query, optional=True)
+        for one in SERVICES
+    ]
+
+
+def _wanted(visit: Visit, service: Service, answer: Any) -> Iterator[tuple[str, Any]]:
+    if not answer or not service.change:
+        return
+    for name, facts in _facts(service, answer):
+        given = visit.field(f"{service.name}.{name}")
+        if given and given != str(facts["limit"]):
+            yield name, _number(given)
+
+
+def _number(text: str) -> Any:
+    """Return a number; anything else as it is, for the API to refuse."""
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() and len(text) < 12 else text
+
+
+def _groups(answers: Sequence[Any]) -> Iterator[Group]:
+    for service, answer in zip(SERVICES, answers, strict=False):
+        if not answer:
+            continue
+        limits = [
+            _limit(service, name, facts)
+            for name, facts in _facts(service, answer)
+            if service.change or facts["limit"] or facts.get(service.used)
+        ]
+        yield Group(service.title, limits, bool(service.change))
+
+
+def _facts(service: Service, answer: Any) -> Iterator[tuple[str, Mapping[str, int]]]:
+    for name, facts in answer[service.key].items():
+        if isinstance(facts, Mapping):
+            yield name, facts
+
+
+def _limit(service: Service, name: str, facts: Mapping[str, int]) -> Limit:
+    title, unit = _title(name)
+    used, limit = int(facts.get(service.used, 0)), int(facts["limit"])
+    return Limit(f"{service.name}.{name}", Meter(title, used, limit, unit), name not in _SIZES)
+
+
+def _title(name: str) -> tuple[str, str]:
+    """Return what a quota counts, and its unit."""
+    for start, (of_type, unit) in _OF_TYPES.items():
+        if name.startswith(start):
+            return f"{of_type} {name.removeprefix(start)}", unit
+    words = label(name)
+    return _TITLES.get(name, (words[:1].upper() + words[1:], ""))
+
+
+PAGES = (
+    Page("/quotas", own, calls=4),
+    Page("/quotas/{project_id}", of_project, May.OPERATE, calls=4),
+    Page("/quotas/{project_id}", change, May.OPERATE, "POST", calls=5),
+)

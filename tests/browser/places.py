@@ -1,0 +1,154 @@
+"""All pages of the dashboard, with something to see on each."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard.page import May, Page
+from dashboard.sections import SECTIONS
+from tests.functional.audit.leaks import Proxmox
+from tests.functional.cloud import EmbeddedCloud, eventually
+from tests.functional.dashboard.browser import Browser
+
+FOREIGN = 150_778
+"""The VMID of a VM that isn't ours."""
+
+NOT_PAGES = frozenset({"/servers/rows", "/volumes/{volume_id:uuid}"})
+"""Parts of a page, and paths that lead to another page."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A page to look at."""
+
+    path: str
+    """With names of what is looked at, such as `{server}`."""
+    person: str
+    """Who looks; nobody: whoever isn't logged in."""
+
+    @property
+    def name(self) -> str:
+        """What its pictures are called."""
+        name = re.sub(r"[^a-z]+", "-", self.path.lower()).strip("-") or "overview"
+        return f"{name}-admin" if self.path in _BOTH and self.person == "admin" else name
+
+
+#: a page's path → the paths to look at; others are looked at as they are
+_SEVERAL: Mapping[str, tuple[str, ...]] = {
+    "/explain": ("/explain", "/explain?what={server}", "/explain?what={failed}"),
+    "/servers": ("/servers", "/servers?name=nothing"),
+    "/servers/{server_id:uuid}": ("/servers/{server}", "/servers/{failed}"),
+    "/servers/{server_id:uuid}/{action}": ("/servers/{server}/resize", "/servers/{server}/reset"),
+    "/explain/decisions": ("/explain/decisions", "/explain/decisions?what={failed}"),
+    "/explain/what-if": (
+        "/explain/what-if",
+        "/explain/what-if?flavor={flavor}&image={image}&network=none",
+    ),
+    "/audit": ("/audit", "/audit?show=all"),
+    "/audit/{number:int}": ("/audit/{finding}",),
+    "/audit/{number:int}/heal": ("/audit/{finding}/heal",),
+    "/migrations/bulk/{number:int}": ("/migrations/bulk/{bulk}",),
+    "/services/{service_id:uuid}/{change}": (
+        "/services/{service}/disable",
+        "/services/{service}/force-down",
+    ),
+    "/images/{image_id:uuid}": ("/images/{image}", "/images/{empty}"),
+}
+#: what administrators see otherwise
+_BOTH = ("/", "/servers/{failed}", "/servers?all_tenants=1", "/quotas?project=demo")
+_NAMES: Mapping[str, str] = {
+    "{server_id:uuid}": "{server}",
+    "{volume_id:uuid}": "{volume}",
+    "{image_id:uuid}": "{image}",
+    "{project_id}": "{project}",
+    "{host}": "pve1",
+}
+
+
+def places() -> list[Place]:
+    """Return all pages that browsers get, the login first."""
+    pages = [one for section in SECTIONS for one in section.pages if one.method == "GET"]
+    found = [Place("/login", "")]
+    for page in pages:
+        if page.path not in NOT_PAGES:
+            person = "admin" if page.may in (May.OPERATE, May.MANAGE) else "member"
+            found += [Place(path, person) for path in _paths(page)]
+    return [*found, *(Place(path, "admin") for path in _BOTH)]
+
+
+def _paths(page: Page) -> tuple[str, ...]:
+    path = page.path
+    for parameter, name in _NAMES.items():
+        path = path.replace(parameter, name)
+    return _SEVERAL.get(page.path, (path,))
+
+
+@contextlib.contextmanager
+def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str]]:
+    """Have one of each thing; return their IDs by the names of `Place.path`."""
+    connection, admin = cloud.connection(), cloud.connection("micronova-admin")
+    compute, image = connection.compute, connection.image
+    vast = admin.compute.create_flavor(name="vast", vcpus=2, ram=512, disk=1_000_000)
+    wanted: dict[str, Any] = {
+        "image_id": image.find_image("cirros").id,
+        "flavor_id": compute.find_flavor("m1.nano").id,
+        "networks": "auto",
+    }
+    servers = [
+        compute.create_server(name="web-1", metadata={"tier": "front"}, **wanted),
+        compute.create_server(name="db-1", **{**wanted, "flavor_id": vast.id}),
+    ]
+    volume = connection.block_storage.create_volume(name="data", size=1)
+    empty = connection.image.create_image(
+        name="own", disk_format="qcow2", container_format="bare", hw_disk_bus="scsi"
+    )
+    compute.wait_for_server(servers[0], wait=60)
+    eventually(lambda: compute.get_server(servers[1]).status == "ERROR")
+    eventually(lambda: connection.block_storage.get_volume(volume).status == "available")
+    hosts = {one.host: one.id for one in admin.compute.services(binary="nova-compute")}
+    bulk = _drain(operator, "pve3")
+    pve = Proxmox(cloud)
+    pve.make_vm(FOREIGN, "pve1", name="by-hand", tags="micronova")
+    try:
+        yield {
+            "finding": _finding(operator),
+            "bulk": bulk,
+            "service": hosts["pve1"],
+            "flavor": wanted["flavor_id"],
+            "server": servers[0].id,
+            "failed": servers[1].id,
+            "volume": volume.id,
+            "image": wanted["image_id"],
+            "empty": empty.id,
+            "project": str(connection.current_project_id),
+        }
+    finally:
+        admin.compute.delete_flavor(vast)
+        pve.call("DELETE", f"nodes/pve1/qemu/{FOREIGN}")
+
+
+def _drain(operator: Browser, host: str) -> str:
+    """Drain a node and take it back; return the number of the drain."""
+    operator.get(f"/nodes/{host}/drain")
+    operator.submit(f"/nodes/{host}/drain")
+    path = operator.path
+    operator.until(path, lambda _: "hx-get" not in operator.page.text)
+    operator.get(f"/nodes/{host}")
+    [enable] = [one.action for one in operator.parsed.forms if one.action.endswith("/enable")]
+    operator.submit(enable.removeprefix("/dashboard"))
+    return path.rpartition("/")[2]
+
+
+def _finding(operator: Browser) -> str:
+    """Run an audit; return the number of what it found."""
+    operator.get("/audit")
+    operator.submit("/audit")
+    operator.until("/audit", lambda _: "hx-get" not in operator.page.text)
+    links = operator.get("/audit?show=all").links
+    found = [one for one in links if re.search(r"/audit/\d+$", one)]
+    assert found, operator.parsed.text
+    return found[0].rpartition("/")[2]

@@ -15,7 +15,6 @@ function send(form, file) {
   const said = form.querySelector("output");
   const button = form.querySelector("button");
   const request = new XMLHttpRequest();
-  const leave = () => location.assign(form.dataset.then);
   const stay = (event) => event.preventDefault();
   button.disabled = true;
   bar.hidden = false;
@@ -24,14 +23,15 @@ function send(form, file) {
     bar.value = (100 * event.loaded) / (event.total || 1);
     said.textContent = `${Math.floor(bar.value)} %`;
   });
-  request.addEventListener("loadend", () => removeEventListener("beforeunload", stay));
   request.addEventListener("load", () => {
+    removeEventListener("beforeunload", stay);
     // 201: taken, or refused by the API, which the page says.
-    if (request.status === 201 || request.status === 401) leave();
+    if ([201, 303, 401].includes(request.status)) location.assign(form.dataset.then);
     else fail(`The file was not taken (${request.status}).`);
   });
   request.addEventListener("error", () => fail("The connection broke off."));
   const fail = (text) => {
+    removeEventListener("beforeunload", stay);
     said.textContent = text;
     button.disabled = false;
     bar.hidden = true;

@@ -36,6 +36,8 @@ _ARGUMENTS = (
     *("disable-dev-shm-usage", "no-proxy-server", "hide-scrollbars", "lang=en"),
 )
 _SECONDS = 60
+#: between two looks at a page, each of which takes some 10 ms of CPU
+_PAUSE_SECONDS = 0.25
 
 
 @contextlib.contextmanager
@@ -135,7 +137,7 @@ class Window:
 
     def find(self, selector: str) -> WebElement:
         """Return the first element of a CSS selector, once it is there."""
-        found = eventually(lambda: self.driver.find_elements(By.CSS_SELECTOR, selector), _SECONDS)
+        found = self.until(lambda: self.driver.find_elements(By.CSS_SELECTOR, selector))
         element: WebElement = found[0]
         return element
 
@@ -154,12 +156,12 @@ class Window:
 
     def until(self, true: Callable[[], Any], seconds: float = _SECONDS) -> Any:
         """Wait until something is true, without a reload."""
-        return eventually(true, seconds)
+        return eventually(true, seconds, _PAUSE_SECONDS)
 
     def until_text(self, *texts: str) -> None:
         """Wait until a person reads all of this, without a reload."""
         try:
-            eventually(lambda: all(one in self.text for one in texts), _SECONDS)
+            self.until(lambda: all(one in self.text for one in texts))
         except AssertionError as error:
             missing = [one for one in texts if one not in self.text]
             raise AssertionError(f"never {missing} in: {self.text}") from error

@@ -21,6 +21,10 @@ NOT_PAGES = frozenset({"/servers/rows", "/volumes/{volume_id:uuid}"})
 """Parts of a page, and paths that lead to another page."""
 
 
+OFTEN = frozenset({"/", "/servers", "/servers/{failed}", "/images/{empty}", "/quotas", "/login"})
+"""Looked at in every run; all others in the long tier."""
+
+
 @dataclass(frozen=True)
 class Place:
     """A page to look at."""

@@ -15,13 +15,16 @@ pytest.importorskip("selenium")
 
 from tests.browser.accessibility import violations
 from tests.browser.chromium import DESK, PHONE, Window, as_json
-from tests.browser.places import Place, furnished, places
+from tests.browser.places import OFTEN, Place, furnished, places
 from tests.functional.cloud import EmbeddedCloud
 from tests.functional.dashboard.conftest import LogIn
 from tests.unit.sources import ROOT
 
 PICTURES = ROOT / ".tox" / "screenshots"
-PLACES = places()
+PLACES = [
+    pytest.param(one, id=one.name, marks=() if one.path in OFTEN else pytest.mark.long)
+    for one in places()
+]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +50,7 @@ def emptied(three_nodes: EmbeddedCloud) -> Iterator[None]:
     clear(three_nodes)
 
 
-@pytest.mark.parametrize("place", PLACES, ids=[one.name for one in PLACES])
+@pytest.mark.parametrize("place", PLACES)
 def test_every_page_is_accessible(
     window: Window, people: LogIn, things: dict[str, str], pictures: Path, place: Place
 ) -> None:

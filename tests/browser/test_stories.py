@@ -109,7 +109,7 @@ def test_a_create_shows_its_waterfall_while_it_builds(
     window.until_text("ACTIVE")
     window.until(lambda: not window.has("#live[hx-get]"))
     assert not window.has(".steps tr.busy")
-    assert "start VM" in window.find(".steps tr.good:last-child").text
+    assert "start VM" in window.find(".steps").text
     assert window.run(FOLLOWED)
     # the list follows by itself, too
     with fault(window.cloud, **held):
@@ -277,6 +277,7 @@ def test_a_form_of_an_ended_session_is_not_sent(window: Window, guest: Browser) 
     assert list(window.cloud.connection().block_storage.volumes()) == []
 
 
+@pytest.mark.long
 def test_what_follows_by_itself_goes_to_the_login(
     cleared: None, window: Window, guest: Browser
 ) -> None:
@@ -336,6 +337,7 @@ def test_another_site_changes_nothing(window: Window, people: LogIn) -> None:
     assert window.path == "/"
 
 
+@pytest.mark.long
 def test_another_site_shows_no_page_inside(window: Window, people: LogIn) -> None:
     window.take(people("member"))
     window.expected |= {"frame-ancestors", "favicon", "Framing"}
@@ -374,7 +376,12 @@ def test_nothing_inline_and_nothing_from_elsewhere_runs(window: Window, people: 
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "/servers", "/servers/create", "/images/create", "/quotas", "/nodes", "/services"],
+    [
+        "/servers",
+        *(pytest.param(one, marks=pytest.mark.long) for one in ("/", "/images/create", "/quotas")),
+        *(pytest.param(one, marks=pytest.mark.long) for one in ("/nodes", "/services")),
+        pytest.param("/servers/create", marks=pytest.mark.long),
+    ],
 )
 def test_the_keyboard_reaches_everything(window: Window, people: LogIn, path: str) -> None:
     window.take(people("admin"))
@@ -397,6 +404,7 @@ def test_the_keyboard_reaches_everything(window: Window, people: LogIn, path: st
     assert unseen == []
 
 
+@pytest.mark.long
 def test_the_skip_link_and_the_menu_by_keyboard(window: Window, people: LogIn) -> None:
     window.take(people("member"))
     window.open("/servers")
@@ -410,6 +418,7 @@ def test_the_skip_link_and_the_menu_by_keyboard(window: Window, people: LogIn) -
     assert window.path == "/servers"
 
 
+@pytest.mark.long
 def test_the_colours_are_those_of_the_system_until_one_chooses(
     window: Window, people: LogIn
 ) -> None:
@@ -453,6 +462,7 @@ def test_a_file_is_sent_as_an_image(
     assert window.path.startswith("/images/")
 
 
+@pytest.mark.long
 def test_a_file_that_is_no_image_is_refused_in_words(
     cleared: None, window: Window, people: LogIn, tmp_path: Path
 ) -> None:

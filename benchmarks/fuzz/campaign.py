@@ -18,6 +18,8 @@ from benchmarks.fuzz.values import UUID
 from tests.functional.cloud import EmbeddedCloud, eventually
 
 CLIENTS = 4
+#: until deleted volumes must be gone
+VOLUMES_SECONDS = 300
 REFRESH = 1000
 """Requests after which what exists is looked up, and made, again: much of it gets deleted."""
 
@@ -102,16 +104,24 @@ class Campaign:
         left += [f"port {port['id']}" for port in ports]
         for one in self._made_networks():
             network.delete(f"/networks/{one}")
-        eventually(self._without_volumes, 300, 1)
+        left += self._remaining_volumes()
         return left + [f"network {one}" for one in self._made_networks()]
 
-    def _without_volumes(self) -> bool:
-        """Delete the volumes; return whether there were none."""
-        storage = self._admin.block_storage
-        found = self._get(storage, "/volumes?all_tenants=1")["volumes"]
-        for one in found:
-            storage.delete(f"/volumes/{one['id']}?force=1")
-        return not found
+    def _remaining_volumes(self) -> list[str]:
+        """Delete volumes, and what they can't be deleted with; return what remains."""
+        storage, until = self._admin.block_storage, time.monotonic() + VOLUMES_SECONDS
+        while True:
+            for kind in ("os-volume-transfer", "backups"):
+                key = "transfers" if kind == "os-volume-transfer" else kind
+                for one in self._get(storage, f"/{kind}?all_tenants=1")[key]:
+                    storage.delete(f"/{kind}/{one['id']}")
+            found = self._get(storage, "/volumes/detail?all_tenants=1")["volumes"]
+            for one in found:
+                query = "cascade=true&force=true"
+                storage.delete(f"/volumes/{one['id']}?{query}", microversion="3.23")
+            if not found or time.monotonic() > until:
+                return [f"volume {one['id']} ({one['status']})" for one in found]
+            time.sleep(1)
 
     def _made_networks(self) -> list[str]:
         """Return the networks that have an owner."""

@@ -68,10 +68,10 @@ def upload(visit: Visit) -> Answer:
     """Send a file on to the API, and have it imported."""
     path = _path(visit)
 
-    def send() -> None:
+    def send() -> Any:
         assert visit.data is not None
         visit.cloud.upload(IMAGE, f"{path}/stage", visit.data)
-        visit.cloud.post(IMAGE, f"{path}/import", _import(""))
+        return visit.cloud.post(IMAGE, f"{path}/import", _import(""))
 
     return visit.change(_page(visit), "The data are being imported.", send)
 

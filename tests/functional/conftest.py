@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.functional.cloud import EmbeddedCloud, embedded_cloud
 from tests.shared import Shared
 
-_OPTIONS = {
+OPTIONS: dict[str, Any] = {
     "driver": "proxmox",
     "nodes": 3,
     "speed": 50,
     "set": "images.download_from=http://localhost",
 }
+"""Of `micronova up`, with which it starts."""
 _CLOUD: Shared[EmbeddedCloud] = Shared("three_nodes")
 
 
@@ -23,4 +26,4 @@ def three_nodes(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedCloud:
     Images may be downloaded, but nothing answers where from.
     """
     folder = tmp_path_factory.mktemp("three-nodes")
-    return _CLOUD.get(lambda: embedded_cloud(folder, **_OPTIONS))
+    return _CLOUD.get(lambda: embedded_cloud(folder, **OPTIONS))

@@ -117,10 +117,10 @@ def _launch(member: Person, name: str) -> str:
     return str(made["id"])
 
 
-def _await(member: Person, server: str, status: str) -> None:
+def _await(member: Person, server: str, *statuses: str) -> None:
     def there() -> bool:
         shown: Any = member.ask(f"nova/servers/{server}")
-        return bool(shown["status"] == status)
+        return shown["status"] in statuses
 
     eventually(there, WAIT_SECONDS, 0.5)
 
@@ -148,10 +148,22 @@ def test_the_life_of_a_server(member: Person, cloud: EmbeddedCloud) -> None:
         ("pause", "ACTIVE"),
         ("stop", "SHUTOFF"),
         ("start", "ACTIVE"),
+        ("suspend", "SUSPENDED"),
+        ("suspend", "ACTIVE"),
+        ("shelve", "SHELVED_OFFLOADED"),
+        ("shelve", "ACTIVE"),
         ("soft_reboot", "ACTIVE"),
     ):
         member.act("instances", action, server)
         _await(member, server, status)
+    image = member.named("glance/images/", "cirros")["id"]
+    member.send(f"{page}/rescue", image=image)
+    _await(member, server, "RESCUE")
+    member.act("instances", "unrescue", server)
+    _await(member, server, "ACTIVE")
+    member.send(f"{page}/rebuild", image=image)
+    _await(member, server, "REBUILD", "ACTIVE")
+    _await(member, server, "ACTIVE")
     larger = member.named("nova/flavors/?is_public=true", "m1.tiny")
     member.send(f"{page}/resize", flavor=larger["id"])
     _await(member, server, "VERIFY_RESIZE")

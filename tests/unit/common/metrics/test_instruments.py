@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
 
 import pytest
 from prometheus_client import REGISTRY
 
-from common.metrics import exposition
+from common.metrics import exposition, instruments
 from common.metrics.instruments import Counter, Gauge, Histogram, Sampled, Samples, families
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    """Other tests of this process expose the program's metrics only."""
+    before = set(instruments._parents)
+    yield
+    for name in set(instruments._parents) - before:
+        REGISTRY.unregister(instruments._parents.pop(name))
 
 
 def test_nothing_is_there_before_it_is_used() -> None:

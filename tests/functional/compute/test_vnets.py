@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from oslo_config import cfg
 
 from common import clock, ids, vnets
 from common.messages.commands import MakeVnet, Placed, RemoveVnet
@@ -119,6 +120,16 @@ def test_nothing_is_applied_by_a_token_that_does_not_see_all(
     assert listed(root) == []
 
 
+def refused_vnets(conf: cfg.ConfigOpts) -> list[Any]:
+    """What a start refuses about vnets."""
+    return [
+        one
+        for checked in preflight.check(conf)
+        for one in checked.refused
+        if "vnets" in one.problem
+    ]
+
+
 def test_the_lines_that_the_doctor_prints_are_enough(
     simulator: RunningSimulator, worker: Worker, root: Any, tmp_path: Path
 ) -> None:
@@ -132,14 +143,14 @@ def test_the_lines_that_the_doctor_prints_are_enough(
     for line in privileges.all_grant_lines(Token("zoned@pve", "agent", "")):
         rights.run(line)
     conf = configuration(tmp_path, text)
-    assert "vnets" not in str(preflight.check(conf))
+    assert refused_vnets(conf) == []
     conf.set_override("tenant_vnets", [f"*:{ZONE}:5000-5001"], group="networks")
-    told = [one for one in preflight.check(conf)[0].refused if "vnets" in one.problem]
+    told = refused_vnets(conf)
     assert told
     for one in told:
         for line in one.remedy:
             rights.run(line)
-    assert "vnets" not in str(preflight.check(conf))
+    assert refused_vnets(conf) == []
     zoned = Worker(configuration(tmp_path, text))
     zoned.start()
     try:

@@ -123,6 +123,8 @@ class World(Cloud):
             },
             "scheduler": {"name": "world"},
             "compute": {
+                # Stories count on the calls that they cause.
+                "doctor_seconds": "0",
                 "worker": "world",
                 "heartbeat_seconds": "1",
                 "observe_seconds": "1",

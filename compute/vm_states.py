@@ -116,8 +116,10 @@ class VmChanges:
             yield replace(head, unlocked=part, eased=eased)
         if cluster.report_all:
             cluster.report_all = False
+            # Also what is gone, or missing for the first time: the conductor may ignore this, too.
+            told = {*cluster.now, *cluster.before, *cluster.reported}
             cluster.reported = {
-                vmid: _Reported(vm, now, twice=False) for vmid, vm in cluster.now.items()
+                vmid: _Reported(cluster.here(vmid), now, twice=False) for vmid in told
             }
             yield from _everything(head, cluster, self._most)
             return

@@ -94,6 +94,24 @@ def test_nothing_is_gone_while_part_of_the_cluster_is_away() -> None:
     assert 2 not in {one.vmid for one in everything[0].vms}
 
 
+def test_everything_told_meanwhile_hides_no_vm_that_goes() -> None:
+    worker = Worker()
+    worker.settle(vm(1), vm(2))
+    worker.look(vm(1))
+    worker.vm_changes.publish_all()
+    worker.reported()
+    worker.look(vm(1))
+    (news,) = worker.reported()
+    assert news.gone == (2,)
+    # Nor does it count as the second time that this is told.
+    worker.vm_changes.publish_all()
+    (everything,) = worker.reported()
+    assert everything.whole
+    (again,) = worker.reported(REPEAT_SECONDS)
+    assert again.gone == (2,)
+    assert worker.reported(REPEAT_SECONDS) == []
+
+
 def test_everything_leaves_no_gap_and_is_split() -> None:
     worker = Worker(vms_per_message=2)
     worker.look(*(vm(number) for number in (5, 9, 12)))

@@ -128,10 +128,9 @@ def right(cloud: World, row: Any) -> None:
     assert findings(cloud) == {}
 
 
-# The absence is believed after half a minute, and now and then later than the bound.
-@pytest.mark.long
 def test_the_servers_vm_is_purged(cloud: World, person: Person) -> None:
     server, row = attached(cloud, "purged")
+    cloud.look()
     vm = person.vm(server)
     person.task(server.node, vm.status.stop.post())
     person.task(server.node, vm.delete(purge=1))

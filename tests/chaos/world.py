@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from keystoneauth1 import session, token_endpoint
 from oslo_config import cfg
 
+from compute.service import ComputeService
 from conductor.client import ConductorClient
 from db import engine, schema
 from identity.private_file import write_private
@@ -83,6 +84,13 @@ class World(Cloud):
         self.end_leases("world", "compute:world")
         self.start(kind)
 
+    def look(self) -> None:
+        """Have the agents see their clusters now, and not only once a second."""
+        service = self._services["compute"]
+        assert isinstance(service, ComputeService)
+        for observer in service._observers:
+            observer.look()
+
     # --- inner
 
     def _stop_all(self) -> None:
@@ -123,8 +131,6 @@ class World(Cloud):
             },
             "scheduler": {"name": "world"},
             "compute": {
-                # Stories count on the calls that they cause.
-                "doctor_seconds": "0",
                 "worker": "world",
                 "heartbeat_seconds": "1",
                 "observe_seconds": "1",

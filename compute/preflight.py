@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from oslo_config import cfg
@@ -60,7 +60,7 @@ class Checked:
     """Nodes that are online and whose agents this worker carries."""
     refused: tuple[Finding, ...] = ()
     """What is refused for want of a privilege, or isn't filtered; all else works."""
-    snapshot: Snapshot | None = None
+    snapshot: Snapshot | None = field(default=None, repr=False)
     """What it was judged by; None: it can't be read."""
 
 

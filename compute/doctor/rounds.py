@@ -100,6 +100,7 @@ class Rounds:
             loops.failed(_LOOP)
             return True
         except Exception:
+            # A mistake of a check must not end the rounds; the agent works on either way.
             LOG.exception("Cluster %s can't be examined.", cluster.name)
             loops.failed(_LOOP)
             return True

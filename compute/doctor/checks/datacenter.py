@@ -11,7 +11,7 @@ from compute.hypervisor.proxmox.vmconfig.hardware import TAG
 
 #: guests from which on the cluster's file system and its statistics daemon are told
 MANY_GUESTS = 5000
-#: bytes that a file of pmxcfs may have, and the share of it from which on it is told
+#: the largest file of pmxcfs in bytes, and the part of that from which it is a finding
 MOST_FILE_BYTES = 1 << 20
 _NEARLY_FULL = 0.75
 
@@ -108,7 +108,7 @@ def guests(facts: Facts) -> Iterator[Finding]:
 
 
 def file_sizes(facts: Facts) -> Iterator[Finding]:
-    """Yield files of high availability that pmxcfs soon has no room for, by what is in them."""
+    """Yield HA files that soon reach the largest size in pmxcfs, estimated from their entries."""
     for name, listed in (("resources", facts.ha_resources), ("rules", facts.ha_rules)):
         size = _bytes(listed)
         if size > MOST_FILE_BYTES * _NEARLY_FULL:

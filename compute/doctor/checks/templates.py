@@ -5,34 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from common.findings import Finding, Level
-from compute.doctor.facts import Facts
+from compute.doctor.facts import Facts, TemplateFacts
 from compute.hypervisor.proxmox.vmconfig import marks
 
 
 def owners(facts: Facts) -> Iterator[Finding]:
     """Yield templates that are named as ours and don't carry the mark."""
     for one in facts.templates:
-        if not any(line.startswith(marks.TEMPLATE) for line in marks.lines(one.config)):
+        if not _is_marked(one):
             yield Finding(
                 "template_unmarked",
                 Level.WARNING,
                 f"Node {one.node}",
                 f"Template {one.vmid} is named as an image's, and its description doesn't say so.",
-                "It isn't used: every build there imports the image anew. It may be somebody's: "
-                "see what it is before it is renamed or removed.",
+                "It isn't used: each build on that node imports the image again. It may not be "
+                "micronova's: look at it before you rename or remove it.",
                 (f"qm config {one.vmid}",),
             )
 
 
 def whole(facts: Facts) -> Iterator[Finding]:
-    """Yield templates whose disk is gone."""
+    """Yield templates of ours whose disk is gone."""
     for one in facts.templates:
-        if one.lost:
+        if one.lost and _is_marked(one):
             yield Finding(
                 "template_broken",
                 Level.WARNING,
                 f"Node {one.node}",
                 f"The disk {one.lost} of template {one.vmid} isn't there.",
-                "Builds of its image fail there. Without the template the next one makes it anew.",
+                "Builds of its image fail on that node. Once it is removed, the next build makes "
+                "a new template.",
                 (f"qm destroy {one.vmid} --purge",),
             )
+
+
+def _is_marked(template: TemplateFacts) -> bool:
+    return any(line.startswith(marks.TEMPLATE) for line in marks.lines(template.config))

@@ -361,7 +361,7 @@ PLANTED: Mapping[str, tuple[str, Callable[[Site], None]]] = {
     "config drives on local storages": ("iso_not_shared", _setting(iso_storage="local")),
     "a storage without snapshots": ("storage_lacks_features", _storage("shared", type="lvm")),
     "rules for a release without": ("rules_unknown", _no_rules),
-    "a template without a mark": ("template_unmarked", _template("a template of mine")),
+    "a template without a mark": ("template_unmarked", _template("a template of mine", _DISK)),
     "a template without its disk": (
         "template_broken",
         _template(f"micronova: template={IMAGE}", _DISK),

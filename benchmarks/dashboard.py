@@ -43,7 +43,7 @@ _AT_ONCE = 500
 
 
 def fill(cloud: EmbeddedCloud, projects: dict[str, int]) -> None:
-    """Add so many servers to each project of the cloud's database."""
+    """Write servers to the cloud's database: {project: how many}."""
     writer = engine.writer(f"sqlite:///{cloud.state_dir}/cloud.sqlite")
     number = 0
     for project, count in projects.items():

@@ -173,7 +173,7 @@ def _image(asked: Mapping[str, Any], version: int) -> NewVolumeImage:
 _BY_COMPUTE = "servers get and lose volumes through the compute API."
 _BY_RETYPE = "a retype to another storage's type moves a volume."
 
-#: what is refused, and what is there in its place
+#: {refused action: what to use instead}
 _INSTEAD: Mapping[str, str] = {
     "os-attach": _BY_COMPUTE,
     "os-detach": _BY_COMPUTE,
@@ -184,7 +184,7 @@ _INSTEAD: Mapping[str, str] = {
     "os-force_detach": _BY_COMPUTE,
     "os-migrate_volume": _BY_RETYPE,
     "os-migrate_volume_completion": _BY_RETYPE,
-    "os-unmanage": "what is on a storage and no volume is not managed; delete the volume.",
+    "os-unmanage": "a volume can't be given up and kept on its storage; delete it.",
 }
 
 ACTIONS = Actions()

@@ -34,7 +34,7 @@ def runs(finding: Facts) -> str | None:
 
 
 def summary(report: Facts, left: int) -> str:
-    """Return one line about an audit: what was compared, what was healed, what is left."""
+    """Return one line about an audit: what it looked at, what it healed, and how much differs."""
     looked = ", ".join(f"{count} {what}" for what, count in report["looked_at"].items())
     flux = f", {report['in_flux']} servers being worked on" if report["in_flux"] else ""
     end = "everything agrees" if not left else f"{left} differences left"

@@ -6,6 +6,7 @@ between sending it and removing it, has the same ``message_id``.
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -113,6 +114,7 @@ class Sender:
         try:
             self.send_all()
         except Exception:
+            # Whatever it is, the thread goes on: nobody else would send.
             LOG.exception("Notifications were not sent; it is tried again.")
             loops.failed(NAME)
             return PAUSES[-1]
@@ -151,7 +153,7 @@ class Sender:
                 return
         done = _Result()
         while not self._stopped:
-            entries = self._store.run(lambda c, done=done: self._next(c, done))  # type: ignore[misc]
+            entries = self._store.run(functools.partial(self._next, done=done))
             if not entries:
                 return
             began = time.monotonic()
@@ -159,9 +161,8 @@ class Sender:
                 subjects = self._composer.subjects(connection, entries)
             done = self._deliver(entries, subjects, began)
             if done.failed is not None:
-                self._store.run(lambda c, done=done: _settle(c, done))  # type: ignore[misc]
-                return
-        self._store.run(lambda c: _settle(c, done))
+                break
+        self._store.run(functools.partial(_settle, done=done))
 
     def _next(self, connection: Transaction, done: _Result) -> list[Entry]:
         """Remove what was sent, and return what follows; nothing where another one sends."""

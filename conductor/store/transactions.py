@@ -61,6 +61,7 @@ def _write(recorder: Recorder, connection: sa.Connection) -> None:
     try:
         recorder.write(connection, found)
     except Exception as error:
+        # Nobody is told then, and it is counted: no operation fails because of that.
         if _asks_again(error) and not isinstance(error, sa.exc.IntegrityError):
             raise
         recorder.lost(error)

@@ -161,6 +161,7 @@ class Tracer:
             spans = self._spans(numbers)
             sent = not spans or self._exporter.send(spans)
         except Exception:
+            # The collector's client raises what it likes; the operations are put back.
             LOG.exception("Traces were not sent; it is tried again.")
             sent = False
         if sent:

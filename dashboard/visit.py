@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,14 @@ from dashboard.page import May, Redirect
 from dashboard.sessions import Session
 
 _MOST_ROWS = 1000
+
+
+_NUMBER = re.compile(r"-?[0-9]{1,11}")
+
+
+def as_number(text: str) -> int | str:
+    """Return a number of a form; anything else as it is, for the API to refuse."""
+    return int(text) if _NUMBER.fullmatch(text) else text
 
 
 @dataclass
@@ -63,8 +72,7 @@ class Visit:
 
     def number(self, name: str) -> int | str:
         """Return a field as a number; what is none is for the API to refuse."""
-        text = self.field(name)
-        return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text
+        return as_number(self.field(name))
 
     def changed(self, send: Any, *arguments: Any) -> Any | None:
         """Send a change; return the answer, or None: the next page says why it was refused."""

@@ -9,7 +9,7 @@ from common.errors import Invalid
 from dashboard.cloud import IMAGE, segment
 from dashboard.errors import ApiRefused
 from dashboard.page import Answer, Redirect, View
-from dashboard.visit import Visit
+from dashboard.visit import Visit, as_number
 
 #: what is no property of a user's
 BASE = frozenset(
@@ -111,7 +111,7 @@ def _wanted(given: Mapping[str, str]) -> dict[str, Any]:
         "name": given["name"],
         "visibility": given["visibility"],
         "protected": bool(given["protected"]),
-        **{name: _number(given[name] or "0") for name in _NUMBERS},
+        **{name: as_number(given[name] or "0") for name in _NUMBERS},
     }
 
 
@@ -147,11 +147,6 @@ def _from_lines(text: str) -> dict[str, str]:
             raise Invalid(f"{name.strip()} is no property: it has a field of its own, or none.")
         found[name.strip()] = value.strip()
     return found
-
-
-def _number(text: str) -> Any:
-    """Return a number; anything else as it is, for the API to refuse."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text
 
 
 def _form(

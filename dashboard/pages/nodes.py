@@ -1,4 +1,4 @@
-"""Nodes: capacity, storages and queues; one node; draining it; what its loss would mean."""
+"""Nodes: capacity, storages, open operations; one node; draining it; what its loss would mean."""
 
 from __future__ import annotations
 

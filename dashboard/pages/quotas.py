@@ -11,7 +11,7 @@ from dashboard.cloud import COMPUTE, IDENTITY, NETWORK, VOLUME, Call, rows, segm
 from dashboard.errors import ApiRefused
 from dashboard.page import Answer, May, Page, Redirect, view
 from dashboard.pages.meters import Meter
-from dashboard.visit import Visit
+from dashboard.visit import Visit, as_number
 
 _FOUND = 50
 
@@ -174,13 +174,7 @@ def _wanted(visit: Visit, service: Service, answer: Any) -> Iterator[tuple[str, 
     for name, facts in _facts(service, answer):
         given = visit.field(f"{service.name}.{name}")
         if given and given != str(facts["limit"]):
-            yield name, _number(given)
-
-
-def _number(text: str) -> Any:
-    """Return a number; anything else as it is, for the API to refuse."""
-    digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() and len(text) < 12 else text
+            yield name, as_number(given)
 
 
 def _groups(answers: Sequence[Any]) -> Iterator[Group]:

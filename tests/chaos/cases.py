@@ -24,8 +24,8 @@ from tests.chaos.stage import Party, Stage
 
 HANG_SECONDS = 2.0
 WHICH = "MICRONOVA_TEST_CHAOS"
-"""``all``, ``2/8`` (the second eighth), a regular expression of case names; else the sample."""
-SAMPLE = "sample"
+"""``all``, a regular expression of case names; else the sample."""
+ALL, SAMPLE = "all", "sample"
 
 Act = Callable[[Stage, str], str | None]
 
@@ -40,6 +40,11 @@ class Case:
 
     def __str__(self) -> str:
         return f"{self.scenario}: {self.step}: {self.action}"
+
+    @property
+    def name(self) -> str:
+        """How results call it."""
+        return f"{self} [{self.hash[:8]}]"
 
     @property
     def hash(self) -> str:
@@ -162,13 +167,11 @@ def _may(step: Step, action: str) -> bool:
 
 
 def chosen(cases: Sequence[Case], wanted: str, budget: int) -> list[Case]:
-    """What is to be run: a part, what matches, or a ``sample`` of that size."""
+    """What is to be run: all, what matches, or a ``sample`` of that size."""
     if wanted == SAMPLE:
         return sample(cases, budget)
-    part = re.fullmatch(r"(\d+)/(\d+)", wanted)
-    if part:
-        index, parts = int(part[1]), int(part[2])
-        return [case for case in cases if int(case.hash, 16) % parts == index % parts]
+    if wanted == ALL:
+        return list(cases)
     return [case for case in cases if re.search(wanted, str(case))]
 
 

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import itertools
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -162,9 +162,10 @@ class Theatre:
         that finds nothing but looks at what is written of groups; of some, what they write."""
         found = {scenario: self.record(scenario) for scenario in scenarios}
         beside = [name for name in BESIDE if name in found]
-        known = [step for name, steps in found.items() if name not in beside for step in steps]
-        known += [step for step in self._recorded_audit() if "/cluster/ha/" not in step.name]
-        found |= {name: new_steps(found[name], known) for name in beside}
+        if beside:
+            known = [step for name, steps in found.items() if name not in beside for step in steps]
+            known += [step for step in self._recorded_audit() if "/cluster/ha/" not in step.name]
+            found |= {name: new_steps(found[name], known) for name in beside}
         if DRAIN in found:
             # How often it looks is chance: a step that comes later may not come again.
             found[DRAIN] = [step for step in found[DRAIN] if step.number <= SERVERS]
@@ -305,7 +306,7 @@ def learn_idle(stage: Stage) -> None:
 def line_of(result: Result) -> dict[str, Any]:
     """A result as plain values, for the summary of all processes."""
     return {
-        "case": f"{result.case} [{result.case.hash[:8]}]",
+        "case": result.case.name,
         "kind": result.case.step.kind,
         "action": result.case.action,
         "met": result.met,
@@ -314,10 +315,3 @@ def line_of(result: Result) -> dict[str, Any]:
         "problem": result.problem,
         "healed": result.healed,
     }
-
-
-def problems(results: Sequence[Result]) -> Iterator[str]:
-    """One line for each case that did not end well."""
-    for result in results:
-        if result.problem:
-            yield f"{result.case} [{result.case.hash[:8]}]: {result.problem}"

@@ -101,9 +101,15 @@ def main(number: int) -> None:
 _IMPORTED = (
     "psycopg",
     "oslo_messaging._drivers.impl_rabbit",
+    "prometheus_client",
+    "keystoneauth1.identity",
+    "keystonemiddleware.auth_token",
+    "proxmoxer.backends.https",
     "compute.drivers",
     "compute.service",
+    "compute.hypervisor.proxmox.driver",
     "conductor.service",
+    "launcher.wiring",
     "scheduler.service",
     "tests.chaos.hooks",
 )

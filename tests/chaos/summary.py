@@ -1,10 +1,19 @@
-"""What became of all cases, however many processes took a part of them: one table, one count."""
+"""What became of all cases, however many processes took a part of them: one table, one count.
+
+    python -m tests.chaos.summary FOLDER
+
+prints the table of a folder of results.
+"""
 
 from __future__ import annotations
 
 import collections
+import sys
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+import orjson
 
 PROPERTY = "chaos"
 """The user property of a test's report that carries ``lines`` of results."""
@@ -22,6 +31,35 @@ HEADS = (
 ALL = ("all", "")
 
 Line = Mapping[str, Any]
+
+
+class Results:
+    """Of one unit of cases; in a folder, they outlive a run that is ended before its table."""
+
+    def __init__(self, folder: str | None, unit: str) -> None:
+        self._path = Path(folder) / f"{unit}.jsonl" if folder else None
+        self.lines: list[Line] = []
+        if self._path is not None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.touch()
+            self.lines = read(self._path)
+
+    def cases(self) -> set[str]:
+        """Names of the cases that have been run."""
+        return {line["case"] for line in self.lines}
+
+    def add(self, line: Line) -> None:
+        """Keep what became of a case."""
+        self.lines.append(line)
+        if self._path is not None:
+            with self._path.open("ab") as file:
+                file.write(orjson.dumps(line) + b"\n")
+
+
+def read(path: Path) -> list[Line]:
+    """The lines of a file; of a line that was being written when the run was ended, nothing."""
+    whole = path.read_bytes().splitlines(keepends=True)
+    return [orjson.loads(line) for line in whole if line.endswith(b"\n")]
 
 
 def counts(lines: Iterable[Line]) -> dict[tuple[str, str], collections.Counter[str]]:
@@ -52,3 +90,8 @@ def table(lines: Sequence[Line]) -> str:
     told += [f"HEALED {line['case']}: {line['healed']}" for line in lines if line["healed"]]
     told += [f"FAILED {line['case']}: {line['problem']}" for line in lines if line["problem"]]
     return "\n".join(told)
+
+
+if __name__ == "__main__":
+    paths = sorted(Path(sys.argv[1]).glob("*.jsonl"))
+    print(table([line for path in paths for line in read(path)]))

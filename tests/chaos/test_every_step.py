@@ -2,63 +2,99 @@
 and everybody killed at it. The steps come from a recorded run, so a new one is a case as soon as
 it is there.
 
-Without ``MICRONOVA_TEST_CHAOS`` a fixed sample runs; ``tox -e chaos`` runs everything, in parts
-that two processes share. The table at the end of the run counts them all.
+Without ``MICRONOVA_TEST_CHAOS`` a fixed sample runs; ``tox -e chaos`` runs everything, a scenario
+at a time in each of its processes. The table at the end of the run counts them all; what is in the
+folder ``MICRONOVA_TEST_CHAOS_RESULTS`` from a run before is counted and not run again.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence, Set
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 import pytest
 
 from tests.chaos import protocol
 from tests.chaos.actions import ACTIONS as LIFE
-from tests.chaos.cases import ACTIONS, NODES_DOWN, SAMPLE, WHICH, cases_of, chosen
+from tests.chaos.cases import ACTIONS, NODES_DOWN, SAMPLE, WHICH, Case, cases_of, chosen
 from tests.chaos.director import MESSAGE, PLACEMENT, PROXMOX, TRANSACTION, Step
-from tests.chaos.enumeration import FEW, SCENARIOS, Theatre, line_of, parties_of, problems, writes
+from tests.chaos.enumeration import (
+    BESIDE,
+    FEW,
+    SCENARIOS,
+    Theatre,
+    line_of,
+    options_of,
+    parties_of,
+    writes,
+)
 from tests.chaos.play import DRAIN, GROUP
 from tests.chaos.resource_play import STORIES
-from tests.chaos.summary import PROPERTY
+from tests.chaos.summary import PROPERTY, Results
 
 pytestmark = [pytest.mark.distributed, pytest.mark.timeout(6 * 3600)]
 
 BUDGET = 10
 IMAGES = 60
-PARTS = 6
 EVERY_KIND = {MESSAGE, PLACEMENT, PROXMOX, TRANSACTION}
-WANTED = os.environ.get(WHICH, "")
-
-
-@pytest.mark.parametrize(
-    "wanted", [f"{n + 1}/{PARTS}" for n in range(PARTS)] if WANTED == "all" else [WANTED or SAMPLE]
+WANTED = os.environ.get(WHICH, "") or SAMPLE
+RESULTS = "MICRONOVA_TEST_CHAOS_RESULTS"
+#: what only beside all others is a scenario; those of the same options come one after the other
+UNITS = (
+    {SAMPLE: FEW}
+    if WANTED == SAMPLE
+    else {
+        " and ".join(BESIDE): SCENARIOS,
+        **{
+            name: (name,)
+            for name in sorted(SCENARIOS, key=lambda name: str(options_of(name)))
+            if name not in BESIDE
+        },
+    }
 )
-def test_every_step(wanted: str, tmp_path: Path, record_property: pytest.RecordProperty) -> None:
-    results = []
-    with Theatre(tmp_path, IMAGES) as theatre:
-        cases = []
-        recordings = theatre.recordings(FEW if wanted == SAMPLE else SCENARIOS)
-        require_everything(recordings, theatre.steps, few=wanted == SAMPLE)
-        for scenario, steps in recordings.items():
-            kinds = {step.kind for step in steps} | ({PLACEMENT} if scenario == GROUP else set())
-            assert kinds >= _kinds_of(scenario)
-            cases += cases_of(scenario, steps, parties_of(scenario))
-        met = {(case.step.kind, case.action) for case in cases}
-        due = {(kind, action) for kind in ACTIONS for action in ACTIONS[kind]}
-        assert due - met <= {(PROXMOX, action) for action in NODES_DOWN if wanted == SAMPLE}
-        picked = chosen(cases, wanted, BUDGET)
-        assert picked, f"{WHICH}: none of {len(cases)} cases is {wanted!r}"
-        for case in picked:
-            result = theatre.run(case)
-            results.append(result)
-            record_property(PROPERTY, line_of(result))
-            if result.problem:
-                print(f"FAILED {case}: {result.problem}", flush=True)
-        theatre.audit()
-    assert list(problems(results)) == []
+
+
+@pytest.fixture(scope="module")
+def theatre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theatre]:
+    """One for all scenarios that a process runs."""
+    with Theatre(tmp_path_factory.mktemp("theatre"), IMAGES) as made:
+        yield made
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_every_step(unit: str, theatre: Theatre, record_property: pytest.RecordProperty) -> None:
+    recordings = theatre.recordings(UNITS[unit])
+    cases = cases_in(recordings)
+    if set(BESIDE) & recordings.keys():
+        require_everything(recordings, theatre.steps, cases)
+    if WANTED != SAMPLE:
+        own = BESIDE if len(recordings) > 1 else recordings.keys()
+        cases = [case for case in cases if case.scenario in own]
+    picked = chosen(cases, WANTED, BUDGET)
+    if not picked:
+        pytest.skip(f"{WHICH}: none of {len(cases)} cases is {WANTED!r}")
+    results = Results(os.environ.get(RESULTS), unit)
+    known = results.cases()
+    for case in picked:
+        if case.name not in known:
+            results.add(line_of(theatre.run(case)))
+    theatre.audit()
+    for line in results.lines:
+        record_property(PROPERTY, line)
+    assert [
+        f"{line['case']}: {line['problem']}" for line in results.lines if line["problem"]
+    ] == []
     assert theatre.audited == []
+
+
+def cases_in(recordings: Mapping[str, Sequence[Step]]) -> list[Case]:
+    """All cases of recorded runs, each of which has met what it must."""
+    cases = []
+    for scenario, steps in recordings.items():
+        kinds = {step.kind for step in steps} | ({PLACEMENT} if scenario == GROUP else set())
+        assert kinds >= _kinds_of(scenario)
+        cases += cases_of(scenario, steps, parties_of(scenario))
+    return cases
 
 
 def _kinds_of(scenario: str) -> set[str]:
@@ -70,10 +106,14 @@ def _kinds_of(scenario: str) -> set[str]:
 
 
 def require_everything(
-    recordings: Mapping[str, Sequence[Step]], taken: Set[str], *, few: bool
+    recordings: Mapping[str, Sequence[Step]], taken: Set[str], cases: Sequence[Case]
 ) -> None:
-    """Whatever there is of a build, an action and a destroy has been in a run."""
+    """Whatever there is of a build, an action and a destroy has been in a run, and is a case."""
+    few = WANTED == SAMPLE
     recorded = [step for steps in recordings.values() for step in steps]
     said = {step.name.partition(" of ")[0] for step in recorded if step.kind == MESSAGE}
     assert said >= (protocol.RECORDED if few else protocol.RECORDED | protocol.ACTED)
     assert taken >= protocol.steps()
+    met = {(case.step.kind, case.action) for case in cases}
+    due = {(kind, action) for kind in ACTIONS for action in ACTIONS[kind]}
+    assert due - met <= {(PROXMOX, action) for action in NODES_DOWN if few}

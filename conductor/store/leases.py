@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -105,25 +106,32 @@ _RENEW = operations.update().where(
     operations.c.deadline > sa.bindparam("ended"),
 )
 
-_DUE = (
-    sa.select(operations.c.id)
-    .where(
-        operations.c.action.in_(sa.bindparam("actions", expanding=True)),
-        operations.c.id.not_in(sa.bindparam("held", expanding=True)),
-        operations.c.state.in_(OPEN_STATES),
-        operations.c.lease_expires_at.is_(None)
-        | (operations.c.lease_expires_at < sa.bindparam("now")),
-        operations.c.not_before.is_(None) | (operations.c.not_before <= sa.bindparam("now")),
-        ~sa.exists().where(
-            servers.c.uuid == SERVER_UUID, servers.c.held, servers.c.deleted_at.is_(None)
-        ),
+
+@functools.cache
+def _due(actions: frozenset[str]) -> sa.Select[int]:
+    """Which operations of these actions are due: all that never changes is in the statement, as
+    every scan executes it."""
+    columns = operations.c
+    return (
+        sa.select(columns.id)
+        .where(
+            columns.action.in_(map(_constant, sorted(actions))),
+            columns.state.in_(map(_constant, sorted(OPEN_STATES))),
+            columns.lease_expires_at.is_(None) | (columns.lease_expires_at < sa.bindparam("now")),
+            columns.not_before.is_(None) | (columns.not_before <= sa.bindparam("now")),
+            ~sa.exists().where(
+                servers.c.uuid == SERVER_UUID, servers.c.held, servers.c.deleted_at.is_(None)
+            ),
+        )
+        .order_by(sa.func.coalesce(columns.lease_expires_at, columns.not_before), columns.id)
+        .limit(sa.bindparam("most", type_=sa.Integer))
+        .with_for_update(skip_locked=True)
     )
-    .order_by(
-        sa.func.coalesce(operations.c.lease_expires_at, operations.c.not_before), operations.c.id
-    )
-    .limit(sa.bindparam("most", type_=sa.Integer))
-    .with_for_update(skip_locked=True)
-)
+
+
+def _constant(name: str) -> sa.ColumnElement[str]:
+    """A name of a table of this package's, as it stands in a statement."""
+    return sa.literal_column(f"'{name}'", sa.String)
 
 
 def due(
@@ -141,10 +149,10 @@ def due(
     rows locked by another one are skipped. Operations of held servers stay as they are.
     """
     now, columns = clock.utcnow(), operations.c
-    found = connection.scalars(
-        _DUE, {"actions": sorted(actions), "held": held, "now": now, "most": limit}
-    )
-    ids = list(found)
+    query = _due(frozenset(actions))
+    if held:
+        query = query.where(columns.id.not_in(held))
+    ids = list(connection.scalars(query, {"now": now, "most": limit}))
     if not ids:
         return []
     connection.execute(

@@ -145,8 +145,8 @@ class Actions:
     @operation()
     def refuse(self, call: Call, volume_id: str) -> None:
         """Refuse an action of the compute API, or one that isn't supported."""
-        find(call, volume_id, "volume:get")
         name = next(iter(call.body))
+        find(call, volume_id, _ADMINISTRATORS.get(name, "volume:get"))
         raise Invalid(f"{name} is not done here: {_INSTEAD[name]}")
 
 
@@ -185,6 +185,16 @@ _INSTEAD: Mapping[str, str] = {
     "os-migrate_volume": _BY_RETYPE,
     "os-migrate_volume_completion": _BY_RETYPE,
     "os-unmanage": "a volume can't be given up and kept on its storage; delete it.",
+}
+
+#: of these, what only administrators may ask for: its policy rule
+_ADMINISTRATORS: Mapping[str, str] = {
+    "os-force_detach": "volume_extension:volume_admin_actions:force_detach",
+    "os-migrate_volume": "volume_extension:volume_admin_actions:migrate_volume",
+    "os-migrate_volume_completion": (
+        "volume_extension:volume_admin_actions:migrate_volume_completion"
+    ),
+    "os-unmanage": "volume_extension:volume_unmanage",
 }
 
 ACTIONS = Actions()

@@ -188,6 +188,16 @@ def test_a_refused_action_says_what_is_there_in_its_place(
     assert (status, instead in why) == (400, True), why
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["os-force_detach", "os-migrate_volume", "os-migrate_volume_completion", "os-unmanage"],
+)
+def test_what_administrators_may_ask_for_is_forbidden_to_members(api: VolumeApi, name: str) -> None:
+    of_mine = f"/volumes/{make(api)}/action"
+    assert api.ask("POST", of_mine, {name: {}})[0] == 403
+    assert api.ask("POST", of_mine, {name: {}}, **ADMIN)[0] == 400
+
+
 def test_services_pools_and_extensions(api: VolumeApi) -> None:
     (old, *_) = api.ask("GET", "/os-services", **ADMIN)[1]["services"]
     assert not {"cluster", "backend_state"} & old.keys()

@@ -13,12 +13,12 @@ from common.log import logger
 from common.messages.commands import Plug, Size
 from common.messages.reports import Failure, Outcome
 from common.states import OperationState
-from conductor.cloud import failure_of, placed
+from conductor.cloud import failure_of
 from conductor.engine import ends, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows import build_command, guest_data
 from conductor.flows.guest.begin_plug import PLUG, UNPLUG
-from conductor.flows.guest.plugging import Plugging
+from conductor.flows.guest.plugging import Plugging, Unplugging, placed
 from conductor.plans import PlugPlan
 from conductor.store import filters, leases, networks, servers
 from conductor.store import operations as ledger
@@ -33,10 +33,12 @@ class _Plugging(Plugging):
     def _send(self, task: Task, *, on: bool) -> bool:
         """Send the command; return whether there was an agent to send it."""
         operation, server = task.operation, task.server
-        where, plan = placed(operation), operation.planned(PlugPlan)
+        where, plan = placed(server), operation.planned(PlugPlan)
+        if where is None or plan.nic is None:
+            return False
         worker = leases.worker_with(operation.lease_owner) if task.fresh else None
-        worker = worker or self._cloud.take_to(operation, str(plan.target.host))
-        if worker is None or where is None or plan.nic is None:
+        worker = worker or self._cloud.take_to(operation, where.host)
+        if worker is None:
             return False
         late = clock.after(self._cloud.conf.conductor.action_timeout_seconds)
         flavor = server.flavor
@@ -67,7 +69,7 @@ class AttachFlow(_Plugging):
     def table(self) -> Table[Task]:
         """Return the stages; the port was made by the transaction that accepted it."""
         is_back = functools.partial(ends.again_unless_ok, self._cloud)
-        back = Undo("plug_back", self._plug_back, is_back, _give_back)
+        back = Undo("plug_back", self._unplug_again, is_back, _give_back)
         return Table(
             (Stage(PLUG, self._plug, self._plugged, undo=back),),
             lost=self._lost,
@@ -85,7 +87,12 @@ class AttachFlow(_Plugging):
         if not outcome.ok:
             self._failed(task, failure_of(outcome))
             return
-        self._cloud.store.run(lambda c: _end(c, task))
+
+        def work(connection: Transaction) -> None:
+            _show_addresses(connection, task)
+            ledger.close(connection, task.operation.id, OperationState.DONE)
+
+        self._cloud.store.run(work)
         LOG.info("An interface is attached.")
 
     def _failed(self, task: Task, failure: Failure) -> None:
@@ -94,56 +101,30 @@ class AttachFlow(_Plugging):
     def _unwind(self, task: Task, failure: Failure) -> None:
         unwinding.begin(self._cloud, self.table(), task, failure)
 
-    def _plug_back(self, task: Task) -> bool:
-        if task.going:
-            return True
-        return ends.later_unless(self._cloud, task, self._send(task, on=False))
 
-
-class DetachFlow(_Plugging):
+class DetachFlow(_Plugging, Unplugging):
     """The flow of the action ``detach_interface``."""
 
-    def table(self) -> Table[Task]:
-        """Return its one stage; where it fails the interface stays, and so does its port."""
-        return Table(
-            (Stage(UNPLUG, self._unplug, self._unplugged),),
-            lost=self._lost,
-            late=lambda task: self._fail(task, self._too_late(task)),
-            owns=False,
-            taken=lambda task: task.going,
-        )
+    _stage = UNPLUG
 
-    def _unplug(self, task: Task) -> None:
-        if not self._send(task, on=False):
-            self._failed(task, self._silent(task))
+    def _release(self, connection: Transaction, task: Task) -> None:
+        _delete_port(connection, task)
+        _show_addresses(connection, task)
 
-    def _unplugged(self, task: Task, outcome: Outcome) -> None:
-        if not outcome.ok:
-            self._failed(task, failure_of(outcome))
-            return
+    def _keep(self, connection: Transaction, task: Task, failure: Failure) -> None:
+        """See ``Unplugging``: its port is as it was."""
 
-        def work(connection: Transaction) -> None:
-            _delete_port(connection, task)
-            _end(connection, task)
-
-        self._cloud.store.run(work)
-        LOG.info("An interface is detached.")
-
-    def _failed(self, task: Task, failure: Failure) -> None:
-        if not ends.waits(self._cloud, task.operation, failure):
-            self._fail(task, failure)
-
-    def _fail(self, task: Task, failure: Failure) -> None:
-        ends.failed(self._cloud, task, failure, None)
-        LOG.warning("An interface stays (%s): %s", failure.category, failure.message)
+    def _has(self, connection: Transaction, task: Task) -> bool:
+        nic = task.operation.planned(PlugPlan).nic
+        mine = build_command.nics_of(connection, task.server.uuid)
+        return nic is not None and any(one.port_id == nic.port_id for one in mine)
 
 
-def _end(connection: Transaction, task: Task) -> None:
-    """Show the server's addresses as its ports are now, and end the operation."""
+def _show_addresses(connection: Transaction, task: Task) -> None:
+    """Show the server's addresses as its ports are now."""
     servers.get(connection, task.server.uuid, lock=True)
     addresses = guest_data.addresses(build_command.nics_of(connection, task.server.uuid))
     servers.change(connection, task.server, {"addresses": addresses})
-    ledger.close(connection, task.operation.id, OperationState.DONE)
 
 
 def _delete_port(connection: Transaction, task: Task) -> None:

@@ -15,11 +15,11 @@ from common.messages.commands import PlugVolume
 from common.messages.reports import Failure, Outcome
 from common.states import OperationState
 from common.volumes import ATTACH, DETACH, AttachStatus
-from conductor.cloud import failure_of, placed
+from conductor.cloud import failure_of
 from conductor.engine import ends, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows.guest.begin_volume import PLUG, UNPLUG
-from conductor.flows.guest.plugging import Plugging
+from conductor.flows.guest.plugging import Plugging, Unplugging, placed
 from conductor.plans import PlugVolumePlan
 from conductor.store import leases, servers
 from conductor.store import operations as ledger
@@ -35,10 +35,12 @@ class _Plugging(Plugging):
     def _send(self, task: Task, *, on: bool) -> bool:
         """Send the command; return whether there was an agent to send it."""
         operation = task.operation
-        where, plan = placed(operation), operation.planned(PlugVolumePlan)
+        where, plan = placed(task.server), operation.planned(PlugVolumePlan)
+        if where is None:
+            return False
         worker = leases.worker_with(operation.lease_owner) if task.fresh else None
-        worker = worker or self._cloud.take_to(operation, str(plan.target.host))
-        if worker is None or where is None:
+        worker = worker or self._cloud.take_to(operation, where.host)
+        if worker is None:
             return False
         late = clock.after(self._cloud.conf.conductor.action_timeout_seconds)
         command = PlugVolume(
@@ -66,7 +68,7 @@ class AttachVolumeFlow(_Plugging):
     def table(self) -> Table[Task]:
         """Return the stages; the attachment was written by what accepted it."""
         is_back = functools.partial(ends.again_unless_ok, self._cloud)
-        back = Undo("unplug_back", self._plug_back, is_back, _give_back)
+        back = Undo("unplug_back", self._unplug_again, is_back, _give_back)
         return Table(
             (Stage(PLUG, self._plug, self._plugged, undo=back),),
             lost=self._lost,
@@ -102,73 +104,35 @@ class AttachVolumeFlow(_Plugging):
     def _unwind(self, task: Task, failure: Failure) -> None:
         unwinding.begin(self._cloud, self.table(), task, failure)
 
-    def _plug_back(self, task: Task) -> bool:
-        if task.going:
-            return True
-        return ends.later_unless(self._cloud, task, self._send(task, on=False))
 
-
-class DetachVolumeFlow(_Plugging):
+class DetachVolumeFlow(_Plugging, Unplugging):
     """The flow of the action ``detach_volume``."""
 
-    def table(self) -> Table[Task]:
-        """Return its one stage; where it fails the volume stays the server's."""
-        return Table(
-            (Stage(UNPLUG, self._unplug, self._unplugged),),
-            lost=self._lost,
-            late=lambda task: self._fail(task, self._too_late(task)),
-            owns=False,
-            taken=lambda task: task.going,
-        )
+    _stage = UNPLUG
 
-    def _unplug(self, task: Task) -> None:
-        if not self._send(task, on=False):
-            self._failed(task, self._silent(task))
-
-    def _unplugged(self, task: Task, outcome: Outcome) -> None:
-        if not outcome.ok:
-            self._failed(task, failure_of(outcome))
-            return
-        self._cloud.store.run(lambda c: self._detached(c, task))
-        LOG.info("Volume %s is detached.", task.operation.planned(PlugVolumePlan).volume_id)
-
-    @staticmethod
-    def _detached(connection: Transaction, task: Task) -> None:
+    def _release(self, connection: Transaction, task: Task) -> None:
         row = _locked(connection, task)
-        if ends.has_ended(connection, task.operation):
-            return
         if row is not None:
             free(connection, row, task, DETACH, ok=True)
-        ledger.close(connection, task.operation.id, OperationState.DONE)
 
-    def _failed(self, task: Task, failure: Failure) -> None:
-        if not ends.waits(self._cloud, task.operation, failure):
-            self._fail(task, failure)
+    def _keep(self, connection: Transaction, task: Task, failure: Failure) -> None:
+        row = _locked(connection, task)
+        if row is not None and self._has(connection, task):
+            records.end(connection, row, DETACH, ok=False, fault=failure.message)
+            attachments.set_status(connection, row.id, task.server.uuid, AttachStatus.ATTACHED)
 
-    def _fail(self, task: Task, failure: Failure) -> None:
-        def work(connection: Transaction) -> None:
-            row = _locked(connection, task)
-            if ends.has_ended(connection, task.operation):
-                return
-            if row is not None:
-                fault = failure.message
-                ended = records.end(connection, row, DETACH, ok=False, fault=fault)
-                if ended:
-                    attachments.set_status(
-                        connection, row.id, task.server.uuid, AttachStatus.ATTACHED
-                    )
-            ends.close_failed(connection, task.operation, failure)
-
-        self._cloud.store.run(work)
-        LOG.warning("A volume stays (%s): %s", failure.category, failure.message)
+    def _has(self, connection: Transaction, task: Task) -> bool:
+        found = attachments.of_volume(connection, task.operation.planned(PlugVolumePlan).volume_id)
+        return found is not None and found.server_uuid == task.server.uuid
 
 
 def free(connection: Transaction, row: Any, task: Task, action: str, *, ok: bool) -> None:
     """Have a volume that is locked belong to no server, and keep which one had it last."""
-    target = task.operation.plan.target
-    user = {"server_uuid": task.server.uuid, "node": target.node, "vmid": target.vmid}
-    attachments.delete(connection, row.id, task.server.uuid)
-    records.end(connection, row, action, ok=ok, last_user=user)
+    server = task.server
+    user = {"server_uuid": server.uuid, "node": server.node, "vmid": server.vmid}
+    # Where it is not the server's any more, what it shows is another one's business.
+    if attachments.delete(connection, row.id, task.server.uuid):
+        records.end(connection, row, action, ok=ok, last_user=user)
 
 
 def _locked(connection: Transaction, task: Task) -> Any | None:

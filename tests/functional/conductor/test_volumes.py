@@ -45,6 +45,8 @@ from tests.functional.waiting import eventually
 pytestmark = pytest.mark.sampled(2)
 
 LOST = Failure(Category.NODE_UNHEALTHY, "The node is offline.", host="pve1")
+SILENT = Failure(Category.UNKNOWN_OUTCOME, "The answer was lost.", host="pve1")
+KEPT = Failure(Category.CONFIGURATION, "The guest does not let go.", verdict="fatal")
 FULL = Failure(Category.STORAGE_FULL, "It is full.", host="pve1", verdict="fatal")
 USED = Failure(Category.PROTECTED, "VM 7 on pve1 uses it.", host="pve1")
 
@@ -343,6 +345,36 @@ def test_a_refused_attachment_is_taken_back(site: Site, server: str) -> None:
     site.becomes(volume_id, "in-use")
     (attached,) = site.world.rows(schema.volume_attachments)
     assert attached.status == "attached"
+
+
+@pytest.mark.parametrize("out", [True, False])
+def test_where_the_node_falls_silent_the_volume_is_detached_until_it_is_seen(
+    site: Site, server: str, out: bool
+) -> None:
+    volume_id = site.made()
+    site.attached(server, volume_id)
+    site.plugs.detach_volume(site.ctxt, server, volume_id)
+    # Nobody knows whether the VM names it.
+    site.world.answer(site.last(PlugVolume, server, 2), ok=False, failure=SILENT)
+    site.world.answer(site.last(PlugVolume, server, 3), ok=False, failure=SILENT)
+    site.world.until_paused()
+    assert site.row(volume_id).status == "detaching"
+    site.world.make_due()
+    again = site.last(PlugVolume, server, 4)
+    assert again.on is False
+    if out:
+        site.world.answer(again, ok=True, power_state=PowerState.RUNNING)
+        site.becomes(volume_id, "available")
+        assert site.world.rows(schema.volume_attachments) == []
+    else:
+        site.world.answer(again, ok=False, failure=KEPT)
+        site.becomes(volume_id, "in-use")
+        (attached,) = site.world.rows(schema.volume_attachments)
+        assert attached.status == "attached"
+    (operation,) = [
+        one for one in site.world.rows(schema.operations) if one.action == "detach_volume"
+    ]
+    assert operation.state == ("done" if out else "failed")
 
 
 def test_one_volume_goes_to_one_server(site: Site) -> None:

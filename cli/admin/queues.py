@@ -10,7 +10,7 @@ from cli.admin.audit import answer
 from cli.cloud import Cloud
 from cli.columns import Blank
 from cli.command import Lister, argument
-from common.story.text import duration
+from common.story.text import whole_seconds
 
 _HEADERS = ("Host", "Queue", "Shared", "Running", "Width", "Waiting", "Oldest", "Reported")
 UNKNOWN = "unknown"
@@ -50,7 +50,7 @@ def rows(host: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     if host["queues"] is None:
         yield (host["host"], UNKNOWN, *[nothing] * 6)
         return
-    ago = f"{duration(float(host['reported_seconds_ago']))} ago"
+    ago = f"{whole_seconds(host['reported_seconds_ago'])} ago"
     for queue in host["queues"]:
         oldest = queue["oldest_waiting_seconds"]
         yield (
@@ -60,6 +60,6 @@ def rows(host: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
             queue["running"],
             queue["width"],
             queue["waiting"],
-            nothing if oldest is None else duration(float(oldest)),
+            nothing if oldest is None else whole_seconds(oldest),
             ago,
         )

@@ -38,6 +38,7 @@ from common.messages.commands import (
     StoreImage,
     Swap,
 )
+from common.messages.queues import Queues
 from common.messages.reports import Category, Failure, Outcome, Report, Working
 from common.metrics import table
 from compute import (
@@ -58,6 +59,7 @@ from compute import (
 )
 from compute.hypervisor.port import Abandoned, Hypervisor
 from compute.job import Job
+from compute.queues import gathered
 from compute.repeats import Repeats
 from compute.workpool import WorkPool
 
@@ -108,6 +110,11 @@ class Executor:
     def working(self) -> tuple[Working, ...]:
         """Return a sign of life for each job."""
         return self._pool.working()
+
+    def queues(self) -> Queues:
+        """Return what runs and waits on each host, in the drivers too."""
+        storages = (one.queues() for one in self._hypervisors.values())
+        return gathered(self._pool.idle, self._pool.queues(), storages)
 
     def stop(self, seconds: float) -> bool:
         """Stop jobs without unwinding; return whether all ended within the time."""

@@ -15,6 +15,7 @@ from common.context import internal
 from common.events import ConductorEvents, HostEvents
 from common.log import logger
 from common.messages.facts import Heartbeat, HostFacts, VmStates
+from common.messages.queues import Queues
 from common.messages.reports import Working
 from common.messages.topics import COMPUTE_TOPIC
 from common.metrics import loops
@@ -50,10 +51,12 @@ class Heartbeats:
         cache: HostFactsCache,
         vm_changes: VmChanges,
         working: Callable[[], tuple[Working, ...]],
+        queues: Callable[[], Queues],
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
         self._worker, self._seconds = worker, seconds
-        self._facts, self._vm_changes, self._working = cache, vm_changes, working
+        self._facts, self._vm_changes = cache, vm_changes
+        self._working, self._queues = working, queues
         self._timer, self._published_all_at = timer, timer()
         self._began_at = self._published_all_at
         self._conductor = events.to_conductor(transport)
@@ -137,20 +140,23 @@ class Heartbeats:
         # What is new to this worker is published to placement without being asked for.
         published = published or not reported & self._known
         self._known |= reported
+        queues = self._queues()
         # At least one message, even if nothing changed. Each host is named in one of them.
         for position, part in enumerate(_parts(facts)):
             first = position == 0
-            named = tuple(one.host for one in part if one.host in own)
+            told = tuple(one.host for one in part if one.host in own)
+            named = told + quiet if first else told
             yield Heartbeat(
                 worker=self._worker,
                 sent_at=clock.utcnow(),
-                hosts=named + quiet if first else named,
+                hosts=named,
                 facts=part,
                 clusters=clusters if first else (),
                 working=self._working() if first else (),
                 version=VERSION,
                 up_seconds=self._timer() - self._began_at,
                 published=published,
+                queues=queues.of(named),
             )
 
     def _loop(self) -> None:

@@ -44,6 +44,8 @@ class Job:
         self._wake = threading.Event()
         self.came_at = time.monotonic()
         """When the command came, by this process's clock."""
+        self.begun = False
+        """Whether a thread has begun it."""
 
     @property
     def command(self) -> Command:

@@ -97,6 +97,7 @@ class ComputeService:
             self._facts,
             vm_changes,
             self._executor.working,
+            self._executor.queues,
         )
         self._conductor = events.to_conductor(transport)
         self._consoles = Consoles(conf, self._logs)

@@ -12,10 +12,12 @@ import time
 from collections.abc import Callable
 
 from common.messages.commands import Command, Destroy
+from common.messages.queues import OPERATIONS, Queue
 from common.messages.reports import Outcome, Working
 from common.metrics import table
 from common.metrics.instruments import Samples
 from compute.job import Job
+from compute.queues import Entry, counted
 
 _NAME = "compute-work"
 
@@ -33,6 +35,8 @@ class WorkPool:
         self._lines: dict[tuple[str, int], collections.deque[Job]] = {}
         self._closed = False
         self._count = threads
+        self.idle = Queue(OPERATIONS, OPERATIONS, threads, shared=True)
+        """The queue of a host that has no jobs."""
         self._threads = concurrent.futures.ThreadPoolExecutor(threads, _NAME)
         table.POOL_HELD.watch(self._sample_held)
         table.POOL_THREADS.watch(self._sample_threads)
@@ -63,6 +67,17 @@ class WorkPool:
         with self._lock:
             return tuple(job.working() for line in self._lines.values() for job in line)
 
+    def queues(self) -> dict[str, Queue]:
+        """Return the queue of each host that has jobs."""
+        now = time.monotonic()
+        with self._lock:
+            entries = [
+                Entry(job.command.placed.host, None if job.begun else now - job.came_at)
+                for line in self._lines.values()
+                for job in line
+            ]
+        return counted(entries, self.idle)
+
     def stop(self, seconds: float) -> bool:
         """Stop jobs without unwinding; return whether all ended within the time."""
         with self._idle:
@@ -82,6 +97,7 @@ class WorkPool:
         return {(_NAME,): self._count}
 
     def _work(self, job: Job) -> None:
+        job.begun = True
         table.POOL_WAIT_SECONDS.observe(time.monotonic() - job.came_at, _NAME)
         outcome: Outcome | None = None
         try:

@@ -11,7 +11,7 @@ import jinja2
 
 from common import clock
 from common.story.labels import label
-from common.story.text import duration, one_line, parse_time, seconds_between
+from common.story.text import duration, one_line, parse_time, seconds_between, whole_seconds
 from dashboard.page import May
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -51,6 +51,7 @@ def environment(static: Callable[[str], str]) -> jinja2.Environment:
         moment=moment,
         one_line=one_line,
         size=size,
+        whole_seconds=whole_seconds,
     )
     made.globals.update(static=static, may=May)
     return made

@@ -388,6 +388,8 @@ services = sa.Table(
     sa.Column("updated_at", UtcDateTime),
     sa.Column("last_seen_at", UtcDateTime),
     sa.Column("aggregate_zone", _NAME),  # goes before availability_zone, which the host says
+    # [common.messages.queues.Queue] of its host, at last_seen_at; none: its agent doesn't say
+    sa.Column("queues", Json),
     sa.UniqueConstraint("binary", "host"),
     sqlite_autoincrement=True,
 )

@@ -221,6 +221,23 @@ operate.md.
 when the last `audit` that ended well began and ended. 8 statements, however large the cloud is.
 `micronova metrics` has the same in Prometheus' text format: see operate.md.
 
+`GET /queues`, for administrators, answers `{"hosts": [{"id", "host", "worker",
+"reported_seconds_ago", "queues"}]}`: what runs and waits on each host by the last heartbeat of its
+agent, whose process `worker` names. `host` asks for one host, `name` for those whose names contain
+it; `limit` and `marker` (a host's `id`) page over them in the order of `/os-hypervisors`.
+`queues` is null where the agent's release doesn't say. Each has
+
+| field | what |
+|---|---|
+| `kind`, `name` | `operations`: those that the agent carries out; or `storage`, the name of one: \
+what copies, makes or removes disks there. A storage with nothing to do is left out |
+| `width` | how many run at a time. That of a storage is learnt, and changes |
+| `shared` | whether the width is for several hosts together: those of the worker, or those that \
+share the storage. The numbers below are the host's own |
+| `running`, `waiting` | how many. An operation that waits for a storage runs |
+| `oldest_waiting_seconds` | how long the one that waits longest had waited then; null: \
+none waits |
+
 ## The audit
 
 `/audits` and `/audit/findings` are micronova's own, for administrators: see operate.md.

@@ -596,6 +596,7 @@ TOPOLOGY = "compute:server:topology:index"
 TOPOLOGY_OF_HOST = "compute:server:topology:host:index"
 VMID_READ = "micronova:vmid:read"
 METRICS = "micronova:metrics:read"
+QUEUES = "micronova:queues:read"
 
 PREFIX = "os_compute_api:"
 
@@ -658,6 +659,7 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
     rule(AUDIT_HEAL, ADMIN, "Heal a finding.", ("POST", "/audit/findings/{finding_id}/action")),
     rule(VMID_READ, ADMIN, "Read reserved and quarantined VMIDs.", ("GET", "/vmids")),
     rule(METRICS, ADMIN, "Read numbers for monitoring.", ("GET", "/metrics")),
+    rule(QUEUES, ADMIN, "Read what runs and waits on hosts.", ("GET", "/queues")),
 )
 
 

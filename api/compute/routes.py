@@ -34,6 +34,7 @@ from api.compute.resources.metrics import Metrics
 from api.compute.resources.migrations import Migrations, ServerMigrations
 from api.compute.resources.networks import FloatingIps, Networks, TenantNetworks
 from api.compute.resources.old_volumes import OldSnapshots, OldVolumes
+from api.compute.resources.queues import Queues
 from api.compute.resources.quotas import Limits, QuotaClassSets, QuotaSets
 from api.compute.resources.removed import REMOVED, REMOVED_ACTIONS, Removed
 from api.compute.resources.security_groups import SecurityGroupRules, SecurityGroups
@@ -291,6 +292,7 @@ ROUTES = (
     ),
     Row("/vmids", Vmids, {"GET": "index"}),
     Row("/metrics", Metrics, {"GET": "show"}),
+    Row("/queues", Queues, {"GET": "index"}),
     Row("/audits", Audits, {"GET": "index", "POST": "create"}),
     Row("/audits/{audit_id}", Audits, {"GET": "show"}),
     Row("/audit/findings", Findings, {"GET": "index"}),

@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from common.messages.queues import Queues
 from common.messages.reports import Failure, Working
 
 #: what pins a VM to its node, unless somebody takes it out before, as a move of ours does
@@ -255,3 +256,5 @@ class Heartbeat:
     """How long the worker has run: it doesn't know what was begun before."""
     published: bool = False
     """The worker publishes these facts to placement in any case; nobody needs to ask for it."""
+    queues: Queues | None = None
+    """What runs and waits on the hosts that it names; None: the worker's release doesn't say."""

@@ -106,3 +106,15 @@ def duration(seconds: float | None) -> str:
     if minutes < 60:
         return f"{minutes} min {rest:02d} s"
     return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def whole_seconds(seconds: float | None) -> str:
+    """Return a duration without fractions of a second.
+
+    >>> [whole_seconds(s) for s in (None, 0.4, 12.3, 75)]
+    ['', '0 s', '12 s', '1 min 15 s']
+    """
+    if seconds is None:
+        return ""
+    whole = round(seconds)
+    return f"{whole} s" if whole < 60 else duration(whole)

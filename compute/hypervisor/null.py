@@ -34,6 +34,7 @@ from common.messages.facts import (
 )
 from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
+from common.messages.queues import Queue
 from common.messages.reports import Category
 from common.states import PowerState
 from common.streams import Stream
@@ -245,6 +246,10 @@ class NullHypervisor:
         if vm is None or vm.server_uuid != target.server_uuid:
             raise HypervisorError(Category.PROTECTED, f"VM {target.vmid} isn't the server's.")
         return vm
+
+    def queues(self) -> Mapping[str, tuple[Queue, ...]]:
+        """Return none: everything is done at once."""
+        return {}
 
     def close(self) -> None:
         """Do nothing: no connections are open."""

@@ -39,6 +39,7 @@ from common.messages.consoles import ConsoleTarget
 from common.messages.facts import ClusterFacts, HaService, HostFacts, Inspection, VmFacts
 from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
+from common.messages.queues import Queue
 from common.messages.reports import Category, Copied, MadeVolume
 from common.states import PowerState
 from common.streams import Stream
@@ -456,6 +457,12 @@ class Hypervisor(Protocol):
         """Set a user's password through the guest's agent; return why it was not set, or None.
 
         Raises HypervisorError, also where the VM isn't the server's.
+        """
+
+    def queues(self) -> Mapping[str, tuple[Queue, ...]]:
+        """Return what of running operations runs or waits within the driver, by host.
+
+        Asks nothing of the hypervisor; queues with nothing to do are left out.
         """
 
     def close(self) -> None:

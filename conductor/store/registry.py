@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from common import clock, codec, ids
 from common.errors import Conflict, HostNotFound
 from common.messages.facts import ClusterFacts, Heartbeat, HostFacts
+from common.messages.queues import Queue, Queues
 from conductor.store import images as images_store
 from conductor.store import networks, vmids
 from db.schema import clusters, hosts, images, servers, services
@@ -29,15 +30,18 @@ def seen(
     worker: str,
     zone: str = INTERNAL_ZONE,
     version: str = "",
+    queues: Queues | None = None,
 ) -> frozenset[str]:
     """Record signs of life of these services; register and return unknown ones.
 
-    Mostly one statement.
+    ``queues`` are those of compute hosts. Mostly one statement.
     """
     now = clock.utcnow()
     mine = (services.c.binary == binary) & services.c.host.in_(list(names))
     known = connection.execute(
-        services.update().where(mine).values(last_seen_at=now, worker=worker, version=version)
+        services.update()
+        .where(mine)
+        .values(last_seen_at=now, worker=worker, version=version, queues=_queues(queues))
     )
     if known.rowcount >= len(names):
         return frozenset()
@@ -57,11 +61,28 @@ def seen(
                 "version": version,
                 "created_at": now,
                 "last_seen_at": now,
+                **({} if queues is None else {"queues": _plain(queues.of_host(name))}),
             }
             for name in new
         ],
     )
     return new
+
+
+def _queues(queues: Queues | None) -> sa.ColumnElement[Any]:
+    """Return the value of the column for each host, within one statement."""
+    if queues is None:
+        return sa.null()
+    kind = services.c.queues.type
+    idle = sa.literal(_plain(queues.idle), kind)
+    if not queues.busy:
+        return idle
+    busy = {host: sa.literal(_plain(found), kind) for host, found in queues.busy.items()}
+    return sa.case(busy, value=services.c.host, else_=idle)
+
+
+def _plain(queues: Sequence[Queue]) -> list[dict[str, Any]]:
+    return [dataclasses.asdict(queue) for queue in queues]
 
 
 def silent(connection: sa.Connection, binary: str, seconds: float) -> list[str]:
@@ -106,6 +127,7 @@ def take(
             worker=heartbeat.worker,
             zone=next(iter(zones.values()), "nova"),
             version=heartbeat.version,
+            queues=heartbeat.queues,
         )
     _zones(connection, zones)
     back = {facts.host for facts in heartbeat.facts if _host(connection, facts)}

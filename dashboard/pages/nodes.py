@@ -1,4 +1,4 @@
-"""Nodes: capacity, storages, open operations; one node; draining it; what its loss would mean."""
+"""Nodes: capacity, queues, storages; one node; draining it; what its loss would mean."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from dashboard.cloud import COMPUTE, NUMBERS, VOLUME, Call, following, rows, seg
 from dashboard.page import Answer, May, Page, Redirect, view
 from dashboard.pages.meters import Meter, of_hosts, of_pool
 from dashboard.pages.overview import METRICS, STATISTICS, capacity
+from dashboard.pages.queues import PATH as QUEUES
+from dashboard.pages.queues import by_host
 from dashboard.pages.services import COMPUTE_BINARY, changes_of
 from dashboard.visit import Visit
 
@@ -28,12 +30,18 @@ def index(visit: Visit) -> Answer:
         # the API pages only over all of them
         query = {"hypervisor_hostname_pattern": name}
     listed = Call(COMPUTE, _HYPERVISORS, query, optional=bool(name), version=NUMBERS)
-    found, pools, metrics, statistics = visit.cloud.together(listed, _POOLS, METRICS, STATISTICS)
+    # lists the same hosts in the same order
+    page = {"limit": visit.limit, **({"name": name} if name else {"marker": query["marker"]})}
+    waits = Call(COMPUTE, QUEUES, page, optional=True)
+    found, pools, metrics, statistics, told = visit.cloud.together(
+        listed, _POOLS, METRICS, STATISTICS, waits
+    )
+    queues = by_host(told)
     nodes = rows(found, "hypervisors")[: visit.limit]
     storages = sorted(map(of_pool, rows(pools, "pools")), key=lambda one: -one.percent)
     return view(
         "nodes.html",
-        nodes=[(one, of_hosts(one)) for one in nodes],
+        nodes=[(one, of_hosts(one), queues.get(one["hypervisor_hostname"])) for one in nodes],
         name=name,
         missing="" if found else found.message,
         following=visit.next_page("/nodes", following(found, "hypervisors")),
@@ -45,13 +53,14 @@ def index(visit: Visit) -> Answer:
 
 
 def show(visit: Visit) -> Answer:
-    """Show one node: capacity, servers, storages, and its drains."""
+    """Show one node: capacity, queues, servers, storages, and its drains."""
     host = visit.params["host"]
-    found, servers, services, drains, pools = visit.cloud.together(
+    found, servers, services, drains, told, pools = visit.cloud.together(
         Call(COMPUTE, _HYPERVISORS, {"hypervisor_hostname_pattern": host}, version=NUMBERS),
         Call(COMPUTE, "/servers/detail", {"host": host, "limit": visit.limit, "all_tenants": 1}),
         Call(COMPUTE, "/os-services", {"host": host, "binary": COMPUTE_BINARY}, optional=True),
         Call(COMPUTE, "/bulk-migrations", {"host": host, "limit": _DRAINS}, optional=True),
+        Call(COMPUTE, QUEUES, {"host": host}, optional=True),
         _POOLS,
     )
     node, service = _only(found, host), next(iter(rows(services, "services")), {})
@@ -61,6 +70,8 @@ def show(visit: Visit) -> Answer:
         service=service,
         changes=changes_of(service) if service else [],
         meters=of_hosts(node),
+        queues=by_host(told).get(host),
+        untold="The node's agent doesn't report them." if told else told.message,
         servers=servers["servers"],
         drains=rows(drains, "bulk_migrations"),
         storages=_storages(rows(pools, "pools"), host),
@@ -113,8 +124,8 @@ def _storages(pools: Sequence[Mapping[str, Any]], host: str) -> list[Meter]:
 
 _NODE = "/nodes/{host}"
 PAGES = (
-    Page("/nodes", index, May.OPERATE, calls=4),
-    Page(_NODE, show, May.OPERATE, calls=5),
+    Page("/nodes", index, May.OPERATE, calls=5),
+    Page(_NODE, show, May.OPERATE, calls=6),
     Page(f"{_NODE}/drain", plan_drain, May.OPERATE),
     Page(f"{_NODE}/drain", drain, May.OPERATE, "POST"),
     Page(f"{_NODE}/loss", loss, May.OPERATE),

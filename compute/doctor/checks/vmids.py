@@ -94,4 +94,4 @@ def _shared(storages: Sequence[Answer]) -> set[tuple[str, ...]]:
 
 
 def _hosts(facts: Facts) -> set[str]:
-    return {f"{facts.settings.host_prefix}{node.name}" for node in facts.ours}
+    return {facts.settings.host(node.name) for node in facts.ours}

@@ -21,6 +21,7 @@ from common.messages.consoles import ConsoleTarget
 from common.messages.facts import HaService, Inspection
 from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
+from common.messages.queues import Queue
 from common.streams import Stream
 from compute.hypervisor.port import Detail, MadeVnet, Observation, Removal, Work
 from compute.hypervisor.proxmox.api.client import Client
@@ -214,6 +215,11 @@ class ProxmoxHypervisor:
     def set_password(self, order: SetPassword) -> PasswordProblem | None:
         """See ``port.Hypervisor``. Three calls."""
         return guest_agent.set_password(self.shared, order)
+
+    def queues(self) -> Mapping[str, tuple[Queue, ...]]:
+        """See ``port.Hypervisor``. Those of storages."""
+        found = self.shared.storage_queue.queues()
+        return {self._settings.host(node): queues for node, queues in found.items()}
 
     def close(self) -> None:
         """Close the connections."""

@@ -197,6 +197,10 @@ class ClusterSettings:
     connect_seconds: int
     blind_seconds: int
 
+    def host(self, node: str) -> str:
+        """Return the name of a node's compute host."""
+        return f"{self.host_prefix}{node}"
+
     def in_band(self, vmid: int) -> bool:
         """Return whether a VMID is in the cloud's band."""
         return self.vmid_low <= vmid <= self.vmid_high

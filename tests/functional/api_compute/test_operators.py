@@ -11,6 +11,7 @@ from common.errors import Invalid
 from db import schema
 from tests.fixtures import auth
 from tests.fixtures.compute import ComputeApi, a_full_server, a_host, a_service, uuid_of
+from tests.fixtures.listings import counted
 from tests.functional.api_compute.conftest import MakeApi
 
 pytestmark = pytest.mark.database
@@ -253,3 +254,45 @@ def test_vmids_that_are_not_free_say_why_and_since_when(make: MakeApi) -> None:
     found = api.get("/vmids?state=quarantined&cluster=c1", token=auth.ADMIN).json["vmids"]
     assert [one["vmid"] for one in found] == [100_002]
     assert api.get("/vmids?cluster=other", token=auth.ADMIN).json["vmids"] == []
+
+
+def test_queues_of_hosts_say_when_they_were_reported(make: MakeApi) -> None:
+    queue = {"kind": "storage", "name": "local", "width": 4, "shared": False, "running": 4}
+    queue |= {"waiting": 2, "oldest_waiting_seconds": 7.5}
+    api = make(
+        a_host("pve2"),
+        a_service("pve2", queues=[queue], last_seen_at=clock.after(-90)),
+        a_host("node3"),
+        a_service("node3", queues=[], last_seen_at=None),
+        a_service("c1", "nova-conductor"),
+    )
+
+    def listed(query: str = "") -> Any:
+        return api.get(f"/queues{query}", token=auth.ADMIN).json["hosts"]
+
+    assert api.get("/queues").status_code == 403
+    with counted(api.reader) as count:
+        untold, told, _ = listed()
+        assert count() == 1
+    # an agent of the release before
+    assert (untold["host"], untold["queues"], untold["reported_seconds_ago"]) == (
+        *("pve1", None),
+        None,
+    )
+    assert (told["host"], told["worker"], told["queues"]) == ("pve2", "w1", [queue])
+    assert 90 <= told["reported_seconds_ago"] < 90 + 3600
+    assert [one["host"] for one in listed("?name=pve")] == ["pve1", "pve2"]
+    assert [one["host"] for one in listed("?host=pve2")] == ["pve2"]
+    assert listed("?host=pve") == listed("?limit=0") == []
+    first = api.get("/queues?limit=2&name=e", token=auth.ADMIN).json
+    assert f"limit=2&name=e&marker={told['id']}" in first["hosts_links"][0]["href"]
+    assert [one["host"] for one in listed(f"?limit=2&marker={told['id']}")] == ["node3"]
+    for odd in (
+        "marker=nothing",
+        "host=%00",
+        "name=%00",
+        "limit=-1",
+        "hosts=pve1",
+        "host=a&host=b",
+    ):
+        assert api.get(f"/queues?{odd}", token=auth.ADMIN).status_code == 400, odd

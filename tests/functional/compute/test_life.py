@@ -6,6 +6,7 @@ import dataclasses
 
 from common.context import internal
 from common.messages.commands import PowerAction
+from common.messages.queues import OPERATIONS, Queue, Queues
 from common.messages.reports import Category
 from common.states import PowerState
 from tests.functional.compute.conftest import (
@@ -16,6 +17,7 @@ from tests.functional.compute.conftest import (
     a_power,
     template_vmid,
 )
+from tests.functional.simulator_fixture import RunningSimulator
 
 STEPS = [
     "compute_check_host",
@@ -150,6 +152,34 @@ def test_eight_parallel_builds_make_one_template(worker: Worker, cluster: Cluste
     assert len(creates) == 1
     assert len(cluster.calls("POST", "/template")) == 1
     assert cluster.vm(template_vmid())["config"]["template"] == "1"
+
+
+def test_heartbeats_say_what_works_on_a_storage(
+    worker: Worker, simulator: RunningSimulator
+) -> None:
+    assert worker.run(a_build()).ok
+    simulator.fault(action="hold", method="POST", path="/clone$", times=0)
+    builds = [a_build() for _ in range(2)]
+    for build in builds:
+        worker.send(build)
+
+    def told() -> Queues:
+        found = worker.conductor.heartbeats[-1].queues
+        assert found is not None
+        return found
+
+    def held() -> tuple[Queue, ...]:
+        queues = told().of_host("pve1")
+        return queues if sum(one.running for one in queues) == 4 else ()
+
+    operations, local = worker.conductor.wait_for(held)
+    assert (operations.kind, operations.running, operations.waiting) == (OPERATIONS, 2, 0)
+    assert (local.name, local.shared, local.running, local.waiting) == ("local", False, 2, 0)
+    assert local.width >= 2
+    assert told().of_host("pve2") == told().idle
+    simulator.control("DELETE", "faults")
+    worker.conductor.wait_for(lambda: all(map(worker.conductor.outcomes, builds)))
+    worker.conductor.wait_for(lambda: not told().busy)
 
 
 def test_facts_and_inventories_are_reported(worker: Worker) -> None:

@@ -165,6 +165,19 @@ def test_a_rebalance_and_a_drain(crowd: list[Any], admin: Browser) -> None:
     assert "rebalance ● done" in admin.parsed.text
 
 
+def test_queues_are_what_the_agents_said_last(
+    cleared: None, three_nodes: EmbeddedCloud, admin: Browser
+) -> None:
+    idle = r"Operations \(shared\) 0 of 32 none As the node's agent said .{,20} ago"
+    admin.until("/nodes/pve1", lambda page: re.search(idle, page.text) is not None)
+    assert len(re.findall(r"0 of 32", admin.get("/nodes?limit=2").text)) == 2
+    [following] = [one for one in admin.parsed.links if "marker=" in one]
+    assert len(re.findall(r"0 of 32", admin.get(following.removeprefix("/dashboard")).text)) == 1
+    assert "0 of 32" in admin.get("/nodes?name=pve3").text
+    told = three_nodes.connection("micronova-admin").compute.get("/queues?host=pve2").json()
+    assert [one["name"] for one in told["hosts"][0]["queues"]] == ["operations"]
+
+
 def test_a_drain_is_paused_resumed_and_cancelled(
     crowd: list[Any], slow_migrations: None, admin: Browser
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -97,6 +98,28 @@ def test_nodes_are_services_with_their_hypervisors() -> None:
     text = run(FakeConnection(compute), "node", "list").out
     assert "| 2/8   | 2048/16384 | 10/100   | 3   | ok" in text
     assert "| -/-" in text
+
+
+def test_queues_of_all_pages() -> None:
+    queue = {"kind": "storage", "name": "local", "width": 4, "shared": False, "running": 4}
+    queue |= {"waiting": 2, "oldest_waiting_seconds": 75.0}
+    told = {"id": "u1", "host": "pve1", "reported_seconds_ago": 4, "queues": [queue]}
+    pages = {
+        None: {"hosts": [told], "hosts_links": [{"rel": "next", "href": "…"}]},
+        "u1": {"hosts": [{"id": "u2", "host": "pve2", "queues": None}]},
+    }
+    compute = FakeProxy(
+        get=lambda _, params: SimpleNamespace(
+            status_code=200, json=lambda: pages[params.get("marker")]
+        )
+    )
+    shown = rows(FakeConnection(compute), "queue", "list")
+    assert [(row["Host"], row["Queue"], row["Waiting"], row["Oldest"]) for row in shown] == [
+        ("pve1", "storage local", 2, "1 min 15 s"),
+        ("pve2", "unknown", None, None),
+    ]
+    run(FakeConnection(compute), "queue", "list", "--host", "pve1")
+    assert compute.called("get")[2] == (("/queues",), {"params": {"host": "pve1"}})
 
 
 def test_nodes_enabled_and_disabled() -> None:

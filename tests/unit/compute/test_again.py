@@ -12,6 +12,7 @@ from common.context import internal
 from common.events import ConductorEvents
 from common.messages.commands import Command, Destroy, Power, PowerAction
 from common.messages.facts import ClusterFacts
+from common.messages.queues import Queues
 from common.messages.reports import Report
 from compute.executor import Executor
 from compute.facts import HostFactsCache
@@ -139,7 +140,8 @@ def test_all_facts_are_reported_again_after_a_while_and_after_a_loss() -> None:
     conf = config.load([rpc.register, log.register])
     conf.set_override("transport_url", "micronova-local://again/")
     heartbeats = Heartbeats(
-        rpc.transport(conf), "w1", 10, cache, VmChanges("w1"), lambda: (), timer=lambda: now[0]
+        *(rpc.transport(conf), "w1", 10, cache, VmChanges("w1"), lambda: (), lambda: Queues(())),
+        timer=lambda: now[0],
     )
     heartbeats._conductor = heartbeats._schedulers = bus  # type: ignore[assignment]
     heartbeats.beat()
@@ -163,7 +165,9 @@ def test_hosts_new_to_the_worker_are_published_without_being_asked_for() -> None
     bus = Bus()
     conf = config.load([rpc.register, log.register])
     conf.set_override("transport_url", "micronova-local://published/")
-    heartbeats = Heartbeats(rpc.transport(conf), "w1", 10, cache, VmChanges("w1"), lambda: ())
+    heartbeats = Heartbeats(
+        *(rpc.transport(conf), "w1", 10, cache, VmChanges("w1"), lambda: (), lambda: Queues(()))
+    )
     heartbeats._conductor = heartbeats._schedulers = bus  # type: ignore[assignment]
     heartbeats.beat()
     heartbeats.announce()

@@ -40,9 +40,10 @@ def a_destroy(operation_id: int) -> Destroy:
 
 def test_jobs_of_one_vmid_run_one_after_the_other() -> None:
     order: list[int] = []
-    go, done = threading.Event(), threading.Event()
+    begun, go, done = threading.Event(), threading.Event(), threading.Event()
 
     def run(job: Job) -> None:
+        begun.set()
         assert go.wait(5)
         order.append(job.command.operation_id)
         if len(order) == 3:
@@ -57,10 +58,15 @@ def test_jobs_of_one_vmid_run_one_after_the_other() -> None:
     assert pool.submit(job_of(a_destroy(1)))
     assert all(job.cancelled for job in builds)
     assert len(pool.working()) == 3
+    assert begun.wait(5)
+    (queue,) = pool.queues().values()
+    assert (queue.running, queue.waiting) == (1, 2)
+    assert queue.oldest_waiting_seconds is not None
     go.set()
     assert done.wait(5)
     assert order == [1, 2, 1]
     assert pool.stop(5)
+    assert pool.queues() == {}
 
 
 def test_a_stopped_pool_abandons_what_waits() -> None:

@@ -16,9 +16,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from common.messages.queues import STORAGE, Queue
 from common.metrics import table
 from common.metrics.instruments import Labels, Samples
 from compute.hypervisor.port import Work
+from compute.queues import Entry, counted
 
 _CHECK_SECONDS = 0.5
 
@@ -80,11 +82,27 @@ class Width:
         self._costs.clear()
 
 
+@dataclass(eq=False)
+class _Turn:
+    """One operation, which waits for a slot or has it."""
+
+    node: str
+    came_at: float
+    given: threading.Event = field(default_factory=threading.Event)
+
+
 @dataclass
 class _Line:
     width: Width
-    used: int = 0
-    waiting: collections.deque[threading.Event] = field(default_factory=collections.deque)
+    running: set[_Turn] = field(default_factory=set)
+    waiting: collections.deque[_Turn] = field(default_factory=collections.deque)
+
+    def queues(self, storage: str, now: float, *, shared: bool) -> dict[str, Queue]:
+        """Return the storage's queue by node; of nodes that use it now."""
+        empty = Queue(STORAGE, storage, self.width.limit, shared)
+        entries = [Entry(turn.node, None) for turn in self.running]
+        entries += [Entry(turn.node, now - turn.came_at) for turn in self.waiting]
+        return counted(entries, empty)
 
 
 class StorageQueue:
@@ -116,15 +134,16 @@ class StorageQueue:
 
         ``kind`` groups operations that take equally long when nothing else runs.
         """
+        turn = _Turn(key[0] or work.command.placed.node, self._timer())
         with table.STORAGE_QUEUE_WAIT_SECONDS.timed(self._cluster, key[1]):
-            began_in = self._enter(work, key)
+            began_in = self._enter(work, key, turn)
         began = self._timer()
         try:
             yield
         except BaseException:
-            self._leave(key)
+            self._leave(key, turn)
             raise
-        self._leave(key, (began_in, kind, self._timer() - began))
+        self._leave(key, turn, (began_in, kind, self._timer() - began))
 
     def refused(self, key: Key) -> None:
         """Record that Proxmox VE gave up on the storage's lock."""
@@ -137,11 +156,25 @@ class StorageQueue:
         with self._lock:
             return self._line(key).width.limit
 
+    def queues(self) -> dict[str, tuple[Queue, ...]]:
+        """Return the queues that each node uses now, by the storages' names.
+
+        A shared storage counts on the node of the operation's VM.
+        """
+        found: dict[str, tuple[Queue, ...]] = {}
+        now = self._timer()
+        with self._lock:
+            for (node, storage), line in sorted(self._lines.items(), key=lambda one: one[0][1]):
+                used = line.queues(storage, now, shared=node is None)
+                for user, queue in used.items():
+                    found[user] = (*found.get(user, ()), queue)
+        return found
+
     def _sample_width(self) -> Samples:
         return self._sample(lambda line: line.width.limit)
 
     def _sample_used(self) -> Samples:
-        return self._sample(lambda line: line.used)
+        return self._sample(lambda line: len(line.running))
 
     def _sample_waiting(self) -> Samples:
         return self._sample(lambda line: len(line.waiting))
@@ -159,38 +192,38 @@ class StorageQueue:
             self._lines[key] = _Line(Width(first, max(first, self._most)))
         return self._lines[key]
 
-    def _enter(self, work: Work, key: Key) -> int:
+    def _enter(self, work: Work, key: Key, turn: _Turn) -> int:
         """Wait for a slot; return the round in which it was given."""
-        turn = threading.Event()
         with self._lock:
             line = self._line(key)
-            if line.used < line.width.limit and not line.waiting:
-                line.used += 1
+            if len(line.running) < line.width.limit and not line.waiting:
+                line.running.add(turn)
                 return line.width.round
             line.waiting.append(turn)
         try:
-            while not turn.wait(_CHECK_SECONDS):
+            while not turn.given.wait(_CHECK_SECONDS):
                 work.check()
         except BaseException:
             self._give_up(key, turn)
             raise
         return line.width.round
 
-    def _give_up(self, key: Key, turn: threading.Event) -> None:
+    def _give_up(self, key: Key, turn: _Turn) -> None:
         with self._lock:
             line = self._lines[key]
             if turn in line.waiting:
                 line.waiting.remove(turn)
                 return
         # The slot was given while giving up.
-        self._leave(key)
+        self._leave(key, turn)
 
-    def _leave(self, key: Key, ended: tuple[int, str, float] | None = None) -> None:
+    def _leave(self, key: Key, turn: _Turn, ended: tuple[int, str, float] | None = None) -> None:
         with self._lock:
             line = self._lines[key]
-            line.used -= 1
+            line.running.remove(turn)
             if ended is not None:
                 line.width.ended(*ended, crowded=bool(line.waiting))
-            while line.waiting and line.used < line.width.limit:
-                line.used += 1
-                line.waiting.popleft().set()
+            while line.waiting and len(line.running) < line.width.limit:
+                following = line.waiting.popleft()
+                line.running.add(following)
+                following.given.set()

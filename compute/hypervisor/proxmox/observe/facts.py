@@ -86,7 +86,7 @@ def _host(
     health = _health(settings, snapshot, node, disk)
     detail = node.detail
     return HostFacts(
-        host=f"{settings.host_prefix}{node.name}",
+        host=settings.host(node.name),
         cluster=settings.name,
         node=node.name,
         uuid=ids.named("host", f"{settings.name}/{node.name}"),

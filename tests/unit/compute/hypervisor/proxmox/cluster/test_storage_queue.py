@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
+import threading
 
 import pytest
 
+from common.messages.queues import STORAGE, Queue
 from compute.hypervisor.proxmox.cluster.storage_queue import LOCK_WAIT_SECONDS, StorageQueue, Width
-from tests.unit.compute.fakes import FakeWork
+from tests.unit.compute.fakes import FakeWork, a_build
 
 
 def run(width: Width, count: int, locked: float, copying: float) -> tuple[float, int, int]:
@@ -103,3 +106,37 @@ def test_a_width_that_grew_lets_in_who_waits() -> None:
     assert queue.limit(key) == 1
     fixed = StorageQueue(3, 1)
     assert fixed.limit(key) == 3
+
+
+def test_it_says_which_nodes_use_it_and_how_long_they_wait() -> None:
+    times = iter([0.0, 1.0, 2.0])
+    queue = StorageQueue(1, 1, timer=lambda: next(times, 9.0))
+    waits, go = threading.Event(), threading.Event()
+
+    class Looks(FakeWork):
+        def check(self) -> None:
+            waits.set()
+            assert go.wait(5)
+
+    other = dataclasses.replace(a_build().placed, node="pve2", host="pve2")
+
+    def use() -> None:
+        with queue.slot(Looks(a_build(placed=other)), (None, "nfs")):
+            pass
+
+    second = threading.Thread(target=use)
+    with queue.slot(FakeWork(), (None, "nfs")):
+        second.start()
+        assert waits.wait(5)
+        nfs = Queue(STORAGE, "nfs", 1, shared=True)
+        waiting = dataclasses.replace(nfs, waiting=1, oldest_waiting_seconds=7.0)
+        assert queue.queues() == {
+            "pve1": (dataclasses.replace(nfs, running=1),),
+            "pve2": (waiting,),
+        }
+    go.set()
+    second.join(5)
+    with queue.slot(FakeWork(), ("pve3", "local")):
+        (local,) = queue.queues()["pve3"]
+        assert (local.name, local.running, local.shared) == ("local", 1, False)
+    assert queue.queues() == {}

@@ -1,0 +1,65 @@
+"""``micronova queue list``: what runs and what waits on each host, by queue."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cli.admin.audit import answer
+from cli.cloud import Cloud
+from cli.columns import Blank
+from cli.command import Lister, argument
+from common.story.text import whole_seconds
+
+_HEADERS = ("Host", "Queue", "Shared", "Running", "Width", "Waiting", "Oldest", "Reported")
+UNKNOWN = "unknown"
+
+
+class ListQueues(Lister):
+    """List what runs and what waits on each host, as its agent last reported it.
+
+    Operations wait for a thread of the agent, or for the one before on the same VM; a running one
+    may wait for a storage. The width is how many run at a time, on all hosts together where it is
+    shared. Storages with nothing to do are left out. A queue is unknown while the host's agent is
+    of a release that doesn't report it.
+    """
+
+    arguments = (argument("--host", metavar="<host>", help="Only the queues of this host"),)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        """Return a row for each queue."""
+        asked = {"host": parsed_args.host} if parsed_args.host else {}
+        return _HEADERS, [row for host in _hosts(self.cloud, asked) for row in rows(host)]
+
+
+def _hosts(cloud: Cloud, asked: dict[str, str]) -> Iterator[Mapping[str, Any]]:
+    """Yield the hosts of all pages."""
+    more = True
+    while more:
+        found = answer(cloud.compute.get("/queues", params=asked))
+        yield from found["hosts"]
+        more = "hosts_links" in found
+        if more:
+            asked = {**asked, "marker": found["hosts"][-1]["id"]}
+
+
+def rows(host: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield a host's rows."""
+    nothing = Blank(None)
+    if host["queues"] is None:
+        yield (host["host"], UNKNOWN, *[nothing] * 6)
+        return
+    ago = f"{whole_seconds(host['reported_seconds_ago'])} ago"
+    for queue in host["queues"]:
+        oldest = queue["oldest_waiting_seconds"]
+        yield (
+            host["host"],
+            queue["name"] if queue["kind"] == queue["name"] else f"storage {queue['name']}",
+            "yes" if queue["shared"] else "no",
+            queue["running"],
+            queue["width"],
+            queue["waiting"],
+            nothing if oldest is None else whole_seconds(oldest),
+            ago,
+        )

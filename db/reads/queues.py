@@ -1,0 +1,69 @@
+"""What runs and waits on each compute host, as its agent last reported it."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import codec
+from common.errors import Invalid
+from common.messages.queues import Queue
+from db import schema
+from db.reads import keyset
+from db.reads.servers import COMPUTE
+
+_HOSTS, _SERVICES = schema.hosts.c, schema.services.c
+
+
+@dataclass(frozen=True, slots=True)
+class HostQueues:
+    """The queues of one compute host."""
+
+    uuid: str
+    host: str
+    worker: str
+    """The agent's process."""
+    reported_at: datetime.datetime | None
+    queues: tuple[Queue, ...] | None
+    """None: its agent doesn't say."""
+
+
+def list_queues(
+    connection: sa.Connection,
+    limit: int | None,
+    *,
+    marker: str | None = None,
+    host: str | None = None,
+    name_part: str | None = None,
+) -> list[HostQueues]:
+    """Return a page of hosts with their queues, in the order of `db.reads.hosts.list_hosts`.
+
+    One query, and one for the place of a `marker`, a host's UUID. Raises Invalid for an unknown
+    one.
+    """
+    service = sa.and_(_SERVICES.host == _HOSTS.host, _SERVICES.binary == COMPUTE)
+    statement = sa.select(
+        *(_HOSTS.uuid, _HOSTS.host),
+        *(_SERVICES.worker, _SERVICES.last_seen_at, _SERVICES.queues),
+    ).select_from(schema.hosts.join(schema.services, service))
+    if host is not None:
+        statement = statement.where(_HOSTS.host == host)
+    if name_part is not None:
+        statement = statement.where(_HOSTS.host.contains(name_part, autoescape=True))
+    page, order = keyset.Page(limit, marker), [keyset.Sort(_HOSTS.id)]
+    try:
+        rows = keyset.read(connection, statement, order, page, _HOSTS.uuid, visible=())
+    except keyset.MarkerNotFound as error:
+        raise Invalid(f"marker [{marker}] not found") from error
+    return [
+        HostQueues(row.uuid, row.host, row.worker, row.last_seen_at, _queues(row.queues))
+        for row in rows
+    ]
+
+
+def _queues(plain: Sequence[Any] | None) -> tuple[Queue, ...] | None:
+    return None if plain is None else tuple(codec.load(Queue, one) for one in plain)

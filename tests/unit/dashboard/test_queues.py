@@ -1,0 +1,32 @@
+"""The queues of hosts as pages show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dashboard.cloud import Missing
+from dashboard.pages.queues import by_host
+
+
+def a_queue(kind: str, name: str, **changes: Any) -> dict[str, Any]:
+    values = {"width": 4, "shared": False, "running": 4, "waiting": 0}
+    return {"kind": kind, "name": name, "oldest_waiting_seconds": None, **values, **changes}
+
+
+def test_what_waits_anywhere_is_summed() -> None:
+    queues = [
+        a_queue("operations", "operations", shared=True),
+        a_queue("storage", "local", waiting=2, oldest_waiting_seconds=1.0),
+        a_queue("storage", "nfs", waiting=1, oldest_waiting_seconds=9.5, shared=True),
+    ]
+    told = {"host": "pve1", "reported_seconds_ago": 3, "queues": queues}
+    found = by_host({"hosts": [told, {"host": "pve2", "queues": None}]})
+    assert list(found) == ["pve1"]
+    assert (found["pve1"].waiting, found["pve1"].oldest) == (3, 9.5)
+    meters = [line.meter for line in found["pve1"].lines]
+    assert [one.title for one in meters] == ["Operations (shared)", "local", "nfs (shared)"]
+    assert not any(one.warns for one in meters)
+
+
+def test_nothing_is_known_where_the_api_refuses() -> None:
+    assert by_host(Missing("no")) == {}

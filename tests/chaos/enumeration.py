@@ -222,6 +222,10 @@ class Theatre:
                 problem, healed = "", problem
         except Overdue as overdue:
             problem = f"overdue: {overdue}"
+        if len(self.stage.lost_nodes) > lost:
+            # The next case may need its host.
+            with contextlib.suppress(Overdue):
+                self.stage.until(self.stage.nodes_are_well)
         operator = len(self.stage.followed) - before
         if problem or healed:
             self._keep_logs(case)

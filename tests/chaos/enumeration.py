@@ -40,7 +40,7 @@ SCENARIOS = (
 #: of which only steps that no other one has are cases
 BESIDE = (GROUP, DRAIN)
 #: of the fixed sample
-FEW = (FIRST, BUILD, PAIR, DESTROY, GROUP, "resize")
+FEW = (FIRST, BUILD, PAIR, DESTROY, GROUP)
 #: how often a run is recorded that was disturbed by what nobody ordered
 RECORDINGS = 3
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from common import clock
 from common.story.text import parse_time
-from dashboard.cloud import COMPUTE, IDENTITY, Call, following, segment
+from dashboard.cloud import COMPUTE, IDENTITY, Call, Cloud, following, segment
 from dashboard.page import Answer, Page, view
 from dashboard.series import PERIODS, Amounts, Ran, Series, Window, series
 from dashboard.visit import Visit
@@ -141,24 +141,25 @@ def show(visit: Visit) -> Answer:
 
 
 def _of_project(visit: Visit, window: Window, project_id: str) -> Found:
-    return _read(visit, Call(COMPUTE, f"{_PATH}/{segment(project_id)}", _query(window)), _ONE)
+    call = Call(COMPUTE, f"{_PATH}/{segment(project_id)}", _query(window))
+    return read(visit.cloud, call, _ONE)
 
 
 def _of_all(visit: Visit, window: Window) -> Found:
-    return _read(visit, Call(COMPUTE, _PATH, {**_query(window), "detailed": 1}), _ALL)
+    return read(visit.cloud, Call(COMPUTE, _PATH, {**_query(window), "detailed": 1}), _ALL)
 
 
 def _query(window: Window) -> dict[str, Any]:
     return {"start": _moment(window.begin), "end": _moment(window.end), "limit": _ROWS}
 
 
-def _read(visit: Visit, call: Call, key: str) -> Found:
-    """Read the pages of an answer."""
+def read(cloud: Cloud, call: Call, key: str) -> Found:
+    """Read the pages of an answer, up to `MOST_PAGES`."""
     found: dict[str, Used] = {}
     marker = ""
     for _ in range(MOST_PAGES):
         query = {**call.query, "marker": marker}
-        answer = visit.cloud.send(dataclasses.replace(call, query=query))
+        answer = cloud.send(dataclasses.replace(call, query=query))
         usages = answer[key] if key == _ALL else filter(None, [answer[key]])
         for usage in usages:
             found.setdefault(usage["tenant_id"], Used(usage["tenant_id"])).add(usage)

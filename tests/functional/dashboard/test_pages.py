@@ -315,8 +315,12 @@ def test_an_administrator_sees_all_projects(
     assert in_use(admin, f"/usage?project={demo}") == ["1", "1", "0.12"]
     assert "Usage of demo" in admin.parsed.text
     assert admin.form("/usage").fields["project"] == demo
-    for odd in ("..", "..%2F..%2Fflavors"):
-        admin.get(f"/usage?project={odd}")
+    for odd in (
+        "/usage?project=..",
+        "/usage?project=..%2F..%2Fflavors",
+        "/explain/decisions?what=..",
+    ):
+        admin.get(odd)
         assert admin.status == 404
     assert in_use(admin, "/usage?project=nobody") == ["0", "0", "0"]
     admin.get(path)

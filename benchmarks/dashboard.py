@@ -116,6 +116,8 @@ def pages(cloud: EmbeddedCloud) -> dict[str, tuple[str, str]]:
         f"in_the_middle_of_{MANY}": ("admin", f"/servers?marker={middle}"),
         f"found_in_{MANY}": ("admin", f"/servers?name={name}"),
         f"overview_of_{MANY}": ("admin", "/"),
+        f"usage_of_{MANY}": ("admin", "/usage?period=month"),
+        f"usage_of_all_{LISTED + MANY}": ("admin", "/usage?period=month&all_tenants=1"),
     }
 
 

@@ -16,6 +16,7 @@ from keystoneauth1.access.access import AccessInfoV3
 from keystoneauth1.identity.access import AccessInfoPlugin
 from keystoneauth1.session import Session as HttpSession
 
+from common.errors import NotFound
 from dashboard.errors import ApiRefused, ApiUnreachable, SessionEnded
 
 COMPUTE, IMAGE, NETWORK, VOLUME = "compute", "image", "network", "block-storage"
@@ -73,7 +74,10 @@ class Missing:
 
 
 def segment(text: str) -> str:
-    """Return a name as one segment of a path."""
+    """Return a name as one segment of a path. Raises NotFound."""
+    # however it is encoded, what sends a request takes it for a step in the path
+    if text in (".", ".."):
+        raise NotFound(f"Nothing is named {text}.")
     return quote(text, safe="")
 
 

@@ -15,6 +15,7 @@ from dashboard.pages import (
     quotas,
     servers,
     services,
+    usage,
     volumes,
 )
 
@@ -25,6 +26,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("Networks", networks.PAGES),
     Section("Images", images.PAGES),
     Section("Quotas", quotas.PAGES),
+    Section("Usage", usage.PAGES),
     Section("Nodes", nodes.PAGES, May.OPERATE),
     Section("Migrations", migrations.PAGES, May.MANAGE),
     Section("Audit", audit.PAGES, May.OPERATE),

@@ -21,7 +21,9 @@ NOT_PAGES = frozenset({"/servers/rows", "/volumes/{volume_id:uuid}"})
 """Parts of a page, and paths that lead to another page."""
 
 
-OFTEN = frozenset({"/", "/servers", "/servers/{failed}", "/images/{empty}", "/quotas", "/login"})
+OFTEN = frozenset(
+    {"/", "/servers", "/servers/{failed}", "/images/{empty}", "/quotas", "/usage", "/login"}
+)
 """Looked at in every run; all others in the long tier."""
 
 
@@ -60,10 +62,14 @@ _SEVERAL: Mapping[str, tuple[str, ...]] = {
         "/services/{service}/disable",
         "/services/{service}/force-down",
     ),
+    "/usage": ("/usage", "/usage?period=month"),
     "/images/{image_id:uuid}": ("/images/{image}", "/images/{empty}"),
 }
 #: what administrators see otherwise
-_BOTH = ("/", "/servers/{failed}", "/servers?all_tenants=1", "/quotas?project=demo")
+_BOTH = (
+    *("/", "/servers/{failed}", "/servers?all_tenants=1", "/quotas?project=demo"),
+    *("/usage?all_tenants=1", "/usage?project={project}"),
+)
 _NAMES: Mapping[str, str] = {
     "{server_id:uuid}": "{server}",
     "{volume_id:uuid}": "{volume}",

@@ -219,6 +219,45 @@ def seen(window: Window) -> set[tuple[int, ...]]:
     return {tuple(one) for one in found}
 
 
+# --- charts
+
+
+def test_usage_is_drawn_in_the_colours_of_the_theme(window: Window, people: LogIn) -> None:
+    window.expected.add("Canvas2D")
+    window.take(people("member"))
+    window.open("/usage")
+    window.until(
+        lambda: window.run("return document.querySelectorAll('.plot canvas').length") == 3
+    )
+    window.until(lambda: accent(window) in drawn(window))
+    light = accent(window)
+    window.run("document.documentElement.dataset.theme = 'dark'")
+    window.until(lambda: accent(window) in drawn(window))
+    assert accent(window) != light
+    assert light not in drawn(window)
+
+
+def accent(window: Window) -> str:
+    """Return the colour that the theme has for what is to be seen first, as #rrggbb."""
+    script = (
+        "return getComputedStyle(document.documentElement).getPropertyValue('--accent').trim()"
+    )
+    return str(window.run(script))
+
+
+def drawn(window: Window) -> set[str]:
+    """Return the opaque colours of the last canvas, as #rrggbb."""
+    found = window.run(
+        "const one = [...document.querySelectorAll('canvas')].at(-1);"
+        "const data = one.getContext('2d').getImageData(0, 0, one.width, one.height).data;"
+        "const all = new Set();"
+        "for (let at = 0; at < data.length; at += 4) if (data[at + 3] === 255)"
+        " all.add([0, 1, 2].map((c) => data[at + c].toString(16).padStart(2, '0')).join(''));"
+        "return [...all].map((one) => '#' + one)"
+    )
+    return set(found)
+
+
 # --- a drain
 
 

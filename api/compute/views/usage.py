@@ -26,7 +26,9 @@ def by_project(
     """Return the usage of each project that has one of these servers, in their order."""
     found: dict[str, dict[str, Any]] = {}
     for server in servers:
-        one = found.setdefault(server.project_id, _nothing(server.project_id, period))
+        one = found.get(server.project_id)
+        if one is None:
+            one = found[server.project_id] = _nothing(server.project_id, period)
         view = _server(server, period)
         for total, name in _TOTALS.items():
             one[total] += view[name] * view["hours"]

@@ -22,6 +22,7 @@ HEADINGS = {
     "/networks": "vmbr0",
     "/images": "cirros",
     "/quotas": "Quotas of",
+    "/usage": "Usage of",
     "/explain": "Any ID, or a server's name",
     "/explain/decisions": "ID of a request or server",
 }
@@ -101,7 +102,9 @@ def test_the_life_of_a_server(cleared: None, member: Browser, reader: Browser) -
     list_and_refresh(member, uuid)
     stop_and_start(member, path)
     open_console(member, path)
+    assert in_use(member, "/usage") == ["1", "1", "0.12"]
     delete(member, path)
+    look_at_the_usage(member, reader)
 
     text = member.get("/explain", params={"what": uuid}).text
     assert "delete ● done" in text
@@ -130,6 +133,27 @@ def list_and_refresh(member: Browser, uuid: str) -> None:
     assert (member.status, member.calls) == (200, 1)
     assert f'<tr id="s-{uuid}" hx-swap-oob="true">' in member.page.text
     assert f'<tr id="s-{gone}" hx-swap-oob="delete">' in member.page.text
+
+
+def in_use(browser: Browser, path: str) -> list[str]:
+    """Return how much is in use now: servers, VCPUs, GiB of memory."""
+    browser.get(path)
+    assert browser.status == 200
+    return re.findall(r"<strong>([0-9.]+)</strong>", browser.page.text)
+
+
+def look_at_the_usage(member: Browser, reader: Browser) -> None:
+    """A server that is gone has still used something; nobody else sees it."""
+    for browser in (member, reader):
+        for period in ("day", "week", "month", "nothing"):
+            path = f"/usage?period={period}&all_tenants=1&project=another"
+            assert in_use(browser, path) == ["0", "0", "0"]
+            assert "Usage of demo" in browser.parsed.text
+            assert browser.calls == 1
+            assert not browser.form("/usage").fields.keys() & {"all_tenants", "project"}
+        points = re.findall(r'data-points="([^"]*)"', browser.page.text)
+        assert [float(one.split(",")[-1]) >= 0.12 for one in points] == [True] * 3
+        assert "UTC" in browser.parsed.text.rpartition("All numbers as a table")[2]
 
 
 def stop_and_start(member: Browser, path: str) -> None:
@@ -284,6 +308,22 @@ def test_an_administrator_sees_all_projects(
     text = wait_for(admin, path, "ACTIVE").text
     assert "theirs" in text
     assert "UPID:" in text
+    demo = member.session.access["token"]["project"]["id"]
+    assert in_use(admin, "/usage?all_tenants=1") == ["1", "1", "0.12"]
+    assert "Usage of all projects" in admin.parsed.text
+    assert f"/dashboard/usage?period=day&project={demo}" in admin.parsed.links
+    assert in_use(admin, f"/usage?project={demo}") == ["1", "1", "0.12"]
+    assert "Usage of demo" in admin.parsed.text
+    assert admin.form("/usage").fields["project"] == demo
+    for odd in (
+        "/usage?project=..",
+        "/usage?project=..%2F..%2Fflavors",
+        "/explain/decisions?what=..",
+    ):
+        admin.get(odd)
+        assert admin.status == 404
+    assert in_use(admin, "/usage?project=nobody") == ["0", "0", "0"]
+    admin.get(path)
     assert admin.has_form(f"{path}/live-migrate")
     member.get(path)
     assert not member.has_form(f"{path}/live-migrate")

@@ -192,7 +192,9 @@ def test_a_refused_action_says_what_is_there_in_its_place(
     "name",
     ["os-force_detach", "os-migrate_volume", "os-migrate_volume_completion", "os-unmanage"],
 )
-def test_what_administrators_may_ask_for_is_forbidden_to_members(api: VolumeApi, name: str) -> None:
+def test_what_administrators_may_ask_for_is_forbidden_to_members(
+    api: VolumeApi, name: str
+) -> None:
     of_mine = f"/volumes/{make(api)}/action"
     assert api.ask("POST", of_mine, {name: {}})[0] == 403
     assert api.ask("POST", of_mine, {name: {}}, **ADMIN)[0] == 400

@@ -117,7 +117,8 @@ class ConductorService:
         self.runner.periodic.add(zones)
         self._notifications = Notifications.of(conf, self.store, name)
         if self._notifications is not None:
-            self.runner.periodic.add(self._notifications.bound)
+            for task in self._notifications.periodic:
+                self.runner.periodic.add(task)
         self._tracer = Tracer.of(conf, self.store, name)
         if self._tracer is not None:
             self.store.recorders = (*self.store.recorders, self._tracer)

@@ -709,6 +709,18 @@ notification_outbox = sa.Table(
     sqlite_autoincrement=True,
 )
 
+# How far a period's servers were told of, by their ids: instance.exists, see the notifications.
+usage_audits = sa.Table(
+    "usage_audits",
+    metadata,
+    sa.Column("period_beginning", UtcDateTime, primary_key=True),
+    sa.Column("period_ending", UtcDateTime, primary_key=True),
+    sa.Column("unit", sa.String(16), nullable=False),  # month@15
+    sa.Column("last_server_id", BigId, nullable=False),
+    sa.Column("servers_by_host", Json, nullable=False),  # how many were told of
+    sa.Column("finished_at", UtcDateTime),
+)
+
 audits = sa.Table(
     "audits",
     metadata,

@@ -28,6 +28,7 @@ from conductor.store import (
     server_groups,
     server_images,
     servers,
+    told,
     transitions,
     user_ports,
 )
@@ -110,6 +111,8 @@ class Accept:
                 for index, operation in enumerate(begun)
             ],
         )
+        if request.server_group is not None:
+            told.server_group(connection, ctxt, request.server_group, "add_member")
         if request.volumes:
             new_servers.accept(connection, self._cloud, ctxt, uuids, request.volumes, volumes)
         for position, one in enumerate(interfaces):

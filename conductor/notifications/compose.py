@@ -7,7 +7,8 @@ from typing import Any
 
 from oslo_config import cfg
 
-from common import codec, ids
+from common import clock, codec, ids
+from common.audit_periods import AuditPeriods, Window
 from conductor.notifications import events, unversioned, versioned
 from conductor.notifications.bus import Message
 from conductor.notifications.config import BUS_GROUP, GROUP
@@ -30,6 +31,7 @@ class Composer:
         self._versioned = [] if kind == "unversioned" else options.versioned_notifications_topics
         self._unversioned = [] if kind == "versioned" else conf[BUS_GROUP].topics
         self._with_volumes = bool(options.bdms_in_notifications)
+        self._periods = AuditPeriods.parse(options.instance_usage_audit_period)
 
     def subjects(self, connection: Transaction, entries: Sequence[Entry]) -> dict[int, Subject]:
         """Return what each is made of; three to five statements for all."""
@@ -55,6 +57,7 @@ class Composer:
                 at=one.at,
                 context=one.body.get("context") or _context(request),
                 body=one.body,
+                audit_period=self._audit_period(one),
                 server=server,
                 plan=None if request is None else request.plan,
                 failed=None if request is None else request.message,
@@ -63,6 +66,13 @@ class Composer:
                 publisher=self._publisher(server),
             )
         return found
+
+    def _audit_period(self, one: Entry) -> Window:
+        told = one.body.get("audit_period")
+        if told is None:
+            return self._periods.current(one.at)
+        begin, end = map(clock.parse, told)
+        return begin, end
 
     def _publisher(self, server: Mapping[str, Any] | None) -> tuple[str, str]:
         if server is None:

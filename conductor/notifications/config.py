@@ -5,6 +5,7 @@ from __future__ import annotations
 from oslo_config import cfg
 from oslo_messaging import opts as messaging_options
 
+from common import audit_periods
 from common.errors import ConfigurationError
 
 GROUP = "notifications"
@@ -47,6 +48,20 @@ OPTIONS = [
         "bdms_in_notifications",
         default=False,
         help="Whether versioned notifications list the volumes of a server.",
+    ),
+    cfg.BoolOpt(
+        "instance_usage_audit",
+        default=False,
+        help="Whether instance.exists is sent at the end of each audit period, of every server "
+        "that was there in it. Nova has it as [DEFAULT] instance_usage_audit.",
+    ),
+    cfg.StrOpt(
+        "instance_usage_audit_period",
+        default=audit_periods.DEFAULT,
+        regex=audit_periods.PATTERN,
+        help="The audit period: hour, day, month or year, in UTC, each with @ and the minute, "
+        "hour, day (to 28) or month that it begins with, such as month@15. Nova has it as "
+        "[DEFAULT] instance_usage_audit_period.",
     ),
     cfg.StrOpt(
         "control_exchange",

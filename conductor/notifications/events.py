@@ -17,6 +17,7 @@ class Payload(enum.StrEnum):
 
     ACTION = "InstanceActionPayload"
     CREATE = "InstanceCreatePayload"
+    EXISTS = "InstanceExistsPayload"
     REBUILD = "InstanceActionRebuildPayload"
     RESCUE = "InstanceActionRescuePayload"
     RESIZE_PREP = "InstanceActionResizePrepPayload"
@@ -33,8 +34,10 @@ class Sent:
     """Each has a start and an end; the first one begins with the operation."""
     error: str | None = None
     """The part whose error is sent when the operation failed; None: Nova has none."""
-    first: str | None = None
-    """What is sent once when it begins, besides."""
+    first: tuple[str, ...] = ()
+    """What is sent once when it begins, before its parts."""
+    within: str | None = None
+    """The part that begins after the first one and ends before it, where the server has a VM."""
     undone: str | None = None
     """The part that is sent, whole, when it failed."""
     once: str | None = None
@@ -47,14 +50,16 @@ def _one(name: str, *, error: bool = False) -> Sent:
     return Sent((name,), error=name if error else None)
 
 
-_RESIZE = Sent(("resize_prep", "resize", "resize_finish"), error="resize")
+#: what a server was until then: usage that is another afterwards
+_EXISTS = "exists"
+_RESIZE = Sent(("resize_prep", "resize", "resize_finish"), error="resize", first=(_EXISTS,))
 
 #: {action of an operation: what is sent of it}
 OF_ACTION: Mapping[str, Sent] = {
     # Its error is told once the server shows it: what was made is removed later.
     "create": _one("create"),
     "adopt": _one("create", error=True),
-    "delete": _one("delete"),
+    "delete": Sent(("delete",), within="shutdown"),
     "release": _one("delete"),
     InternalAction.FORGET: _one("delete"),
     "soft-delete": _one("soft_delete"),
@@ -70,19 +75,20 @@ OF_ACTION: Mapping[str, Sent] = {
     "resize": _RESIZE,
     "migrate": _RESIZE,
     "confirmResize": _one("resize_confirm"),
-    "revertResize": _one("resize_revert"),
-    "rebuild": _one("rebuild", error=True),
-    "evacuate": Sent(("rebuild",), error="rebuild", first="evacuate"),
+    "revertResize": Sent(("resize_revert",), first=(_EXISTS,)),
+    "rebuild": Sent(("rebuild",), error="rebuild", first=("rebuild_scheduled", _EXISTS)),
+    # The HA manager chooses the host: nothing is scheduled.
+    "evacuate": Sent(("rebuild",), error="rebuild", first=("evacuate", _EXISTS)),
     "live-migration": Sent(
         ("live_migration_pre", "live_migration_post", "live_migration_post_dest"),
         undone="live_migration_rollback",
     ),
-    "shelve": Sent(("shelve", "shelve_offload"), up_to={VmState.SHELVED: 1}),
+    "shelve": Sent(("shelve", "shelve_offload"), first=(_EXISTS,), up_to={VmState.SHELVED: 1}),
     "shelveOffload": _one("shelve_offload"),
     "unshelve": _one("unshelve"),
     "createImage": _one("snapshot"),
     "createBackup": _one("snapshot"),
-    "rescue": _one("rescue"),
+    "rescue": Sent(("rescue",), first=(_EXISTS,)),
     "unrescue": _one("unrescue"),
     "attach_interface": _one("interface_attach", error=True),
     "detach_interface": _one("interface_detach"),
@@ -91,6 +97,14 @@ OF_ACTION: Mapping[str, Sent] = {
     InternalAction.LOCK: Sent((), once="lock"),
     InternalAction.UNLOCK: Sent((), once="unlock"),
 }
+
+#: what is told of requests about a running operation: part and phase
+ASKED: tuple[tuple[str, str], ...] = (
+    ("live_migration_abort", "start"),
+    ("live_migration_abort", "end"),
+    ("live_migration_force_complete", "start"),
+    ("live_migration_force_complete", "end"),
+)
 
 #: {from a task_state to another one: the part that ends with it, the one that begins}
 ON_THE_WAY: Mapping[tuple[str | None, str | None], tuple[str, str]] = {
@@ -102,7 +116,9 @@ ON_THE_WAY: Mapping[tuple[str | None, str | None], tuple[str, str]] = {
 #: {part: its payload, if not the one of most}
 _PAYLOADS: Mapping[str, Payload] = {
     "create": Payload.CREATE,
+    "exists": Payload.EXISTS,
     "rebuild": Payload.REBUILD,
+    "rebuild_scheduled": Payload.REBUILD,
     "rescue": Payload.RESCUE,
     "resize_prep": Payload.RESIZE_PREP,
     "snapshot": Payload.SNAPSHOT,
@@ -113,6 +129,7 @@ _PAYLOADS: Mapping[str, Payload] = {
 
 _PREFIX = "instance."
 UPDATE = f"{_PREFIX}update"
+EXISTS = f"{_PREFIX}{_EXISTS}"
 ERROR = "error"
 
 
@@ -132,6 +149,14 @@ def of_server(event_type: str) -> bool:
     return event_type.startswith(_PREFIX)
 
 
+_OF_VM = frozenset({one.within for one in OF_ACTION.values()} - {None})
+
+
+def of_vm(event_type: str) -> bool:
+    """Return whether it is about the VM: there is none of a server that was never on a host."""
+    return parted(event_type)[0] in _OF_VM
+
+
 def payload_of(event_type: str) -> Payload:
     """Return the payload of an event about a server."""
     return _PAYLOADS.get(parted(event_type)[0], Payload.ACTION)
@@ -142,8 +167,9 @@ def when_begun(action: str) -> list[str]:
     sent = OF_ACTION.get(action)
     if sent is None:
         return []
-    first = [event(sent.first)] if sent.first else []
-    return first + [event(part, "start") for part in sent.parts[:1]]
+    first = [event(one) for one in sent.first]
+    within = [event(sent.within, "start")] if sent.within else []
+    return first + [event(part, "start") for part in sent.parts[:1]] + within
 
 
 #: (vm_state, task_state)
@@ -179,7 +205,8 @@ def when_done(action: str, task_state: str | None, vm_state: str | None) -> list
     at = next((sent.parts.index(one) for one in begun if one in sent.parts), 0)
     last = next((count for state, count in sent.up_to.items() if state == vm_state), None)
     parts = sent.parts[at:last]
-    return [event(part, phase) for part in parts for phase in ("start", "end")][1:]
+    within = [event(sent.within, "end")] if sent.within else []
+    return within + [event(part, phase) for part in parts for phase in ("start", "end")][1:]
 
 
 def when_failed(action: str) -> list[str]:
@@ -193,7 +220,7 @@ def when_failed(action: str) -> list[str]:
 
 def all_events() -> Iterable[str]:
     """Return every event type about servers, for the documentation and for tests."""
-    found = {UPDATE: None}
+    found = dict.fromkeys((UPDATE, *(event(*one) for one in ASKED)))
     for action, sent in OF_ACTION.items():
         names = [*when_begun(action), *when_done(action, None, None), *when_failed(action)]
         names += [event(part, phase) for part in sent.parts for phase in ("start", "end")]

@@ -10,6 +10,7 @@ from conductor.notifications.bus import Bus
 from conductor.notifications.config import GROUP, enabled
 from conductor.notifications.recorder import Outbox
 from conductor.notifications.sender import Sender
+from conductor.notifications.usage_audit import NAME, SECONDS, UsageAudits
 from conductor.store.transactions import Store
 
 LOG = logger(__name__)
@@ -31,13 +32,21 @@ class Notifications:
     def __init__(self, conf: cfg.ConfigOpts, store: Store, name: str) -> None:
         self._bus = Bus(conf)
         self._sender = Sender(conf, store, name, self._bus.send)
-        recorder = Outbox(conf[GROUP].notify_on_state_change, self._sender.wake)
+        options, wake = conf[GROUP], self._sender.wake
+        recorder = Outbox(options.notify_on_state_change, wake)
         store.recorders = (*store.recorders, recorder)
+        self._audits: UsageAudits | None = None
+        if options.instance_usage_audit:
+            period, most = options.instance_usage_audit_period, options.max_pending
+            self._audits = UsageAudits(store, period, most, wake)
 
     @property
-    def bound(self) -> Periodic:
-        """The periodic task that bounds the outbox, also while nothing can be sent."""
-        return Periodic(_BOUND, _BOUND_SECONDS, self._sender.bound)
+    def periodic(self) -> tuple[Periodic, ...]:
+        """Periodic tasks: what bounds the outbox, also while nothing can be sent, and audits."""
+        bound = Periodic(_BOUND, _BOUND_SECONDS, self._sender.bound)
+        if self._audits is None:
+            return (bound,)
+        return bound, Periodic(NAME, SECONDS, self._audits.look, alone=True)
 
     def start(self) -> None:
         """Begin to send."""

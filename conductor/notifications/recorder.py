@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from common import clock, ids
@@ -18,7 +18,7 @@ from common.metrics import table
 from common.states import OperationState
 from conductor.notifications import events
 from conductor.store import notification_outbox
-from conductor.store.notices import Begun, Changed, Ended, Made, Moved, Notice, Told
+from conductor.store.notices import Asked, Begun, Changed, Ended, Made, Moved, Notice, Told
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction, after_commit
 
@@ -79,12 +79,25 @@ def rows_of(
     if not found:
         return []
     left = _left(noted)
-    return [_row(one, left, now) for one in found]
+    whole = [_with_server(one, left) for one in found]
+    return [row(one, now) for one in whole if _happens(one)]
 
 
-def _row(one: Event, left: Mapping[str, Mapping[str, Any]], now: datetime.datetime) -> Any:
-    columns = one.columns if one.columns is not None else left.get(one.server_uuid or "")
-    body = dict(one.more)
+def _with_server(one: Event, left: Mapping[str, Mapping[str, Any]]) -> Event:
+    if one.columns is not None or one.server_uuid is None:
+        return one
+    return replace(one, columns=left.get(one.server_uuid))
+
+
+def _happens(one: Event) -> bool:
+    """Return whether the server has what the event is about."""
+    columns = one.columns or {}
+    return columns.get("host") is not None or not events.of_vm(one.name)
+
+
+def row(one: Event, now: datetime.datetime) -> dict[str, Any]:
+    """Return the row of an event. Pure, but for its new id."""
+    body, columns = dict(one.more), one.columns
     if columns is not None:
         body["server"] = {name: columns[name] for name in _SHOWN if name in columns}
         body["server"].setdefault("updated_at", now)
@@ -149,6 +162,9 @@ def events_of(noted: Iterable[Notice], on_state_change: str | None) -> Iterable[
         elif isinstance(one, Ended) and one.server_uuid:
             for name in _ends(one, moved.get(one.operation_id, ())):
                 yield Event(name, one.server_uuid, one.operation_id)
+        elif isinstance(one, Asked):
+            name = events.event(one.part, one.phase)
+            yield Event(name, one.server.uuid, more=_asked(one.ctxt))
         elif isinstance(one, Told):
             yield Event(one.event, more={"kind": one.kind, "data": one.data, **_asked(one.ctxt)})
 

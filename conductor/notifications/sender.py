@@ -7,7 +7,6 @@ between sending it and removing it, has the same ``message_id``.
 from __future__ import annotations
 
 import functools
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from oslo_config import cfg
 from common.errors import MicronovaError
 from common.log import logger
 from common.metrics import loops, table
+from conductor.engine.turns import Turns
 from conductor.notifications.bus import BusError, Message
 from conductor.notifications.compose import Composer
 from conductor.notifications.config import GROUP
@@ -63,11 +63,9 @@ class Sender:
         self._store, self._name, self._send = store, name, send
         self._composer = Composer(conf, name)
         self._max_pending = int(conf[GROUP].max_pending)
-        self._news = threading.Condition()
-        self._woken, self._stopped = False, False
         self._failures = 0
         self._breaks: dict[int, int] = {}
-        self._thread = threading.Thread(target=self._run, name=NAME, daemon=True)
+        self._turns = Turns(NAME, self._turn)
         table.NOTIFICATIONS_PENDING.watch(self._pending)
         table.NOTIFICATIONS_OLDEST.watch(self._oldest)
         self._bounds = outbox.Bounds(0, None)
@@ -76,41 +74,25 @@ class Sender:
 
     def start(self) -> None:
         """Begin to send."""
-        self._thread.start()
+        self._turns.start()
 
     def stop(self, seconds: float = 5.0) -> None:
         """Take no more; what is not sent stays in the outbox."""
-        with self._news:
-            self._stopped = True
-            self._news.notify_all()
-        if self._thread.is_alive():
-            self._thread.join(seconds)
+        self._turns.stop(seconds)
         try:
             self._store.run(lambda c: process_leases.drop(c, NAME, self._name))
         except MicronovaError as error:
             LOG.warning("The lease of notifications will expire: %s", error.message)
 
     def wake(self) -> None:
-        """Look now whether there is anything to send."""
-        with self._news:
-            self._woken = True
-            self._news.notify_all()
-
-    def _run(self) -> None:
-        while (pause := self._turn()) is not None:
-            with self._news:
-                if not self._stopped:
-                    self._news.wait_for(lambda: self._stopped or self._may_wake(), pause)
-                self._woken = False
-                if self._stopped:
-                    return
-
-    def _may_wake(self) -> bool:
-        # While the bus takes nothing, news don't shorten the pause.
-        return self._woken and not self._failures
+        """Look now whether there is anything to send, unless the bus takes nothing."""
+        if not self._failures:
+            self._turns.wake()
 
     def _turn(self) -> float | None:
         """Send all there is; return the seconds until the next look, None when stopped."""
+        if self._turns.stopped:
+            return None
         try:
             self.send_all()
         except Exception:
@@ -118,8 +100,6 @@ class Sender:
             LOG.exception("Notifications were not sent; it is tried again.")
             loops.failed(NAME)
             return PAUSES[-1]
-        if self._stopped:
-            return None
         loops.done(NAME, PAUSES[-1])
         if self._failures:
             return PAUSES[min(self._failures, len(PAUSES)) - 1]
@@ -152,7 +132,7 @@ class Sender:
                 self._failures = 0
                 return
         done = _Result()
-        while not self._stopped:
+        while not self._turns.stopped:
             entries = self._store.run(functools.partial(self._next, done=done))
             if not entries:
                 return
@@ -181,7 +161,7 @@ class Sender:
         """Send these, as far as the bus takes them and the lease lasts."""
         done = _Result()
         for position, entry in enumerate(entries):
-            if self._stopped or time.monotonic() - began > BATCH_SECONDS:
+            if self._turns.stopped or time.monotonic() - began > BATCH_SECONDS:
                 break
             if entry.id in done.sent:
                 continue

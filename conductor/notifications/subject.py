@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common import clock
+from common.audit_periods import Window
 from common.states import PowerState
 from conductor.notifications import events
 from conductor.store.notification_outbox import Fault
@@ -23,6 +24,8 @@ class Subject:
     """Of the request, as plain values."""
     body: Mapping[str, Any]
     """What the outbox has of it."""
+    audit_period: Window
+    """Of which it tells: one that is over, or what has passed of the current one."""
     server: Mapping[str, Any] | None = None
     """Its columns; None: it is about something else."""
     plan: Mapping[str, Any] | None = None
@@ -67,11 +70,6 @@ POWER: Mapping[int, str] = {
 def moment(value: datetime.datetime | str | None) -> datetime.datetime | None:
     """Return a time that was read from a column or from JSON."""
     return clock.parse(value) if isinstance(value, str) else value
-
-
-def period(at: datetime.datetime) -> tuple[datetime.datetime, datetime.datetime]:
-    """Return the begin of the month, Nova's default audit period, and the time itself."""
-    return at.replace(day=1, hour=0, minute=0, second=0, microsecond=0), at
 
 
 def exception_name(fault: Fault | None) -> str:

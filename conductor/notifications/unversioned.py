@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conductor.notifications import events
-from conductor.notifications.subject import Subject, exception_name, moment, period
+from conductor.notifications.subject import Subject, exception_name, moment
 from conductor.notifications.subject import property_of as _property
 
 _PREFIX = "compute.instance."
@@ -16,11 +16,14 @@ _PREFIX = "compute.instance."
 _NAMES: Mapping[str, str | None] = {
     "interface_attach": None,
     "interface_detach": None,
+    "live_migration_abort": "live.migration.abort",
+    "live_migration_force_complete": "live.migration.force.complete",
     "live_migration_post": "live_migration._post",
     "live_migration_post_dest": "live_migration.post.dest",
     "live_migration_pre": "live_migration.pre",
     "live_migration_rollback": "live_migration._rollback",
     "lock": None,
+    "rebuild_scheduled": "rebuild.scheduled",
     "resize_confirm": "resize.confirm",
     "resize_finish": "finish_resize",
     "resize_prep": "resize.prep",
@@ -121,12 +124,23 @@ def _more(subject: Subject) -> dict[str, Any]:
         return {"message": "Success"}
     if part in _ONCE:
         return {"volume_id": subject.planned.get("volume_id")}
+    if part == "exists":
+        return _exists(subject)
     return _update(subject) if part == "update" else {}
+
+
+def _exists(subject: Subject) -> dict[str, Any]:
+    begins, ends = subject.audit_period
+    # Here Nova writes times otherwise than elsewhere.
+    return {
+        "audit_period_beginning": str(begins.replace(tzinfo=None)),
+        "audit_period_ending": str(ends.replace(tzinfo=None)),
+    }
 
 
 def _update(subject: Subject) -> dict[str, Any]:
     server, body = subject.of, subject.body
-    begins, ends = period(subject.at)
+    begins, ends = subject.audit_period
     old_name = body.get("old_display_name")
     return {
         "old_state": server["vm_state"],

@@ -12,7 +12,7 @@ from typing import Any
 from common import clock, volumes
 from conductor.notifications import events
 from conductor.notifications.events import Payload
-from conductor.notifications.subject import POWER, Subject, exception_name, moment, period
+from conductor.notifications.subject import POWER, Subject, exception_name, moment
 from conductor.notifications.subject import property_of as _property
 
 #: {object: its version in Nova}; a test compares them with Nova's samples
@@ -29,6 +29,7 @@ VERSIONS: Mapping[str, str] = {
     Payload.SNAPSHOT: "1.10",
     Payload.VOLUME: "1.7",
     Payload.CREATE: "1.13",
+    Payload.EXISTS: "2.1",
     "InstanceStateUpdatePayload": "1.0",
     Payload.UPDATE: "2.1",
     "IpPayload": "1.0",
@@ -47,7 +48,7 @@ def payload(subject: Subject) -> dict[str, Any]:
         return shown(subject.body["kind"], subject.body["data"])
     kind = events.payload_of(subject.event)
     data = _instance(subject)
-    if kind != Payload.UPDATE:
+    if kind not in _WITHOUT_FAULT:
         data["fault"] = _fault(subject)
     data |= _MORE.get(kind, _nothing)(subject)
     return shown(kind, data)
@@ -220,27 +221,33 @@ def _resize(subject: Subject) -> dict[str, Any]:
 
 def _update(subject: Subject) -> dict[str, Any]:
     server, body = subject.of, subject.body
-    begins, ends = period(subject.at)
     states = body.get("state_update") or {
         "old_state": server["vm_state"],
         "state": server["vm_state"],
         "old_task_state": server["task_state"],
         "new_task_state": server["task_state"],
     }
-    audited = {
-        "audit_period_beginning": clock.iso(begins),
-        "audit_period_ending": clock.iso(ends),
-    }
     return {
         "state_update": shown("InstanceStateUpdatePayload", states),
-        "audit_period": shown("AuditPeriodPayload", audited),
+        "audit_period": _audit_period(subject),
         "old_display_name": body.get("old_display_name"),
         "tags": list(server["tags"] or ()),
     }
 
 
+def _audit_period(subject: Subject) -> dict[str, Any]:
+    begins, ends = subject.audit_period
+    return shown(
+        "AuditPeriodPayload",
+        {"audit_period_beginning": clock.iso(begins), "audit_period_ending": clock.iso(ends)},
+    )
+
+
+_WITHOUT_FAULT = frozenset({Payload.EXISTS, Payload.UPDATE})
+
 _MORE: Mapping[Payload, Callable[[Subject], dict[str, Any]]] = {
     Payload.CREATE: _create,
+    Payload.EXISTS: lambda subject: {"audit_period": _audit_period(subject)},
     Payload.REBUILD: lambda _: {"trusted_image_certificates": None},
     Payload.RESCUE: lambda subject: {"rescue_image_ref": subject.planned.get("image_id") or None},
     Payload.RESIZE_PREP: _resize,

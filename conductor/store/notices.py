@@ -76,7 +76,19 @@ class Told:
     ctxt: RequestContext | None
 
 
-Notice: TypeAlias = Begun | Ended | Made | Moved | Changed | Told
+@dataclass(frozen=True)
+class Asked:
+    """A request about a server's running operation, and whether it was carried out."""
+
+    server: Server
+    part: str
+    """Of the event's name: ``live_migration_abort``."""
+    phase: str
+    """``start`` or ``end``."""
+    ctxt: RequestContext
+
+
+Notice: TypeAlias = Begun | Ended | Made | Moved | Changed | Told | Asked
 
 
 class Recorder(Protocol):

@@ -44,6 +44,12 @@ def waits(connection: sa.Connection) -> bool:
     return connection.execute(_WAITING).first() is not None
 
 
+def crowded(connection: sa.Connection, most: int) -> bool:
+    """Return whether more than so many are to be sent."""
+    query = _WAITING.order_by(notification_outbox.c.id).offset(most)
+    return connection.execute(query).first() is not None
+
+
 def first(connection: sa.Connection, limit: int) -> list[Entry]:
     """Return the oldest notifications that are to be sent, in order."""
     columns = [notification_outbox.c[name] for name in Entry.__dataclass_fields__]

@@ -14,7 +14,7 @@ from common.errors import Conflict, HostNotFound
 from common.messages.facts import ClusterFacts, Heartbeat, HostFacts
 from common.messages.queues import Queue, Queues
 from conductor.store import images as images_store
-from conductor.store import networks, vmids
+from conductor.store import networks, told, vmids
 from db.schema import clusters, hosts, images, servers, services
 
 COMPUTE = "nova-compute"
@@ -49,23 +49,22 @@ def seen(
     new = frozenset(names) - there
     if not new:
         return new
-    connection.execute(
-        services.insert(),
-        [
-            {
-                "uuid": ids.named("service", f"{binary}/{name}"),
-                "binary": binary,
-                "host": name,
-                "worker": worker,
-                "availability_zone": zone,
-                "version": version,
-                "created_at": now,
-                "last_seen_at": now,
-                **({} if queues is None else {"queues": _plain(queues.of_host(name))}),
-            }
-            for name in new
-        ],
-    )
+    rows = [
+        {
+            "uuid": ids.named("service", f"{binary}/{name}"),
+            "binary": binary,
+            "host": name,
+            "worker": worker,
+            "availability_zone": zone,
+            "version": version,
+            "created_at": now,
+            "last_seen_at": now,
+            **({} if queues is None else {"queues": _plain(queues.of_host(name))}),
+        }
+        for name in sorted(new)
+    ]
+    connection.execute(services.insert(), rows)
+    told.new_services(connection, rows)
     return new
 
 

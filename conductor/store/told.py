@@ -5,12 +5,12 @@ Each is called in the transaction that makes the change: after it, and before a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock
+from common import clock, context
 from common.context import RequestContext
 from conductor.store import notices
 from conductor.store.transactions import Transaction
@@ -104,8 +104,22 @@ def aggregate(connection: Transaction, ctxt: RequestContext, number: int, action
 def service(connection: Transaction, ctxt: RequestContext, uuid: str, action: str) -> None:
     """Tell of a service: update, delete."""
     row = _row(connection, services, services.c.uuid == uuid)
-    if row is None:
-        return
+    if row is not None:
+        _tell_service(connection, ctxt, row, action)
+
+
+def new_services(connection: Transaction, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Tell of services that have just been registered by their first signs of life."""
+    if notices.watched(connection):
+        unset = dict.fromkeys(("disabled_reason", "aggregate_zone"))
+        for row in rows:
+            known = {**unset, "disabled": False, "forced_down": False, **row}
+            _tell_service(connection, context.internal(), known, "create")
+
+
+def _tell_service(
+    connection: Transaction, ctxt: RequestContext, row: Mapping[str, Any], action: str
+) -> None:
     shown = ("uuid", "binary", "host", "disabled", "disabled_reason", "forced_down")
     data = {
         **{one: row[one] for one in shown},

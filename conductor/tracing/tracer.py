@@ -17,6 +17,7 @@ from oslo_config import cfg
 from common.errors import ConfigurationError
 from common.log import logger
 from common.metrics import loops, table
+from conductor.engine.turns import Turns
 from conductor.store import stories
 from conductor.store.notices import Ended, Notice
 from conductor.store.transactions import Store, Transaction, after_commit
@@ -64,10 +65,9 @@ class Tracer:
         self._settle = settle_seconds
         #: (when it may be read, operation), in order
         self._waiting: deque[tuple[float, int]] = deque()
-        self._news = threading.Condition()
-        self._stopped = False
+        self._lock = threading.Lock()
         self._failures, self._not_before = 0, 0.0
-        self._thread = threading.Thread(target=self._run, name=NAME, daemon=True)
+        self._turns = Turns(NAME, self._turn)
 
     @classmethod
     def of(cls, conf: cfg.ConfigOpts, store: Store, name: str) -> Tracer | None:
@@ -102,12 +102,12 @@ class Tracer:
     def add(self, operation_ids: Sequence[int]) -> None:
         """Send these, once their last reports are there."""
         due = time.monotonic() + self._settle
-        with self._news:
+        with self._lock:
             self._waiting.extend((due, number) for number in operation_ids)
             over = len(self._waiting) - MOST
             for _ in range(over):
                 self._waiting.popleft()
-            self._news.notify_all()
+        self._turns.wake()
         if over > 0:
             table.TRACES_DROPPED.count(by=over)
 
@@ -115,27 +115,23 @@ class Tracer:
 
     def start(self) -> None:
         """Begin to send."""
-        self._thread.start()
+        self._turns.start()
 
     def stop(self, seconds: float = 5.0) -> None:
         """Send what is there, without waiting for anything, and end."""
-        with self._news:
-            self._stopped = True
-            self._news.notify_all()
-        if self._thread.is_alive():
-            self._thread.join(seconds)
+        self._turns.stop(seconds)
         self._exporter.close()
 
-    def _run(self) -> None:
-        while True:
-            with self._news:
-                if not self._stopped:
-                    self._news.wait(self._pause())
-                numbers, stopped = self._due(), self._stopped
-            if numbers and not self._send(numbers) and stopped:
-                return
-            if stopped and not self._waiting:
-                return
+    def _turn(self) -> float | None:
+        """Send what is due; return the seconds until something is. None: it is over."""
+        stopped = self._turns.stopped
+        with self._lock:
+            numbers = self._due(whatever=stopped)
+        sent = self._send(numbers) if numbers else True
+        with self._lock:
+            if stopped and not (sent and self._waiting):
+                return None
+            return self._pause()
 
     def _pause(self) -> float:
         """Return the seconds until there is something to do."""
@@ -143,14 +139,14 @@ class Tracer:
             return _LOOK_SECONDS
         return max(0.0, max(self._waiting[0][0], self._not_before) - time.monotonic())
 
-    def _due(self) -> list[int]:
-        """Take what may be read now out of what waits."""
+    def _due(self, *, whatever: bool) -> list[int]:
+        """Take what may be read now, or ``whatever`` waits, out of what waits."""
         now = time.monotonic()
         taken: list[int] = []
-        if now < self._not_before and not self._stopped:
+        if now < self._not_before and not whatever:
             return taken
         while self._waiting and len(taken) < BATCH:
-            if self._waiting[0][0] > now and not self._stopped:
+            if self._waiting[0][0] > now and not whatever:
                 break
             taken.append(self._waiting.popleft()[1])
         return taken
@@ -177,7 +173,7 @@ class Tracer:
         table.TRACE_FAILURES.count()
         loops.failed(NAME)
         pause = PAUSES[min(self._failures, len(PAUSES)) - 1]
-        with self._news:
+        with self._lock:
             self._not_before = time.monotonic() + pause
             if self._failures < GIVE_UP:
                 self._waiting.extendleft((0.0, number) for number in reversed(numbers))

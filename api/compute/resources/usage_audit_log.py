@@ -1,4 +1,4 @@
-"""`/os-instance_usage_audit_log`: which hosts audited usage, which none does here."""
+"""`/os-instance_usage_audit_log`: of which hosts' servers notifications of usage were made."""
 
 from __future__ import annotations
 
@@ -8,25 +8,28 @@ from typing import Any
 from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import named
-from common import clock
+from common import audit_periods, clock
+from common.audit_periods import AuditPeriods
 from common.errors import Invalid
-from db.reads import services
+from db.reads import services, usage_audits
 from db.reads.servers import COMPUTE
 
+#: audit periods may be years
+_FIRST_YEAR = 2
 _FORMATS = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f")
 
 
 class UsageAuditLog:
-    """The log of the last whole month: every host has yet to run."""
+    """The log of the last whole audit period; of a month where usage is not audited."""
 
     @operation(named("os-instance-usage-audit-log:list"))
     def index(self, call: Call) -> Any:
-        """Show the log of the last whole month."""
+        """Show the log of the last whole audit period."""
         return {"instance_usage_audit_logs": _log(call, clock.utcnow())}
 
     @operation(named("os-instance-usage-audit-log:show"))
     def show(self, call: Call, before: str) -> Any:
-        """Show the log of the last whole month before a time."""
+        """Show the log of the last whole audit period before a time."""
         return {"instance_usage_audit_log": _log(call, _moment(before))}
 
 
@@ -36,26 +39,43 @@ def _moment(text: str) -> datetime.datetime:
             found = datetime.datetime.strptime(text, form)
         except ValueError:
             continue
-        if (found.year, found.month) > (1, 1):
-            return found
+        if found.year > _FIRST_YEAR:
+            return found.replace(tzinfo=datetime.UTC)
     raise Invalid(f"Invalid timestamp for date {text}")
 
 
 def _log(call: Call, before: datetime.datetime) -> dict[str, Any]:
-    end = datetime.datetime(before.year, before.month, 1)
-    begin = (end - datetime.timedelta(days=1)).replace(day=1)
+    unit = call.read(usage_audits.unit) or audit_periods.DEFAULT
+    window = AuditPeriods.parse(unit).last(before)
+    audit = call.read(usage_audits.find, window)
     hosts = [one.host for one in call.read(services.list_services, binary=COMPUTE)]
-    done = "ALL" if not hosts else f"0 of {len(hosts)}"
+    counts = {} if audit is None else audit.servers_by_host
+    # Whatever is told is told of all hosts together.
+    seen = [] if audit is None else sorted({*hosts, *counts})
+    over = audit is not None and audit.finished_at is not None
+    done = len(seen) if over else 0
+    text = "ALL" if done >= len(hosts) else f"{done} of {len(hosts)}"
+    missing = [host for host in hosts if host not in seen]
+    begin, end = (str(moment.replace(tzinfo=None)) for moment in window)
     return {
-        "period_beginning": str(begin),
-        "period_ending": str(end),
+        "period_beginning": begin,
+        "period_ending": end,
         "num_hosts": len(hosts),
-        "num_hosts_done": 0,
-        "num_hosts_running": 0,
-        "num_hosts_not_run": len(hosts),
-        "hosts_not_run": hosts,
-        "total_instances": 0,
+        "num_hosts_done": done,
+        "num_hosts_running": len(seen) - done,
+        "num_hosts_not_run": len(missing),
+        "hosts_not_run": missing,
+        "total_instances": sum(counts.values()),
         "total_errors": 0,
-        "overall_status": f"{done} hosts done. 0 errors.",
-        "log": {},
+        "overall_status": f"{text} hosts done. 0 errors.",
+        "log": {host: _of_host(counts.get(host, 0), over=over) for host in seen},
+    }
+
+
+def _of_host(count: int, *, over: bool) -> dict[str, Any]:
+    return {
+        "state": "DONE" if over else "RUNNING",
+        "instances": count,
+        "errors": 0,
+        "message": f"{count} instances were told of.",
     }

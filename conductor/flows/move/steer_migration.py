@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from common import locks
 from common.context import RequestContext
-from common.errors import Invalid, NotFound, ServerStateConflict
+from common.errors import Invalid, NotFound, ServerStateConflict, Unavailable
 from common.log import logger
 from common.migrations import MigrationStatus
 from common.states import TaskState
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
-from conductor.store import migrations, servers
+from conductor.store import migrations, notices, servers
 from conductor.store import operations as ledger
 from conductor.store.migrations import Live
 from conductor.store.servers import Server
@@ -23,6 +23,7 @@ ABORTED = "The live migration was aborted."
 #: in 409s and 400s, as Nova has them
 _LABELS = {True: "abort live migration", False: "force_complete"}
 _METHODS = {True: "abort live migration", False: "force complete"}
+_PARTS = {True: "live_migration_abort", False: "live_migration_force_complete"}
 
 
 def steer(cloud: Cloud, ctxt: RequestContext, uuid: str, number: int, *, abort: bool) -> None:
@@ -34,7 +35,13 @@ def steer(cloud: Cloud, ctxt: RequestContext, uuid: str, number: int, *, abort: 
         if abort:
             # Before an agent is told: whoever hears of its end knows why.
             ledger.save(connection, live.operation_id, message=ABORTED)
+        _note(connection, server, "start")
+        if live.status != MigrationStatus.RUNNING:
+            _note(connection, server, "end")
         return server, live, worker
+
+    def _note(connection: Transaction, server: Server, phase: str) -> None:
+        notices.note(connection, [notices.Asked(server, _PARTS[abort], phase, ctxt)])
 
     server, live, worker = cloud.store.run(mark)
     if live.status != MigrationStatus.RUNNING:
@@ -48,6 +55,10 @@ def steer(cloud: Cloud, ctxt: RequestContext, uuid: str, number: int, *, abort: 
         why = cloud.compute.steer_migration(ctxt, worker, *where, server.uuid, abort=abort)
     if why is None:
         LOG.info("Live migration %d: %s.", number, _METHODS[abort])
+        try:
+            cloud.store.run(lambda c: _note(c, server, "end"))
+        except Unavailable as error:
+            LOG.warning("Nobody is told of the end of %s: %s", _PARTS[abort], error.message)
         return
     if abort:
         cloud.store.run(lambda c: ledger.save(c, live.operation_id, message=None))

@@ -9,6 +9,7 @@ import pytest
 
 from api.compute.resources.removed import REMOVED, REMOVED_ACTIONS
 from common import ids
+from db import schema
 from tests.fixtures import auth
 from tests.fixtures.compute import ComputeApi, a_full_server, uuid_of
 from tests.fixtures.listings import NOW, counted
@@ -377,10 +378,29 @@ def test_the_usage_audit_log(api: ComputeApi) -> None:
     shown = answer.json["instance_usage_audit_log"]
     assert shown["period_beginning"] == "2025-12-01 00:00:00"
     assert shown["period_ending"] == "2026-01-01 00:00:00"
-    for wrong in ("x", "2026-01-15", "0001-01-01%2000:00:00", "2026-13-01%2000:00:00"):
+    for wrong in ("x", "2026-01-15", "0002-12-31%2000:00:00", "2026-13-01%2000:00:00"):
         refused = api.get(f"{path}/{wrong}", token=auth.ADMIN)
         assert refused.status_code == 400
     assert text(api.get(f"{path}/x", token=auth.ADMIN)) == "Invalid timestamp for date x"
+
+
+def test_the_log_of_an_audit_that_was_made(make: MakeApi) -> None:
+    begin, end = (datetime.datetime(2026, 1, day, 12, tzinfo=datetime.UTC) for day in (14, 15))
+    values = {"period_beginning": begin, "period_ending": end, "unit": "day@12"}
+    values |= {"last_server_id": 7, "servers_by_host": {"pve1": 2, "pve0": 1}}
+    api = make(
+        (schema.usage_audits, values | {"finished_at": end}),
+        a_full_server(1),
+    )
+    path = "/os-instance_usage_audit_log/2026-01-16%2011:00:00"
+    log = api.get(path, token=auth.ADMIN).json["instance_usage_audit_log"]
+    assert (log["period_beginning"], log["num_hosts_done"]) == ("2026-01-14 12:00:00", 2)
+    assert (log["overall_status"], log["total_instances"]) == ("ALL hosts done. 0 errors.", 3)
+    assert (log["hosts_not_run"], log["num_hosts_running"]) == ([], 0)
+    assert log["log"]["pve1"]["state"] == "DONE"
+    assert {host: one["instances"] for host, one in log["log"].items()} == {"pve0": 1, "pve1": 2}
+    before = api.get(path.replace("16", "15"), token=auth.ADMIN).json["instance_usage_audit_log"]
+    assert (before["period_ending"], before["num_hosts_not_run"]) == ("2026-01-14 12:00:00", 1)
 
 
 def test_hosts_of_old(make: MakeApi) -> None:

@@ -241,6 +241,12 @@ class Compute:
         """As an agent that is told nobody is left."""
         self.converge_affinity(ctxt, worker, cluster, cloud, StrictGroup(group, apart=False), {})
 
+    def steer_migration(
+        self, ctxt: RequestContext, worker: str, *where: object, abort: bool
+    ) -> str | None:
+        """Does so, unless it refuses."""
+        return self.refuses or None
+
     def inspect(
         self,
         ctxt: RequestContext,

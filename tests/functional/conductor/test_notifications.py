@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,12 +10,14 @@ import pytest
 import sqlalchemy as sa
 
 from common import clock
+from common.errors import Invalid
 from common.messages.reports import Category, Failure
+from conductor.flows.move import begin_live_migration, steer_migration
 from conductor.flows.record import lock
-from conductor.messages import FlavorSnapshot
+from conductor.messages import FlavorSnapshot, NewServerGroup
 from conductor.notifications import sender as sending
 from conductor.notifications.sender import NAME, Sender
-from conductor.store import notices, process_leases, servers
+from conductor.store import notices, process_leases, registry, server_groups, servers
 from conductor.store import notification_outbox as outbox
 from db import schema
 from tests.fixtures.notifications import differences
@@ -85,22 +88,23 @@ def test_a_life_from_create_to_delete(world: World, bus: Bus, sender: Sender) ->
     assert bus.names() == [
         f"instance.{name}"
         for name in (
-            *("create.start", "create.end"),
+            *("create.start", "create.end", "exists"),
             *("resize_prep.start", "resize_prep.end", "resize.start", "resize.end"),
             *("resize_finish.start", "resize_finish.end"),
             *("resize_confirm.start", "resize_confirm.end"),
             *("power_off.start", "power_off.end", "lock", "unlock"),
-            *("delete.start", "delete.end"),
+            *("delete.start", "shutdown.start", "shutdown.end", "delete.end"),
         )
     ]
     assert bus.names(UNVERSIONED) == [
         f"compute.instance.{name}"
         for name in (
-            *("create.start", "create.end"),
+            *("create.start", "create.end", "exists"),
             *("resize.prep.start", "resize.prep.end", "resize.start", "resize.end"),
             *("finish_resize.start", "finish_resize.end"),
             *("resize.confirm.start", "resize.confirm.end"),
-            *("power_off.start", "power_off.end", "delete.start", "delete.end"),
+            *("power_off.start", "power_off.end"),
+            *("delete.start", "shutdown.start", "shutdown.end", "delete.end"),
         )
     ]
     well_formed(bus)
@@ -127,6 +131,11 @@ def test_a_life_from_create_to_delete(world: World, bus: Bus, sender: Sender) ->
     locked = data(bus.last("instance.lock"))
     assert (locked["locked"], locked["locked_reason"]) == (True, "for a while")
     assert data(bus.last("instance.unlock"))["locked"] is False
+    before = data(bus.last("instance.exists"))
+    assert before["flavor"]["nova_object.data"]["name"] == "m1.tiny"
+    until_then = before["audit_period"]["nova_object.data"]
+    assert until_then["audit_period_beginning"].endswith("-01T00:00:00Z")
+    assert until_then["audit_period_ending"] > end["launched_at"][:10]
     gone = data(bus.last("instance.delete.end"))
     assert (gone["state"], gone["ip_addresses"], gone["power_state"]) == ("deleted", [], "pending")
     assert None not in (gone["deleted_at"], gone["terminated_at"])
@@ -195,6 +204,62 @@ def test_only_tags_are_told_otherwise(world: World, bus: Bus, sender: Sender) ->
     store.run(change)
     sender.send_all()
     assert bus.names().count("instance.update") == 1
+
+
+def test_a_live_migration_is_aborted(world: World, bus: Bus, sender: Sender) -> None:
+    uuid = a_server(world)
+    conductor, ctxt = world.conductor, world.ctxt
+    conductor.runner.submit(begin_live_migration.accept(conductor.cloud, ctxt, uuid, None, None))
+    move = world.compute.wait_for(2)
+    (migration,) = world.rows(schema.migrations)
+    for refused, abort in (("It can't.", False), ("", False), ("", True)):
+        world.compute.refuses = refused
+        with pytest.raises(Invalid) if refused else contextlib.nullcontext():
+            steer_migration.steer(conductor.cloud, ctxt, uuid, migration.id, abort=abort)
+    world.answer(move, ok=False, power_state=1, node="pve1", failure=BROKEN)
+    undo = world.compute.wait_for(3)
+    world.answer(undo, ok=True, power_state=1, node="pve1")
+    world.until(uuid, "active")
+    world.until_operation("done", "failed")
+    sender.send_all()
+    well_formed(bus)
+    assert bus.names()[2:] == [
+        f"instance.{name}"
+        for name in (
+            *("live_migration_pre.start", "live_migration_force_complete.start"),
+            *("live_migration_force_complete.start", "live_migration_force_complete.end"),
+            *("live_migration_abort.start", "live_migration_abort.end"),
+            *("live_migration_rollback.start", "live_migration_rollback.end"),
+        )
+    ]
+    assert "compute.instance.live.migration.abort.end" in bus.names(UNVERSIONED)
+    asked = data(bus.last("instance.live_migration_abort.end"))
+    assert (asked["uuid"], asked["action_initiator_user"]) == (uuid, "u")
+
+
+def test_a_server_without_a_vm_is_not_shut_down(world: World, bus: Bus, sender: Sender) -> None:
+    world.scheduler.gate.clear()
+    (uuid,) = world.create()
+    world.act(uuid, "delete")
+    world.scheduler.gate.set()
+    world.until(uuid, "deleted")
+    sender.send_all()
+    assert bus.names()[-2:] == ["instance.delete.start", "instance.delete.end"]
+
+
+def test_new_services_and_members_of_groups(world: World, bus: Bus, sender: Sender) -> None:
+    store = world.conductor.store
+    for _ in range(2):
+        store.run(lambda c: registry.seen(c, "nova-scheduler", ["s1", "s2"], worker="s1"))
+    new = NewServerGroup("p", "u", "g", "anti-affinity", {})
+    group = store.run(lambda c: server_groups.create(c, new))
+    uuids = world.create(server_group=group)
+    sender.send_all()
+    well_formed(bus)
+    assert bus.names()[:2] == ["service.create"] * 2
+    created = data(bus.last("service.create"))
+    assert (created["host"], created["topic"], created["disabled"]) == ("s2", "scheduler", False)
+    assert data(bus.last("server_group.add_member"))["members"] == uuids
 
 
 # --- an error never fails an operation

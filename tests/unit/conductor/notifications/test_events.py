@@ -69,6 +69,7 @@ def test_every_action_of_users_is_told() -> None:
         ),
         ("attach_volume", None, None, ["volume_attach.end"]),
         ("lock", None, None, ["lock"]),
+        ("delete", TaskState.DELETING, VmState.DELETED, ["shutdown.end", "delete.end"]),
         (
             "live-migration",
             TaskState.MIGRATING,
@@ -100,7 +101,10 @@ def test_a_bad_end() -> None:
 
 
 def test_a_begin() -> None:
-    assert events.when_begun("evacuate") == ["instance.evacuate", "instance.rebuild.start"]
-    assert events.when_begun("resize") == ["instance.resize_prep.start"]
+    assert events.when_begun("evacuate") == [
+        f"instance.{name}" for name in ("evacuate", "exists", "rebuild.start")
+    ]
+    assert events.when_begun("resize") == ["instance.exists", "instance.resize_prep.start"]
+    assert events.when_begun("delete") == ["instance.delete.start", "instance.shutdown.start"]
     assert events.when_begun("lock") == []
     assert events.when_begun("follow") == []

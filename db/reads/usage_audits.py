@@ -1,0 +1,47 @@
+"""How far the usage of audit periods was told."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from common.audit_periods import Window
+from db.schema import usage_audits
+
+_T = usage_audits.c
+
+
+@dataclass(frozen=True, slots=True)
+class UsageAudit:
+    """One period's."""
+
+    last_server_id: int
+    """Servers up to this one were told of."""
+    servers_by_host: Mapping[str, int]
+    """How many."""
+    finished_at: datetime.datetime | None
+
+
+_COLUMNS = [_T[name] for name in UsageAudit.__dataclass_fields__]
+
+
+def of(window: Window) -> sa.ColumnElement[bool]:
+    """Return the condition of a period's row."""
+    begin, end = window
+    return (_T.period_beginning == begin) & (_T.period_ending == end)
+
+
+def find(connection: sa.Connection, window: Window) -> UsageAudit | None:
+    """Return that of a period; None: nothing was told of it."""
+    row = connection.execute(sa.select(*_COLUMNS).where(of(window))).first()
+    return None if row is None else UsageAudit(*row)
+
+
+def unit(connection: sa.Connection) -> str | None:
+    """Return of which kind the last period is that was told, such as ``month@15``."""
+    query = sa.select(_T.unit).order_by(_T.period_ending.desc(), _T.period_beginning).limit(1)
+    found: str | None = connection.execute(query).scalar()
+    return found

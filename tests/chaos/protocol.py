@@ -68,7 +68,6 @@ ENDPOINTS = (
 #: sent in a recorded run
 RECORDED = frozenset(
     {"create_servers", "act", "report", "refused", "delete_server_group", "delete_service"}
-    | {"shape", "resize_server"}
     | {"build", "destroy", "converge_affinity", "remove_group_rules", "introduce", "update_ratios"}
     | {"select", "select_many", "update_aggregates"}
 )
@@ -76,7 +75,7 @@ RECORDED = frozenset(
 ACTED = frozenset(
     {"power", "end_resize", "grow", "migrate_server", "live_migrate_server", "move"}
     | {"rebuild_server", "rescue_server", "swap", "end_swap", "create_server_image", "copy"}
-    | {"attach_interface", "detach_interface", "plug", "drain"}
+    | {"attach_interface", "detach_interface", "plug", "drain", "shape", "resize_server"}
 )
 #: sent without a cause all the time, by whoever starts, and to ask whether somebody is there
 IDLE = frozenset(

@@ -95,7 +95,7 @@ COMPUTE: Mapping[str, Listing] = {
     f"{USAGE}/{{project_id}}": Listing(f"{USAGE}/demo", (THEIRS, GONE), uuid_of(2)),
 }
 #: lists of those who see everything
-OPERATORS = {"/os-hypervisors", "/os-hypervisors/detail", "/os-migrations", USAGE}
+OPERATORS = {"/os-hypervisors", "/os-hypervisors/detail", "/os-migrations", "/queues", USAGE}
 
 
 @pytest.fixture(scope="module")

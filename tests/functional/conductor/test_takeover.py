@@ -104,6 +104,7 @@ from tests.functional.conductor.harness import IMAGE, Conductor, Died, Mortal, W
 VOLUMES = schema.volumes
 ADMIN = RequestContext(user_id="boss", project_id="admin", roles=["admin"], is_admin=True)
 _OPEN = sa.select(1).where(schema.operations.c.state.in_(OPEN_STATES)).limit(1)
+LOST = Failure(Category.UNKNOWN_OUTCOME, "The answer was lost.", host="pve1")
 BROKEN = Failure(Category.AUTHORIZATION, "Permission check failed", host="pve1")
 #: in a node that has no quorum; waiting does not help
 OTHERS = Failure(Category.PROTECTED, "VNI 5000 of zone tenants is vnet blue's.")
@@ -291,6 +292,8 @@ class Cloud:
             return Outcome(False, gone=self.cleans_up, failure=failure)
         if isinstance(command, Move):
             return self._moved(command)
+        if isinstance(command, Plug | PlugVolume) and self.silent and command.attempt == 1:
+            return Outcome(False, failure=LOST)
         gone = isinstance(command, Destroy | RetireTemplate | RemoveImage | RemoveVnet) or (
             isinstance(command, Mark) and not command.on
         )
@@ -662,6 +665,13 @@ def _detach(cloud: Cloud) -> Operation:
     plugs = PlugAcceptance(cloud.world.conductor.cloud)
     port = cloud.world.rows(schema.ports)[-1]
     return plugs.detach(cloud.world.ctxt, server.uuid, port.id)
+
+
+def _unheard(cloud: Cloud, begin: Callable[[Cloud], Operation]) -> Operation:
+    """Nobody hears what became of the first attempt."""
+    operation = begin(cloud)
+    cloud.silent = True
+    return operation
 
 
 def _reap(cloud: Cloud) -> Operation:
@@ -1213,9 +1223,11 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("attach_interface", "well"): _attach,
     ("attach_interface", "badly"): lambda cloud: _refused(cloud, Plug, _attach),
     ("detach_interface", "well"): _detach,
+    ("detach_interface", "badly"): lambda cloud: _unheard(cloud, _detach),
     (volumes.ATTACH, "well"): _attach_volume,
     (volumes.ATTACH, "badly"): lambda cloud: _refused(cloud, PlugVolume, _attach_volume),
     (volumes.DETACH, "well"): _detach_volume,
+    (volumes.DETACH, "badly"): lambda cloud: _unheard(cloud, _detach_volume),
     (volumes.ATTACH, "well, to a shelved one"): _attach_to_shelved,
     (volumes.ATTACH, "badly, to a shelved one"): lambda cloud: _refused(
         cloud, PlugVolume, _attach_to_shelved
@@ -1429,7 +1441,9 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str, bo
         assert alike["amounts"] == [{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}]
     elif how.startswith("badly") and action == "attach_interface":
         assert (alike["ports"], alike["record"][0]) == (1, 1)
-    elif how.startswith("badly") and action == volumes.ATTACH:
+    elif how.startswith("badly") and action == "detach_interface":
+        assert (alike["ports"], alike["record"][0]) == (0, 0)
+    elif how.startswith("badly") and action in (volumes.ATTACH, volumes.DETACH):
         assert alike["volumes"] == [("available", 2, False), []]
     elif how.startswith("badly") and action in ("rebuild", "rescue"):
         assert alike["server"][0] == "error"

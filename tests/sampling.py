@@ -1,7 +1,8 @@
 """Enumerations of which a fixed part is enough for every change, and the rest for a release.
 
 A test with the mark ``sampled(n)`` runs in one of `n` of its cases, the same ones in every run and
-at least one; the others get the mark ``long``, so that ``tox -e chaos`` runs them too.
+at least one; the others get the mark ``long``, so that ``tox -e chaos`` runs them too. With
+``of="file"`` the cases of a file are counted together, whichever tests they are of.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ def mark_the_rest(items: Iterable[pytest.Item]) -> None:
     cases: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
     for item in items:
         mark = item.get_closest_marker(MARK)
-        if mark is not None:
-            cases[item.nodeid.partition("[")[0], mark.args[0]].append(item)
+        if mark is not None and item.get_closest_marker("long") is None:
+            end = "::" if mark.kwargs.get("of") == "file" else "["
+            cases[item.nodeid.partition(end)[0], mark.args[0]].append(item)
     for (_, part), of_one in cases.items():
         kept = sample([one.nodeid for one in of_one], part)
         for item in of_one:

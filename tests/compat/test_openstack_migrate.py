@@ -8,6 +8,8 @@ import pytest
 
 from tests.compat.conftest import Client, Site
 
+pytestmark = pytest.mark.sampled(2, of="file")
+
 VERSION = ("--os-compute-api-version", "2.104")
 
 

@@ -208,7 +208,7 @@ def test_what_a_client_gave_up_is_not_carried_out(cloud: DistributedCloud, hasty
     assert statuses(client.compute) == {}
 
 
-@pytest.mark.parametrize("count", [16, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [8, pytest.param(100, marks=pytest.mark.long)])
 def test_many_servers_at_once(cloud: DistributedCloud, count: int) -> None:
     clients = [Client(cloud) for _ in range(CLIENTS)]
     names = [f"many-{number}" for number in range(count)]
@@ -343,7 +343,7 @@ def test_many_volumes_at_once(cloud: DistributedCloud, count: int) -> None:
     "name",
     [
         "conductor-1",
-        "placement",
+        pytest.param("placement", marks=pytest.mark.long),
         pytest.param("scheduler-1", marks=pytest.mark.long),
         pytest.param("compute-pve2", marks=pytest.mark.long),
     ],

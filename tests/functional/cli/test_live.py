@@ -132,6 +132,7 @@ def test_a_node_taken_out_and_back(cloud: EmbeddedCloud) -> None:
     assert run(cloud, "node", "enable", host, who=who)[0] == 0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "command",
     [

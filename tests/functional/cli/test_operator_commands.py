@@ -15,6 +15,8 @@ import pytest
 from common.child import ROOT
 from tests.functional import programs
 
+pytestmark = pytest.mark.sampled(2, of="file")
+
 _MICRONOVA = (sys.executable, "-m", "micronova")
 
 

@@ -1405,7 +1405,7 @@ def test_every_flow_has_its_story(cloud: Cloud) -> None:
     assert undone == {action for action, table in known.items() if table.undos}
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("action", "how", "both"), list(_stories()))
 def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str, both: bool) -> None:
     operation = STORIES[action, how](cloud)
@@ -1522,7 +1522,7 @@ def _slow_stories() -> Iterator[Any]:
         yield pytest.param(action, how, marks=marks, id=f"{action}-{how}")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("action", "how"), list(_slow_stories()))
 def test_one_that_was_slow_changes_nothing(cloud: Cloud, action: str, how: str) -> None:
     operation = STORIES[action, how](cloud)
@@ -1552,7 +1552,7 @@ def _overtakable() -> Iterator[Any]:
         yield pytest.param(action, how, marks=marks, id=f"{action}-{how}")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("action", "how"), list(_overtakable()))
 def test_a_delete_at_any_moment_leaves_nothing(cloud: Cloud, action: str, how: str) -> None:
     """It is accepted right before any commit of what it overtakes."""

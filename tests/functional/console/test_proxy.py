@@ -22,6 +22,8 @@ from tests.functional.console.visits import (
     websocket_url,
 )
 
+pytestmark = pytest.mark.sampled(2, of="file")
+
 SEEN = b"\0\xff\xff\xff"[::-1]
 
 

@@ -1,4 +1,4 @@
-"""Audit periods: hours, days, months or years, whose usage is told once they are over. Pure."""
+"""Audit periods: hours, days, months or years, at whose end usage is notified. Pure."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ _ROWS = (
     (
         "volume_extension:volume_admin_actions:migrate_volume_completion",
         ADMIN,
-        "As above.",
+        "Be told how volumes are moved, at the end of a migration.",
         "POST",
         _ACTION,
     ),

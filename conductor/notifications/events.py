@@ -98,7 +98,7 @@ OF_ACTION: Mapping[str, Sent] = {
     InternalAction.UNLOCK: Sent((), once="unlock"),
 }
 
-#: what is told of requests about a running operation: part and phase
+#: notifications of requests about a running operation: part and phase
 ASKED: tuple[tuple[str, str], ...] = (
     ("live_migration_abort", "start"),
     ("live_migration_abort", "end"),

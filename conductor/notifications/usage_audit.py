@@ -1,7 +1,7 @@
-"""Tells of every server of an audit period once it is over: ``instance.exists``.
+"""Writes the notification ``instance.exists`` of each server at the end of an audit period.
 
 One conductor does it, some servers in each transaction, which also notes how far it has come: so
-the next conductor goes on there. Of periods that nobody told in time only the last one is told.
+the next conductor goes on there. Where several periods were missed, only the last one is audited.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ NAME = "usage_audit"
 SECONDS = 60.0
 #: servers in a transaction, and transactions in a row: other periodic tasks get their turn
 PAGE, PAGES = 100, 10
-#: until more is told, where there is more
+#: pause before the next pages
 MORE_SECONDS = 1.0
-#: no more is told while so many notifications wait: others would wait behind them
+#: no page is written while more notifications wait: others would wait behind it
 CROWD = 1000
 
 
@@ -49,14 +49,14 @@ class UsageAudits:
         """
         self._store, self._wake, self._now = store, wake, now
         self._unit, self._periods = period, AuditPeriods.parse(period)
-        # What is told by it never makes the outbox drop anything.
+        # An audit never makes the outbox drop a notification.
         self._crowd = min(CROWD, max_pending // 2)
         self._page = max(1, min(PAGE, max_pending // 2))
 
     def look(self) -> float | None:
-        """Tell of the last period's servers; return the seconds until it is to go on.
+        """Write notifications of the last period's servers.
 
-        None: all is told.
+        Return the seconds until the next pages; None: the period is finished.
         """
         window = self._periods.last(self._now())
         for _ in range(PAGES):
@@ -75,7 +75,9 @@ class UsageAudits:
         left = self._store.run(lambda c: usage_audits.begin(c, window, self._unit))
         for begin, end in left:
             LOG.error(
-                "Not all servers were told of from %s to %s; the next period is.", begin, end
+                "The usage audit from %s to %s was not finished; the next period is audited.",
+                begin,
+                end,
             )
         return UsageAudit(0, {}, None)
 
@@ -95,7 +97,7 @@ class UsageAudits:
 
         if self._store.run(work) and is_last:
             total = counts.total()
-            LOG.info("%d servers were told of from %s to %s.", total, *window)
+            LOG.info("Usage audit from %s to %s: %d servers.", *window, total)
 
     def _rows(
         self, connection: Transaction, window: Window, found: Sequence[Used]

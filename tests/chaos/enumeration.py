@@ -156,6 +156,7 @@ class Theatre:
             problem = self._stage.audit_problem()
             if problem:
                 self.audited.append(problem)
+                self.clear()
 
     def recordings(self, scenarios: Sequence[str] = SCENARIOS) -> dict[str, list[Step]]:
         """The steps of each scenario; of those beside others, what no other one has, nor an audit

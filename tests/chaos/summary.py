@@ -34,7 +34,10 @@ Line = Mapping[str, Any]
 
 
 class Results:
-    """Of one unit of cases; in a folder, they outlive a run that is ended before its table."""
+    """Of one unit of cases; in a folder, they outlive a run that is ended before its table.
+
+    Cases that failed are forgotten, so that a later run has them again.
+    """
 
     def __init__(self, folder: str | None, unit: str) -> None:
         self._path = Path(folder) / f"{unit}.jsonl" if folder else None
@@ -42,7 +45,8 @@ class Results:
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._path.touch()
-            self.lines = read(self._path)
+            self.lines = [line for line in read(self._path) if not line["problem"]]
+            self._path.write_bytes(b"".join(orjson.dumps(one) + b"\n" for one in self.lines))
 
     def cases(self) -> set[str]:
         """Names of the cases that have been run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ from tests.chaos import protocol
 from tests.chaos.director import MESSAGE, PROXMOX, Step
 from tests.chaos.enumeration import BUILD, DESTROY, RECORDINGS, SCENARIOS, Play, Theatre
 from tests.chaos.group_play import new_steps
-from tests.chaos.summary import ALL, counts, table
+from tests.chaos.summary import ALL, Results, counts, read, table
 
 STEP = Step(MESSAGE, "act")
 
@@ -37,6 +38,17 @@ def test_parts_add_up_to_one_table() -> None:
     assert told[-3].startswith("all")
     assert told[-2] == "HEALED a: a late claim"
     assert told[-1] == "FAILED a: VM 1 is nobody's"
+
+
+def test_a_run_that_was_ended_goes_on_and_has_what_failed_again(tmp_path: Path) -> None:
+    before = Results(str(tmp_path), "build")
+    before.add(line(case="well"))
+    before.add(line(case="leaks", problem="VM 1 is nobody's"))
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(file.read_bytes() + b'{"case": "cut o')
+    assert Results(str(tmp_path), "build").cases() == {"well"}
+    assert [one["case"] for one in read(file)] == ["well"]
+    assert Results(None, "build").cases() == set()
 
 
 class Disturbed(Theatre):

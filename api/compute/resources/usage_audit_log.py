@@ -50,7 +50,7 @@ def _log(call: Call, before: datetime.datetime) -> dict[str, Any]:
     audit = call.read(usage_audits.find, window)
     hosts = [one.host for one in call.read(services.list_services, binary=COMPUTE)]
     counts = {} if audit is None else audit.servers_by_host
-    # Whatever is told is told of all hosts together.
+    # An audit goes through the servers of all hosts together: all hosts are done when it is.
     seen = [] if audit is None else sorted({*hosts, *counts})
     over = audit is not None and audit.finished_at is not None
     done = len(seen) if over else 0
@@ -77,5 +77,5 @@ def _of_host(count: int, *, over: bool) -> dict[str, Any]:
         "state": "DONE" if over else "RUNNING",
         "instances": count,
         "errors": 0,
-        "message": f"{count} instances were told of.",
+        "message": f"Usage audit: {count} instances.",
     }

@@ -17,6 +17,7 @@ from conductor.engine import begins, ends, unwinding
 from conductor.engine.begins import HandedOver
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows.accept import check_state, scope
+from conductor.flows.move import move_command
 from conductor.plans import Place, Plan
 from conductor.store import operations as ledger
 from conductor.store import servers
@@ -51,13 +52,11 @@ def place(server: Server) -> Place:
 
 
 def placed(server: Server) -> Placed | None:
-    """Return the server's VM as agents are told of it; None: it has none.
+    """Return the server's VM as commands name it; None: it has none.
 
     Not the plan's: it may have been evacuated since, as another VM.
     """
-    if server.host is None or server.vmid is None:
-        return None
-    return Placed(server.host, server.cluster or "", server.node or "", server.vmid)
+    return None if server.vmid is None else move_command.placed(place(server))
 
 
 def begin(

@@ -58,7 +58,7 @@ def steer(cloud: Cloud, ctxt: RequestContext, uuid: str, number: int, *, abort: 
         try:
             cloud.store.run(lambda c: _note(c, server, "end"))
         except Unavailable as error:
-            LOG.warning("Nobody is told of the end of %s: %s", _PARTS[abort], error.message)
+            LOG.warning("The notification %s.end is not written: %s", _PARTS[abort], error.message)
         return
     if abort:
         cloud.store.run(lambda c: ledger.save(c, live.operation_id, message=None))

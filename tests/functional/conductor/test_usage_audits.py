@@ -179,7 +179,7 @@ def test_a_period_that_was_not_told_in_time_is_given_up(
     late = an_audit(store, now=NOW + 5 * DAY)
     assert late.look() is None
     assert len(told(store)) == begun + 7
-    assert "Not all servers were told of from 2026-03-16" in caplog.text
+    assert "The usage audit from 2026-03-16" in caplog.text
     with store.read() as connection:
         assert find(connection, (BEGIN, END)) is None
 

@@ -10,13 +10,19 @@ from web.serving import Worker
 
 __all__ = ["Worker", "end", "preload"]
 
+#: workers from which on it takes less memory, with the pages that each of them copies by use
+_SHARING = 2
+
 
 def preload(server: Any) -> None:
     """Make what the workers serve, so that they share its memory, and where they share metrics.
 
-    gunicorn's `on_starting`, and its `on_reload`, as the configuration is read here.
+    gunicorn's `on_starting`, and its `on_reload`, as the configuration is read here. A single
+    worker would share with nobody: it makes its own.
     """
     sharing.begin()
+    if server.cfg.workers < _SHARING:
+        return
     module, _, name = getattr(server.app, "app_uri", "").partition(":")
     if module != "micronova.wsgi":
         return

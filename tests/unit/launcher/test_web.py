@@ -62,6 +62,32 @@ def test_the_workers_serve_what_their_master_has_made(tmp_path: Path) -> None:
     subprocess.run(command, env=environment(more), check=True)
 
 
+MASTER = """
+import json, os, sys
+from types import SimpleNamespace
+import micronova.serving
+server = SimpleNamespace(
+    cfg=SimpleNamespace(workers=int(sys.argv[1])),
+    app=SimpleNamespace(app_uri="micronova.wsgi:dashboard"),
+)
+micronova.serving.preload(server)
+micronova.serving.end(server)
+print(json.dumps("launcher.web" in sys.modules))
+"""
+
+
+@pytest.mark.parametrize(("workers", "ahead"), [(1, False), (2, True)])
+def test_a_single_worker_shares_with_nobody_and_makes_its_own(
+    workers: int, ahead: bool, tmp_path: Path
+) -> None:
+    more = {configuration.VARIABLE: str(tmp_path / "missing.conf")}
+    command = [sys.executable, "-c", MASTER, str(workers)]
+    done = subprocess.run(
+        command, env=environment(more), capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout) is ahead
+
+
 @pytest.mark.parametrize(
     ("service", "unneeded"),
     [

@@ -29,7 +29,6 @@ from api.compute.resources.hypervisors import Hypervisors
 from api.compute.resources.images import ImageMetadata, Images
 from api.compute.resources.instance_actions import InstanceActions
 from api.compute.resources.keypairs import KeyPairs
-from api.compute.resources.manage import Adoptions
 from api.compute.resources.metrics import Metrics
 from api.compute.resources.migrations import Migrations, ServerMigrations
 from api.compute.resources.networks import FloatingIps, Networks, TenantNetworks
@@ -38,16 +37,17 @@ from api.compute.resources.queues import Queues
 from api.compute.resources.quotas import Limits, QuotaClassSets, QuotaSets
 from api.compute.resources.removed import REMOVED, REMOVED_ACTIONS, Removed
 from api.compute.resources.security_groups import SecurityGroupRules, SecurityGroups
-from api.compute.resources.server_actions import ServerActions
-from api.compute.resources.server_extras import ServerDiagnostics, ServerPassword, ServerTopology
 from api.compute.resources.server_groups import ServerGroups
-from api.compute.resources.server_interfaces import ServerInterfaces
-from api.compute.resources.server_ips import ServerIps
-from api.compute.resources.server_metadata import ServerMetadata
-from api.compute.resources.server_security_groups import ServerSecurityGroups
-from api.compute.resources.server_tags import ServerTags
-from api.compute.resources.server_volumes import ServerVolumes
-from api.compute.resources.servers import Servers
+from api.compute.resources.servers.actions import ServerActions
+from api.compute.resources.servers.collection import Servers
+from api.compute.resources.servers.extras import ServerDiagnostics, ServerPassword, ServerTopology
+from api.compute.resources.servers.interfaces import ServerInterfaces
+from api.compute.resources.servers.ips import ServerIps
+from api.compute.resources.servers.manage import Adoptions
+from api.compute.resources.servers.metadata import ServerMetadata
+from api.compute.resources.servers.security_groups import ServerSecurityGroups
+from api.compute.resources.servers.tags import ServerTags
+from api.compute.resources.servers.volumes import ServerVolumes
 from api.compute.resources.services import Services
 from api.compute.resources.usage import SimpleTenantUsage
 from api.compute.resources.usage_audit_log import UsageAuditLog

@@ -8,25 +8,25 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from api import config as api_config
-from api.volume import absent, actions, volumes
-from api.volume.absent import Routes
-from api.volume.attachments import ATTACHMENTS
-from api.volume.backups import BACKUP_ACTIONS, BACKUPS
 from api.volume.call import Cloud, resources
-from api.volume.encryption import ENCRYPTION
 from api.volume.errors import FAULTS
-from api.volume.extensions import Extensions
-from api.volume.hosts import HOSTS
-from api.volume.messages import MESSAGES
-from api.volume.metadata import Metadata
-from api.volume.overview import OVERVIEW
 from api.volume.paths import Paths
 from api.volume.policies import RULES
-from api.volume.quotas import LIMITS, QUOTA_SETS
-from api.volume.snapshots import SNAPSHOT_ACTIONS, SNAPSHOT_METADATA, SNAPSHOTS
-from api.volume.transfers import TRANSFERS
-from api.volume.types import EXTRA_SPECS, TYPE_ACTIONS, TYPES
-from api.volume.versions import Versions, anonymous
+from api.volume.resources import absent, volume_actions, volumes
+from api.volume.resources.absent import Routes
+from api.volume.resources.attachments import ATTACHMENTS
+from api.volume.resources.backups import BACKUP_ACTIONS, BACKUPS
+from api.volume.resources.encryption import ENCRYPTION
+from api.volume.resources.extensions import Extensions
+from api.volume.resources.hosts import HOSTS
+from api.volume.resources.messages import MESSAGES
+from api.volume.resources.metadata import Metadata
+from api.volume.resources.overview import OVERVIEW
+from api.volume.resources.quotas import LIMITS, QUOTA_SETS
+from api.volume.resources.snapshots import SNAPSHOT_ACTIONS, SNAPSHOT_METADATA, SNAPSHOTS
+from api.volume.resources.transfers import TRANSFERS
+from api.volume.resources.types import EXTRA_SPECS, TYPE_ACTIONS, TYPES
+from api.volume.resources.versions import Versions, anonymous
 from common import quotas
 from common import volumes as options
 from conductor.client import ConductorClient
@@ -83,7 +83,7 @@ def _of_volumes() -> Routes:
         item: ({"GET": [one.show], "PUT": [one.update], "DELETE": [one.delete]}, {}),
         f"{item}/encryption": ({"GET": [one.encryption]}, {}),
         **_of_metadata(item, volumes.METADATA),
-        f"{item}/action": ({"POST": []}, actions.ACTION_NAMES),
+        f"{item}/action": ({"POST": []}, volume_actions.ACTION_NAMES),
         "/v3/attachments": ({"GET": [attached.index], "POST": [attached.create]}, {}),
         "/v3/attachments/detail": ({"GET": [attached.detail]}, {}),
         "/v3/attachments/{attachment_id}": (

@@ -11,7 +11,7 @@ from typing import Any
 from api.compute import policies
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.resources.server_create import create_request, home, least_disk_gib, snapshot
+from api.compute.resources.servers.create import create_request, home, least_disk_gib, snapshot
 from api.compute.schemas import servers as server_schemas
 from api.compute.schemas import whatif as schemas
 from api.compute.views.explanations import refusals

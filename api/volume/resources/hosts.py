@@ -6,7 +6,7 @@ from typing import Any
 
 from api.volume import schemas
 from api.volume.call import Call, operation
-from api.volume.overview import BINARY, compute_services, service_is_up
+from api.volume.resources.overview import BINARY, compute_services, service_is_up
 from api.volume.views import moment
 from common.errors import Invalid, NotFound
 from db.reads import volumes

@@ -7,8 +7,8 @@ from typing import Any
 
 from api.volume import queries, schemas, views
 from api.volume.call import Call, operation
-from api.volume.metadata import Metadata, Owner
-from api.volume.volumes import edit_of, find
+from api.volume.resources.metadata import Metadata, Owner
+from api.volume.resources.volumes import edit_of, find
 from common.errors import Invalid, SnapshotNotFound
 from conductor.messages import NewVolumeSnapshot
 from db.reads import volume_snapshots

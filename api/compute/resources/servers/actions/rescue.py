@@ -9,9 +9,9 @@ from typing import Any
 from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import named
-from api.compute.resources import startable
 from api.compute.resources.found import the_server
-from api.compute.resources.server_create import password
+from api.compute.resources.servers import startable
+from api.compute.resources.servers.create import password
 from api.compute.schemas import servers as schemas
 from common.errors import Invalid
 from common.guest import rescue

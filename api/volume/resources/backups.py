@@ -7,7 +7,7 @@ from typing import Any
 
 from api.volume import queries, schemas, views
 from api.volume.call import Call, operation
-from api.volume.volumes import edit_of, find, truth
+from api.volume.resources.volumes import edit_of, find, truth
 from common.errors import BackupNotFound, Invalid
 from conductor.messages import NewBackup
 from db.reads import volume_backups

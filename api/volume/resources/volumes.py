@@ -7,8 +7,8 @@ from typing import Any
 
 from api.volume import queries, schemas, views
 from api.volume.call import Call, operation
-from api.volume.metadata import Metadata, Owner
-from api.volume.overview import zones
+from api.volume.resources.metadata import Metadata, Owner
+from api.volume.resources.overview import zones
 from common.errors import BackupNotFound, Invalid, NotFound, SnapshotNotFound, VolumeNotFound
 from conductor.messages import NewVolume, VolumeEdit
 from db.reads import volume_backups, volume_snapshots, volumes

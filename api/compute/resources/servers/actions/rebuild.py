@@ -12,10 +12,10 @@ from oslo_utils import strutils
 from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import named
-from api.compute.resources import startable
-from api.compute.resources.boot_sources import too_small
 from api.compute.resources.found import the_server, the_shown_server
-from api.compute.resources.server_create import access_addresses, check_size, files, password
+from api.compute.resources.servers import startable
+from api.compute.resources.servers.boot_sources import too_small
+from api.compute.resources.servers.create import access_addresses, check_size, files, password
 from api.compute.schemas import servers as schemas
 from api.compute.views import servers as views
 from common import codec

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from api.compute.resources.block_devices import Device, invalid
+from api.compute.resources.servers.block_devices import Device, invalid
 
 MAPPING = "block_device_mapping"
 #: properties about what servers are made of, which no server keeps

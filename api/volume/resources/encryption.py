@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.volume.call import Call, operation
-from api.volume.types import find_type
+from api.volume.resources.types import find_type
 from common.errors import Invalid, NotFound
 
 _RULE = "volume_extension:volume_type_encryption"

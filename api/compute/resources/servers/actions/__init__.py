@@ -7,17 +7,17 @@ from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.resources.consoles import ConsoleActions
 from api.compute.resources.found import the_server
-from api.compute.resources.manage import ManageActions
-from api.compute.resources.server_admin import AdminActions
-from api.compute.resources.server_evacuate import EvacuateActions
-from api.compute.resources.server_images import ImageActions
-from api.compute.resources.server_interfaces import FixedIpActions
-from api.compute.resources.server_live_migration import LiveMigrationActions
-from api.compute.resources.server_rebuild import RebuildActions
-from api.compute.resources.server_rescue import RescueActions
-from api.compute.resources.server_resize import ResizeActions
-from api.compute.resources.server_security_groups import SecurityGroupActions
-from api.compute.resources.server_shelve import ShelveActions
+from api.compute.resources.servers.actions.admin import AdminActions
+from api.compute.resources.servers.actions.evacuate import EvacuateActions
+from api.compute.resources.servers.actions.images import ImageActions
+from api.compute.resources.servers.actions.live_migration import LiveMigrationActions
+from api.compute.resources.servers.actions.rebuild import RebuildActions
+from api.compute.resources.servers.actions.rescue import RescueActions
+from api.compute.resources.servers.actions.resize import ResizeActions
+from api.compute.resources.servers.actions.shelve import ShelveActions
+from api.compute.resources.servers.interfaces import FixedIpActions
+from api.compute.resources.servers.manage import ManageActions
+from api.compute.resources.servers.security_groups import SecurityGroupActions
 from api.compute.schemas import servers as schemas
 
 

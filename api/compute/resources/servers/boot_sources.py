@@ -9,8 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from api.compute.resources import image_devices
-from api.compute.resources.block_devices import Device, check_devices, invalid
+from api.compute.resources.servers import image_devices
+from api.compute.resources.servers.block_devices import Device, check_devices, invalid
 from common import ids
 from common.errors import ImageNotFound, Invalid
 from conductor.messages import BlockDevice

@@ -15,11 +15,11 @@ from oslo_utils import strutils
 
 from api.compute.call import Call
 from api.compute.policies import ANY_ADDRESS, NEAR_HOST, named
-from api.compute.resources import boot_sources
-from api.compute.resources.block_devices import Device, devices_of, local_disks_of
-from api.compute.resources.boot_sources import Sources
-from api.compute.resources.server_place import Place, check_place, place_of
-from api.compute.resources.server_security_groups import group_of
+from api.compute.resources.servers import boot_sources
+from api.compute.resources.servers.block_devices import Device, devices_of, local_disks_of
+from api.compute.resources.servers.boot_sources import Sources
+from api.compute.resources.servers.place import Place, check_place, place_of
+from api.compute.resources.servers.security_groups import group_of
 from api.compute.schemas.types import MAX_INT
 from api.compute.views import servers as views
 from common import hints, ids

@@ -6,9 +6,10 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from api.volume import schemas, views, volumes
+from api.volume import schemas, views
 from api.volume.call import Call, operation
-from api.volume.volumes import find, truth
+from api.volume.resources import volumes
+from api.volume.resources.volumes import find, truth
 from common.errors import Invalid, NotFound
 from conductor.messages import NewVolumeImage, VolumeEdit
 from db.reads import volumes as reads

@@ -8,7 +8,7 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.resources.found import the_server
-from api.compute.resources.server_create import check_size, snapshot
+from api.compute.resources.servers.create import check_size, snapshot
 from api.compute.schemas import servers as schemas
 from api.compute.views import servers as views
 from common.errors import FlavorNotFound, HostNotFound, Invalid

@@ -13,7 +13,7 @@ from api.compute import policies
 from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.resources.found import must_be_a_project, the_server
-from api.compute.resources.server_create import snapshot
+from api.compute.resources.servers.create import snapshot
 from api.compute.schemas import manage as schemas
 from common.errors import FlavorNotFound, Invalid
 from conductor.messages import Adoption, FlavorSnapshot

@@ -6,8 +6,8 @@ from typing import Any
 
 from api.volume import queries, schemas
 from api.volume.call import Call, operation
+from api.volume.resources.volumes import find
 from api.volume.views import links, moment
-from api.volume.volumes import find
 from common.errors import Invalid, NotFound
 from conductor.messages import NewVolumeTransfer
 from db.reads import volume_transfers

@@ -1,0 +1,1 @@
+"""What answers each route, one module a noun."""

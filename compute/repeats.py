@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import collections
 import threading
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from common import clock
-from common.messages.commands import Build, Command, Copy, Destroy, Mark, Move, Power
+from common.messages.commands import (
+    Build,
+    Command,
+    Copy,
+    Destroy,
+    EndSwap,
+    Mark,
+    Move,
+    Plug,
+    PlugVolume,
+    Power,
+    RetypeVolume,
+    Shape,
+    SnapVolume,
+    Swap,
+)
 from common.messages.reports import Outcome
 
 K = TypeVar("K")
@@ -18,6 +34,20 @@ _Key = tuple[int, int, str, str]
 
 #: numbers of remembered destroys and outcomes
 REMEMBERED = 10_000
+
+#: command → what tells it from others of its kind that one operation sends, as its undo is one
+_ASKED: Mapping[type[Command], Callable[[Any], object]] = {
+    EndSwap: lambda one: one.keep,
+    Mark: lambda one: one.on,
+    Move: lambda one: one.target_node,
+    Plug: lambda one: one.on,
+    PlugVolume: lambda one: one.on,
+    Power: lambda one: one.action.value,
+    Shape: lambda one: one.size,
+    SnapVolume: lambda one: one.verb.value,
+}
+#: what a later operation may have undone before a repeat comes
+_ONCE = (EndSwap, Mark, Move, Plug, PlugVolume, RetypeVolume, Shape, SnapVolume, Swap)
 
 
 class Repeats:
@@ -36,8 +66,7 @@ class Repeats:
         It is not answered: the first heartbeat ends the leases of an earlier process, and commands
         that are still needed come again. A Destroy is harmless, as is a command without lease.
         """
-        makes = isinstance(command, Build | Copy | Power | Mark | Move)
-        if command.sent_at is None or not makes:
+        if command.sent_at is None or not isinstance(command, (Build, Copy, Power, *_ONCE)):
             return False
         return command.sent_at < self._began_at
 
@@ -72,29 +101,34 @@ class Repeats:
 
         A build that left nothing may have been given up, and its VMID too, before a repeat, and
         an image may have been deleted; a repeated reboot would be a second one, and a repeated
-        move would follow its own undoing.
+        move or plug would follow its own undoing. A volume may have a server meanwhile, when it
+        would be taken back to its snapshot again.
         """
         if outcome.ok:
             with self._lock:
                 _remember(self._done, _key(command), None)
         given_up = isinstance(command, Build) and not outcome.ok and outcome.gone
-        moved = isinstance(command, Move) and outcome.ok
-        if given_up or moved or isinstance(command, Copy | Power):
+        once = isinstance(command, _ONCE) and outcome.ok
+        if given_up or once or isinstance(command, Copy | Power):
             with self._lock:
                 _remember(self._outcomes, _key(command), outcome)
+
+
+def asked(command: Command) -> str:
+    """Return what is asked for: the same of a command and its repetition, not of its undo."""
+    kind = type(command)
+    return f"{kind.__name__} {_ASKED[kind](command)}" if kind in _ASKED else kind.__name__
 
 
 def _key(command: Command) -> _Key:
     """Return what a command and its repetition have in common.
 
     One attempt of an operation may have several commands of a kind, as a stop on one node and a
-    start on another.
+    start on another. Where something is has another answer than having it moved.
     """
-    what = type(command).__name__
-    if isinstance(command, Power):
-        what = command.action.value
-    elif isinstance(command, Move):
-        what = f"settle:{command.target_node}" if command.settle else command.target_node
+    what = asked(command)
+    if isinstance(command, Move | RetypeVolume) and command.settle:
+        what = f"settle {what}"
     return command.operation_id, command.attempt, command.placed.node, what
 
 

@@ -18,6 +18,7 @@ from common.metrics import table
 from common.metrics.instruments import Samples
 from compute.job import Job
 from compute.queues import Entry, counted
+from compute.repeats import asked
 
 _NAME = "compute-work"
 
@@ -121,5 +122,8 @@ class WorkPool:
 
 
 def _same(one: Command, other: Command) -> bool:
-    """Return whether it is the same command, repeated. A Destroy may have a Build's operation."""
-    return type(one) is type(other) and one.operation_id == other.operation_id
+    """Return whether it is the same command, repeated.
+
+    An operation's undo isn't: it waits for what it undoes, whose word would be about that.
+    """
+    return one.operation_id == other.operation_id and asked(one) == asked(other)

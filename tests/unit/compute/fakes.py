@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import threading
 from collections.abc import Callable
 from typing import Any
 
 from common import clock
 from common.context import internal
 from common.local_disks import LocalDisk
-from common.messages.commands import Build, Placed
+from common.messages.commands import Build, Placed, PlugVolume
 from common.messages.facts import HostFacts
 from common.messages.reports import Category, Report, Working
 from common.states import PowerState
@@ -101,6 +102,8 @@ class FakeMachine:
         self.stuck: tuple[str, ...] = ()
         self.state = PowerState.RUNNING
         self.removal = Removal(True, ("VM 100001",))
+        self.begun, self.unlocked = threading.Event(), threading.Event()
+        self.unlocked.set()
 
     def _call(self, name: str) -> Detail:
         self.calls.append(name)
@@ -139,6 +142,14 @@ class FakeMachine:
 
     def reboot(self, graceful_seconds: int) -> Detail:
         return self._call(f"reboot {graceful_seconds}")
+
+    def plug_volume(self, command: PlugVolume) -> Detail:
+        self.begun.set()
+        self.unlocked.wait(5)
+        return self._call("plug_volume")
+
+    def unplug_volume(self, volid: str) -> Detail:
+        return self._call("unplug_volume")
 
     def power_state(self) -> PowerState:
         return self.state

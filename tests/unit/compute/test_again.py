@@ -10,7 +10,7 @@ import pytest
 from common import config, log, rpc
 from common.context import internal
 from common.events import ConductorEvents
-from common.messages.commands import Command, Destroy, Power, PowerAction
+from common.messages.commands import Command, Destroy, PlugVolume, Power, PowerAction
 from common.messages.facts import ClusterFacts
 from common.messages.queues import Queues
 from common.messages.reports import Report
@@ -99,6 +99,40 @@ def test_a_reboot_that_is_asked_for_twice_is_one() -> None:
         worker.take(command)
         assert worker.outcomes(count)[-1].ok
     assert machine.calls.count("reboot 0") == 1
+
+
+def a_plug(*, on: bool, attempt: int = 1) -> PlugVolume:
+    build = a_build()
+    volid = "local:100002/vm-100002-disk-0.qcow2"
+    return PlugVolume(2, attempt, SERVER, build.placed, build.deadline, volid=volid, on=on)
+
+
+def test_an_undo_waits_for_what_it_undoes_and_has_an_answer_of_its_own() -> None:
+    machine = FakeMachine()
+    machine.absent = False
+    machine.unlocked.clear()
+    worker = Worker(machine)
+    worker.take(a_plug(on=True))
+    assert machine.begun.wait(5)
+    worker.take(a_plug(on=False, attempt=2))
+    machine.unlocked.set()
+    assert all(outcome.ok for outcome in worker.outcomes(2))
+    assert [call for call in machine.calls if "plug" in call] == ["plug_volume", "unplug_volume"]
+    ended = [report.attempt for report in worker.reports if report.outcome is not None]
+    assert ended == [1, 2]
+
+
+def test_a_plug_that_comes_again_after_its_undo_is_answered_only() -> None:
+    """It may have been on the way for long: the volume may have another server by then."""
+    machine = FakeMachine()
+    machine.absent = False
+    worker = Worker(machine)
+    for count, command in enumerate(
+        (a_plug(on=True), a_plug(on=False, attempt=2), a_plug(on=True)), 1
+    ):
+        worker.take(command)
+        assert worker.outcomes(count)[-1].ok
+    assert [call for call in machine.calls if "plug" in call] == ["plug_volume", "unplug_volume"]
 
 
 @pytest.mark.parametrize("destroyed_by", [(1,), (2, 1)])

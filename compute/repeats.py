@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from common import clock
+from common.failures import Verdict, verdict_of
 from common.messages.commands import (
     Build,
     Command,
@@ -104,6 +105,9 @@ class Repeats:
         move or plug would follow its own undoing. A volume may have a server meanwhile, when it
         would be taken back to its snapshot again.
         """
+        if isinstance(command, Destroy):
+            self._refused(command, outcome)
+            return
         if outcome.ok:
             with self._lock:
                 _remember(self._done, _key(command), None)
@@ -112,6 +116,16 @@ class Repeats:
         if given_up or once or isinstance(command, Copy | Power):
             with self._lock:
                 _remember(self._outcomes, _key(command), outcome)
+
+    def _refused(self, command: Destroy, outcome: Outcome) -> None:
+        """Forget a Destroy that no retry would help: the server stays, and what it was given up
+        for goes on."""
+        failure = outcome.failure
+        if outcome.gone or failure is None or verdict_of(failure) != Verdict.FATAL:
+            return
+        with self._lock:
+            if self._destroyed.get(command.server_uuid) == command.operation_id:
+                del self._destroyed[command.server_uuid]
 
 
 def asked(command: Command) -> str:

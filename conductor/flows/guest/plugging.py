@@ -30,6 +30,9 @@ LOG = logger(__name__)
 #: after these nobody knows what the host did
 _UNKNOWN = frozenset({Verdict.AWAIT_HOST, Verdict.PROBE})
 
+#: seconds until it is looked again what became of a delete
+_DELETE_SECONDS = 5.0
+
 _AGENT_DOWN = "Service is unavailable at this time."
 
 
@@ -94,16 +97,21 @@ class Plugging(abc.ABC):
     def _unplug_again(self, task: Task) -> bool:
         """Have it unplugged, wherever the server is by now; return whether there is no VM."""
         server = task.server
-        if task.going or server.vmid is None:
+        if server.deleted_at is not None or server.vmid is None:
             return True
-        # While it is being moved nobody knows which VM will be its.
+        # While it is being moved nobody knows which VM will be its; a delete may be refused.
         sent = server.task_state is None and self._send(task, on=False)
         return ends.later_unless(self._cloud, task, sent)
 
     def _lost(self, task: Task) -> None:
-        """End it if its server goes; else another conductor goes on with it."""
-        if task.going:
+        """End it if its server is gone, and wait while a delete has that, which may be refused.
+
+        Else another conductor goes on with it.
+        """
+        if task.server.deleted_at is not None:
             ends.overtaken(self._cloud, task)
+        elif task.going:
+            self._cloud.wait(task.operation, _DELETE_SECONDS)
 
     def _silent(self, task: Task) -> Failure:
         host = task.operation.plan.target.host

@@ -427,6 +427,41 @@ def test_a_server_that_goes_lets_go_of_its_volumes(site: Site, server: str) -> N
     assert site.row(begun).status == "available"
 
 
+@pytest.mark.parametrize("on", [True, False])
+def test_what_a_delete_interrupts_goes_on_where_that_is_refused(
+    site: Site, server: str, on: bool
+) -> None:
+    volume_id = site.made()
+    if on:
+        site.attach(server, volume_id)
+    else:
+        site.attached(server, volume_id)
+        site.plugs.detach_volume(site.ctxt, server, volume_id)
+    count = 1 if on else 2
+    command = site.last(PlugVolume, server, count)
+    site.world.act(server, "delete")
+    destroy = site.last(Destroy, server)
+    # It was carried out, or was given up for the delete: the record says nothing yet.
+    failure = None if on else FULL
+    site.world.answer(command, ok=on, power_state=PowerState.RUNNING, failure=failure)
+    eventually(lambda: plug_of(site).not_before is not None)
+    refused = Failure(Category.PROTECTED, "It is protected.", host="pve1")
+    site.world.answer(destroy, ok=False, failure=refused)
+    site.world.until(server, "active")
+    assert site.row(volume_id).status == ("attaching" if on else "detaching")
+    site.world.make_due()
+    again = site.last(PlugVolume, server, count + 1)
+    assert again.on is on
+    site.world.answer(again, ok=True, power_state=PowerState.RUNNING)
+    site.becomes(volume_id, "in-use" if on else "available")
+    assert plug_of(site).state == "done"
+
+
+def plug_of(site: Site) -> Any:
+    """Return the last operation that attaches or detaches."""
+    return [one for one in site.world.rows(schema.operations) if "tach" in one.action][-1]
+
+
 def test_a_local_volume_pins_its_server(site: Site, server: str) -> None:
     site.world.storages[:] = [LOCAL]
     site.world.beat()

@@ -13,11 +13,11 @@ from common.events import ConductorEvents
 from common.messages.commands import Command, Destroy, PlugVolume, Power, PowerAction
 from common.messages.facts import ClusterFacts
 from common.messages.queues import Queues
-from common.messages.reports import Report
+from common.messages.reports import Category, Report
 from compute.executor import Executor
 from compute.facts import HostFactsCache
 from compute.heartbeat import PUBLISH_ALL_SECONDS, Heartbeats
-from compute.hypervisor.port import Machine
+from compute.hypervisor.port import HypervisorError, Machine, Removal
 from compute.hypervisor.proxmox.api.tasks import Tasks
 from compute.vm_states import VmChanges
 from tests.unit.compute.fakes import SERVER, FakeMachine, FakeWork, a_build, some_facts, yes
@@ -148,6 +148,20 @@ def test_a_build_that_comes_after_a_destroy_makes_nothing(destroyed_by: tuple[in
     worker.take(build)
     assert not worker.outcomes(len(destroyed_by) + 1)[-1].ok
     assert "create" not in machine.calls
+
+
+def test_what_comes_after_a_destroy_that_was_refused_is_carried_out() -> None:
+    machine = FakeMachine()
+    machine.absent = False
+    machine.removal = Removal(False)
+    machine.fail, machine.error = "find", HypervisorError(Category.PROTECTED, "It is protected.")
+    worker = Worker(machine)
+    build = a_build()
+    worker.take(Destroy(3, 1, SERVER, build.placed, build.deadline))
+    assert not worker.outcomes(1)[0].gone
+    machine.fail = ""
+    worker.take(a_plug(on=True))
+    assert worker.outcomes(2)[1].ok
 
 
 class Bus:

@@ -27,7 +27,7 @@ from conductor.volumes.snapshots.load import SnapshotWork, load
 #: statuses of volumes in whose holders something is done
 _CHANGING = (
     *(VolumeStatus.EXTENDING, VolumeStatus.REVERTING),
-    *(VolumeStatus.RETYPING, VolumeStatus.UPLOADING),
+    *(VolumeStatus.RETYPING, VolumeStatus.UPLOADING, VolumeStatus.BACKING_UP),
 )
 
 

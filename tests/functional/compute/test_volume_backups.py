@@ -10,7 +10,16 @@ import pytest
 from common import clock, ids
 from common.messages.commands import BackUpVolume, MakeVolume, RemoveBackup, VolumeSource
 from common.messages.reports import Category, Outcome
-from tests.functional.compute.conftest import CLOUD, Cluster, Worker, a_removal, a_volume, as_root
+from tests.functional.compute.conftest import (
+    CLOUD,
+    Cluster,
+    Worker,
+    a_build,
+    a_destroy,
+    a_removal,
+    a_volume,
+    as_root,
+)
 from tests.functional.compute.test_volume_snapshots import (
     KINDS,
     Disks,
@@ -19,6 +28,7 @@ from tests.functional.compute.test_volume_snapshots import (
     parked,
 )
 from tests.functional.simulator_fixture import RunningSimulator
+from tests.functional.waiting import eventually
 
 GIB = 1 << 30
 
@@ -30,8 +40,8 @@ class Backups(Disks):
         super().__init__(simulator, worker)
         self._root = as_root(simulator)
 
-    def back_up(self, volume: MakeVolume, volid: str, backup_id: str, **more: Any) -> Outcome:
-        command = BackUpVolume(
+    def command(self, volume: MakeVolume, volid: str, backup_id: str, **more: Any) -> BackUpVolume:
+        return BackUpVolume(
             next_number(),
             1,
             volume.server_uuid,
@@ -42,7 +52,9 @@ class Backups(Disks):
             cloud=CLOUD,
             **{"storage": "local", **more},
         )
-        return self.worker.run(command)
+
+    def back_up(self, volume: MakeVolume, volid: str, backup_id: str, **more: Any) -> Outcome:
+        return self.worker.run(self.command(volume, volid, backup_id, **more))
 
     def made_backup(self, volume: MakeVolume, volid: str, backup_id: str) -> str:
         outcome = self.back_up(volume, volid, backup_id)
@@ -269,3 +281,30 @@ def test_a_removal_s_calls_fail(
     assert backups.remove(volume, backup_id, archive).gone
     assert not backups.listed(volume)
     gone(backups, (volume, volid))
+
+
+def test_another_worker_makes_no_second_archive(
+    backups: Backups, second: Worker, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    """Where the first one's waits for another job of the node, and has locked nothing yet."""
+    volume, build, backup_id = a_volume(), a_build(disk_gib=40), ids.new_uuid()
+    assert backups.worker.run(build).ok
+    volid = backups.made(volume, "offline")
+    command = backups.command(volume, volid, backup_id)
+    simulator.control("POST", "clock", {"speed": 1.0})
+    try:
+        node = as_root(simulator).nodes("pve1")
+        node.vzdump.post(vmid=build.placed.vmid, storage=command.storage)
+        backups.worker.send(command)
+        eventually(lambda: len(cluster.calls("POST", "/vzdump")) == 2)
+        second.send(command)
+        second.conductor.wait_for(lambda: second.conductor.steps(command))
+    finally:
+        simulator.control("POST", "clock", {"speed": 50.0})
+    second.conductor.wait_for(lambda: second.conductor.outcomes(command))
+    backups.worker.conductor.wait_for(lambda: backups.worker.conductor.outcomes(command))
+    assert len(backups.listed(volume)) == 1
+    archive = backups.listed(volume)[0]["volid"]
+    assert backups.remove(volume, backup_id, archive).gone
+    gone(backups, (volume, volid))
+    assert backups.worker.run(a_destroy(build)).gone

@@ -31,6 +31,7 @@ from tests.functional.compute.conftest import (
     as_root,
 )
 from tests.functional.simulator_fixture import RunningSimulator
+from tests.functional.waiting import eventually
 
 #: storage type → how snapshots of volumes on it are made
 KINDS = {
@@ -226,4 +227,21 @@ def test_one_that_is_not_there_is_not_brought_back(disks: Disks, cluster: Cluste
     stranger = dataclasses.replace(volume, server_uuid=a_volume().server_uuid)
     assert not disks.snap(stranger, volid, "take").ok
     assert not names(cluster, volume.placed.vmid)
+    assert disks.worker.run(a_removal(volume, volid)).gone
+
+
+@pytest.mark.parametrize("verb", ["remove", "park"])
+def test_nothing_is_left_of_a_holder_that_somebody_deleted(
+    verb: str, disks: Disks, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    volume = a_volume(storage="of-rbd")
+    volid = disks.made(volume, "online")
+    assert disks.snap(volume, volid, "take").ok
+    vm = as_root(simulator).nodes("pve1").qemu(volume.placed.vmid)
+    vm.config.put(protection=0)
+    vm.delete()
+    eventually(lambda: cluster.is_empty(volume.placed.vmid))
+    disks.worker.hypervisors[0].observe()  # type: ignore[attr-defined]
+    assert disks.snap(volume, volid, verb).ok
+    assert not disks.snap(volume, volid, "take").ok
     assert disks.worker.run(a_removal(volume, volid)).gone

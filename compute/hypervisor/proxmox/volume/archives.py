@@ -51,6 +51,8 @@ def back_up(shared: Shared, holder: Holder, command: BackUpVolume) -> MadeVolume
     vm = holder.vm
     quorum.require(vm)
     holder.having(command.volid)
+    # One of an earlier run may wait for the node's, and has no lock yet.
+    vm.await_tasks()
     _require_privileges(shared, command)
     archives = Archives(shared, vm, command.storage, command.backup_id, command.cloud)
     if archives.made() is None:

@@ -52,6 +52,8 @@ def _way(*, able: bool, storage_type: str) -> SnapshotWay:
 def change(shared: Shared, holder: Holder, command: SnapVolume) -> Detail:
     """See ``port.Volume.snap``."""
     quorum.require(holder.vm)
+    if command.verb in _OF_NOTHING and holder.seen() is None:
+        return {"absent": True}
     holder.having(command.volid)
     act = _ACTS.get(command.verb)
     if act is not None:
@@ -71,7 +73,10 @@ def undo(shared: Shared, holder: Holder, command: SnapVolume) -> Removal:
 
 
 def _require_closed(holder: Holder, command: SnapVolume) -> None:
-    """Raise HypervisorError (protected) if a running VM has the volume's file open."""
+    """Raise HypervisorError (protected) if a running VM has the volume's file open.
+
+    Asked first, and again right before each write: the server may start meanwhile.
+    """
     if command.user is None or command.storage_way == SnapshotWay.ONLINE:
         return
     vm = holder.server(command.user)
@@ -99,6 +104,7 @@ def _take(shared: Shared, holder: Holder, command: SnapVolume) -> None:
         return _is_whole(_listed(shared, vm, command.name))
 
     def call() -> Any:
+        _require_closed(holder, command)
         vm.fence()
         values = {"snapname": command.name, "description": command.description}
         return shared.client.post(f"{vm.path}/snapshot", **values)
@@ -120,6 +126,7 @@ def _remove(shared: Shared, holder: Holder, command: SnapVolume) -> None:
         return _listed(shared, vm, command.name) is None
 
     def call() -> Any:
+        _require_closed(holder, command)
         vm.fence()
         return shared.client.delete(f"{vm.path}/snapshot/{command.name}")
 
@@ -158,6 +165,9 @@ def _revert(shared: Shared, holder: Holder, command: SnapVolume) -> None:
             Category.UNKNOWN_OUTCOME, f"{vm} was not seen brought back to {command.name}."
         )
 
+
+#: what there is nothing to do of where the holder is gone
+_OF_NOTHING = frozenset({SnapshotVerb.REMOVE, SnapshotVerb.PARK})
 
 #: what is done before the disk is parked
 _ACTS: Mapping[SnapshotVerb, Callable[[Shared, Holder, SnapVolume], None]] = {

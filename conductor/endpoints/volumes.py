@@ -16,7 +16,7 @@ from conductor.messages import NewVolume, NewVolumeImage, VolumeEdit
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, records, snapshots, transfers
+from conductor.store.volumes import attachments, in_progress, records, snapshots, transfers
 from conductor.volumes import (
     create_volume,
     extend_volume,
@@ -164,7 +164,7 @@ class VolumeEndpoint:
         def work(connection: Transaction, row: Any) -> None:
             if status not in _SETTABLE:
                 raise Invalid(f"Invalid volume: status {status} can't be set.")
-            if ledger.open_of(connection, row.id, ResourceType.VOLUME):
+            if in_progress.any_of(connection, row.id):
                 raise Conflict(f"Volume {row.id} is {row.status}: an operation is under way.")
             attached = attachments.of_volume(connection, row.id) is not None
             if attached != (status == VolumeStatus.IN_USE) and status != VolumeStatus.ERROR:

@@ -45,7 +45,10 @@ class Undoing(Generic[W]):
     def _commit(
         self, task: W, undos: Sequence[Undo[W]], failure: Failure | None
     ) -> tuple[W, Sequence[Undo[W]]]:
-        """Commit the first, and those after it in the database only; return what is left then."""
+        """Commit the first, and those after it in the database only; return what is left then.
+
+        Raises StaleTransition if another one has gone on already.
+        """
         outside = (n for n, undo in enumerate(undos) if n and undo.do is not None)
         count = next(outside, len(undos))
         left = undos[count:]
@@ -55,11 +58,14 @@ class Undoing(Generic[W]):
             for undo in undos[:count]:
                 if undo.write is not None:
                     now = undo.write(connection, now, failure)
-            if not left:
-                self._undone(connection, now)
-                return now
-            leases.reach(connection, task.operation, now.operation.plan, left[0].name)
-            return now.at(left[0].name)
+            operation, plan = task.operation, now.operation.plan
+            if left:
+                leases.reach(connection, operation, plan, left[0].name)
+                return now.at(left[0].name)
+            # Another word of an agent may have ended it since it was read.
+            leases.reach(connection, operation, plan, str(operation.stage))
+            self._undone(connection, now)
+            return now
 
         return self._store.run(work), left
 

@@ -141,6 +141,9 @@ class ExtendVolumeFlow:
             ends.close_failed(connection, operation, failure)
         if failure is not None and row is not None and row.volid is not None:
             park_volume.begin(connection, self._cloud, operation.ctxt, row)
+        if row is not None and failure is None:
+            # Its server went meanwhile, and it goes with that.
+            remove_volume.after_snapshots(connection, self._cloud, row)
         if row is None or row.status != VolumeStatus.EXTENDING:
             return
         values: dict[str, Any] = {}

@@ -23,6 +23,11 @@ _ATTACHED = (
     # It gets new content by a rebuild of the server.
     VolumeStatus.DOWNLOADING,
 )
+#: what it may be besides, and goes with its server if it is to
+_REMOVABLE = (
+    *_ATTACHED,
+    *(VolumeStatus.ERROR, VolumeStatus.ERROR_EXTENDING, VolumeStatus.EXTENDING),
+)
 _LOST = "Its server's record was deleted, but not its VM {}, which may use the volume."
 
 
@@ -49,11 +54,14 @@ def of_gone(
         goes = one.delete_on_termination and not failed
         goes = goes and not records.has_snapshots(connection, row.id)
         values = {"previous_status": VolumeStatus.AVAILABLE, "last_user": None}
-        if row.status in _ATTACHED:
+        goes = goes and row.status in _REMOVABLE
+        if goes or row.status in _ATTACHED:
             status = VolumeStatus.DELETING if goes else VolumeStatus.AVAILABLE
             values = {"status": status, "previous_status": None, "last_user": None}
         records.change(connection, row.id, **values)
-        if goes and row.status in _ATTACHED:
+        # What extends or parks it removes it, by the status, when it ends.
+        waits = row.status not in _ATTACHED
+        if goes and not (waits and ledger.open_of(connection, row.id, ResourceType.VOLUME)):
             where = remove_volume.place_of(row)
             remove_volume.begin(connection, cloud, internal(), row, where, gone=True)
             removed = True

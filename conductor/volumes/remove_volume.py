@@ -140,7 +140,11 @@ class RemoveVolumeFlow:
         unknown = Failure(Category.UNKNOWN_OUTCOME, "The volume was not seen gone.")
         failure = outcome.failure or unknown
         removing.again(
-            self._cloud, operation, failure, lambda c: self._give_up(c, operation, failure)
+            self._cloud,
+            operation,
+            failure,
+            lambda c: self._give_up(c, operation, failure),
+            used=bool(operation.planned(VolumePlan).users),
         )
 
     def _gone(self, connection: Transaction, operation: Operation) -> bool:

@@ -24,10 +24,16 @@ def again(
     operation: Operation,
     failure: Failure,
     give_up: Callable[[Transaction], None],
+    *,
+    used: bool = False,
 ) -> None:
-    """Have a removal tried again; ``give_up`` once that can't help."""
+    """Have a removal tried again; ``give_up`` once that can't help.
+
+    ``used``: a server whose VM is about to go, or to name another disk, may still name it.
+    """
     LOG.warning("%s %s stays: %s", operation.resource_type, operation.resource_id, failure.message)
-    if failure.category is Category.PROTECTED or operation.attempt >= MOST_TRIES:
+    is_final = failure.category is Category.PROTECTED and not used
+    if is_final or operation.attempt >= MOST_TRIES:
         cloud.store.run(give_up)
         return
     slow = operation.attempt > cloud.conf.conductor.max_waits

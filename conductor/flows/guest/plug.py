@@ -89,6 +89,7 @@ class AttachFlow(_Plugging):
             return
 
         def work(connection: Transaction) -> None:
+            servers.get(connection, task.server.uuid, lock=True)
             _show_addresses(connection, task)
             ledger.close(connection, task.operation.id, OperationState.DONE)
 
@@ -121,8 +122,7 @@ class DetachFlow(_Plugging, Unplugging):
 
 
 def _show_addresses(connection: Transaction, task: Task) -> None:
-    """Show the server's addresses as its ports are now."""
-    servers.get(connection, task.server.uuid, lock=True)
+    """Show the addresses of a server that is locked as its ports are now."""
     addresses = guest_data.addresses(build_command.nics_of(connection, task.server.uuid))
     servers.change(connection, task.server, {"addresses": addresses})
 

@@ -150,11 +150,11 @@ class Unplugging(Plugging):
 
     @abc.abstractmethod
     def _release(self, connection: Transaction, task: Task) -> None:
-        """Have the server lose the device."""
+        """Have the server, whose row is locked, lose the device."""
 
     @abc.abstractmethod
     def _keep(self, connection: Transaction, task: Task, failure: Failure) -> None:
-        """Have the server keep it."""
+        """Have the server, whose row is locked, keep it."""
 
     @abc.abstractmethod
     def _has(self, connection: Transaction, task: Task) -> bool:
@@ -170,7 +170,7 @@ class Unplugging(Plugging):
             return
 
         def work(connection: Transaction) -> None:
-            if not ends.has_ended(connection, task.operation):
+            if _is_open(connection, task):
                 self._release(connection, task)
                 ledger.close(connection, task.operation.id, OperationState.DONE)
 
@@ -187,7 +187,7 @@ class Unplugging(Plugging):
             return
 
         def work(connection: Transaction) -> None:
-            if not ends.has_ended(connection, task.operation):
+            if _is_open(connection, task):
                 self._keep(connection, task, failure)
                 ends.close_failed(connection, task.operation, failure)
 
@@ -202,6 +202,7 @@ class Unplugging(Plugging):
         return False
 
     def _settled(self, connection: Transaction, task: Task, failure: Failure | None) -> Task:
+        servers.get(connection, task.server.uuid, lock=True)
         if failure is None:
             self._release(connection, task)
         else:
@@ -212,3 +213,9 @@ class Unplugging(Plugging):
         kept = self._has(connection, task)
         state = OperationState.FAILED if kept else OperationState.DONE
         ledger.close(connection, task.operation.id, state, task.operation.message)
+
+
+def _is_open(connection: Transaction, task: Task) -> bool:
+    """Lock the server; return whether no other word of an agent has ended the operation."""
+    servers.get(connection, task.server.uuid, lock=True)
+    return not ends.has_ended(connection, task.operation)

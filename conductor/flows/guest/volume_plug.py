@@ -111,12 +111,12 @@ class DetachVolumeFlow(_Plugging, Unplugging):
     _stage = UNPLUG
 
     def _release(self, connection: Transaction, task: Task) -> None:
-        row = _locked(connection, task)
+        row = _volume(connection, task)
         if row is not None:
             free(connection, row, task, DETACH, ok=True)
 
     def _keep(self, connection: Transaction, task: Task, failure: Failure) -> None:
-        row = _locked(connection, task)
+        row = _volume(connection, task)
         if row is not None and self._has(connection, task):
             records.end(connection, row, DETACH, ok=False, fault=failure.message)
             attachments.set_status(connection, row.id, task.server.uuid, AttachStatus.ATTACHED)
@@ -138,6 +138,11 @@ def free(connection: Transaction, row: Any, task: Task, action: str, *, ok: bool
 def _locked(connection: Transaction, task: Task) -> Any | None:
     """Lock the server, then the volume; return the volume's row, None if it is gone."""
     servers.get(connection, task.server.uuid, lock=True)
+    return _volume(connection, task)
+
+
+def _volume(connection: Transaction, task: Task) -> Any | None:
+    """Lock the volume, after its server; return its row, None if it is gone."""
     return records.held(connection, task.operation.planned(PlugVolumePlan).volume_id)
 
 

@@ -237,11 +237,26 @@ def test_a_delete_meanwhile_leaves_nothing(site: Rebuilds, moment: str) -> None:
         return [one for one in sent if isinstance(one, RemoveVolume)]
 
     eventually(lambda: {one.placed.vmid for one in removals()} == holders)
+    # Before the server's VM, which named it, was seen gone.
+    (named,) = [one for one in removals() if one.users]
     for one in removals():
-        site.world.answer(one, ok=True, gone=True)
+        site.world.answer(one, **({"ok": False, "failure": USED} if one is named else GONE))
+    eventually(lambda: waits(site, named.operation_id))
+    site.world.make_due()
+    eventually(lambda: removals()[-1].attempt == 2)
+    site.world.answer(removals()[-1], **GONE)
     site.becomes(root.id, None)
     site.ended()
     assert site.vmids() == before
+
+
+GONE: dict[str, Any] = {"ok": True, "gone": True}
+
+
+def waits(site: Rebuilds, operation_id: int) -> bool:
+    """Return whether an operation is tried again later."""
+    rows = site.world.rows(schema.operations)
+    return any(row.id == operation_id and row.not_before is not None for row in rows)
 
 
 def test_a_lost_rebuild_never_drops_what_the_record_took(lone: Rebuilds) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from common.context import RequestContext
-from common.errors import BackupNotFound, Invalid, QuotaExceeded, Unavailable
+from common.errors import BackupNotFound, Conflict, Invalid, QuotaExceeded, Unavailable
 from common.messages.commands import BackUpVolume, MakeVolume, RemoveBackup, RemoveVolume
 from common.messages.facts import StorageFacts
 from common.messages.reports import MadeVolume
@@ -218,6 +218,14 @@ def test_one_that_fails(saved: Saved, gone: bool) -> None:
     removals = 1 if gone else 2
     saved.answer(site.last(RemoveBackup, backup_id, removals), ok=True, gone=True)
     saved.becomes(backup_id, None)
+
+
+def test_a_volume_that_is_backed_up_stays_so(saved: Saved) -> None:
+    volume_id = saved.site.made()
+    saved.new(volume_id)
+    with pytest.raises(Conflict, match="an operation is under way"):
+        saved.site.volumes.reset_volume(saved.site.ctxt, volume_id, "available")
+    assert saved.site.row(volume_id).status == "backing-up"
 
 
 def test_one_that_is_deleted_while_its_rest_is_removed(saved: Saved) -> None:

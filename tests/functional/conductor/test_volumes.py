@@ -17,6 +17,7 @@ from common.errors import (
     MicronovaError,
     NotFound,
     QuotaExceeded,
+    StaleTransition,
     VolumeNotFound,
 )
 from common.messages.commands import (
@@ -29,12 +30,13 @@ from common.messages.commands import (
     SnapVolume,
 )
 from common.messages.facts import StorageFacts
-from common.messages.reports import Category, Failure, MadeVolume
+from common.messages.reports import Category, Failure, MadeVolume, Outcome
 from common.states import PowerState
 from conductor.endpoints.server_volumes import ServerVolumeEndpoint
 from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.flows.move import begin_live_migration
 from conductor.messages import NewVolume, VolumeEdit, VolumeWish
+from conductor.store import operations as ledger
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
@@ -455,6 +457,64 @@ def test_what_a_delete_interrupts_goes_on_where_that_is_refused(
     site.world.answer(again, ok=True, power_state=PowerState.RUNNING)
     site.becomes(volume_id, "in-use" if on else "available")
     assert plug_of(site).state == "done"
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_a_status_is_not_set_while_a_server_gets_it_or_loses_it(
+    site: Site, server: str, on: bool
+) -> None:
+    volume_id = site.made()
+    if on:
+        site.attach(server, volume_id)
+    else:
+        site.attached(server, volume_id)
+        site.plugs.detach_volume(site.ctxt, server, volume_id)
+    for status in ("in-use", "error"):
+        with pytest.raises(Conflict, match="an operation is under way"):
+            site.volumes.reset_volume(site.ctxt, volume_id, status)
+    assert site.row(volume_id).status == ("attaching" if on else "detaching")
+
+
+def test_a_late_word_on_an_undo_leaves_a_newer_attachment_alone(site: Site, server: str) -> None:
+    """Two outcomes of one undo, as its command came again; the second was read before the end."""
+    volume_id = site.made()
+    site.attach(server, volume_id)
+    site.world.answer(site.last(PlugVolume, server), ok=False, failure=FULL)
+    back = site.last(PlugVolume, server, 2)
+    with site.world.conductor.store.read() as connection:
+        read = ledger.get(connection, back.operation_id)
+    assert read is not None
+    site.world.answer(back, ok=True, power_state=PowerState.RUNNING)
+    site.becomes(volume_id, "available")
+    site.attach(server, volume_id)
+    runner = site.world.conductor.runner._flows["attach_volume"]
+    with pytest.raises(StaleTransition):
+        runner.finished(read, Outcome(True, PowerState.RUNNING))
+    assert site.row(volume_id).status == "attaching"
+    assert len(site.world.rows(schema.volume_attachments)) == 1
+
+
+@pytest.mark.parametrize("status", ["error", "error_extending", "extending"])
+def test_what_goes_with_its_server_goes_in_any_state(site: Site, server: str, status: str) -> None:
+    volume_id = site.made()
+    site.attached(server, volume_id, delete_on_termination=True)
+    if status == "error":
+        site.volumes.reset_volume(site.ctxt, volume_id, status)
+    else:
+        site.volumes.extend_volume(site.ctxt, volume_id, 3, True)
+        grow = site.last(GrowVolume, volume_id)
+    if status == "error_extending":
+        site.world.answer(grow, ok=False, failure=FULL)
+        site.becomes(volume_id, status)
+    site.world.act(server, "delete")
+    site.world.answer(site.last(Destroy, server), ok=True, gone=True)
+    site.becomes(volume_id, "deleting")
+    if status == "extending":
+        site.world.answer(grow, ok=True, volume=MadeVolume(grow.volid, 3 << 30))
+    elif status == "error_extending":
+        site.world.answer(site.last(SnapVolume, volume_id), ok=True)
+    site.world.answer(site.last(RemoveVolume, volume_id), ok=True, gone=True)
+    site.becomes(volume_id, None)
 
 
 def plug_of(site: Site) -> Any:

@@ -105,12 +105,12 @@ class Repeats:
         move or plug would follow its own undoing. A volume may have a server meanwhile, when it
         would be taken back to its snapshot again.
         """
-        if isinstance(command, Destroy):
-            self._refused(command, outcome)
-            return
         if outcome.ok:
             with self._lock:
                 _remember(self._done, _key(command), None)
+        if isinstance(command, Destroy):
+            self._refused(command, outcome)
+            return
         given_up = isinstance(command, Build) and not outcome.ok and outcome.gone
         once = isinstance(command, _ONCE) and outcome.ok
         if given_up or once or isinstance(command, Copy | Power):

@@ -132,7 +132,7 @@ def _new(call: Call, asked: Mapping[str, Any], image_id: str | None) -> NewVolum
         image_id=image_id,
         snapshot_id=asked.get("snapshot_id"),
         source_volume_id=asked.get("source_volid"),
-        backup_id=_backup_id(call, asked),
+        backup_id=asked.get("backup_id") if call.version >= _OF_BACKUP else None,
         local_to_server=near,
     )
 
@@ -165,20 +165,6 @@ def _size(call: Call, asked: Mapping[str, Any]) -> int:
             "(current value: None)."
         )
     return int(size)
-
-
-def _backup_id(call: Call, asked: Mapping[str, Any]) -> str | None:
-    """Return the backup that the volume is to be made of. Raises BackupNotFound, Invalid."""
-    backup_id: str | None = asked.get("backup_id")
-    if backup_id is None or call.version < _OF_BACKUP:
-        return None
-    others = ("imageRef", "image_id", "snapshot_id", "source_volid")
-    if any(asked.get(name) is not None for name in others):
-        raise Invalid(
-            "Invalid input received: a volume is made of one thing: a backup, an image, a "
-            "snapshot or a volume."
-        )
-    return backup_id
 
 
 def type_id(call: Call, asked: str | None) -> str | None:

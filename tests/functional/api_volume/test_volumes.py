@@ -167,6 +167,20 @@ def test_refusals(api: VolumeApi) -> None:
     assert api.ask("GET", f"/snapshots/{unknown}")[0] == 404
 
 
+@pytest.mark.parametrize("other", ["imageRef", "snapshot_id", "backup_id"])
+def test_a_volume_is_made_of_one_thing(api: VolumeApi, other: str) -> None:
+    """What is named besides would be another project's, and busy while the copy is made."""
+    theirs, named = made(api), IMAGE if other == "imageRef" else ids.new_uuid()
+    asked = {"volume": {"size": 1, "source_volid": theirs, other: named}}
+    answer = api.ask("POST", "/volumes", asked, token=OTHER, version="3.47")
+    assert message(answer) == (
+        400,
+        "Invalid input received: May specify only one of backup, imageRef, snapshot, source "
+        "volume",
+    )
+    assert [one.id for one in api.world.rows(schema.volumes)] == [theirs]
+
+
 def test_actions(api: VolumeApi) -> None:
     volume_id = made(api)
     action = f"/volumes/{volume_id}/action"

@@ -33,13 +33,15 @@ def sent(api: VolumeApi, kind: type[Any], uuid: str, number: int = 1) -> Any:
     return found()[number - 1]
 
 
-def taken(api: VolumeApi, volume_id: str, number: int = 1, **asked: Any) -> str:
+def taken(
+    api: VolumeApi, volume_id: str, number: int = 1, token: str = auth.MEMBER, **asked: Any
+) -> str:
     body = {"snapshot": {"volume_id": volume_id, **asked}}
-    status, answer = api.ask("POST", "/snapshots", body)
+    status, answer = api.ask("POST", "/snapshots", body, token=token)
     assert status == 202, answer
     snapshot_id = str(answer["snapshot"]["id"])
     api.world.answer(sent(api, SnapVolume, volume_id, number), ok=True)
-    eventually(lambda: shown(api, snapshot_id)["status"] == "available")
+    eventually(lambda: shown(api, snapshot_id, token=token)["status"] == "available")
     return snapshot_id
 
 

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, Invalid, NotFound
+from common.quotas import OF_TYPES
 from conductor.messages import VolumeTypeEdit
 from conductor.store import quotas
 from conductor.store.volumes.backends import Backend
@@ -127,8 +128,11 @@ def edit(connection: sa.Connection, type_id: str, asked: VolumeTypeEdit) -> None
         for name in ("name", "description", "is_public", "extra_specs")
         if getattr(asked, name) is not None
     }
-    if values.get("name", row.name) != row.name:
-        _require_new(connection, values["name"])
+    name = values.get("name", row.name)
+    if name != row.name:
+        _require_new(connection, name)
+        renamed = {f"{kind}_{row.name}": f"{kind}_{name}" for kind in OF_TYPES}
+        quotas.rename_resources(connection, renamed)
     if BACKEND in values.get("extra_specs", {}):
         values["storage"] = values["extra_specs"][BACKEND]
     changed = volume_types.update().where(_C.id == type_id)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from common import clock, ids
+from conductor.endpoints.quotas import QuotaEndpoint
 from db import schema
 from tests.fixtures import auth
 from tests.functional.api_volume.conftest import VolumeApi
@@ -174,6 +175,20 @@ def test_limits_of_other_projects_and_of_the_class(api: VolumeApi) -> None:
     for bad in ({"nothing": 1}, {"volumes": -2}, {"volumes": "x"}, {"volumes": 1 << 40}):
         assert api.ask("PUT", path, {"quota_class_set": bad}, **ADMIN)[0] == 400, bad
     assert api.ask("PUT", f"{path}{'x' * 255}", wanted, **ADMIN)[0] == 400
+
+
+def test_a_project_without_limits_has_the_defaults(api: VolumeApi) -> None:
+    """Its limits of servers, which the compute API sets, stay."""
+    quotas, path = QuotaEndpoint(api.world.conductor.cloud), "/os-quota-sets/demo"
+    quotas.set_quota(api.world.ctxt, "demo", {"cores": 3}, force=True)
+    limits = {"quota_set": {"volumes": 3, "gigabytes_data": 5}}
+    assert api.ask("PUT", path, limits, **ADMIN)[0] == 200
+    assert api.ask("DELETE", path, **ADMIN)[0] == 200
+    (left,) = api.world.rows(schema.quota_limits)
+    assert (left.resource, left.hard_limit) == ("cores", 3)
+    of_all = {"quota_class_set": {"volumes": 4}}
+    assert api.ask("PUT", "/os-quota-class-sets/default", of_all, **ADMIN)[0] == 200
+    assert api.ask("GET", path)[1]["quota_set"]["volumes"] == 4
 
 
 @pytest.mark.parametrize(

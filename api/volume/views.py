@@ -6,7 +6,7 @@ import datetime
 from typing import Any
 
 from api.volume.call import Call
-from common.volumes import SnapshotStatus, VolumeStatus, device
+from common.volumes import AttachStatus, SnapshotStatus, VolumeStatus, device
 from conductor.messages import NewVolumeImage
 from db.reads.volume_backups import Backup
 from db.reads.volume_snapshots import Snapshot
@@ -43,7 +43,12 @@ def volume(call: Call, one: Volume) -> dict[str, Any]:
         "availability_zone": one.availability_zone,
         "created_at": moment(one.created_at),
         "updated_at": moment(one.updated_at),
-        "attachments": [_attached(call, each) for each in one.attachments],
+        "attachments": [
+            # Cinder's of status attached: a client waits for these.
+            _attached(call, each)
+            for each in one.attachments
+            if each.status != AttachStatus.ATTACHING
+        ],
         "name": one.name,
         "description": one.description,
         "volume_type": one.type_name,

@@ -11,7 +11,7 @@ from conductor.endpoints.quotas import QuotaEndpoint
 from db import schema
 from tests.fixtures import auth
 from tests.functional.api_volume.conftest import VolumeApi
-from tests.functional.api_volume.test_volumes import make, message
+from tests.functional.api_volume.test_volumes import make, message, show
 
 ADMIN = {"token": auth.ADMIN}
 
@@ -63,6 +63,22 @@ def test_filters_of_volumes(api: VolumeApi) -> None:
     assert found(f"group_id={ids.new_uuid()}") == []
     assert found("migration_status=migrating") == []
     assert api.ask("GET", "/volumes?updated_at=gt:x", version="3.60")[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("status", "seen"), [("attaching", False), ("attached", True), ("detaching", True)]
+)
+def test_a_volume_shows_who_has_it(api: VolumeApi, status: str, seen: bool) -> None:
+    """``/attachments`` shows also who is about to."""
+    volume_id, server = make(api), ids.new_uuid()
+    row = an_attachment(volume_id, server) | {"status": status}
+    api.world.conductor.store.run(
+        lambda connection: connection.execute(schema.volume_attachments.insert().values(**row))
+    )
+    shown = show(api, volume_id)["attachments"]
+    assert [one["server_id"] for one in shown] == [server] * seen
+    _, body = api.ask("GET", "/attachments", version="3.27")
+    assert [(one["instance"], one["status"]) for one in body["attachments"]] == [(server, status)]
 
 
 def test_attachments_by_status(api: VolumeApi) -> None:

@@ -98,6 +98,38 @@ def test_attachments_by_status(api: VolumeApi) -> None:
     assert found("status=error") == []
 
 
+def test_pages_of_attachments(api: VolumeApi) -> None:
+    """The newest first, as Cinder's."""
+    rows = []
+    for number, project in enumerate(["demo", "demo", "demo", "other"]):
+        row = an_attachment(make(api), f"server-{(2, 0, 1, 3)[number]}")
+        rows.append(row | {"created_at": clock.after(number), "project_id": project})
+    api.world.conductor.store.run(
+        lambda connection: connection.execute(schema.volume_attachments.insert(), rows)
+    )
+    first, second, third, theirs = (row["id"] for row in rows)
+
+    def found(query: str, **more: Any) -> list[str]:
+        status, body = api.ask("GET", f"/attachments{query}", version="3.27", **more)
+        assert status == 200, body
+        return [one["id"] for one in body["attachments"]]
+
+    assert found("") == found("/detail") == [third, second, first]
+    assert found("?limit=1") == [third]
+    assert found(f"?limit=1&marker={third}") == found("?limit=1&offset=1") == [second]
+    assert found("?sort=instance_uuid:asc") == [second, third, first]
+    by_server = "sort_key=instance_uuid&sort_dir=desc"
+    assert found(f"?{by_server}&marker={first}") == [third, second]
+    assert set(found("?all_tenants=1", **ADMIN)) == {first, second, third, theirs}
+    for query, status in (
+        (f"marker={ids.new_uuid()}", 404),
+        (f"marker={theirs}", 404),
+        ("sort=color", 400),
+        ("limit=-1", 400),
+    ):
+        assert api.ask("GET", f"/attachments?{query}", version="3.27")[0] == status, query
+
+
 def an_attachment(volume_id: str, server: str) -> dict[str, Any]:
     """A row, with a value for each column that must have one."""
     known = {"volume_id": volume_id, "server_uuid": server, "project_id": "demo"}

@@ -12,6 +12,10 @@ from db.reads.volume_backups import Backup
 from db.reads.volume_snapshots import Snapshot
 from db.reads.volumes import Attachment, Volume, VolumeType
 
+#: extra specs that everybody sees (cinder/policies/type_extra_specs.py), and those of the storage besides
+_OPEN_SPECS = frozenset({"RESKEY:availability_zones", "multiattach", "replication_enabled"})
+_OF_STORAGE = "storage:"
+
 
 def moment(value: datetime.datetime | None) -> str | None:
     """Return a time as Cinder writes it: UTC with microseconds, and no zone."""
@@ -214,9 +218,13 @@ def backup(call: Call, one: Backup) -> dict[str, Any]:
 
 
 def volume_type(call: Call, one: VolumeType) -> dict[str, Any]:
-    """Return a type; its place is shown to administrators."""
-    hidden = () if call.is_admin else ("volume_backend_name",)
-    specs = {name: value for name, value in one.extra_specs.items() if name not in hidden}
+    """Return a type, with those of its extra specs that the user may see."""
+    every = call.allows("volume_extension:types_extra_specs:read_sensitive")
+    specs = {
+        name: value
+        for name, value in one.extra_specs.items()
+        if every or name in _OPEN_SPECS or name.startswith(_OF_STORAGE)
+    }
     return {
         "id": one.id,
         "name": one.name,

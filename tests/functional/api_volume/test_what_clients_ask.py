@@ -144,7 +144,7 @@ def test_types_are_filtered_and_paged(api: VolumeApi) -> None:
             "volume_type": {
                 "name": name,
                 "os-volume-type-access:is_public": public,
-                "extra_specs": {"tier": name, "volume_backend_name": "data"},
+                "extra_specs": {"storage:tier": name, "volume_backend_name": "data"},
             }
         }
         assert api.ask("POST", "/types", asked, **ADMIN)[0] == 200
@@ -155,7 +155,7 @@ def test_types_are_filtered_and_paged(api: VolumeApi) -> None:
     assert names(api.ask("GET", "/types?is_public=false", **ADMIN)) == ["silver"]
     assert names(api.ask("GET", "/types?is_public=true", **ADMIN)) == ["data", "gold"]
     assert names(api.ask("GET", "/types", **ADMIN)) == ["data", "gold"]
-    specs = "extra_specs={'tier':'gold'}"
+    specs = "extra_specs={'storage:tier':'gold'}"
     assert names(api.ask("GET", f"/types?{specs}", version="3.52")) == ["gold"]
     assert names(api.ask("GET", f"/types?{specs}", version="3.51")) == ["data", "gold"]
     # What isn't shown can't be found out by a filter either.
@@ -170,6 +170,24 @@ def test_types_are_filtered_and_paged(api: VolumeApi) -> None:
     assert names(api.ask("GET", "/types?offset=1")) == ["gold"]
     assert api.ask("GET", f"/types?marker={ids.new_uuid()}")[0] == 404
     assert api.ask("GET", "/types?sort=color")[0] == 400
+
+
+def test_extra_specs_are_the_administrator_s_but_for_some(api: VolumeApi) -> None:
+    seen = {"RESKEY:availability_zones": "nova", "multiattach": "<is> False"}
+    seen |= {"replication_enabled": "<is> False", "storage:shared": "True"}
+    specs = {**seen, "netapp:password": "secret"}
+    asked = {"volume_type": {"name": "gold", "extra_specs": specs}}
+    status, body = api.ask("POST", "/types", asked, **ADMIN)
+    assert (status, body["volume_type"]["extra_specs"]) == (200, specs)
+    path = f"/types/{body['volume_type']['id']}"
+    for token, shown in ((auth.ADMIN, specs), (auth.MEMBER, seen), (auth.READER, seen)):
+        assert api.ask("GET", path, token=token)[1]["volume_type"]["extra_specs"] == shown
+        assert api.ask("GET", f"{path}/extra_specs", token=token)[1]["extra_specs"] == shown
+        status = 200 if token == auth.ADMIN else 404
+        assert api.ask("GET", f"{path}/extra_specs/netapp:password", token=token)[0] == status
+        query = "extra_specs={'netapp:password':'secret'}"
+        found = api.ask("GET", f"/types?{query}", version="3.52", token=token)
+        assert names(found) == ["gold"] * (token == auth.ADMIN)
 
 
 def test_a_type_is_described_without_a_name(api: VolumeApi) -> None:

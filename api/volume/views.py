@@ -12,7 +12,7 @@ from db.reads.volume_backups import Backup
 from db.reads.volume_snapshots import Snapshot
 from db.reads.volumes import Attachment, Volume, VolumeType
 
-#: extra specs that everybody sees (cinder/policies/type_extra_specs.py), and those of the storage besides
+#: extra specs that everybody sees (cinder/policies/type_extra_specs.py); those of storages, too
 _OPEN_SPECS = frozenset({"RESKEY:availability_zones", "multiattach", "replication_enabled"})
 _OF_STORAGE = "storage:"
 

@@ -9,7 +9,14 @@ from api.volume import queries, schemas, views
 from api.volume.call import Call, operation
 from api.volume.resources.metadata import Metadata, Owner
 from api.volume.resources.overview import zones
-from common.errors import BackupNotFound, Invalid, NotFound, SnapshotNotFound, VolumeNotFound
+from common.errors import (
+    BackupNotFound,
+    ImageNotFound,
+    Invalid,
+    NotFound,
+    SnapshotNotFound,
+    VolumeNotFound,
+)
 from conductor.messages import NewVolume, VolumeEdit
 from db.reads import volume_backups, volume_snapshots, volumes
 from db.reads.volumes import Volume
@@ -91,7 +98,11 @@ class Volumes:
         image_id = asked.get("imageRef") or asked.get("image_id")
         if image_id is not None:
             call.check("volume:create_from_image", {"project_id": call.project})
-        made = call.conductor.create_volume(call.ctxt, _new(call, asked, image_id))
+        try:
+            made = call.conductor.create_volume(call.ctxt, _new(call, asked, image_id))
+        except ImageNotFound as error:
+            # Cinder's answer, where other sources that aren't there are 404.
+            raise Invalid(error.message) from error
         return {"volume": views.volume(call, find(call, made))}
 
     @operation()

@@ -150,6 +150,11 @@ def test_refusals(api: VolumeApi) -> None:
     for name in ("snapshot_id", "source_volid"):
         asked = {"volume": {"size": 1, name: unknown}}
         assert message(api.ask("POST", "/volumes", asked))[0] == 404
+    asked = {"volume": {"size": 1, "imageRef": unknown}}
+    assert message(api.ask("POST", "/volumes", asked)) == (
+        400,
+        "Invalid image identifier or unable to access requested image.",
+    )
     volume_id = make(api)
     status, why = message(api.ask("DELETE", f"/volumes/{volume_id}"))
     assert status == 400

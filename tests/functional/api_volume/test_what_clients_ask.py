@@ -202,6 +202,23 @@ def test_a_type_is_described_without_a_name(api: VolumeApi) -> None:
     assert api.ask("POST", "/types", {"volume_type": {"name": " "}}, **ADMIN)[0] == 400
 
 
+def test_the_default_type_keeps_its_name_and_stays(api: VolumeApi) -> None:
+    api.world.conductor.cloud.conf.set_override("default_type", "data", "volumes")
+    (data,) = api.ask("GET", "/types")[1]["volume_types"]
+    path = f"/types/{data['id']}"
+    described = {"volume_type": {"name": "data", "description": "d"}}
+    assert api.ask("PUT", path, described, **ADMIN)[0] == 200
+    for method, body, what in (
+        ("PUT", {"volume_type": {"name": "other"}}, "renamed"),
+        ("DELETE", None, "deleted"),
+    ):
+        assert message(api.ask(method, path, body, **ADMIN)) == (
+            400,
+            f"The volume type {data['id']} is a default volume type and cannot be {what}.",
+        )
+    assert show(api, make(api))["volume_type"] == "data"
+
+
 def test_no_type_encrypts(api: VolumeApi) -> None:
     (data,) = api.ask("GET", "/types")[1]["volume_types"]
     path = f"/types/{data['id']}/encryption"

@@ -78,6 +78,8 @@ OF_VOLUMES: Mapping[str, tuple[int, str]] = {
     "backup_gigabytes": (1000, "GiB of all volumes that backups of a project are of."),
     "groups": (10, "Groups of volumes, of which there are none."),
 }
+#: what has a limit for each volume type, too: `gigabytes_<type>`
+OF_TYPES = ("volumes", "snapshots", "gigabytes")
 VOLUME_OPTIONS = [
     cfg.IntOpt(name, default=limit, min=UNLIMITED, help=f"{text} -1: unlimited.")
     for name, (limit, text) in OF_VOLUMES.items()

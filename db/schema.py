@@ -26,6 +26,8 @@ metadata = sa.MetaData(
 
 _UUID = sa.String(36)
 _NAME = sa.String(255)
+# Of a quota: some end with the name of a volume type.
+_RESOURCE = sa.String(300)
 # What a column has in the rows that were there before it.
 _EMPTY: Any = {"nullable": False, "default": "", "server_default": sa.text("''")}
 _BARE: Any = {"nullable": False, "default": "bare", "server_default": sa.text("'bare'")}
@@ -353,7 +355,7 @@ quota_limits = sa.Table(
     "quota_limits",
     metadata,
     sa.Column("project_id", _NAME, primary_key=True),
-    sa.Column("resource", sa.String(64), primary_key=True),
+    sa.Column("resource", _RESOURCE, primary_key=True),
     sa.Column("hard_limit", sa.Integer, nullable=False),
 )
 
@@ -362,7 +364,7 @@ quota_classes = sa.Table(
     "quota_classes",
     metadata,
     sa.Column("class_name", _NAME, primary_key=True),
-    sa.Column("resource", sa.String(64), primary_key=True),
+    sa.Column("resource", _RESOURCE, primary_key=True),
     sa.Column("hard_limit", sa.Integer, nullable=False),
 )
 

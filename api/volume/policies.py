@@ -264,6 +264,13 @@ _ROWS = (
         f"{_TYPE}/extra_specs",
     ),
     (
+        "volume_extension:types_extra_specs:read_sensitive",
+        ADMIN,
+        "Also those that aren't meant for users.",
+        "GET",
+        f"{_TYPE}/extra_specs",
+    ),
+    (
         "volume_extension:types_extra_specs:create",
         ADMIN,
         "Change extra specs.",

@@ -62,7 +62,7 @@ def _number(call: Call, name: str) -> int | None:
 
 
 def order(call: Call, sortable: Container[str] = SORTABLE.keys()) -> list[tuple[str, bool]]:
-    """Return (name, descending) of each sort key. Raises Invalid."""
+    """Return (name, descending) of each sort key; of a repeated one, the first. Raises Invalid."""
     text = call.query.last("sort")
     if text is None:
         keys = call.query.get("sort_key", [])
@@ -73,14 +73,14 @@ def order(call: Call, sortable: Container[str] = SORTABLE.keys()) -> list[tuple[
         for part in text.split(","):
             key, _, turn = part.strip().partition(":")
             pairs.append((key, turn or "desc"))
-    found = []
+    found: dict[str, bool] = {}
     for key, turn in pairs:
         if key not in sortable:
             raise Invalid(f"Invalid input received: Invalid sort key: {key[:255]}")
         if turn not in ("asc", "desc"):
             raise Invalid(f"Invalid input received: Invalid sort direction: {turn[:255]}")
-        found.append((key, turn == "desc"))
-    return found
+        found.setdefault(key, turn == "desc")
+    return list(found.items())
 
 
 def volumes(call: Call) -> Filter:
@@ -157,13 +157,20 @@ def mapping(call: Call, name: str) -> dict[str, str]:
         return {}
     try:
         found = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         found = None
     if not isinstance(found, dict) or not all(
-        isinstance(key, str) and isinstance(value, str) for key, value in found.items()
+        _is_text(key) and _is_text(value) for key, value in found.items()
     ):
         raise Invalid(f"Invalid input received: {name} must be a dictionary of strings.")
     return found
+
+
+def _is_text(value: object) -> bool:
+    """Return whether a value is a string that a database takes; escapes make others."""
+    if not isinstance(value, str) or "\0" in value:
+        return False
+    return not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def _times(call: Call, name: str) -> list[tuple[str, datetime.datetime]]:

@@ -6,11 +6,15 @@ import datetime
 from typing import Any
 
 from api.volume.call import Call
-from common.volumes import SnapshotStatus, VolumeStatus, device
+from common.volumes import AttachStatus, SnapshotStatus, VolumeStatus, device
 from conductor.messages import NewVolumeImage
 from db.reads.volume_backups import Backup
 from db.reads.volume_snapshots import Snapshot
 from db.reads.volumes import Attachment, Volume, VolumeType
+
+#: extra specs that everybody sees (cinder/policies/type_extra_specs.py); those of storages, too
+_OPEN_SPECS = frozenset({"RESKEY:availability_zones", "multiattach", "replication_enabled"})
+_OF_STORAGE = "storage:"
 
 
 def moment(value: datetime.datetime | None) -> str | None:
@@ -43,7 +47,12 @@ def volume(call: Call, one: Volume) -> dict[str, Any]:
         "availability_zone": one.availability_zone,
         "created_at": moment(one.created_at),
         "updated_at": moment(one.updated_at),
-        "attachments": [_attached(call, each) for each in one.attachments],
+        "attachments": [
+            # Cinder's of status attached: a client waits for these.
+            _attached(call, each)
+            for each in one.attachments
+            if each.status != AttachStatus.ATTACHING
+        ],
         "name": one.name,
         "description": one.description,
         "volume_type": one.type_name,
@@ -209,9 +218,13 @@ def backup(call: Call, one: Backup) -> dict[str, Any]:
 
 
 def volume_type(call: Call, one: VolumeType) -> dict[str, Any]:
-    """Return a type; its place is shown to administrators."""
-    hidden = () if call.is_admin else ("volume_backend_name",)
-    specs = {name: value for name, value in one.extra_specs.items() if name not in hidden}
+    """Return a type, with those of its extra specs that the user may see."""
+    every = call.allows("volume_extension:types_extra_specs:read_sensitive")
+    specs = {
+        name: value
+        for name, value in one.extra_specs.items()
+        if every or name in _OPEN_SPECS or name.startswith(_OF_STORAGE)
+    }
     return {
         "id": one.id,
         "name": one.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from common.context import RequestContext
 from conductor.client.base import Base
@@ -26,6 +26,8 @@ class QuotaCalls(Base):
         """Replace limits of a quota class; those of ``default`` are all projects' defaults."""
         self._rpc.call(ctxt, QuotaRpc.set_quota_class, class_name=class_name, limits=dict(limits))
 
-    def reset_quota(self, ctxt: RequestContext, project_id: str) -> None:
-        """Set all limits back to the defaults."""
-        self._rpc.call(ctxt, QuotaRpc.reset_quota, project_id=project_id)
+    def reset_quota(self, ctxt: RequestContext, project_id: str, resources: Iterable[str]) -> None:
+        """Set the limits of these resources back to the defaults."""
+        self._rpc.call(
+            ctxt, QuotaRpc.reset_quota, project_id=project_id, resources=list(resources)
+        )

@@ -43,7 +43,8 @@ class VolumeSnapshotCalls(Base):
     def revert_volume(self, ctxt: RequestContext, volume_id: str, snapshot_id: str) -> None:
         """Begin to bring a volume back to its last snapshot.
 
-        Raises VolumeNotFound, Invalid (another snapshot, its status, another size, a copy).
+        Raises VolumeNotFound, Invalid (another snapshot, another size, a copy), Conflict (a
+        status).
         """
         self._rpc.call(
             ctxt, VolumeSnapshotRpc.revert_volume, volume_id=volume_id, snapshot_id=snapshot_id

@@ -41,6 +41,6 @@ class QuotaEndpoint:
         """See ``ConductorClient.set_quota_class``."""
         self._cloud.store.run(lambda c: quotas.set_class_limits(c, class_name, limits))
 
-    def reset_quota(self, ctxt: RequestContext, project_id: str) -> None:
+    def reset_quota(self, ctxt: RequestContext, project_id: str, resources: list[str]) -> None:
         """See ``ConductorClient.reset_quota``."""
-        self._cloud.store.run(lambda c: quotas.delete_limits(c, project_id))
+        self._cloud.store.run(lambda c: quotas.delete_limits(c, project_id, resources))

@@ -20,11 +20,13 @@ class VolumeTypeEndpoint:
 
     def edit_volume_type(self, ctxt: RequestContext, type_id: str, asked: VolumeTypeEdit) -> None:
         """See ``ConductorClient.edit_volume_type``."""
-        self._cloud.store.run(lambda c: types.edit(c, type_id, asked))
+        default = self._cloud.conf.volumes.default_type
+        self._cloud.store.run(lambda c: types.edit(c, type_id, asked, default))
 
     def delete_volume_type(self, ctxt: RequestContext, type_id: str) -> None:
         """See ``ConductorClient.delete_volume_type``."""
-        self._cloud.store.run(lambda c: types.delete(c, type_id))
+        default = self._cloud.conf.volumes.default_type
+        self._cloud.store.run(lambda c: types.delete(c, type_id, default))
 
     def allow_volume_type(
         self, ctxt: RequestContext, type_id: str, project_id: str, wanted: bool

@@ -246,6 +246,23 @@ def set_class_limits(
         )
 
 
-def delete_limits(connection: sa.Connection, project_id: str) -> None:
-    """Reset the limits to the defaults."""
-    connection.execute(quota_limits.delete().where(quota_limits.c.project_id == project_id))
+def delete_limits(connection: sa.Connection, project_id: str, resources: Sequence[str]) -> None:
+    """Reset the limits of these resources to the defaults."""
+    mine = quota_limits.c
+    connection.execute(
+        quota_limits.delete().where(
+            mine.project_id == project_id, mine.resource.in_(list(resources))
+        )
+    )
+
+
+def rename_resources(connection: sa.Connection, names: Mapping[str, str]) -> None:
+    """Have limits of projects and classes be those of resources of other names (old → new).
+
+    A limit under the new name is of something that is gone.
+    """
+    for table in (quota_limits, quota_classes):
+        resource = table.c.resource
+        for old, new in names.items():
+            connection.execute(table.delete().where(resource == new))
+            connection.execute(table.update().where(resource == old).values(resource=new))

@@ -62,6 +62,7 @@ class Found:
 
 def find(connection: Transaction, new: NewVolume) -> Found:
     """Return the source of a new volume. Raises NotFound of each kind, and Invalid."""
+    _require_one(new)
     host = None
     if new.local_to_server is not None:
         host = _host_of(connection, new.local_to_server, new.project_id)
@@ -74,6 +75,16 @@ def find(connection: Transaction, new: NewVolume) -> Found:
     if new.backup_id is not None:
         return _backup(connection, new, host)
     return Found(host=host)
+
+
+def _require_one(new: NewVolume) -> None:
+    """Raise Invalid for more than one source (cinder.utils.check_exclusive_options)."""
+    named = (new.backup_id, new.image_id, new.snapshot_id, new.source_volume_id)
+    if sum(one is not None for one in named) > 1:
+        raise Invalid(
+            "Invalid input received: May specify only one of backup, imageRef, snapshot, source "
+            "volume"
+        )
 
 
 def _snapshot(connection: Transaction, new: NewVolume, host: str | None) -> Found:

@@ -35,9 +35,7 @@ def offer(
     if row.status != VolumeStatus.AVAILABLE:
         raise Invalid("Invalid volume: status must be available")
     if not new.no_snapshots:
-        for one in snapshots.of_volume(connection, row.id):
-            if one.status != SnapshotStatus.AVAILABLE:
-                raise Invalid(f"Invalid snapshot: snapshot: {one.id} status must be available")
+        _given(connection, row)
     snapshots.require_alone(connection, row)
     auth_key = transfers.new_key()
     transfer_id = transfers.insert(connection, row, new, auth_key)
@@ -113,10 +111,7 @@ def _take(
     owner["project_id"] = project
     type_ = None if row.type_id is None else types.get(connection, row.type_id)
     type_name = None if type_ is None else str(type_.name)
-    taken = snapshots.of_volume(connection, row.id) if with_snapshots else []
-    for one in taken:
-        if one.status != SnapshotStatus.AVAILABLE:
-            raise Invalid(f"Invalid snapshot: snapshot: {one.id} status must be available")
+    taken = _given(connection, row) if with_snapshots else []
     if row.project_id != project:
         wanted = {"volumes": 1, "gigabytes": row.size_gib}
         quota.take(connection, project, cloud.conf, wanted, type_name, row.size_gib)
@@ -128,6 +123,19 @@ def _take(
         quota.take(connection, project, cloud.conf, more, type_name, 0)
     for one in taken:
         snapshots.change(connection, one.id, **owner)
+
+
+def _given(connection: Transaction, row: Any) -> list[Any]:
+    """Return the snapshots that go along with a volume that is locked. Raises Invalid.
+
+    Those that an earlier giver kept stay.
+    """
+    every = snapshots.of_volume(connection, row.id)
+    given = [one for one in every if one.project_id == row.project_id]
+    for one in given:
+        if one.status != SnapshotStatus.AVAILABLE:
+            raise Invalid(f"Invalid snapshot: snapshot: {one.id} status must be available")
+    return given
 
 
 def _missing(transfer_id: str) -> NotFound:

@@ -123,6 +123,15 @@ SORTABLE: Mapping[str, sa.ColumnElement[Any]] = {
     "created_at": _C.created_at,
     "updated_at": sa.func.coalesce(_C.updated_at, _C.created_at),
 }
+SORTABLE_ATTACHMENTS: Mapping[str, sa.ColumnElement[Any]] = {
+    "id": _A.id,
+    "volume_id": _A.volume_id,
+    "instance_uuid": _A.server_uuid,
+    "attach_status": _A.status,
+    "attach_mode": _A.mode,
+    "attach_time": sa.func.coalesce(_A.attached_at, _A.created_at),
+    "created_at": _A.created_at,
+}
 _OPERATORS = {
     "gt": "__gt__",
     "gte": "__ge__",
@@ -203,25 +212,35 @@ def of_host(connection: sa.Connection, host: str) -> dict[str, tuple[int, int, i
     return {project: (one[0], one[1], one[2], one[3]) for project, one in sorted(found.items())}
 
 
-def attachments(
+def attachments(connection: sa.Connection, server_uuids: Collection[str]) -> list[Attachment]:
+    """Return the attachments of servers by their time."""
+    query = _attached().where(_A.server_uuid.in_(sorted(server_uuids)))
+    found = connection.execute(query.order_by(_A.created_at, _A.id))
+    return [Attachment(*row) for row in found]
+
+
+def attachment_listing(
     connection: sa.Connection,
     project_id: str | None,
-    *,
-    server_uuids: Collection[str] | None = None,
-    volume_id: str | None = None,
-    status: str | None = None,
+    equal: Mapping[str, str],
+    order: Sequence[tuple[str, bool]],
+    page: Page,
+    offset: int = 0,
 ) -> list[Attachment]:
-    """Return attachments by their time: of these servers, of a volume, in a status, or all."""
-    query = _attached().order_by(_A.created_at, _A.id)
-    if project_id is not None:
-        query = query.where(_A.project_id == project_id)
-    if server_uuids is not None:
-        query = query.where(_A.server_uuid.in_(sorted(server_uuids)))
-    if volume_id is not None:
-        query = query.where(_A.volume_id == volume_id)
-    if status is not None:
-        query = query.where(_A.status == status)
-    return [Attachment(*row) for row in connection.execute(query)]
+    """Return attachments; two queries at the most. ``order``: of SORTABLE_ATTACHMENTS.
+
+    ``project_id``: whose; None: all projects'. ``equal``: column → value. Raises MarkerNotFound.
+    """
+    sorts = [Sort(SORTABLE_ATTACHMENTS[name], descending) for name, descending in order]
+    sorts = sorts or [Sort(_A.created_at, descending=True)]
+    if not any(name == "id" for name, _ in order):
+        sorts.append(Sort(_A.id, descending=True))
+    query = _attached().where(*(_A[name] == value for name, value in equal.items()))
+    if offset:
+        query = query.offset(offset)
+    visible = [] if project_id is None else [_A.project_id == project_id]
+    rows = keyset.read(connection, query, sorts, page, _A.id, visible=visible)
+    return [Attachment(*tuple(row)) for row in rows]
 
 
 def root_image(connection: sa.Connection, server_uuid: str) -> str | None:

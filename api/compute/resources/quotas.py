@@ -101,7 +101,7 @@ class QuotaSets:
         """Reset a project's limits to the defaults."""
         if call.query.last("user_id"):
             raise NotSupported("Quotas of users are not supported.")
-        call.conductor.reset_quota(call.ctxt, project_id)
+        call.conductor.reset_quota(call.ctxt, project_id, common_quotas.RESOURCES)
 
 
 def _shown(call: Call, limits: dict[str, int]) -> dict[str, int]:

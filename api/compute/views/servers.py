@@ -304,7 +304,7 @@ def view_of(call: Call, sight: Sight, servers: Sequence[Server]) -> View:
     uuids = [server.uuid for server in servers] if sight.all_fields else []
     if not uuids:
         return View(sight, known, {})
-    attached = call.read(attachments, None, server_uuids=uuids)
+    attached = call.read(attachments, uuids)
     return View(sight, known, call.read(names_of_servers, uuids), attached)
 
 

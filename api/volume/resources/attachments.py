@@ -10,6 +10,12 @@ from common.errors import Conflict, Invalid, NotFound
 from db.reads import volumes
 from db.reads.volumes import Attachment
 
+_EQUAL = {
+    "instance_id": "server_uuid",
+    "volume_id": "volume_id",
+    "status": "status",
+    "attach_status": "status",
+}
 _COMPUTE = "Servers get and lose volumes through the compute API."
 
 
@@ -39,18 +45,19 @@ class Attachments:
     def _found(call: Call) -> list[Attachment]:
         filters.require_known(call, "attachment")
         everybody = call.is_admin and call.query.boolean("all_tenants")
-        server = call.query.last("instance_id")
-        found = call.read(
-            volumes.attachments,
-            None if everybody else call.project,
-            server_uuids=None if server is None else [server],
-            volume_id=call.query.last("volume_id"),
-            status=call.query.last("status") or call.query.last("attach_status"),
-        )
         page, offset = queries.page(call)
-        ids = [one.id for one in found]
-        first = ids.index(page.marker) + 1 if page.marker in ids else 0
-        return found[first + offset :][: page.limit]
+        return call.read(
+            volumes.attachment_listing,
+            None if everybody else call.project,
+            {
+                column: value
+                for name, column in _EQUAL.items()
+                if (value := call.query.last(name)) is not None
+            },
+            queries.order(call, volumes.SORTABLE_ATTACHMENTS),
+            page,
+            offset,
+        )
 
     @operation("volume:attachments", since="3.27")
     def show(self, call: Call, attachment_id: str) -> Any:

@@ -9,11 +9,10 @@ from api.volume import schemas
 from api.volume.call import Call, operation
 from common import quotas as options
 from common.errors import Invalid
-from common.quotas import DEFAULT_CLASS, OF_VOLUMES
+from common.quotas import DEFAULT_CLASS, OF_TYPES, OF_VOLUMES
 from db.reads import quotas, volume_usage, volumes
 from web.guard import Params
 
-_KINDS = ("volumes", "snapshots", "gigabytes")
 _LONGEST_CLASS = 255
 _OTHERS_SINCE = 39
 
@@ -25,7 +24,7 @@ def _whose(_: Call, params: Params) -> Mapping[str, Any]:
 def _names(call: Call) -> list[str]:
     """Return the resources that there are: also those of each type."""
     types = call.read(volumes.types, None)
-    return [*OF_VOLUMES, *(f"{kind}_{one.name}" for one in types for kind in _KINDS)]
+    return [*OF_VOLUMES, *(f"{kind}_{one.name}" for one in types for kind in OF_TYPES)]
 
 
 def _defaults(call: Call) -> dict[str, int]:
@@ -77,8 +76,7 @@ class QuotaSets:
     @operation("volume_extension:quotas:update")
     def delete(self, call: Call, project_id: str) -> None:
         """Set all limits back to the defaults."""
-        limits = _defaults(call)
-        call.conductor.set_quota(call.ctxt, project_id, limits, force=True)
+        call.conductor.reset_quota(call.ctxt, project_id, _names(call))
 
     @operation("volume_extension:quota_classes:update", body=schemas.QUOTA_CLASS)
     def update_class(self, call: Call, class_name: str) -> Any:

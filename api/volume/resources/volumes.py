@@ -9,7 +9,14 @@ from api.volume import queries, schemas, views
 from api.volume.call import Call, operation
 from api.volume.resources.metadata import Metadata, Owner
 from api.volume.resources.overview import zones
-from common.errors import BackupNotFound, Invalid, NotFound, SnapshotNotFound, VolumeNotFound
+from common.errors import (
+    BackupNotFound,
+    ImageNotFound,
+    Invalid,
+    NotFound,
+    SnapshotNotFound,
+    VolumeNotFound,
+)
 from conductor.messages import NewVolume, VolumeEdit
 from db.reads import volume_backups, volume_snapshots, volumes
 from db.reads.volumes import Volume
@@ -91,7 +98,11 @@ class Volumes:
         image_id = asked.get("imageRef") or asked.get("image_id")
         if image_id is not None:
             call.check("volume:create_from_image", {"project_id": call.project})
-        made = call.conductor.create_volume(call.ctxt, _new(call, asked, image_id))
+        try:
+            made = call.conductor.create_volume(call.ctxt, _new(call, asked, image_id))
+        except ImageNotFound as error:
+            # Cinder's answer, where other sources that aren't there are 404.
+            raise Invalid(error.message) from error
         return {"volume": views.volume(call, find(call, made))}
 
     @operation()
@@ -132,7 +143,7 @@ def _new(call: Call, asked: Mapping[str, Any], image_id: str | None) -> NewVolum
         image_id=image_id,
         snapshot_id=asked.get("snapshot_id"),
         source_volume_id=asked.get("source_volid"),
-        backup_id=_backup_id(call, asked),
+        backup_id=asked.get("backup_id") if call.version >= _OF_BACKUP else None,
         local_to_server=near,
     )
 
@@ -165,20 +176,6 @@ def _size(call: Call, asked: Mapping[str, Any]) -> int:
             "(current value: None)."
         )
     return int(size)
-
-
-def _backup_id(call: Call, asked: Mapping[str, Any]) -> str | None:
-    """Return the backup that the volume is to be made of. Raises BackupNotFound, Invalid."""
-    backup_id: str | None = asked.get("backup_id")
-    if backup_id is None or call.version < _OF_BACKUP:
-        return None
-    others = ("imageRef", "image_id", "snapshot_id", "source_volid")
-    if any(asked.get(name) is not None for name in others):
-        raise Invalid(
-            "Invalid input received: a volume is made of one thing: a backup, an image, a "
-            "snapshot or a volume."
-        )
-    return backup_id
 
 
 def type_id(call: Call, asked: str | None) -> str | None:

@@ -15,7 +15,10 @@ from conductor.store.volumes import records
 from db.schema import volume_backups, volumes
 
 _C, _V = volume_backups.c, volumes.c
-_BEING_MADE = (VolumeStatus.CREATING, VolumeStatus.RESTORING_BACKUP)
+#: volumes that are being made; one that another backup is restored into is there already
+_BEING_MADE = sa.and_(
+    _V.status.in_((VolumeStatus.CREATING, VolumeStatus.RESTORING_BACKUP)), _V.volid.is_(None)
+)
 
 
 def insert(
@@ -108,6 +111,6 @@ def restored(connection: sa.Connection, backup_id: str | None) -> None:
 
 def require_uncopied(connection: sa.Connection, row: Any) -> None:
     """Raise Invalid while a volume is made of a backup that is locked."""
-    query = sa.select(_V.id).where(_V.status.in_(_BEING_MADE), _V.backup_id == row.id)
+    query = sa.select(_V.id).where(_BEING_MADE, _V.backup_id == row.id)
     if connection.execute(query.limit(1)).first() is not None:
         raise Invalid(f"Invalid backup: Backup {row.id} is busy: a volume is made of it.")

@@ -16,8 +16,10 @@ from conductor.store.volumes import records
 from db.schema import operations, volume_snapshots, volumes
 
 _C, _V = volume_snapshots.c, volumes.c
-#: statuses of volumes that are being copied from something
-_BEING_MADE = (VolumeStatus.CREATING, VolumeStatus.DOWNLOADING)
+#: volumes that are being copied from something; one that gets another image is there already
+_BEING_MADE = sa.and_(
+    _V.status.in_((VolumeStatus.CREATING, VolumeStatus.DOWNLOADING)), _V.volid.is_(None)
+)
 _IN_FLUX = (SnapshotStatus.CREATING, SnapshotStatus.DELETING)
 
 
@@ -116,7 +118,7 @@ def require_alone(connection: sa.Connection, volume: Any) -> None:
     mine = sa.select(_C.id).where(_C.volume_id == volume.id)
     changing = mine.where(_C.status.in_(_IN_FLUX))
     copied = sa.select(_V.id).where(
-        _V.status.in_(_BEING_MADE),
+        _BEING_MADE,
         (_V.source_volume_id == volume.id) | _V.snapshot_id.in_(mine),
     )
     # In error: what is left of one in the holder is removed still.
@@ -137,6 +139,6 @@ def require_alone(connection: sa.Connection, volume: Any) -> None:
 
 def require_uncopied(connection: sa.Connection, row: Any) -> None:
     """Raise Invalid while a volume is made of a snapshot that is locked."""
-    query = sa.select(_V.id).where(_V.status.in_(_BEING_MADE), _V.snapshot_id == row.id)
+    query = sa.select(_V.id).where(_BEING_MADE, _V.snapshot_id == row.id)
     if connection.execute(query.limit(1)).first() is not None:
         raise Invalid(f"Invalid snapshot: Snapshot {row.id} is busy: it is copied.")

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, Invalid, NotFound
+from common.quotas import OF_TYPES
 from conductor.messages import VolumeTypeEdit
 from conductor.store import quotas
 from conductor.store.volumes.backends import Backend
@@ -118,8 +119,13 @@ def create(connection: sa.Connection, asked: VolumeTypeEdit) -> str:
     return type_id
 
 
-def edit(connection: sa.Connection, type_id: str, asked: VolumeTypeEdit) -> None:
-    """Change a type. Raises NotFound, Conflict."""
+def edit(
+    connection: sa.Connection, type_id: str, asked: VolumeTypeEdit, default: str | None
+) -> None:
+    """Change a type. Raises NotFound, Conflict; Invalid for another name of the default one.
+
+    ``default``: the name of the default one, if there is one.
+    """
     quotas.lock(connection, _LOCK)
     row = _required(connection, type_id)
     values: dict[str, Any] = {
@@ -127,18 +133,26 @@ def edit(connection: sa.Connection, type_id: str, asked: VolumeTypeEdit) -> None
         for name in ("name", "description", "is_public", "extra_specs")
         if getattr(asked, name) is not None
     }
-    if values.get("name", row.name) != row.name:
-        _require_new(connection, values["name"])
+    name = values.get("name", row.name)
+    if name != row.name:
+        # Cinder lets it be: then no volume can be made without a type.
+        _require_not(default, row, "renamed")
+        _require_new(connection, name)
+        renamed = {f"{kind}_{row.name}": f"{kind}_{name}" for kind in OF_TYPES}
+        quotas.rename_resources(connection, renamed)
     if BACKEND in values.get("extra_specs", {}):
         values["storage"] = values["extra_specs"][BACKEND]
     changed = volume_types.update().where(_C.id == type_id)
     connection.execute(changed.values(updated_at=clock.utcnow(), **values))
 
 
-def delete(connection: sa.Connection, type_id: str) -> None:
-    """Delete a type that no volume has. Raises NotFound, Invalid."""
+def delete(connection: sa.Connection, type_id: str, default: str | None) -> None:
+    """Delete a type that no volume has, and that isn't the default one. Raises NotFound, Invalid.
+
+    ``default``: the name of that, if there is one.
+    """
     quotas.lock(connection, _LOCK)
-    _required(connection, type_id)
+    _require_not(default, _required(connection, type_id), "deleted")
     has = (volumes.c.type_id == type_id) | (volumes.c.new_type_id == type_id)
     if connection.execute(sa.select(volumes.c.id).where(has)).first():
         raise Invalid(f"Volume Type {type_id} deletion is not allowed with volumes present.")
@@ -170,6 +184,11 @@ def _required(connection: sa.Connection, type_id: str) -> Any:
     if row is None:
         raise NotFound(f"Volume type {type_id} could not be found.")
     return row
+
+
+def _require_not(default: str | None, row: Any, what: str) -> None:
+    if row.name == default:
+        raise Invalid(f"The volume type {row.id} is a default volume type and cannot be {what}.")
 
 
 def _require_new(connection: sa.Connection, name: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from common import clock
 from common.context import RequestContext
-from common.errors import Invalid, SnapshotNotFound
+from common.errors import Conflict, Invalid, SnapshotNotFound
 from common.log import logger
 from common.messages.commands import SnapshotVerb
 from common.messages.reports import Category, Failure, Outcome
@@ -31,7 +31,7 @@ def begin(
 ) -> Operation:
     """Write the operation that brings a volume that is locked back, for ``cloud.start``.
 
-    Raises Invalid, SnapshotNotFound.
+    Raises Invalid, SnapshotNotFound; Conflict for a status that it may not begin in.
     """
     found = snapshots.of_volume(connection, row.id)
     if not found:
@@ -44,19 +44,22 @@ def begin(
         raise Invalid(
             f"Specified snapshot ID {snapshot_id} is not the latest one of volume {row.id}."
         )
-    if last.status != SnapshotStatus.AVAILABLE:
-        raise Invalid(f"Invalid snapshot: Snapshot {last.id} is {last.status}.")
     if last.size_gib != row.size_gib:
         raise Invalid(
             f"Invalid volume: Volume {row.id} has {row.size_gib} GiB by now, and had "
             f"{last.size_gib} GiB at its snapshot."
         )
+    if last.status != SnapshotStatus.AVAILABLE:
+        raise Conflict(f"Invalid snapshot: Snapshot {last.id} is {last.status}.")
     if last.snapname is None or row.snapshot_way == SnapshotWay.COPY:
         raise Invalid(
             f"Invalid snapshot: Snapshots on storage {row.storage} are copies: make a volume of "
             "the snapshot instead."
         )
-    beginning.begin(connection, row, VolumeAction.REVERT)
+    try:
+        beginning.begin(connection, row, VolumeAction.REVERT)
+    except Invalid as error:
+        raise Conflict(error.message) from error
     plan = VolumeSnapshotPlan(
         remove_volume.place_of(row),
         volume_id=row.id,

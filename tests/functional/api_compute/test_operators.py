@@ -229,6 +229,9 @@ def test_quotas(make: MakeApi) -> None:
     low = api.request("PUT", path, {"quota_set": {"cores": 0}}, token=auth.ADMIN)
     assert low.status_code == 400
     assert api.request("DELETE", path, token=auth.ADMIN).status_code == 202
+    # Those of volumes stay.
+    project, resources = api.conductor.asked[-1][1]
+    assert (project, {*resources} & {"cores", "volumes"}) == ("demo", {"cores"})
     assert api.get(path).json["quota_set"]["cores"] == 20
 
 

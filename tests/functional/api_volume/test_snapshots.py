@@ -33,13 +33,15 @@ def sent(api: VolumeApi, kind: type[Any], uuid: str, number: int = 1) -> Any:
     return found()[number - 1]
 
 
-def taken(api: VolumeApi, volume_id: str, number: int = 1, **asked: Any) -> str:
+def taken(
+    api: VolumeApi, volume_id: str, number: int = 1, token: str = auth.MEMBER, **asked: Any
+) -> str:
     body = {"snapshot": {"volume_id": volume_id, **asked}}
-    status, answer = api.ask("POST", "/snapshots", body)
+    status, answer = api.ask("POST", "/snapshots", body, token=token)
     assert status == 202, answer
     snapshot_id = str(answer["snapshot"]["id"])
     api.world.answer(sent(api, SnapVolume, volume_id, number), ok=True)
-    eventually(lambda: shown(api, snapshot_id)["status"] == "available")
+    eventually(lambda: shown(api, snapshot_id, token=token)["status"] == "available")
     return snapshot_id
 
 
@@ -157,11 +159,20 @@ def test_refusals(api: VolumeApi) -> None:
         f"Volume {volume_id} has no snapshots.",
     )
     snapshot_id = taken(api, volume_id)
+    revert = {"revert": {"snapshot_id": snapshot_id}}
+    assert api.ask("POST", action, {"os-reserve": {}})[0] == 202
+    status, why = message(api.ask("POST", action, revert, version="3.40"))
+    assert (status, "current status is: reserved" in why) == (409, True)
+    assert api.ask("POST", action, {"os-unreserve": {}})[0] == 202
     of_mine = f"/snapshots/{snapshot_id}/action"
     reset = {"os-reset_status": {"status": "error"}}
     assert api.ask("POST", of_mine, reset)[0] == 403
     assert api.ask("POST", of_mine, reset, token=auth.ADMIN)[0] == 202
     assert shown(api, snapshot_id)["status"] == "error"
+    assert message(api.ask("POST", action, revert, version="3.40")) == (
+        409,
+        f"Invalid snapshot: Snapshot {snapshot_id} is error.",
+    )
     assert api.ask("POST", of_mine, {"os-unmanage": None})[0] == 400
     too_small = {"volume": {"size": 1, "snapshot_id": snapshot_id}}
     assert "Originating snapshot" in message(api.ask("POST", "/volumes", too_small))[1]

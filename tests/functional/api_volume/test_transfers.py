@@ -18,9 +18,11 @@ from tests.functional.api_volume.test_volumes import OTHER, message, show
 NEW, OLD = "/volume-transfers", "/os-volume-transfer"
 
 
-def offered(api: VolumeApi, volume_id: str, path: str = NEW, **asked: Any) -> Any:
+def offered(
+    api: VolumeApi, volume_id: str, path: str = NEW, token: str = auth.MEMBER, **asked: Any
+) -> Any:
     body = {"transfer": {"volume_id": volume_id, **asked}}
-    status, answer = api.ask("POST", path, body, version="3.57")
+    status, answer = api.ask("POST", path, body, version="3.57", token=token)
     assert status == 202, answer
     return answer["transfer"]
 
@@ -212,6 +214,23 @@ def test_snapshots_stay(api: VolumeApi) -> None:
     action = f"/volumes/{volume_id}/action"
     assert api.ask("POST", action, revert, version="3.40", token=OTHER)[0] == 404
     assert api.ask("DELETE", f"/snapshots/{snapshot_id}")[0] == 202
+
+
+def test_a_giver_gives_only_snapshots_of_its_own(api: VolumeApi) -> None:
+    volume_id = made(api)
+    kept = taken(api, volume_id)
+    assert accept(api, offered(api, volume_id, no_snapshots=True))[0] == 202
+    given = taken(api, volume_id, 2, token=OTHER)
+    # What is wrong with one that stays is no matter of the offer.
+    reset = {"os-reset_status": {"status": "error"}}
+    assert api.ask("POST", f"/snapshots/{kept}/action", reset, token=auth.ADMIN)[0] == 202
+    third = auth.token("third", "third", "member", "reader")
+    assert accept(api, offered(api, volume_id, token=OTHER), token=third)[0] == 202
+    assert shown(api, kept, token=auth.READER)["status"] == "error"
+    assert api.ask("GET", f"/snapshots/{kept}", token=third)[0] == 404
+    assert shown(api, given, token=third)["volume_id"] == volume_id
+    assert used(api, "demo") == {"snapshots": 1, "gigabytes": 1}
+    assert used(api, "third") == {"volumes": 1, "snapshots": 1, "gigabytes": 2}
 
 
 @pytest.mark.parametrize(

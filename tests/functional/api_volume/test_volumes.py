@@ -150,6 +150,11 @@ def test_refusals(api: VolumeApi) -> None:
     for name in ("snapshot_id", "source_volid"):
         asked = {"volume": {"size": 1, name: unknown}}
         assert message(api.ask("POST", "/volumes", asked))[0] == 404
+    asked = {"volume": {"size": 1, "imageRef": unknown}}
+    assert message(api.ask("POST", "/volumes", asked)) == (
+        400,
+        "Invalid image identifier or unable to access requested image.",
+    )
     volume_id = make(api)
     status, why = message(api.ask("DELETE", f"/volumes/{volume_id}"))
     assert status == 400
@@ -165,6 +170,20 @@ def test_refusals(api: VolumeApi) -> None:
     )
     assert api.ask("POST", "/snapshots", {"snapshot": {"volume_id": volume_id}})[0] == 400
     assert api.ask("GET", f"/snapshots/{unknown}")[0] == 404
+
+
+@pytest.mark.parametrize("other", ["imageRef", "snapshot_id", "backup_id"])
+def test_a_volume_is_made_of_one_thing(api: VolumeApi, other: str) -> None:
+    """What is named besides would be another project's, and busy while the copy is made."""
+    theirs, named = made(api), IMAGE if other == "imageRef" else ids.new_uuid()
+    asked = {"volume": {"size": 1, "source_volid": theirs, other: named}}
+    answer = api.ask("POST", "/volumes", asked, token=OTHER, version="3.47")
+    assert message(answer) == (
+        400,
+        "Invalid input received: May specify only one of backup, imageRef, snapshot, source "
+        "volume",
+    )
+    assert [one.id for one in api.world.rows(schema.volumes)] == [theirs]
 
 
 def test_actions(api: VolumeApi) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from common import clock, ids
+from conductor.endpoints.quotas import QuotaEndpoint
 from db import schema
 from tests.fixtures import auth
 from tests.functional.api_volume.conftest import VolumeApi
-from tests.functional.api_volume.test_volumes import make, message
+from tests.functional.api_volume.test_volumes import make, message, show
 
 ADMIN = {"token": auth.ADMIN}
 
@@ -64,6 +65,22 @@ def test_filters_of_volumes(api: VolumeApi) -> None:
     assert api.ask("GET", "/volumes?updated_at=gt:x", version="3.60")[0] == 400
 
 
+@pytest.mark.parametrize(
+    ("status", "seen"), [("attaching", False), ("attached", True), ("detaching", True)]
+)
+def test_a_volume_shows_who_has_it(api: VolumeApi, status: str, seen: bool) -> None:
+    """``/attachments`` shows also who is about to."""
+    volume_id, server = make(api), ids.new_uuid()
+    row = an_attachment(volume_id, server) | {"status": status}
+    api.world.conductor.store.run(
+        lambda connection: connection.execute(schema.volume_attachments.insert().values(**row))
+    )
+    shown = show(api, volume_id)["attachments"]
+    assert [one["server_id"] for one in shown] == [server] * seen
+    _, body = api.ask("GET", "/attachments", version="3.27")
+    assert [(one["instance"], one["status"]) for one in body["attachments"]] == [(server, status)]
+
+
 def test_attachments_by_status(api: VolumeApi) -> None:
     volume_id, server = make(api), ids.new_uuid()
     row = an_attachment(volume_id, server)
@@ -81,6 +98,38 @@ def test_attachments_by_status(api: VolumeApi) -> None:
     assert found("status=error") == []
 
 
+def test_pages_of_attachments(api: VolumeApi) -> None:
+    """The newest first, as Cinder's."""
+    rows = []
+    for number, project in enumerate(["demo", "demo", "demo", "other"]):
+        row = an_attachment(make(api), f"server-{(2, 0, 1, 3)[number]}")
+        rows.append(row | {"created_at": clock.after(number), "project_id": project})
+    api.world.conductor.store.run(
+        lambda connection: connection.execute(schema.volume_attachments.insert(), rows)
+    )
+    first, second, third, theirs = (row["id"] for row in rows)
+
+    def found(query: str, **more: Any) -> list[str]:
+        status, body = api.ask("GET", f"/attachments{query}", version="3.27", **more)
+        assert status == 200, body
+        return [one["id"] for one in body["attachments"]]
+
+    assert found("") == found("/detail") == [third, second, first]
+    assert found("?limit=1") == [third]
+    assert found(f"?limit=1&marker={third}") == found("?limit=1&offset=1") == [second]
+    assert found("?sort=instance_uuid:asc") == [second, third, first]
+    by_server = "sort_key=instance_uuid&sort_dir=desc"
+    assert found(f"?{by_server}&marker={first}") == [third, second]
+    assert set(found("?all_tenants=1", **ADMIN)) == {first, second, third, theirs}
+    for query, status in (
+        (f"marker={ids.new_uuid()}", 404),
+        (f"marker={theirs}", 404),
+        ("sort=color", 400),
+        ("limit=-1", 400),
+    ):
+        assert api.ask("GET", f"/attachments?{query}", version="3.27")[0] == status, query
+
+
 def an_attachment(volume_id: str, server: str) -> dict[str, Any]:
     """A row, with a value for each column that must have one."""
     known = {"volume_id": volume_id, "server_uuid": server, "project_id": "demo"}
@@ -95,7 +144,7 @@ def test_types_are_filtered_and_paged(api: VolumeApi) -> None:
             "volume_type": {
                 "name": name,
                 "os-volume-type-access:is_public": public,
-                "extra_specs": {"tier": name, "volume_backend_name": "data"},
+                "extra_specs": {"storage:tier": name, "volume_backend_name": "data"},
             }
         }
         assert api.ask("POST", "/types", asked, **ADMIN)[0] == 200
@@ -106,7 +155,7 @@ def test_types_are_filtered_and_paged(api: VolumeApi) -> None:
     assert names(api.ask("GET", "/types?is_public=false", **ADMIN)) == ["silver"]
     assert names(api.ask("GET", "/types?is_public=true", **ADMIN)) == ["data", "gold"]
     assert names(api.ask("GET", "/types", **ADMIN)) == ["data", "gold"]
-    specs = "extra_specs={'tier':'gold'}"
+    specs = "extra_specs={'storage:tier':'gold'}"
     assert names(api.ask("GET", f"/types?{specs}", version="3.52")) == ["gold"]
     assert names(api.ask("GET", f"/types?{specs}", version="3.51")) == ["data", "gold"]
     # What isn't shown can't be found out by a filter either.
@@ -123,6 +172,24 @@ def test_types_are_filtered_and_paged(api: VolumeApi) -> None:
     assert api.ask("GET", "/types?sort=color")[0] == 400
 
 
+def test_extra_specs_are_the_administrator_s_but_for_some(api: VolumeApi) -> None:
+    seen = {"RESKEY:availability_zones": "nova", "multiattach": "<is> False"}
+    seen |= {"replication_enabled": "<is> False", "storage:shared": "True"}
+    specs = {**seen, "netapp:password": "secret"}
+    asked = {"volume_type": {"name": "gold", "extra_specs": specs}}
+    status, body = api.ask("POST", "/types", asked, **ADMIN)
+    assert (status, body["volume_type"]["extra_specs"]) == (200, specs)
+    path = f"/types/{body['volume_type']['id']}"
+    for token, shown in ((auth.ADMIN, specs), (auth.MEMBER, seen), (auth.READER, seen)):
+        assert api.ask("GET", path, token=token)[1]["volume_type"]["extra_specs"] == shown
+        assert api.ask("GET", f"{path}/extra_specs", token=token)[1]["extra_specs"] == shown
+        status = 200 if token == auth.ADMIN else 404
+        assert api.ask("GET", f"{path}/extra_specs/netapp:password", token=token)[0] == status
+        query = "extra_specs={'netapp:password':'secret'}"
+        found = api.ask("GET", f"/types?{query}", version="3.52", token=token)
+        assert names(found) == ["gold"] * (token == auth.ADMIN)
+
+
 def test_a_type_is_described_without_a_name(api: VolumeApi) -> None:
     """cinderclient sends what it isn't given as null."""
     (data,) = api.ask("GET", "/types")[1]["volume_types"]
@@ -133,6 +200,23 @@ def test_a_type_is_described_without_a_name(api: VolumeApi) -> None:
     for bad in ({}, {"name": None, "description": None}, {"name": " "}, {"name": ""}):
         assert api.ask("PUT", path, {"volume_type": bad}, **ADMIN)[0] == 400, bad
     assert api.ask("POST", "/types", {"volume_type": {"name": " "}}, **ADMIN)[0] == 400
+
+
+def test_the_default_type_keeps_its_name_and_stays(api: VolumeApi) -> None:
+    api.world.conductor.cloud.conf.set_override("default_type", "data", "volumes")
+    (data,) = api.ask("GET", "/types")[1]["volume_types"]
+    path = f"/types/{data['id']}"
+    described = {"volume_type": {"name": "data", "description": "d"}}
+    assert api.ask("PUT", path, described, **ADMIN)[0] == 200
+    for method, body, what in (
+        ("PUT", {"volume_type": {"name": "other"}}, "renamed"),
+        ("DELETE", None, "deleted"),
+    ):
+        assert message(api.ask(method, path, body, **ADMIN)) == (
+            400,
+            f"The volume type {data['id']} is a default volume type and cannot be {what}.",
+        )
+    assert show(api, make(api))["volume_type"] == "data"
 
 
 def test_no_type_encrypts(api: VolumeApi) -> None:
@@ -174,6 +258,20 @@ def test_limits_of_other_projects_and_of_the_class(api: VolumeApi) -> None:
     for bad in ({"nothing": 1}, {"volumes": -2}, {"volumes": "x"}, {"volumes": 1 << 40}):
         assert api.ask("PUT", path, {"quota_class_set": bad}, **ADMIN)[0] == 400, bad
     assert api.ask("PUT", f"{path}{'x' * 255}", wanted, **ADMIN)[0] == 400
+
+
+def test_a_project_without_limits_has_the_defaults(api: VolumeApi) -> None:
+    """Its limits of servers, which the compute API sets, stay."""
+    quotas, path = QuotaEndpoint(api.world.conductor.cloud), "/os-quota-sets/demo"
+    quotas.set_quota(api.world.ctxt, "demo", {"cores": 3}, force=True)
+    limits = {"quota_set": {"volumes": 3, "gigabytes_data": 5}}
+    assert api.ask("PUT", path, limits, **ADMIN)[0] == 200
+    assert api.ask("DELETE", path, **ADMIN)[0] == 200
+    (left,) = api.world.rows(schema.quota_limits)
+    assert (left.resource, left.hard_limit) == ("cores", 3)
+    of_all = {"quota_class_set": {"volumes": 4}}
+    assert api.ask("PUT", "/os-quota-class-sets/default", of_all, **ADMIN)[0] == 200
+    assert api.ask("GET", path)[1]["quota_set"]["volumes"] == 4
 
 
 @pytest.mark.parametrize(

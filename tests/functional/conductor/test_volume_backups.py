@@ -317,6 +317,18 @@ def test_restored_in_place_of_what_a_volume_has(saved: Saved) -> None:
     assert site.row(volume_id).status == "available"
 
 
+def test_a_backup_is_not_busy_while_another_one_is_restored(saved: Saved) -> None:
+    site = saved.site
+    backup_id = saved.made(site.made(2))
+    volume_id = site.made(2, backup_id=backup_id)
+    another = saved.made(volume_id)
+    saved.restore(another, volume_id)
+    saved.endpoint.delete_backup(site.ctxt, backup_id, False)
+    assert saved.row(backup_id).status == "deleting"
+    with pytest.raises(Invalid, match="Backup status must be available or error"):
+        saved.endpoint.delete_backup(site.ctxt, another, False)
+
+
 @pytest.mark.parametrize("gone", [True, False])
 def test_a_restore_that_fails_keeps_what_was_there(saved: Saved, gone: bool) -> None:
     site = saved.site

@@ -20,6 +20,7 @@ from common.messages.reports import MadeVolume
 from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
 from conductor.messages import NewVolumeSnapshot, VolumeEdit
 from db import schema
+from tests.functional.conductor.harness import IMAGE
 from tests.functional.conductor.test_volumes import FULL, USED, Site, a_server, site, vmids
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
 from tests.functional.waiting import eventually
@@ -256,6 +257,22 @@ def test_a_volume_of_a_volume_must_rest(shots: Shots) -> None:
     site.attach(server, volume_id)
     with pytest.raises(Invalid, match="Take a snapshot"):
         site.new(2, source_volume_id=volume_id)
+
+
+@pytest.mark.parametrize("of", ["snapshot", "volume"])
+def test_a_copy_that_gets_another_image_lets_go_of_its_source(shots: Shots, of: str) -> None:
+    site, volume_id = shots.site, shots.volume("online")
+    source = shots.taken(volume_id) if of == "snapshot" else None
+    more = {"snapshot_id": source} if source else {"source_volume_id": volume_id}
+    made = site.made(2, **more)
+    site.volumes.reimage_volume(site.ctxt, made, IMAGE, False)
+    assert site.row(made).status == "downloading"
+    if source is None:
+        site.volumes.delete_volume(site.ctxt, volume_id, False)
+        assert site.row(volume_id).status == "deleting"
+    else:
+        shots.delete(source)
+        assert shots.row(source).status == "deleting"
 
 
 @pytest.mark.parametrize("way", ["online", "copy"])

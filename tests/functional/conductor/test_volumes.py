@@ -32,10 +32,12 @@ from common.messages.commands import (
 from common.messages.facts import StorageFacts
 from common.messages.reports import Category, Failure, MadeVolume, Outcome
 from common.states import PowerState
+from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.server_volumes import ServerVolumeEndpoint
+from conductor.endpoints.volume_types import VolumeTypeEndpoint
 from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.flows.move import begin_live_migration
-from conductor.messages import NewVolume, VolumeEdit, VolumeWish
+from conductor.messages import NewVolume, VolumeEdit, VolumeTypeEdit, VolumeWish
 from conductor.store import operations as ledger
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema
@@ -264,6 +266,27 @@ def test_types_follow_the_storages(site: Site) -> None:
     assert found.extra_specs["volume_backend_name"] == "data"
     volume_id = site.made(type_id=found.id)
     assert site.row(volume_id).type_id == found.id
+
+
+def test_limits_of_a_type_follow_its_name(site: Site) -> None:
+    """Also where it is as long as a name may be."""
+    cloud, ctxt = site.world.conductor.cloud, site.ctxt
+    types, quotas = VolumeTypeEndpoint(cloud), QuotaEndpoint(cloud)
+    specs = {"volume_backend_name": "data"}
+    type_id = types.create_volume_type(ctxt, VolumeTypeEdit("gold", extra_specs=specs))
+    project, name = str(ctxt.project_id), "g" * 255
+    quotas.set_quota(ctxt, project, {"volumes": 9, "volumes_gold": 1}, force=True)
+    quotas.set_quota_class(ctxt, "default", {"gigabytes_gold": 2})
+    # Of a type of that name that is gone.
+    quotas.set_quota(ctxt, project, {f"volumes_{name}": 5}, force=True)
+    types.edit_volume_type(ctxt, type_id, VolumeTypeEdit(name))
+    limits = {one.resource: one.hard_limit for one in site.world.rows(schema.quota_limits)}
+    assert limits == {"volumes": 9, f"volumes_{name}": 1}
+    with pytest.raises(QuotaExceeded, match=r"allowed gigabytes_ggg.* quota is 2G"):
+        site.new(3, type_id=type_id)
+    site.new(2, type_id=type_id)
+    with pytest.raises(QuotaExceeded, match=r"volumes allowed \(1\) exceeded"):
+        site.new(0, type_id=type_id)
 
 
 def test_the_quota_is_never_exceeded(site: Site) -> None:

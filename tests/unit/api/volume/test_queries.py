@@ -1,0 +1,53 @@
+"""The query string of a list of volumes, snapshots, types and the like."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from api.compute.query import Query
+from api.volume import queries
+from api.volume.call import Call
+from common.errors import Invalid
+
+
+def asked(text: str) -> Call:
+    """A request with this query string."""
+    nothing: Any = None
+    return Call(nothing, nothing, 71, Query.parse(text), "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sort=" + ",".join(["name:asc", "size", *["name:desc", "size:asc"] * 1000]),
+        "&".join(
+            ["sort_key=name&sort_dir=asc&sort_key=size&sort_dir=desc", *["sort_key=name"] * 1000]
+        ),
+    ],
+    ids=["sort", "sort_key"],
+)
+def test_of_a_repeated_sort_key_the_first_counts(text: str) -> None:
+    """A page after a marker has a condition for each pair of keys."""
+    assert queries.order(asked(text)) == [("name", False), ("size", True)]
+
+
+def test_a_dictionary_of_strings() -> None:
+    text = quote(r"{'a': '\u00e9', 'b/c': ''}")
+    assert queries.mapping(asked(f"metadata={text}"), "metadata") == {"a": "é", "b/c": ""}
+    assert queries.mapping(asked(""), "metadata") == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("x", "'x'", "{'a': 1}", "{1: 'a'}", "{[]: 'a'}", "{{}: 'a'}", "{**{}}", "(" * 10_000),
+        *(r"{'a': '\ud800'}", r"{'\udfff': 'a'}", r"{'a': '\0'}"),
+    ],
+    ids=lambda text: text[:16],
+)
+def test_what_is_no_dictionary_of_strings(text: str) -> None:
+    with pytest.raises(Invalid, match="must be a dictionary of strings"):
+        queries.mapping(asked(f"extra_specs={quote(text)}"), "extra_specs")

@@ -31,7 +31,10 @@ class Store(Protocol):
         """Forget it."""
 
     def count(self, key: str, now: float, seconds: int, *, more: int) -> int:
-        """Add to a counter, which begins again after some seconds; return it."""
+        """Add to a counter, which begins again after some seconds; return it: no two get one."""
+
+    def forget(self, key: str) -> None:
+        """Have a counter begin again."""
 
 
 @dataclass(frozen=True)

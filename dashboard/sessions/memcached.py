@@ -39,7 +39,11 @@ class MemcachedStore:
 
     def put(self, key: str, value: bytes, until: float) -> None:
         """Keep it."""
-        self._client.set(_PREFIX + key, value, expire=max(1, int(until - time.time())))
+        self._client.set(_PREFIX + key, value, expire=_seconds(until))
+
+    def replace(self, key: str, value: bytes, until: float) -> None:
+        """Keep it instead of what is kept, if anything is."""
+        self._client.replace(_PREFIX + key, value, expire=_seconds(until))
 
     def delete(self, key: str) -> None:
         """Forget it."""
@@ -55,3 +59,7 @@ class MemcachedStore:
     def forget(self, key: str) -> None:
         """Have a counter begin again."""
         self._client.delete(_COUNTER + key)
+
+
+def _seconds(until: float) -> int:
+    return max(1, int(until - time.time()))

@@ -43,6 +43,13 @@ class SqliteStore:
         with self._transaction() as connection:
             connection.execute("REPLACE INTO kept VALUES (?, ?, ?)", (key, value, until))
 
+    def replace(self, key: str, value: bytes, until: float) -> None:
+        """Keep it instead of what is kept, if anything is."""
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE kept SET value = ?, until = ? WHERE key = ?", (value, until, key)
+            )
+
     def delete(self, key: str) -> None:
         """Forget it."""
         with self._transaction() as connection:

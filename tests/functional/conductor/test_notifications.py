@@ -339,6 +339,13 @@ def test_one_that_can_t_be_shown_is_set_aside(world: World, bus: Bus, sender: Se
     assert "a bug" in aside["instance.suspend.start"]
     sender.send_all()
     assert bus.names().count("instance.resume.start") == 1
+    with world.conductor.store.read() as connection:
+        assert outbox.bounds(connection) == outbox.Bounds(0, None)
+    bus.down = True
+    world.conductor.store.run(lambda c: outbox.add(c, [{**rows[-1], **more}]))
+    sender.send_all()
+    with world.conductor.store.read() as connection:
+        assert outbox.bounds(connection).pending == 1
 
 
 def test_one_that_the_bus_refuses_is_set_aside_once_it_takes_the_next(

@@ -67,7 +67,9 @@ class Site:
             raise SessionEnded
         return name, session
 
-    def visit(self, req: falcon.Request, params: Mapping[str, Any], session: Session) -> Visit:
+    def visit(
+        self, req: falcon.Request, params: Mapping[str, Any], name: str, session: Session
+    ) -> Visit:
         """Return what pages see of a request. Raises ForgedRequest and FormTooLarge."""
         form = form_of(req) if req.method == "POST" else {}
         if req.method in _CHANGES:
@@ -94,9 +96,18 @@ class Site:
             query={name: values[-1] for name, values in asked.items()},
             form=form,
             page_size=self.options.page_size,
-            data=data_of(req) if req.method == "PUT" else None,
+            data=self._data(req, name) if req.method == "PUT" else None,
             is_fragment=bool(req.get_header("HX-Request")),
         )
+
+    def _data(self, req: falcon.Request, name: str) -> Data:
+        """Return what a request uploads. Raises UnsupportedMedia, or Invalid without a length."""
+        if (req.content_type or "").partition(";")[0].strip().lower() != DATA_TYPE:
+            raise UnsupportedMedia(f"Uploads are {DATA_TYPE}.")
+        if not req.content_length:
+            raise Invalid("The upload has no data, or doesn't say how long it is.")
+        pieces = bodies.pieces(req, _PIECE_BYTES)
+        return Data(req.content_length, self.sessions.using(name, pieces))
 
     # --- answers
 
@@ -175,19 +186,19 @@ class Guarded:
     ) -> None:
         page, site = self._pages[method], self._site
         name, session = site.session(req)
-        visit = site.visit(req, params, session)
+        visit = site.visit(req, params, name, session)
         req.context.visit = visit
         if not visit.may(page.may):
             raise Forbidden("Your role doesn't allow this.")
         answer = page.show(visit)
         if isinstance(answer, Redirect):
             if visit.session is not session:
-                site.sessions.write(name, visit.session)
+                site.sessions.show(name, session.flashes, visit.session.flashes)
             site.go(req, resp, answer.path)
             return
         site.send(req, resp, answer, visit)
         if session.flashes and not visit.is_fragment:
-            site.sessions.write(name, Session(**{**vars(visit.session), "flashes": ()}))
+            site.sessions.show(name, session.flashes, ())
 
 
 def form_of(req: falcon.Request) -> dict[str, list[str]]:
@@ -201,15 +212,6 @@ def form_of(req: falcon.Request) -> dict[str, list[str]]:
         return parse_qs(content.decode(), keep_blank_values=True, max_num_fields=_FORM_FIELDS)
     except ValueError as error:
         raise Invalid("The form can't be read.") from error
-
-
-def data_of(req: falcon.Request) -> Data:
-    """Return what a request uploads. Raises UnsupportedMedia, or Invalid without a length."""
-    if (req.content_type or "").partition(";")[0].strip().lower() != DATA_TYPE:
-        raise UnsupportedMedia(f"Uploads are {DATA_TYPE}.")
-    if not req.content_length:
-        raise Invalid("The upload has no data, or doesn't say how long it is.")
-    return Data(req.content_length, bodies.pieces(req, _PIECE_BYTES))
 
 
 def check_forged(req: falcon.Request, given: str, expected: str) -> None:

@@ -53,29 +53,42 @@ class Login:
         self, req: falcon.Request, form: Mapping[str, str]
     ) -> tuple[Token, tuple[tuple[str, str], ...]]:
         """Return a token of one of the user's projects, and all of them."""
-        options, store = self._site.options, self._site.sessions.store
-        user, domain = form.get("user", "").strip(), form.get("domain", "").strip()
-        address = req.remote_addr or ""
-        key = self._site.sessions.signed(f"login {domain} {user} {address}")
-        pause = options.login_pause_seconds
-        if store.count(key, now(), pause, more=0) >= options.login_failures:
-            raise TooManyLogins
+        user = form.get("user", "").strip()
         if not user or max(map(len, form.values())) > _LONGEST * 8:
             raise LoginFailed
-        try:
-            unscoped = self._site.identity.log_in(
-                user, form.get("password", ""), domain or options.user_domain
-            )
-        except LoginFailed:
-            store.count(key, now(), pause, more=1)
-            LOG.warning("A login of user %r from %s failed.", user[:_LONGEST], address)
-            raise
+        domain = form.get("domain", "").strip() or self._site.options.user_domain
+        unscoped = self._unscoped(security.address(req), user, domain, form.get("password", ""))
         projects = self._site.identity.projects(unscoped.id)
         if not projects:
             raise LoginFailed("You have no project: an administrator gives roles on one.")
         wanted = {name: key for key, name in projects}.get(form.get("project", "").strip())
         chosen = self._site.identity.scoped(unscoped.id, wanted or projects[0][0])
         return chosen, projects
+
+    def _unscoped(self, address: str, user: str, domain: str, password: str) -> Token:
+        """Return Keystone's answer, as long as not too many from that address have failed.
+
+        An attempt counts before it is made, or many at the same time would all pass.
+        Raises TooManyLogins, LoginFailed and ApiUnreachable.
+        """
+        options, store = self._site.options, self._site.sessions.store
+        pause = options.login_pause_seconds
+        # Keystone's names are the same in upper and lower case on MariaDB
+        facts = (domain.casefold(), user.casefold(), address)
+        key = self._site.sessions.signed(f"login {facts}")
+        if store.count(key, now(), pause, more=1) > options.login_failures:
+            raise TooManyLogins
+        try:
+            found = self._site.identity.log_in(user, password, domain)
+        except LoginFailed:
+            LOG.warning("A login of user %r from %s failed.", user[:_LONGEST], address)
+            raise
+        except ApiUnreachable:
+            # This one alone: a password may be what Keystone can't answer.
+            store.count(key, now(), pause, more=-1)
+            raise
+        store.forget(key)
+        return found
 
     def _form(
         self,
@@ -107,7 +120,7 @@ class Logout:
         check_forged(req, form_of(req).get(CSRF_FIELD, [""])[0], session.csrf)
         self._site.sessions.end(name)
         _revoke(self._site, session)
-        resp.unset_cookie(security.cookie_name(req, SESSION), path=_path(req))
+        security.set_cookie(req, resp, SESSION, "", -1)
         self._site.go(req, resp, "/login")
 
 
@@ -169,10 +182,6 @@ def begin(
         until=min(token.until, first + site.options.session_hours * 3600),
     )
     security.set_cookie(req, resp, SESSION, site.sessions.begin(session))
-
-
-def _path(req: falcon.Request) -> str:
-    return "/" if security.secure(req) else f"{security.root(req)}/"
 
 
 def _revoke(site: Site, session: Session) -> None:

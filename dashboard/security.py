@@ -21,6 +21,11 @@ def secure(req: falcon.Request) -> bool:
     return given == "https"
 
 
+def address(req: falcon.Request) -> str:
+    """Return the browser's address, by the proxy where web.proxies trusts that."""
+    return str(req.env.get("HTTP_X_FORWARDED_FOR") or req.remote_addr or "")
+
+
 def root(req: falcon.Request) -> str:
     """Return the path that the dashboard is below, without a slash at the end."""
     prefix = req.env.get("HTTP_X_FORWARDED_PREFIX", "").rstrip("/")

@@ -1,8 +1,9 @@
-"""Validation of the headers that say under which URL a client reached the API.
+"""Validation of the headers that say from where and under which URL a client reached the API.
 
-Links in answers use the `Host` header, or `X-Forwarded-Proto`, `-Host` and `-Prefix`. Any client
-can send these, and a cache may serve the answer to others: so the forwarded ones count only from
-the addresses that `[web] trusted_proxies` names, and all of them only when well formed.
+Links in answers use the `Host` header, or `X-Forwarded-Proto`, `-Host` and `-Prefix`, and the
+dashboard counts failed logins by `X-Forwarded-For`. Any client can send these, and a cache may
+serve the answer to others: so the forwarded ones count only from the addresses that
+`[web] trusted_proxies` names, and all of them only when well formed.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ OPTIONS = (
         default=[],
         help="Addresses and networks (such as 10.0.0.5, 10.0.1.0/24, 127.0.0.1) of the proxies "
         "in front of the APIs; unix for those that connect through a Unix socket. Only from "
-        "them X-Forwarded-Proto, -Host and -Prefix are used for the links in answers, the "
-        "last value if there are several; the proxy has to set all three or remove what "
+        "them X-Forwarded-Proto, -Host and -Prefix are used for the links in answers, and "
+        "X-Forwarded-For for the address whose failed logins the dashboard counts, the "
+        "last value if there are several; the proxy has to set all four or remove what "
         "clients sent. By default these headers are ignored, as with oslo.middleware's "
         "enable_proxy_headers_parsing. The header Forwarded is never used.",
     ),
@@ -66,7 +68,16 @@ def is_host(text: str) -> bool:
     return True
 
 
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
 _FORMS: Mapping[str, Callable[[str], object]] = {
+    "HTTP_X_FORWARDED_FOR": _is_address,
     "HTTP_X_FORWARDED_PROTO": _SCHEME.fullmatch,
     "HTTP_X_FORWARDED_HOST": is_host,
     "HTTP_X_FORWARDED_PREFIX": _PREFIX.fullmatch,

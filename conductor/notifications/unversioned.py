@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from conductor.notifications import events
@@ -76,8 +76,6 @@ def payload(subject: Subject) -> dict[str, Any]:
         "cell_name": "",
         "created_at": "" if created is None else str(created.replace(microsecond=0)),
         **{name: _time(server[name]) for name in ("terminated_at", "deleted_at", "launched_at")},
-        # Nova's own answer where it doesn't know the image service's address.
-        "image_ref_url": server["image_id"] or "",
         "os_type": _property(server, "os_type"),
         "kernel_id": "",
         "ramdisk_id": "",
@@ -87,12 +85,19 @@ def payload(subject: Subject) -> dict[str, Any]:
         "access_ip_v4": server["access_ip_v4"],
         "access_ip_v6": server["access_ip_v6"],
         "fixed_ips": [_address(one) for one in server["addresses"] or ()],
-        "image_meta": {
-            **{key: str(value) for key, value in (server["image_properties"] or {}).items()},
-            "base_image_ref": server["image_id"] or "",
-        },
+        **_image(server),
         "metadata": dict(server["meta"] or {}),
         **_more(subject),
+    }
+
+
+def _image(of: Mapping[str, Any]) -> dict[str, Any]:
+    image_id = of["image_id"] or ""
+    properties = {key: str(value) for key, value in (of["image_properties"] or {}).items()}
+    # As an URL, Nova's own answer where it doesn't know the image service's address.
+    return {
+        "image_ref_url": image_id,
+        "image_meta": {**properties, "base_image_ref": image_id},
     }
 
 
@@ -120,22 +125,32 @@ def _more(subject: Subject) -> dict[str, Any]:
     if phase == events.ERROR:
         text = (subject.fault.message if subject.fault else subject.failed) or ""
         return {"message": text, "code": 500, "exception": exception_name(subject.fault)}
-    if (part, phase) == ("create", "end"):
-        return {"message": "Success"}
-    if part in _ONCE:
-        return {"volume_id": subject.planned.get("volume_id")}
-    if part == "exists":
-        return _exists(subject)
-    return _update(subject) if part == "update" else {}
+    more = _MORE.get((part, phase))
+    return {} if more is None else more(subject)
 
 
 def _exists(subject: Subject) -> dict[str, Any]:
     begins, ends = subject.audit_period
-    # Here Nova writes times otherwise than elsewhere.
+    # That of a rebuild, whose server has the new image already, tells of the image before:
+    # nova.compute.manager, _do_rebuild_instance.
+    former = subject.planned.get("former")
     return {
+        **(_image(former) if former else {}),
+        # Here Nova writes times otherwise than elsewhere.
         "audit_period_beginning": str(begins.replace(tzinfo=None)),
         "audit_period_ending": str(ends.replace(tzinfo=None)),
     }
+
+
+def _resize_prep(subject: Subject) -> dict[str, Any]:
+    # A migration plans no other flavor.
+    flavor = subject.planned.get("new") or subject.of["flavor"]
+    return {"new_instance_type": flavor["name"], "new_instance_type_id": flavor["id"]}
+
+
+def _image_name(subject: Subject) -> str:
+    """Return the name of the image that is used, empty as long as the plan hasn't it."""
+    return str((subject.planned.get("image") or {}).get("name") or "")
 
 
 def _update(subject: Subject) -> dict[str, Any]:
@@ -151,3 +166,31 @@ def _update(subject: Subject) -> dict[str, Any]:
         "audit_period_ending": _time(ends),
         **({"old_display_name": old_name} if old_name else {}),
     }
+
+
+def _with_image(subject: Subject) -> dict[str, Any]:
+    return {"image_name": _image_name(subject)}
+
+
+def _rescue(subject: Subject) -> dict[str, Any]:
+    return {"rescue_image_name": _image_name(subject)}
+
+
+def _volume(subject: Subject) -> dict[str, Any]:
+    return {"volume_id": subject.planned.get("volume_id")}
+
+
+#: {part and phase: what gives what it has besides}
+_MORE: Mapping[tuple[str, str | None], Callable[[Subject], dict[str, Any]]] = {
+    ("create", "start"): _with_image,
+    ("create", "end"): lambda _: {"message": "Success"},
+    ("exists", None): _exists,
+    ("rebuild", "start"): _with_image,
+    ("rebuild", "end"): _with_image,
+    ("rescue", "start"): _rescue,
+    ("rescue", "end"): _rescue,
+    ("resize_prep", "end"): _resize_prep,
+    ("update", None): _update,
+    ("volume_attach", "end"): _volume,
+    ("volume_detach", "end"): _volume,
+}

@@ -79,20 +79,19 @@ class Bounds:
     """What the outbox holds."""
 
     pending: int
-    """At most so many; fewer where transactions were rolled back."""
+    """At most so many; fewer where transactions were rolled back, or others were set aside."""
     oldest: datetime.datetime | None
 
 
 def bounds(connection: sa.Connection) -> Bounds:
     """Return how much waits, and since when: by the ends of the index."""
     column = notification_outbox.c.id
-    low, high = connection.execute(sa.select(sa.func.min(column), sa.func.max(column))).one()
-    if low is None:
+    query = sa.select(column, notification_outbox.c.at).where(_OPEN).order_by(column).limit(1)
+    first_open = connection.execute(query).first()
+    if first_open is None:
         return Bounds(0, None)
-    oldest = connection.execute(
-        sa.select(notification_outbox.c.at).where(_OPEN).order_by(column).limit(1)
-    ).scalar()
-    return Bounds(high - low + 1, oldest)
+    highest = connection.execute(sa.select(sa.func.max(column))).scalar_one()
+    return Bounds(highest - first_open.id + 1, first_open.at)
 
 
 def trim(connection: sa.Connection, most: int) -> int:

@@ -123,7 +123,7 @@ def _steps(image: Mapping[str, Any], wanted: Mapping[str, Any]) -> Sequence[dict
             steps.append({"op": "add", "path": _pointer(name), "value": value})
         elif (image[name] or type(value)()) != value:
             steps.append({"op": "replace", "path": _pointer(name), "value": value})
-    gone = [name for name in image if name not in BASE and name not in wanted]
+    gone = [name for name, _ in _editable(image) if name not in wanted]
     return [*steps, *({"op": "remove", "path": _pointer(name)} for name in gone)]
 
 
@@ -132,8 +132,21 @@ def _pointer(name: str) -> str:
 
 
 def _as_lines(image: Mapping[str, Any]) -> str:
-    named = sorted((name, value) for name, value in image.items() if name not in BASE)
-    return "\n".join(f"{name}={value}" for name, value in named)
+    return "\n".join(f"{name}={value}" for name, value in sorted(_editable(image)))
+
+
+def _editable(image: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the properties that a form gives back as they are; others stay as they are."""
+    return [
+        (name, value) for name, value in image.items() if name not in BASE and _fits(name, value)
+    ]
+
+
+def _fits(name: str, value: Any) -> bool:
+    try:
+        return _from_lines(f"{name}={value}") == {name: value}
+    except Invalid:
+        return False
 
 
 def _from_lines(text: str) -> dict[str, str]:

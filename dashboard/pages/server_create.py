@@ -8,7 +8,7 @@ from typing import Any
 from dashboard.cloud import COMPUTE, IMAGE, NETWORK, Call, rows
 from dashboard.errors import ApiRefused
 from dashboard.page import Answer, Redirect, View
-from dashboard.visit import Visit
+from dashboard.visit import Visit, as_number
 
 _FIELDS = ("name", "flavor", "image", "network", "key", "zone", "groups", "user_data", "count")
 
@@ -51,8 +51,7 @@ def _asked(visit: Visit, given: dict[str, str]) -> dict[str, Any]:
         text = given["user_data"].replace("\r\n", "\n")
         asked["user_data"] = base64.b64encode(text.encode()).decode()
     if given["count"] not in ("", "1"):
-        count: Any = given["count"]
-        asked["min_count"] = asked["max_count"] = int(count) if count.isdecimal() else count
+        asked["min_count"] = asked["max_count"] = as_number(given["count"])
     return asked
 
 

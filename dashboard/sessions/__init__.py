@@ -7,15 +7,17 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from cryptography.fernet import Fernet, InvalidToken
 
 #: a session is noted as used at most this often
 _TOUCH_SECONDS = 60.0
 _FLASHES = 5
+#: (kind, sentence, request ID) each
+Flashes: TypeAlias = tuple[tuple[str, str, str], ...]
 
 
 class Store(Protocol):
@@ -27,11 +29,17 @@ class Store(Protocol):
     def put(self, key: str, value: bytes, until: float) -> None:
         """Keep it."""
 
+    def replace(self, key: str, value: bytes, until: float) -> None:
+        """Keep it instead of what is kept; nothing where that was forgotten."""
+
     def delete(self, key: str) -> None:
         """Forget it."""
 
     def count(self, key: str, now: float, seconds: int, *, more: int) -> int:
-        """Add to a counter, which begins again after some seconds; return it."""
+        """Add to a counter, which begins again after some seconds; return it: no two get one."""
+
+    def forget(self, key: str) -> None:
+        """Have a counter begin again."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +56,8 @@ class Session:
     seen: float
     until: float
     """When it ends at the latest."""
-    flashes: tuple[tuple[str, str, str], ...] = ()
-    """(kind, sentence, request ID), shown by the next page."""
+    flashes: Flashes = ()
+    """What the next page shows."""
 
     def noting(self, kind: str, text: str, request_id: str = "") -> Session:
         """Return it with a sentence for the next page."""
@@ -71,7 +79,7 @@ class Sessions:
     def begin(self, session: Session) -> str:
         """Keep a new session; return its ID."""
         name = secrets.token_urlsafe(32)
-        self.write(name, session)
+        self.store.put(*self._kept(name, session))
         return name
 
     def read(self, name: str) -> Session | None:
@@ -90,15 +98,36 @@ class Sessions:
         if now >= min(session.until, session.seen + self._idle):
             self.end(name)
             return None
-        if now - session.seen > min(_TOUCH_SECONDS, self._idle / 4):
+        if now - session.seen > self._touch_seconds:
             session = replace(session, seen=now)
             self.write(name, session)
         return session
 
     def write(self, name: str, session: Session) -> None:
-        """Keep what has changed in a session."""
-        kept = self._cipher(name).encrypt(json.dumps(asdict(session)).encode())
-        self.store.put(self._hash(name), kept, min(session.until, session.seen + self._idle))
+        """Keep what has changed in a session; nothing where it was ended meanwhile."""
+        self.store.replace(*self._kept(name, session))
+
+    def show(self, name: str, before: Flashes, after: Flashes) -> None:
+        """Have the next page show what a request has added, and not what it has shown.
+
+        The rest of the session is as other requests have left it meanwhile.
+        """
+        session = self.read(name)
+        if session is not None:
+            left = tuple(one for one in session.flashes if one not in before or one in after)
+            session = replace(session, flashes=left)
+            for one in after:
+                session = session if one in before else session.noting(*one)
+            self.write(name, session)
+
+    def using(self, name: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield what a request brings for a long time; meanwhile its session counts as used."""
+        read_at = self._clock()
+        for piece in pieces:
+            if self._clock() - read_at > self._touch_seconds:
+                self.read(name)
+                read_at = self._clock()
+            yield piece
 
     def end(self, name: str) -> None:
         """Forget a session."""
@@ -107,6 +136,15 @@ class Sessions:
     def signed(self, text: str) -> str:
         """Return what proves that a text is ours."""
         return hmac.new(self._key, f"sign {text}".encode(), hashlib.sha256).hexdigest()
+
+    @property
+    def _touch_seconds(self) -> float:
+        return min(_TOUCH_SECONDS, self._idle / 4)
+
+    def _kept(self, name: str, session: Session) -> tuple[str, bytes, float]:
+        """Return under what, as what and until when the store keeps a session."""
+        content = self._cipher(name).encrypt(json.dumps(asdict(session)).encode())
+        return self._hash(name), content, min(session.until, session.seen + self._idle)
 
     def _hash(self, name: str) -> str:
         return hmac.new(self._key, f"name {name}".encode(), hashlib.sha256).hexdigest()

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pymemcache.client.hash import HashClient
 
 _PREFIX = "micronova-dashboard-"
+_COUNTER = f"{_PREFIX}count-"
 _SECONDS = 3.0
 
 
@@ -38,7 +39,11 @@ class MemcachedStore:
 
     def put(self, key: str, value: bytes, until: float) -> None:
         """Keep it."""
-        self._client.set(_PREFIX + key, value, expire=max(1, int(until - time.time())))
+        self._client.set(_PREFIX + key, value, expire=_seconds(until))
+
+    def replace(self, key: str, value: bytes, until: float) -> None:
+        """Keep it instead of what is kept, if anything is."""
+        self._client.replace(_PREFIX + key, value, expire=_seconds(until))
 
     def delete(self, key: str) -> None:
         """Forget it."""
@@ -46,6 +51,15 @@ class MemcachedStore:
 
     def count(self, key: str, now: float, seconds: int, *, more: int) -> int:
         """Add to a counter, which begins again after some seconds; return it."""
-        name = f"{_PREFIX}count-{key}"
+        name = _COUNTER + key
         self._client.add(name, b"0", expire=seconds)
-        return int(self._client.incr(name, more) or 0)
+        change = self._client.decr if more < 0 else self._client.incr
+        return int(change(name, abs(more)) or 0)
+
+    def forget(self, key: str) -> None:
+        """Have a counter begin again."""
+        self._client.delete(_COUNTER + key)
+
+
+def _seconds(until: float) -> int:
+    return max(1, int(until - time.time()))

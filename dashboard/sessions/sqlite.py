@@ -43,6 +43,13 @@ class SqliteStore:
         with self._transaction() as connection:
             connection.execute("REPLACE INTO kept VALUES (?, ?, ?)", (key, value, until))
 
+    def replace(self, key: str, value: bytes, until: float) -> None:
+        """Keep it instead of what is kept, if anything is."""
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE kept SET value = ?, until = ? WHERE key = ?", (value, until, key)
+            )
+
     def delete(self, key: str) -> None:
         """Forget it."""
         with self._transaction() as connection:
@@ -53,19 +60,23 @@ class SqliteStore:
         with self._transaction() as connection:
             connection.execute("DELETE FROM counted WHERE until <= ?", (now,))
             connection.execute("DELETE FROM kept WHERE until <= ?", (now,))
-            if more:
-                connection.execute(
-                    "INSERT INTO counted VALUES (?, ?, ?) "
-                    "ON CONFLICT (key) DO UPDATE SET number = number + excluded.number",
-                    (key, more, now + seconds),
-                )
-                connection.execute(
-                    "DELETE FROM counted WHERE key IN (SELECT key FROM counted "
-                    "ORDER BY until DESC LIMIT -1 OFFSET ?)",
-                    (_COUNTERS,),
-                )
+            connection.execute(
+                "INSERT INTO counted VALUES (?, max(?, 0), ?) "
+                "ON CONFLICT (key) DO UPDATE SET number = max(number + ?, 0)",
+                (key, more, now + seconds, more),
+            )
+            connection.execute(
+                "DELETE FROM counted WHERE key IN (SELECT key FROM counted "
+                "ORDER BY until DESC LIMIT -1 OFFSET ?)",
+                (_COUNTERS,),
+            )
             row = connection.execute("SELECT number FROM counted WHERE key = ?", (key,)).fetchone()
         return int(row[0]) if row else 0
+
+    def forget(self, key: str) -> None:
+        """Have a counter begin again."""
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM counted WHERE key = ?", (key,))
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

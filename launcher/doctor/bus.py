@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 from oslo_config import cfg
 
 from common.findings import Finding, Level
 from common.messages.topics import CONDUCTOR_TOPIC, SCHEDULER_TOPIC
 
-#: seconds that connecting may take
+#: seconds that connecting to a host may take
 CONNECT_SECONDS = 5
 #: messages of a queue from which on its service is behind
 MANY_MESSAGES = 1000
 #: RabbitMQ's own user, with a password that everybody knows
 _GUEST = "guest"
+#: the port of the services' driver, with TLS too
+_PORT = 5672
 #: queue → what waits without its service
 _READ = {
     CONDUCTOR_TOPIC: "Requests are accepted by no API, and operations under way go no further.",
@@ -26,26 +28,110 @@ _READ = {
 
 def bus(conf: cfg.ConfigOpts) -> Iterator[Finding]:
     """Yield what is wrong with the bus that ``transport_url`` names; nothing if it is embedded."""
-    from kombu import connection, exceptions
-
     from common import rpc
 
     rpc.register(conf)
-    url = str(conf.transport_url or "")
-    if not url.startswith("rabbit://") or not urlsplit(url).hostname:
+    if not str(conf.transport_url or "").startswith("rabbit://"):
         return
-    make: Any = connection.Connection
-    opened = make(f"amqp://{url.removeprefix('rabbit://')}", connect_timeout=CONNECT_SECONDS)
-    refusals = (*opened.connection_errors, *opened.channel_errors)
     try:
-        opened.ensure_connection(max_retries=1, timeout=CONNECT_SECONDS)
-        yield from _queues(opened)
-    except (OSError, exceptions.KombuError, *refusals) as error:
-        yield _broken(f"It doesn't answer, or refuses the login: {error}.")
+        hosts = arguments(conf)
+    except (ValueError, RuntimeError) as error:
+        yield _broken(str(error))
         return
-    finally:
-        opened.release()
-    if urlsplit(url).username == _GUEST:
+    if hosts:
+        yield from _hosts(hosts)
+        if not conf.oslo_messaging_rabbit.rabbit_quorum_queue:
+            yield Finding(
+                "queues_not_replicated",
+                Level.WARNING,
+                "Message bus",
+                "[oslo_messaging_rabbit] rabbit_quorum_queue is false.",
+                "With a broker's node its queues go, and what is in them.",
+                ("# [oslo_messaging_rabbit] rabbit_quorum_queue = true",),
+            )
+
+
+def arguments(conf: cfg.ConfigOpts) -> list[dict[str, Any]]:
+    """Return kombu's arguments for each host of ``transport_url``, as the services' driver has it.
+
+    Raises ValueError for a URL without hosts and ports, RuntimeError for an unknown ssl_version.
+    """
+    import oslo_messaging
+
+    try:
+        url = oslo_messaging.TransportURL.parse(conf, conf.transport_url)
+    except ValueError:
+        # its text may have a part of the password
+        raise ValueError(
+            "The hosts of transport_url can't be read. In user and password other characters "
+            "than letters and digits are written as % and two digits."
+        ) from None
+    return [
+        {
+            "hostname": host.hostname,
+            "port": host.port or _PORT,
+            "userid": host.username or _GUEST,
+            "password": host.password or _GUEST,
+            "virtual_host": url.virtual_host or "/",
+            "ssl": _tls(conf.oslo_messaging_rabbit, host.hostname),
+        }
+        for host in url.hosts
+        if host.hostname
+    ]
+
+
+def _tls(options: cfg.ConfigOpts.GroupAttr, hostname: str) -> dict[str, Any] | bool:
+    """Return kombu's argument for TLS, see impl_rabbit of oslo.messaging. Raises RuntimeError."""
+    from oslo_messaging._drivers.impl_rabbit import Connection
+
+    if not options.ssl:
+        return False
+    version = options.ssl_version
+    given = {
+        "ssl_version": Connection.validate_ssl_version(version) if version else None,
+        "keyfile": options.ssl_key_file,
+        "certfile": options.ssl_cert_file,
+        "ca_certs": options.ssl_ca_file,
+    }
+    found = {name: value for name, value in given.items() if value}
+    if options.ssl_ca_file:
+        found |= {"cert_reqs": ssl.CERT_REQUIRED, "server_hostname": hostname}
+    return found or True
+
+
+def _hosts(hosts: list[dict[str, Any]]) -> Iterator[Finding]:
+    """Yield which hosts don't answer, and what is wrong with what the first that does knows."""
+    from kombu import connection, exceptions
+
+    make: Any = connection.Connection
+    found: list[Finding] | None = None
+    silent: list[str] = []
+    for host in hosts:
+        opened = make(**host, connect_timeout=CONNECT_SECONDS)
+        refusals = (*opened.connection_errors, *opened.channel_errors)
+        try:
+            opened.ensure_connection(max_retries=1, timeout=CONNECT_SECONDS)
+            found = list(_queues(opened)) if found is None else found
+        except (OSError, exceptions.KombuError, *refusals) as error:
+            silent.append(f"{host['hostname']}:{host['port']} ({error})")
+        finally:
+            opened.release()
+    told = ", ".join(silent)
+    if found is None:
+        yield _broken(f"It doesn't answer, or refuses the login: {told}.")
+        return
+    if silent:
+        yield Finding(
+            "bus_host_unreachable",
+            Level.WARNING,
+            "Message bus",
+            f"Not all hosts of transport_url answer, or take the login: {told}.",
+            "The services use the others. With the majority of its nodes a cluster is lost.",
+            ("systemctl restart rabbitmq-server",),
+        )
+    yield from found
+    if any(host["userid"] == _GUEST for host in hosts):
+        named = ",".join(f"micronova:<password>@{one['hostname']}:{one['port']}" for one in hosts)
         yield Finding(
             "bus_of_guest",
             Level.WARNING,
@@ -55,19 +141,8 @@ def bus(conf: cfg.ConfigOpts) -> Iterator[Finding]:
             (
                 "rabbitmqctl add_user micronova <password> && "
                 "rabbitmqctl set_permissions micronova '.*' '.*' '.*'",
-                "# [DEFAULT] transport_url = rabbit://micronova:<password>@"
-                f"{urlsplit(url).hostname}/",
+                f"# [DEFAULT] transport_url = rabbit://{named}/",
             ),
-        )
-    options = conf.oslo_messaging_rabbit
-    if not options.rabbit_quorum_queue:
-        yield Finding(
-            "queues_not_replicated",
-            Level.WARNING,
-            "Message bus",
-            "[oslo_messaging_rabbit] rabbit_quorum_queue is false.",
-            "With a broker's node its queues go, and what is in them.",
-            ("# [oslo_messaging_rabbit] rabbit_quorum_queue = true",),
         )
 
 

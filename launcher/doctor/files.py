@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from oslo_config import cfg
@@ -15,6 +16,11 @@ from common.findings import Finding, Level
 
 #: a rule that another one refers to
 _NAMED = re.compile(r"\brule:([\w:-]+)")
+#: what isn't itself in a pattern of sed
+_SPECIAL = re.compile(r"[][\\.*^$+?(){}|/]")
+_ESCAPED = r"\\\g<0>"
+#: rules that a finding names
+_MOST = 5
 
 
 def readable_by_others(conf: cfg.ConfigOpts) -> Iterator[Finding]:
@@ -45,7 +51,8 @@ def policies(conf: cfg.ConfigOpts) -> Iterator[Finding]:
         return
     path = Path(named)
     try:
-        rules = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        text = path.read_text(encoding="utf-8")
+        rules = yaml.safe_load(text) or {}
         if not isinstance(rules, dict):
             raise ValueError("it is no mapping of rules")
     except (OSError, ValueError, yaml.YAMLError) as error:
@@ -58,45 +65,75 @@ def policies(conf: cfg.ConfigOpts) -> Iterator[Finding]:
             (f"python3 -m yaml {path}",),
         )
         return
-    yield from _rules(path, rules)
-    unknown = sorted(set(map(str, rules)) - sample.policy_names())
+    known = sample.policy_names()
+    yield from _rules(path, text, rules, known)
+    unknown = sorted(set(map(str, rules)) - known - _named(list(rules.values())))[:_MOST]
     if unknown:
         yield Finding(
             "policy_unknown",
             Level.WARNING,
             str(path),
-            f"No API has the rules {', '.join(unknown[:5])}.",
+            f"No API has the rules {', '.join(unknown)}.",
             "What they were to allow or forbid is decided by the defaults.",
-            (f"sed -i '/{unknown[0]}/d' {path}",),
+            tuple(_without(path, text, rules, name) for name in unknown),
         )
 
 
-def _rules(path: Path, rules: Mapping[Any, Any]) -> Iterator[Finding]:
-    """Yield rules that can't be read, or that name rules which nobody has: they forbid all."""
-    from launcher import sample
-
-    known = sample.policy_names() | set(map(str, rules))
-    for name, text in rules.items():
-        bad = _unreadable(str(text)) or sorted(set(_NAMED.findall(str(text))) - known)
-        if bad:
+def _rules(path: Path, text: str, rules: Mapping[Any, Any], known: Set[str]) -> Iterator[Finding]:
+    """Yield rules that forbid all, as nobody can read them or has what they name, or allow all."""
+    known = known | set(map(str, rules))
+    for name, rule in rules.items():
+        if not rule:
+            yield Finding(
+                "policy_rule_empty",
+                Level.WARNING,
+                str(path),
+                f"The rule {name} is empty.",
+                "Everybody is allowed what it is about. Where that is meant, '@' says so.",
+                (_without(path, text, rules, str(name)),),
+            )
+        elif _unreadable(rule) or _named(rule) - known:
             yield Finding(
                 "policy_rule_wrong",
                 Level.BROKEN,
                 str(path),
-                f"The rule {name} can't be followed: {text}.",
+                f"The rule {name} can't be followed: {rule}.",
                 "Nobody is allowed what it is about.",
-                (f"sed -i '/{name}/d' {path}",),
+                (_without(path, text, rules, str(name)),),
             )
 
 
-def _unreadable(text: str) -> bool:
-    """Return whether a rule's text is none, by the parser that the APIs use."""
+def _named(rule: Any) -> set[str]:
+    """Return the rules that one refers to."""
+    return set(_NAMED.findall(str(rule)))
+
+
+def _unreadable(rule: Any) -> bool:
+    """Return whether a rule is none, by the parser that the APIs use."""
     from oslo_policy import _checks, _parser
 
     parser = logging.getLogger(_parser.__name__)
     before, parser.disabled = parser.disabled, True
     try:
-        parsed = _parser.parse_rule(text)
+        parsed = _parser.parse_rule(rule)
+    except TypeError:
+        return True
     finally:
         parser.disabled = before
-    return isinstance(parsed, _checks.FalseCheck) and text.strip() != "!"
+    return isinstance(parsed, _checks.FalseCheck) and str(rule).strip() != "!"
+
+
+def _without(path: Path, text: str, rules: Mapping[Any, Any], name: str) -> str:
+    """Return the command that removes a rule; if it has more than its line, one that shows it."""
+    import yaml
+
+    # a quote may be before and behind it
+    pattern = f"^.?{_SPECIAL.sub(_ESCAPED, name)}.? *:( |$)"
+    left = "\n".join(line for line in text.splitlines() if not re.search(pattern, line))
+    try:
+        rest = yaml.safe_load(left) or {}
+    except yaml.YAMLError:
+        rest = None
+    if rest == {key: rule for key, rule in rules.items() if str(key) != name}:
+        return f"sed -E -i {quote(f'/{pattern}/d')} {quote(str(path))}"
+    return f"grep -nF -e {quote(name)} {quote(str(path))}"

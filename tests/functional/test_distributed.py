@@ -307,6 +307,8 @@ def test_the_doctor_finds_queues_that_nobody_reads(
             channel.queue_delete("unread")
     monkeypatch.setattr(bus, "MANY_MESSAGES", -1)
     assert codes() == ["queue_long", "queue_long"]
+    conf.set_override("transport_url", str(conf.transport_url).replace("//", "//u:p@127.0.0.1:9,"))
+    assert codes() == ["bus_host_unreachable", "queue_long", "queue_long"]
 
 
 @pytest.mark.parametrize("count", [8, pytest.param(100, marks=pytest.mark.long)])

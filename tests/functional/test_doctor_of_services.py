@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import subprocess
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 
 import db.migrate
 import db.roles
+from common.findings import Finding
 from launcher import configuration, doctor
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
 
@@ -22,6 +24,12 @@ TYPES = ("compute", "placement", "image", "network", "block-storage", "volumev3"
 
 
 def codes(folder: Path, sections: Mapping[str, Mapping[str, str]], mode: int = 0o600) -> set[str]:
+    return {one.code for one in findings(folder, sections, mode)}
+
+
+def findings(
+    folder: Path, sections: Mapping[str, Mapping[str, str]], mode: int = 0o600
+) -> tuple[Finding, ...]:
     file = folder / "micronova.conf"
     lines: list[str] = []
     for name, options in {"compute": {"driver": "null"}, **sections}.items():
@@ -29,7 +37,7 @@ def codes(folder: Path, sections: Mapping[str, Mapping[str, str]], mode: int = 0
     file.write_text("\n".join(lines))
     file.chmod(mode)
     conf = configuration.load([str(file)])
-    return {one.code for one in doctor.diagnose(conf).findings}
+    return doctor.diagnose(conf).findings
 
 
 def test_a_good_installation(tmp_path: Path) -> None:
@@ -87,13 +95,47 @@ def test_a_bus_that_does_not_answer(tmp_path: Path) -> None:
         ("a: [\n", {"policy_broken"}),
         ("os_compute_api:servers:create: 'role admin'\n", {"policy_rule_wrong"}),
         ("os_compute_api:servers:create: 'rule:nobody_has_it'\n", {"policy_rule_wrong"}),
+        ("os_compute_api:servers:create: 7\n", {"policy_rule_wrong"}),
         ("os_compute_api:servers:create: '!'\n", set()),
+        ("os_compute_api:servers:create: ''\n", {"policy_rule_empty"}),
+        ("os_compute_api:servers:create:\n", {"policy_rule_empty"}),
+        ("os_compute_api:servers:create: []\n", {"policy_rule_empty"}),
+        ("os_compute_api:servers:create: ['role:admin']\n", set()),
+        ("os_compute_api:servers:create: rule:mine\nmine: role:a\n", set()),
     ],
 )
 def test_policy_files(tmp_path: Path, text: str, found: set[str]) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text(text)
     assert codes(tmp_path, {"oslo_policy": {"policy_file": str(policy)}}) == found
+
+
+KEPT = (
+    "os_compute_api:servers:create:forced_host: role:admin\n# of os_compute_api:servers:create\n"
+)
+
+
+@pytest.mark.parametrize("name", ["os_compute_api:servers:create", "a.c/d", "a[1"])
+@pytest.mark.parametrize("form", ["{}: role admin\n", '"{}": "role admin"\n', "'{}' :\n"])
+def test_the_line_that_mends_a_policy(tmp_path: Path, name: str, form: str) -> None:
+    policy = tmp_path / "a policy.yaml"
+    policy.write_text(KEPT + "abc/d: '!'\n" + form.format(name))
+    lines = {
+        line
+        for one in findings(tmp_path, {"oslo_policy": {"policy_file": str(policy)}})
+        for line in one.lines
+        if "abc" not in line
+    }
+    assert len(lines) == 1
+    subprocess.run(lines.pop(), shell=True, check=True, timeout=30)
+    assert policy.read_text() == KEPT + "abc/d: '!'\n"
+
+
+def test_a_policy_of_several_lines_is_shown(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("os_compute_api:servers:create:\n- role admin\n")
+    [one] = findings(tmp_path, {"oslo_policy": {"policy_file": str(policy)}})
+    assert one.lines == (f"grep -nF -e os_compute_api:servers:create {policy}",)
 
 
 class Keystone:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from shlex import quote as _quoted
 
 from common.findings import Finding, Level
 from compute.doctor.facts import Answer, Facts
@@ -14,28 +15,41 @@ MANY_GUESTS = 5000
 #: the largest file of pmxcfs in bytes, and the part of that from which it is a finding
 MOST_FILE_BYTES = 1 << 20
 _NEARLY_FULL = 0.75
+_UNREGISTER = "--delete registered-tags"
 
 
 def tags(facts: Facts) -> Iterator[Finding]:
-    """Yield that the token may not set the tag of this cloud's VMs."""
-    allowed = facts.options.get("user-tag-access")
-    if not isinstance(allowed, Mapping):
+    """Yield that the token may not set the tag of this cloud's VMs.
+
+    By the rule of Proxmox VE (PVE::GuestHelpers, assert_tag_permissions): Sys.Modify on / may set
+    all, others what user-tag-access says, but for registered tags.
+    """
+    if "Sys.Modify" in facts.granted.get("/", {}):
         return
-    way = str(allowed.get("user-allow") or "free")
-    listed = allowed.get("user-allow-list") or ()
+    given = facts.options.get("user-tag-access")
+    access = given if isinstance(given, Mapping) else {}
+    way = str(access.get("user-allow") or "free")
+    listed = [] if way == "none" else list(access.get("user-allow-list") or ())
+    registered = list(facts.options.get("registered-tags") or ())
     known = facts.options.get("allowed-tags") or ()
-    fine = way == "free" or TAG in listed or (way == "existing" and TAG in known)
-    if not fine:
+    said, options = [], []
+    if TAG in registered:
+        others = ";".join(tag for tag in registered if tag != TAG)
+        said.append("it is registered, for which Sys.Modify on / is needed")
+        options.append(f"--registered-tags {_quoted(others)}" if others else _UNREGISTER)
+    if way != "free" and TAG not in listed and not (way == "existing" and TAG in known):
+        kept = "existing" if way == "existing" else "list"
+        allowed = f"user-allow={kept},user-allow-list={';'.join((*listed, TAG))}"
+        said.append(f"user-tag-access: {way}")
+        options.append(f"--user-tag-access {_quoted(allowed)}")
+    if said:
         yield Finding(
             "tags_refused",
             Level.BROKEN,
             f"Cluster {facts.name}",
-            f"Users may not set the tag {TAG} (user-tag-access: {way}).",
+            f"The token may not set the tag {TAG} ({'; '.join(said)}).",
             "Every VM of this cloud gets it, so no server is built.",
-            (
-                "pvesh set /cluster/options --user-tag-access "
-                f"user-allow=list,user-allow-list={TAG}",
-            ),
+            (f"pvesh set /cluster/options {' '.join(options)}",),
         )
 
 

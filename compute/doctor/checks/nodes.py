@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator, Mapping
 
 from common import clock
 from common.findings import Finding, Level
-from common.guest.hardware import version
 from compute.doctor.facts import Facts
 
 #: the first release with import storages, which images come from
@@ -31,15 +31,16 @@ _WITH_HA: Mapping[str, str] = {
     "pve-ha-crm": "It can't become the manager of high availability.",
     "pve-ha-lrm": "HA resources on it are neither started nor stopped.",
 }
+_RELEASE = re.compile(r"(\d+)\.(\d+)", re.ASCII)
 #: any of them keeps a node's clock
 _CLOCKS = ("chrony", "systemd-timesyncd")
 
 
 def versions(facts: Facts) -> Iterator[Finding]:
     """Yield releases that are too old, out of support, or mixed."""
-    known = dict(_versions(facts))
+    known = {name: text for name, text in _versions(facts) if _RELEASE.match(text)}
     for name, text in sorted(known.items()):
-        if version(text) < OLDEST:
+        if _release(text) < OLDEST:
             yield Finding(
                 "version_old",
                 Level.BROKEN,
@@ -48,7 +49,7 @@ def versions(facts: Facts) -> Iterator[Finding]:
                 "Images can be imported from 8.3 on only: servers aren't built there.",
                 ("apt update && apt dist-upgrade",),
             )
-    majors = {version(text)[0] for text in known.values()}
+    majors = {_release(text)[0] for text in known.values()}
     for major in sorted(majors & SUPPORTED_UNTIL.keys()):
         until = SUPPORTED_UNTIL[major]
         if clock.utcnow().date() > until:
@@ -60,7 +61,7 @@ def versions(facts: Facts) -> Iterator[Finding]:
                 "Its flaws stay, those of security too. The line checks what the upgrade needs.",
                 (f"pve{major}to{major + 1} --full",),
             )
-    if len({version(text)[:2] for text in known.values()}) > 1:
+    if len(set(map(_release, known.values()))) > 1:
         told = ", ".join(f"{name} has {text}" for name, text in sorted(known.items()))
         yield Finding(
             "versions_differ",
@@ -70,6 +71,14 @@ def versions(facts: Facts) -> Iterator[Finding]:
             "Running servers move from an older release to a newer one, but not back.",
             ("apt update && apt dist-upgrade",),
         )
+
+
+def _release(text: str) -> tuple[int, int]:
+    """Return ``7.4-19`` as (7, 4). Raises ValueError for what has no release."""
+    found = _RELEASE.match(text)
+    if found is None:
+        raise ValueError(text)
+    return int(found[1]), int(found[2])
 
 
 def _versions(facts: Facts) -> Iterator[tuple[str, str]]:

@@ -182,6 +182,11 @@ def _without(*names: str) -> Callable[[Site], None]:
     return plant
 
 
+def _refuse_tags(site: Site) -> None:
+    _without("Sys.Modify")(site)
+    _options(user_tag_access="user-allow=none")(site)
+
+
 def _setting(**values: str) -> Callable[[Site], None]:
     return lambda site: site.options.update(values)
 
@@ -421,7 +426,7 @@ PLANTED: Mapping[str, tuple[str, Callable[[Site], None]]] = {
         _options(migration="type=secure,network=192.168.7.0/24"),
     ),
     "a firewall that is off": ("firewall_off", lambda site: site.networks.update(firewall="true")),
-    "tags that nobody may set": ("tags_refused", _options(user_tag_access="user-allow=none")),
+    "tags that nobody may set": ("tags_refused", _refuse_tags),
     "HA that chooses nodes": ("crs_moves", _options(crs="ha=static,ha-rebalance-on-start=1")),
     "an HA resource in error": ("ha_error", _ha("error")),
     "ids for people in the band": (
@@ -447,6 +452,7 @@ PLANTED: Mapping[str, tuple[str, Callable[[Site], None]]] = {
 #: what comes along with some of them, by what they are
 COMES_ALONG = {
     "an HA manager that is dead": {"no_quorum", "node_offline"},
+    "tags that nobody may set": {"privilege_missing"},
     "rules for a release without": {"privilege_missing", "version_unsupported"},
     "a shared storage on one node": {"iso_not_shared"},
     "a node that is off": {"no_quorum"},

@@ -14,14 +14,14 @@ from common.errors import Invalid
 from common.messages.reports import Category, Failure
 from conductor.flows.move import begin_live_migration, steer_migration
 from conductor.flows.record import lock
-from conductor.messages import FlavorSnapshot, NewServerGroup
+from conductor.messages import FlavorSnapshot, NewServerGroup, RebuildServer
 from conductor.notifications import sender as sending
 from conductor.notifications.sender import NAME, Sender
 from conductor.store import notices, process_leases, registry, server_groups, servers
 from conductor.store import notification_outbox as outbox
 from db import schema
 from tests.fixtures.notifications import differences
-from tests.functional.conductor.harness import World
+from tests.functional.conductor.harness import IMAGE, World
 from tests.functional.conductor.telling import UNVERSIONED, VERSIONED, Bus, data, tell
 
 BROKEN = Failure(Category.CREATION_FAILED, "storage 'local' does not exist", host="pve1")
@@ -123,6 +123,10 @@ def test_a_life_from_create_to_delete(world: World, bus: Bus, sender: Sender) ->
     assert (
         key["nova_object.data"]["fingerprint"] == "90:2f:bd:d2:b1:df:0c:4f:70:b4:a5:d2:35:25:e9:32"
     )
+    older = bus.last("compute.instance.resize.prep.end").payload
+    assert (older["instance_type"], older["new_instance_type"]) == ("m1.tiny", "m1.larger")
+    assert older["new_instance_type_id"] == "2"
+    assert "new_instance_type" not in bus.last("compute.instance.resize.prep.start").payload
     prep = data(bus.last("instance.resize_prep.start"))
     assert prep["new_flavor"]["nova_object.data"]["name"] == "m1.larger"
     assert prep["flavor"]["nova_object.data"]["name"] == "m1.tiny"
@@ -149,6 +153,33 @@ def test_a_life_from_create_to_delete(world: World, bus: Bus, sender: Sender) ->
         if message.event_type.startswith("compute."):
             assert message.payload.keys() >= READ
     assert bus.last("instance.create.end").context["user_id"] == "u"
+
+
+def test_images_of_rebuilds_and_rescues(world: World, bus: Bus, sender: Sender) -> None:
+    uuid = a_server(world)
+    before = {"image_id": "another", "image_properties": {"os_distro": "old"}}
+    world.conductor.store.run(lambda c: c.execute(schema.servers.update().values(before)))
+    world.rebuild(uuid, RebuildServer(IMAGE, {"os_distro": "new"}))
+    world.answer(world.compute.wait_for(2), ok=True, power_state=1)
+    world.answer(world.compute.wait_for(3), ok=True, power_state=1)
+    world.until(uuid, "active")
+    world.until_operation("done", "done")
+    sender.send_all()
+    exists = bus.last("compute.instance.exists").payload
+    assert exists["image_ref_url"] == "another"
+    assert exists["image_meta"] == {"os_distro": "old", "base_image_ref": "another"}
+    rebuilt = bus.last("compute.instance.rebuild.end").payload
+    assert (rebuilt["image_ref_url"], rebuilt["image_name"]) == (IMAGE, "debian-12")
+    assert rebuilt["image_meta"] == {"os_distro": "new", "base_image_ref": IMAGE}
+    world.rescue(uuid)
+    world.answer(world.compute.wait_for(4), ok=True, power_state=1)
+    world.until(uuid, "rescued")
+    world.until_operation(*["done"] * 3)
+    sender.send_all()
+    exists = bus.last("compute.instance.exists").payload
+    assert exists["image_ref_url"] == IMAGE
+    rescued = bus.last("compute.instance.rescue.end").payload
+    assert rescued["rescue_image_name"] == "debian-12"
 
 
 def test_a_build_that_failed(world: World, bus: Bus, sender: Sender) -> None:
@@ -308,6 +339,13 @@ def test_one_that_can_t_be_shown_is_set_aside(world: World, bus: Bus, sender: Se
     assert "a bug" in aside["instance.suspend.start"]
     sender.send_all()
     assert bus.names().count("instance.resume.start") == 1
+    with world.conductor.store.read() as connection:
+        assert outbox.bounds(connection) == outbox.Bounds(0, None)
+    bus.down = True
+    world.conductor.store.run(lambda c: outbox.add(c, [{**rows[-1], **more}]))
+    sender.send_all()
+    with world.conductor.store.read() as connection:
+        assert outbox.bounds(connection).pending == 1
 
 
 def test_one_that_the_bus_refuses_is_set_aside_once_it_takes_the_next(

@@ -97,6 +97,25 @@ def change(member: Browser, path: str) -> None:
     assert "Nothing was to be changed." in member.submit(f"{path}/edit", **same).text
 
 
+def test_properties_that_no_line_can_show_stay(cleared: None, member: Browser) -> None:
+    create(member, "odd", properties="os_distro=debian")
+    path = member.path
+    odd = {"note": "a\nos_type=b", "blank": " x ", "empty": "", "a=b": "c"}
+    patch = [{"op": "add", "path": f"/{name}", "value": value} for name, value in odd.items()]
+    image = member.cloud.connection().image
+    kind = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
+    answer = image.patch(path, json=patch, headers=kind)
+    assert answer.status_code == 200, answer.text
+    member.get(f"{path}/edit")
+    assert member.form(f"{path}/edit").fields["properties"] == "empty=\nos_distro=debian"
+    text = member.submit(f"{path}/edit", name="even", properties="os_distro=ubuntu").text
+    assert "The image is changed." in text
+    kept = image.get(path).json()
+    assert {name: kept.get(name) for name in odd} == {**odd, "empty": None}
+    assert (kept["name"], kept["os_distro"]) == ("even", "ubuntu")
+    assert "os_type" not in kept
+
+
 def test_what_is_refused_of_an_image(cleared: None, member: Browser) -> None:
     for fields, sentence in (
         ({"properties": "no sign"}, "A property is written NAME=VALUE"),

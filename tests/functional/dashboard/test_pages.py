@@ -269,6 +269,7 @@ def test_a_failed_create_says_why(cleared: None, vast: str, member: Browser) -> 
         ({"count": "100"}, "Quota exceeded for"),
         ({"name": "  "}, "Invalid input for field/attribute name"),
         ({"count": "many"}, "Invalid input for field/attribute"),
+        ({"count": "9" * 5000}, "min_count and max_count may be"),
         ({"image": "nothing"}, "Invalid"),
         ({"network": "11111111-1111-1111-1111-111111111111"}, "could not be found"),
         ({"key": "nobody's"}, "Invalid key_name provided."),

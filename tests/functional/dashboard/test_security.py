@@ -12,16 +12,15 @@ from urllib.parse import parse_qs, urlsplit
 import falcon.testing
 import pytest
 import requests
-from oslo_config import cfg
 
 from dashboard import config
 from dashboard.app import make_app
 from dashboard.page import Page
 from dashboard.sections import SECTIONS
-from dashboard.sessions import Session
+from dashboard.sessions import Session, making
 from tests.functional.cloud import EmbeddedCloud
 from tests.functional.dashboard.browser import SESSION_COOKIE, Browser, Parsed, kept
-from web import proxies
+from tests.functional.dashboard.service import TLS, behind_proxy, log_in, post
 
 pytestmark = pytest.mark.sampled(2, of="file")
 
@@ -491,21 +490,7 @@ def test_other_methods(member: Browser, method: str) -> None:
 @pytest.fixture
 def alone(tmp_path: Path) -> falcon.testing.TestClient:
     """A dashboard behind a proxy, whose Keystone is down."""
-    conf = cfg.ConfigOpts()
-    config.register(conf)
-    proxies.register(conf)
-    conf([], project="micronova", default_config_files=[])
-    conf.set_override("auth_url", "http://127.0.0.1:9/v3", "dashboard")
-    conf.set_override("state_dir", str(tmp_path / "state"), "dashboard")
-    conf.set_override("trusted_proxies", ["127.0.0.1"], "web")
-    return falcon.testing.TestClient(make_app(conf))
-
-
-TLS = {
-    "X-Forwarded-Proto": "https",
-    "X-Forwarded-Host": "cloud.example.org",
-    "X-Forwarded-Prefix": "/dashboard",
-}
+    return falcon.testing.TestClient(make_app(behind_proxy(tmp_path, "http://127.0.0.1:9/v3")))
 
 
 def test_under_tls_cookies_are_bound_to_the_host(alone: falcon.testing.TestClient) -> None:
@@ -517,21 +502,21 @@ def test_under_tls_cookies_are_bound_to_the_host(alone: falcon.testing.TestClien
 
 
 def test_when_keystone_is_down_the_page_says_so(alone: falcon.testing.TestClient) -> None:
-    answer = alone.simulate_get("/login", headers=TLS, remote_addr="127.0.0.1")
-    [form] = Parsed(answer.text).forms
-    assert form.action == "/dashboard/login"
-    mark = answer.cookies["__Host-micronova-login"].value
-    fields = {**form.fields, "user": "demo", "password": "x"}
-    answer = alone.simulate_post(
-        "/login",
-        remote_addr="127.0.0.1",
-        headers={
-            **TLS,
-            "Cookie": f"__Host-micronova-login={mark}",
-            "Origin": "https://cloud.example.org",
-            "Content-Type": "application/x-www-form-urlencoded",
-        },
-        body="&".join(f"{name}={value}" for name, value in fields.items()),
-    )
+    answer = log_in(alone, user="demo", password="x")
     assert answer.status_code == 503
     assert "Keystone can't be reached." in Parsed(answer.text).text
+
+
+def test_under_tls_browsers_forget_the_session_too(
+    alone: falcon.testing.TestClient, tmp_path: Path
+) -> None:
+    options = behind_proxy(tmp_path, "http://127.0.0.1:9/v3")[config.GROUP]
+    at = time.time()
+    session = Session("token", {}, (), csrf="c", began=at, seen=at, until=at + 600)
+    name = making.sessions(options).begin(session)
+    answer = post(alone, "/logout", f"__Host-micronova-session={name}", {"csrf": "c"})
+    assert answer.headers["location"] == "/dashboard/login"
+    cookie = answer.cookies["__Host-micronova-session"]
+    assert (cookie.value, cookie.secure, cookie.path) == ("", True, "/")
+    assert cookie.max_age is not None
+    assert cookie.max_age <= 0

@@ -11,8 +11,10 @@ from oslo_config import cfg
 from common.errors import ConfigurationError
 from web import proxies
 
-PROTO, HOST, PREFIX = (f"HTTP_X_FORWARDED_{name}" for name in ("PROTO", "HOST", "PREFIX"))
-GOOD = {PROTO: "https", HOST: "cloud.example:8774", PREFIX: "/east"}
+FOR, PROTO, HOST, PREFIX = (
+    f"HTTP_X_FORWARDED_{name}" for name in ("FOR", "PROTO", "HOST", "PREFIX")
+)
+GOOD = {FOR: "2001:db8::7", PROTO: "https", HOST: "cloud.example:8774", PREFIX: "/east"}
 
 
 def seen(trusted: list[str], peer: str, headers: dict[str, str]) -> tuple[str, dict[str, Any]]:
@@ -71,6 +73,9 @@ def test_only_configured_proxies_are_believed(
         (PREFIX, "/a b"),
         (PREFIX, "east"),
         (PREFIX, '/"x'),
+        (FOR, "unknown"),
+        (FOR, "192.0.2.7:4711"),
+        (FOR, ""),
     ],
 )
 def test_what_is_no_host_scheme_or_path_is_left_out(name: str, value: str) -> None:
@@ -78,9 +83,13 @@ def test_what_is_no_host_scheme_or_path_is_left_out(name: str, value: str) -> No
 
 
 def test_the_nearest_proxy_counts() -> None:
-    given = {PROTO: "http, https", HOST: "evil.example, cloud.example"}
+    given = {
+        FOR: "198.51.100.1, 192.0.2.7",
+        PROTO: "http, https",
+        HOST: "evil.example, cloud.example",
+    }
     _, found = seen(["10.0.0.1"], "10.0.0.1", given)
-    assert found == {PROTO: "https", HOST: "cloud.example"}
+    assert found == {FOR: "192.0.2.7", PROTO: "https", HOST: "cloud.example"}
 
 
 @pytest.mark.parametrize("host", ["a b", "a/b", "a\tb", "javascript://x", "[::1", "é", "a:b:c"])

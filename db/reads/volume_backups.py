@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from db.reads import keyset
 from db.reads.keyset import Page, Sort
+from db.reads.properties import having
 from db.schema import volume_backups
 
 _C = volume_backups.c
@@ -110,7 +111,7 @@ def _conditions(wanted: Filter) -> list[sa.ColumnElement[bool]]:
     found = [_C[name] == value for name, value in wanted.equal.items()]
     if wanted.name_part is not None:
         found.append(_C.name.contains(wanted.name_part, autoescape=True))
-    found += [_C.meta[key].as_string() == value for key, value in wanted.metadata.items()]
+    found += having(_C.meta, wanted.metadata)
     return found
 
 

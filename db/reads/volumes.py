@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from common.volumes import ROOT_SLOT
 from db.reads import keyset
 from db.reads.keyset import Page, Sort
+from db.reads.properties import having
 from db.schema import (
     servers,
     services,
@@ -308,7 +309,7 @@ def _conditions(wanted: Filter) -> list[sa.ColumnElement[bool]]:
     found = [_C[name] == value for name, value in wanted.equal.items()]
     if wanted.name_part is not None:
         found.append(_C.name.contains(wanted.name_part, autoescape=True))
-    found += [_C.meta[key].as_string() == value for key, value in wanted.metadata.items()]
+    found += having(_C.meta, wanted.metadata)
     if wanted.type_name is not None:
         found.append(_T.name == wanted.type_name)
     for column, times in ((_C.created_at, wanted.created), (_C.updated_at, wanted.updated)):

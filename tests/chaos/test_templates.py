@@ -13,7 +13,7 @@ from conductor.images.templates import TemplateKeeper
 from db import schema
 from tests.chaos.world import World, world
 
-pytestmark = pytest.mark.sampled(2, of="file")
+pytestmark = pytest.mark.sampled(3, of="file")
 
 
 @pytest.fixture

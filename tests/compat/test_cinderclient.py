@@ -14,7 +14,7 @@ from tests.compat.conftest import TIMEOUT_SECONDS, Site
 from tests.functional import programs
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(2, of="file")
+pytestmark = pytest.mark.sampled(3, of="file")
 
 #: of clouds.yaml → the environment's
 _NAMES = {

@@ -9,7 +9,7 @@ import pytest
 
 from tests.compat.conftest import Client, Site
 
-pytestmark = pytest.mark.sampled(2, of="file")
+pytestmark = pytest.mark.sampled(3, of="file")
 
 _numbers = itertools.count(1)
 

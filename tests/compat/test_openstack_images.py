@@ -13,7 +13,7 @@ import pytest
 from tests.compat.conftest import Client, Site
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(2, of="file")
+pytestmark = pytest.mark.sampled(3, of="file")
 
 
 def test_an_image_and_a_server_of_it(client: Client, connection: Any, server: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.compat.conftest import Client, Site
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(2, of="file")
+pytestmark = pytest.mark.sampled(3, of="file")
 
 VERSION = ("--os-compute-api-version", "2.79")
 

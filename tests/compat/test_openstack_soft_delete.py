@@ -10,7 +10,7 @@ from tests.compat.conftest import Client, Site
 from tests.functional.cloud import embedded_cloud
 from tests.shared import Shared
 
-pytestmark = pytest.mark.sampled(2, of="file")
+pytestmark = pytest.mark.sampled(3, of="file")
 
 _CLOUD: Shared[Any] = Shared("deferring")
 OPTIONS = {"driver": "null", "nodes": 1, "set": "conductor.reclaim_instance_interval=3600"}

@@ -8,7 +8,7 @@ from tests.compat.conftest import Client
 from tests.compat.test_openstack_volumes import becomes
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(2, of="file")
+pytestmark = pytest.mark.sampled(3, of="file")
 
 #: (from which microversion on, command)
 _LOOKS = (

@@ -14,7 +14,7 @@ import pytest
 from tests.functional import programs
 from tests.functional.cli import openstack_stub as stub
 
-pytestmark = pytest.mark.sampled(2, of="file")
+pytestmark = pytest.mark.sampled(3, of="file")
 
 ROOT = Path(__file__).resolve().parents[3]
 PASSWORD = "a-password-nobody-may-read"

@@ -25,6 +25,8 @@ from tests.functional.compute.conftest import (
 )
 from tests.functional.simulator_fixture import RunningSimulator
 
+pytestmark = pytest.mark.sampled(2, of="file")
+
 CLOUD = "cloud1"
 
 

@@ -21,7 +21,7 @@ from tests.functional.compute.conftest import (
     as_root,
 )
 
-pytestmark = pytest.mark.sampled(2, of="file")
+pytestmark = pytest.mark.sampled(3, of="file")
 
 NAMES = ("name", "scsi0", "ide2", "boot", "ostype", "net0", "cores", "description")
 

@@ -151,7 +151,7 @@ def test_key_pairs_have_the_projects_limit(world: World) -> None:
     with pytest.raises(QuotaExceeded, match=r"^Quota exceeded, too many key pairs\.$"):
         create("c")
     create("c", "another user")
-    world.conductor.store.run(lambda c: quotas.delete_limits(c, "p"))
+    world.conductor.store.run(lambda c: quotas.delete_limits(c, "p", ["key_pairs"]))
     create("c")
 
 

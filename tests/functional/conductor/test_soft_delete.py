@@ -122,7 +122,7 @@ def test_a_restore_needs_quota_and_a_soft_deleted_server(world: World) -> None:
     with pytest.raises(QuotaExceeded, match="Quota exceeded for instances: Requested 1"):
         world.act(uuid, "restore")
     assert world.row(uuid).task_state is None
-    world.conductor.store.run(lambda c: quotas.delete_limits(c, "p"))
+    world.conductor.store.run(lambda c: quotas.delete_limits(c, "p", ["instances"]))
     other = active(world)
     with pytest.raises(ServerStateConflict, match="Cannot 'restore' instance"):
         world.act(other, "restore")

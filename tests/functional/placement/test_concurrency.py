@@ -23,7 +23,11 @@ from tests.functional.placement.test_claims import a_claim, assert_books_balance
 
 PROCESSES = 8
 CLAIMS = int(os.environ.get("MICRONOVA_TEST_CLAIMS", "40"))
-pytestmark = [pytest.mark.timeout(120 + CLAIMS), pytest.mark.database, pytest.mark.sampled(2)]
+pytestmark = [
+    pytest.mark.timeout(120 + CLAIMS),
+    pytest.mark.database,
+    pytest.mark.sampled(4, of="file"),
+]
 Work = Callable[[Ledger, list[str], int], Counter[str]]
 
 

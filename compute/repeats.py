@@ -36,7 +36,8 @@ _Key = tuple[int, int, str, str]
 #: numbers of remembered destroys and outcomes
 REMEMBERED = 10_000
 
-#: command → what tells it from others of its kind that one operation sends, as its undo is one
+#: command → the field that differs between the commands of one kind that an operation sends: its
+#: undo is one of them
 _ASKED: Mapping[type[Command], Callable[[Any], object]] = {
     EndSwap: lambda one: one.keep,
     Mark: lambda one: one.on,
@@ -47,7 +48,7 @@ _ASKED: Mapping[type[Command], Callable[[Any], object]] = {
     Shape: lambda one: one.size,
     SnapVolume: lambda one: one.verb.value,
 }
-#: what a later operation may have undone before a repeat comes
+#: answered from memory when repeated: a later operation may have undone it by then
 _ONCE = (EndSwap, Mark, Move, Plug, PlugVolume, RetypeVolume, Shape, SnapVolume, Swap)
 
 
@@ -109,17 +110,15 @@ class Repeats:
             with self._lock:
                 _remember(self._done, _key(command), None)
         if isinstance(command, Destroy):
-            self._refused(command, outcome)
-            return
+            self._forget_refused(command, outcome)
         given_up = isinstance(command, Build) and not outcome.ok and outcome.gone
         once = isinstance(command, _ONCE) and outcome.ok
         if given_up or once or isinstance(command, Copy | Power):
             with self._lock:
                 _remember(self._outcomes, _key(command), outcome)
 
-    def _refused(self, command: Destroy, outcome: Outcome) -> None:
-        """Forget a Destroy that no retry would help: the server stays, and what it was given up
-        for goes on."""
+    def _forget_refused(self, command: Destroy, outcome: Outcome) -> None:
+        """Forget a Destroy that failed for good: the server's other operations go on."""
         failure = outcome.failure
         if outcome.gone or failure is None or verdict_of(failure) != Verdict.FATAL:
             return
@@ -129,7 +128,7 @@ class Repeats:
 
 
 def asked(command: Command) -> str:
-    """Return what is asked for: the same of a command and its repetition, not of its undo."""
+    """Identify what a command does: a repetition has the same value, the undo another one."""
     kind = type(command)
     return f"{kind.__name__} {_ASKED[kind](command)}" if kind in _ASKED else kind.__name__
 
@@ -138,7 +137,7 @@ def _key(command: Command) -> _Key:
     """Return what a command and its repetition have in common.
 
     One attempt of an operation may have several commands of a kind, as a stop on one node and a
-    start on another. Where something is has another answer than having it moved.
+    start on another. A command that only looks where something is (settle) has its own outcome.
     """
     what = asked(command)
     if isinstance(command, Move | RetypeVolume) and command.settle:

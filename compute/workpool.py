@@ -124,6 +124,6 @@ class WorkPool:
 def _same(one: Command, other: Command) -> bool:
     """Return whether it is the same command, repeated.
 
-    An operation's undo isn't: it waits for what it undoes, whose word would be about that.
+    The undo of a running command is not: it queues behind it and reports its own outcome.
     """
     return one.operation_id == other.operation_id and asked(one) == asked(other)

@@ -45,7 +45,7 @@ class Undoing(Generic[W]):
     def _commit(
         self, task: W, undos: Sequence[Undo[W]], failure: Failure | None
     ) -> tuple[W, Sequence[Undo[W]]]:
-        """Commit the first, and those after it in the database only; return what is left then.
+        """Commit the first undo and those after it that change only the database; return the rest.
 
         Raises StaleTransition if another one has gone on already.
         """

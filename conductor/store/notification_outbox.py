@@ -79,7 +79,7 @@ class Bounds:
     """What the outbox holds."""
 
     pending: int
-    """At most so many; fewer where transactions were rolled back, or others were set aside."""
+    """An upper bound: rolled back transactions leave gaps, and rows that are set aside count."""
     oldest: datetime.datetime | None
 
 

@@ -29,7 +29,7 @@ def again(
 ) -> None:
     """Have a removal tried again; ``give_up`` once that can't help.
 
-    ``used``: a server whose VM is about to go, or to name another disk, may still name it.
+    ``used``: a server's VM may name the disk for a while yet, so a refusal (protected) is retried.
     """
     LOG.warning("%s %s stays: %s", operation.resource_type, operation.resource_id, failure.message)
     is_final = failure.category is Category.PROTECTED and not used

@@ -30,13 +30,13 @@ class Store(Protocol):
         """Keep it."""
 
     def replace(self, key: str, value: bytes, until: float) -> None:
-        """Keep it instead of what is kept; nothing where that was forgotten."""
+        """Overwrite the value of a key; do nothing if the key does not exist."""
 
     def delete(self, key: str) -> None:
         """Forget it."""
 
     def count(self, key: str, now: float, seconds: int, *, more: int) -> int:
-        """Add to a counter, which begins again after some seconds; return it: no two get one."""
+        """Add to a counter atomically; return its value. It begins again after some seconds."""
 
     def forget(self, key: str) -> None:
         """Have a counter begin again."""
@@ -142,7 +142,7 @@ class Sessions:
         return min(_TOUCH_SECONDS, self._idle / 4)
 
     def _kept(self, name: str, session: Session) -> tuple[str, bytes, float]:
-        """Return under what, as what and until when the store keeps a session."""
+        """Return the key, the encrypted value and the expiry of a session in the store."""
         content = self._cipher(name).encrypt(json.dumps(asdict(session)).encode())
         return self._hash(name), content, min(session.until, session.seen + self._idle)
 

@@ -42,7 +42,7 @@ class MemcachedStore:
         self._client.set(_PREFIX + key, value, expire=_seconds(until))
 
     def replace(self, key: str, value: bytes, until: float) -> None:
-        """Keep it instead of what is kept, if anything is."""
+        """Overwrite the value of a key; do nothing if the key does not exist."""
         self._client.replace(_PREFIX + key, value, expire=_seconds(until))
 
     def delete(self, key: str) -> None:

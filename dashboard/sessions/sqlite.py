@@ -44,7 +44,7 @@ class SqliteStore:
             connection.execute("REPLACE INTO kept VALUES (?, ?, ?)", (key, value, until))
 
     def replace(self, key: str, value: bytes, until: float) -> None:
-        """Keep it instead of what is kept, if anything is."""
+        """Overwrite the value of a key; do nothing if the key does not exist."""
         with self._transaction() as connection:
             connection.execute(
                 "UPDATE kept SET value = ?, until = ? WHERE key = ?", (value, until, key)

@@ -46,7 +46,7 @@ def bus(conf: cfg.ConfigOpts) -> Iterator[Finding]:
                 Level.WARNING,
                 "Message bus",
                 "[oslo_messaging_rabbit] rabbit_quorum_queue is false.",
-                "With a broker's node its queues go, and what is in them.",
+                "When a node of the cluster is lost, so are its queues and their messages.",
                 ("# [oslo_messaging_rabbit] rabbit_quorum_queue = true",),
             )
 
@@ -100,7 +100,7 @@ def _tls(options: cfg.ConfigOpts.GroupAttr, hostname: str) -> dict[str, Any] | b
 
 
 def _hosts(hosts: list[dict[str, Any]]) -> Iterator[Finding]:
-    """Yield which hosts don't answer, and what is wrong with what the first that does knows."""
+    """Yield hosts that don't answer, and what is wrong with the queues of the first that does."""
     from kombu import connection, exceptions
 
     make: Any = connection.Connection

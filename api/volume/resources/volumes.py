@@ -86,7 +86,14 @@ class Volumes:
         """Show a volume."""
         return {"volume": views.volume(call, find(call, volume_id, "volume:get"))}
 
-    @operation("volume:create", status=202, body=schemas.CREATE, on=_own)
+    # As in Cinder a missing image is 400, where other missing sources are 404.
+    @operation(
+        "volume:create",
+        status=202,
+        body=schemas.CREATE,
+        on=_own,
+        errors={ImageNotFound: Invalid},
+    )
     def create(self, call: Call) -> Any:
         """Make a volume."""
         asked = call.body["volume"]
@@ -98,11 +105,7 @@ class Volumes:
         image_id = asked.get("imageRef") or asked.get("image_id")
         if image_id is not None:
             call.check("volume:create_from_image", {"project_id": call.project})
-        try:
-            made = call.conductor.create_volume(call.ctxt, _new(call, asked, image_id))
-        except ImageNotFound as error:
-            # Cinder's answer, where other sources that aren't there are 404.
-            raise Invalid(error.message) from error
+        made = call.conductor.create_volume(call.ctxt, _new(call, asked, image_id))
         return {"volume": views.volume(call, find(call, made))}
 
     @operation()

@@ -57,6 +57,7 @@ class Disks:
         assert isinstance(driver, ProxmoxHypervisor)
         driver.shared.snapshot_ways.clear()
         driver.observe()
+        self.driver = driver
 
     def write(self, volid: str, data: str) -> None:
         self._simulator.control("POST", "write", {"volid": volid, "data": data})
@@ -243,7 +244,7 @@ def test_nothing_is_left_of_a_holder_that_somebody_deleted(
     vm.config.put(protection=0)
     vm.delete()
     eventually(lambda: cluster.is_empty(volume.placed.vmid))
-    disks.worker.hypervisors[0].observe()  # type: ignore[attr-defined]
+    disks.driver.observe()
     assert disks.snap(volume, volid, verb).ok
     assert not disks.snap(volume, volid, "take").ok
     assert disks.worker.run(a_removal(volume, volid)).gone

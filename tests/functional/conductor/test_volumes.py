@@ -456,12 +456,7 @@ def test_a_server_that_goes_lets_go_of_its_volumes(site: Site, server: str) -> N
 def test_what_a_delete_interrupts_goes_on_where_that_is_refused(
     site: Site, server: str, on: bool
 ) -> None:
-    volume_id = site.made()
-    if on:
-        site.attach(server, volume_id)
-    else:
-        site.attached(server, volume_id)
-        site.plugs.detach_volume(site.ctxt, server, volume_id)
+    volume_id = plugging(site, server, on=on)
     count = 1 if on else 2
     command = site.last(PlugVolume, server, count)
     site.world.act(server, "delete")
@@ -486,12 +481,7 @@ def test_what_a_delete_interrupts_goes_on_where_that_is_refused(
 def test_a_status_is_not_set_while_a_server_gets_it_or_loses_it(
     site: Site, server: str, on: bool
 ) -> None:
-    volume_id = site.made()
-    if on:
-        site.attach(server, volume_id)
-    else:
-        site.attached(server, volume_id)
-        site.plugs.detach_volume(site.ctxt, server, volume_id)
+    volume_id = plugging(site, server, on=on)
     for status in ("in-use", "error"):
         with pytest.raises(Conflict, match="an operation is under way"):
             site.volumes.reset_volume(site.ctxt, volume_id, status)
@@ -538,6 +528,17 @@ def test_what_goes_with_its_server_goes_in_any_state(site: Site, server: str, st
         site.world.answer(site.last(SnapVolume, volume_id), ok=True)
     site.world.answer(site.last(RemoveVolume, volume_id), ok=True, gone=True)
     site.becomes(volume_id, None)
+
+
+def plugging(site: Site, server: str, *, on: bool) -> str:
+    """Return a volume that the server is getting, or losing."""
+    volume_id = site.made()
+    if on:
+        site.attach(server, volume_id)
+    else:
+        site.attached(server, volume_id)
+        site.plugs.detach_volume(site.ctxt, server, volume_id)
+    return volume_id
 
 
 def plug_of(site: Site) -> Any:

@@ -51,7 +51,7 @@ def back_up(shared: Shared, holder: Holder, command: BackUpVolume) -> MadeVolume
     vm = holder.vm
     quorum.require(vm)
     holder.having(command.volid)
-    # One of an earlier run may wait for the node's, and has no lock yet.
+    # A vzdump task of an earlier run may still wait for the node's lock, with the VM unlocked.
     vm.await_tasks()
     _require_privileges(shared, command)
     archives = Archives(shared, vm, command.storage, command.backup_id, command.cloud)

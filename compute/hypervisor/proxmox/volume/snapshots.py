@@ -52,7 +52,7 @@ def _way(*, able: bool, storage_type: str) -> SnapshotWay:
 def change(shared: Shared, holder: Holder, command: SnapVolume) -> Detail:
     """See ``port.Volume.snap``."""
     quorum.require(holder.vm)
-    if command.verb in _OF_NOTHING and holder.seen() is None:
+    if command.verb in _DONE_IF_GONE and holder.seen() is None:
         return {"absent": True}
     holder.having(command.volid)
     act = _ACTS.get(command.verb)
@@ -166,8 +166,8 @@ def _revert(shared: Shared, holder: Holder, command: SnapVolume) -> None:
         )
 
 
-#: what there is nothing to do of where the holder is gone
-_OF_NOTHING = frozenset({SnapshotVerb.REMOVE, SnapshotVerb.PARK})
+#: done already if the holder is gone
+_DONE_IF_GONE = frozenset({SnapshotVerb.REMOVE, SnapshotVerb.PARK})
 
 #: what is done before the disk is parked
 _ACTS: Mapping[SnapshotVerb, Callable[[Shared, Holder, SnapVolume], None]] = {

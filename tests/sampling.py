@@ -1,37 +1,103 @@
-"""Enumerations of which a fixed part is enough for every change, and the rest for a release.
+"""What runs with every change, where everything would take hours.
 
-A test with the mark ``sampled(n)`` runs in one of `n` of its cases, the same ones in every run and
-at least one; the others get the mark ``long``, so that ``tox -e chaos`` runs them too. With
-``of="file"`` the cases of a file are counted together, whichever tests they are of.
+A test with the mark ``sampled(n)`` runs in one of `n` of its cases. In the folders of ``TESTS``
+one of `n` tests of each file runs, in those of ``FILES`` one of `n` files: their subjects have
+tests in other tiers, too. It is the same part in every run, and one at least; the rest gets the
+mark ``long``, so that ``tox -e chaos`` runs it.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 MARK = "sampled"
+REST = "long"
+
+TESTS: Mapping[str, int] = {
+    "tests/browser": 2,
+    "tests/chaos": 2,
+    "tests/compat": 2,
+    "tests/functional": 2,
+    "tests/functional/api_compute": 3,
+    "tests/functional/api_image": 2,
+    "tests/functional/api_network": 3,
+    "tests/functional/api_volume": 3,
+    "tests/functional/audit": 3,
+    "tests/functional/cli": 3,
+    "tests/functional/compute": 5,
+    "tests/functional/conductor": 5,
+    "tests/functional/console": 2,
+    "tests/functional/dashboard": 3,
+    "tests/functional/db": 2,
+    "tests/functional/follow": 2,
+    "tests/functional/placement": 3,
+    "tests/functional/scheduler": 2,
+}
+"""{folder: n}"""
+
+FILES: Mapping[str, int] = {"tests/chaos": 3, "tests/compat": 4}
+"""{folder: n}"""
+
+ALWAYS = frozenset(
+    {
+        "tests/chaos/test_every_step.py",
+        "tests/compat/test_openstack_cli.py",
+        "tests/compat/test_openstack_volumes.py",
+    }
+)
+"""Files that run each time, whole."""
 
 
-def mark_the_rest(items: Iterable[pytest.Item]) -> None:
-    """Give what isn't in the sample the mark ``long``."""
-    cases: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
-    for item in items:
-        mark = item.get_closest_marker(MARK)
-        if mark is not None and item.get_closest_marker("long") is None:
-            end = "::" if mark.kwargs.get("of") == "file" else "["
-            cases[item.nodeid.partition(end)[0], mark.args[0]].append(item)
-    for (_, part), of_one in cases.items():
-        kept = sample([one.nodeid for one in of_one], part)
-        for item in of_one:
-            if item.nodeid not in kept:
-                item.add_marker(pytest.mark.long)
+def mark_the_rest(items: Sequence[pytest.Item]) -> None:
+    """Give what isn't in a sample the mark ``long``."""
+    for rule in (_cases, _tests, _files):
+        groups: dict[tuple[str, int], dict[str, list[pytest.Item]]] = {}
+        for item in items:
+            found = None if item.get_closest_marker(REST) else rule(item)
+            if found is not None:
+                whole, part, unit = found
+                groups.setdefault((whole, part), defaultdict(list))[unit].append(item)
+        for (_, part), units in groups.items():
+            for unit in units.keys() - sample(list(units), part):
+                for item in units[unit]:
+                    item.add_marker(REST)
 
 
 def sample(names: Sequence[str], part: int) -> frozenset[str]:
     """Return one of `part` names, and one at least: whichever have the smallest hashes."""
     by_hash = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())
     return frozenset(by_hash[: max(1, len(names) // part)])
+
+
+# --- rules: (what is counted together, n, what runs or doesn't), None: the rule says nothing of it
+
+_Found = tuple[str, int, str] | None
+
+
+def _cases(item: pytest.Item) -> _Found:
+    mark = item.get_closest_marker(MARK)
+    return (item.nodeid.partition("[")[0], mark.args[0], item.nodeid) if mark else None
+
+
+def _tests(item: pytest.Item) -> _Found:
+    file = _file(item)
+    part = TESTS.get(_folder(file))
+    return (file, part, item.nodeid) if part and file not in ALWAYS else None
+
+
+def _files(item: pytest.Item) -> _Found:
+    file = _file(item)
+    part = FILES.get(_folder(file))
+    return (_folder(file), part, file) if part and file not in ALWAYS else None
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
+
+
+def _folder(file: str) -> str:
+    return file.rpartition("/")[0]

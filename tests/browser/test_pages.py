@@ -20,8 +20,6 @@ from tests.functional.cloud import EmbeddedCloud
 from tests.functional.dashboard.conftest import LogIn
 from tests.unit.sources import ROOT
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 PICTURES = ROOT / ".tox" / "screenshots"
 PLACES = [
     pytest.param(one, id=one.name, marks=() if one.path in OFTEN else pytest.mark.long)

@@ -16,8 +16,6 @@ from simulator.access import Identity
 from simulator.model import Vm
 from tests.chaos.world import World, world
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 ADMIN = RequestContext(user_id="boss", project_id="admin", roles=["admin"], is_admin=True)
 OTHER = ids.named("server", "other")
 

@@ -20,8 +20,6 @@ from simulator import ha_api
 from simulator.ha_config import HaRule
 from tests.chaos.world import SPEED, World, world
 
-pytestmark = pytest.mark.sampled(4, of="file")
-
 BOSS = RequestContext(user_id="boss", project_id="p", roles=["admin"], is_admin=True)
 _MOVE = re.compile(
     r"as root on (\S+): mv /etc/pve/nodes/(\S+)/qemu-server/(\d+)\.conf "

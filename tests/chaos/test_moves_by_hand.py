@@ -9,14 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from proxmoxer import ProxmoxAPI
 
 from common.context import RequestContext
 from db import schema
 from tests.chaos.world import World, world
-
-pytestmark = pytest.mark.sampled(2, of="file")
 
 BOSS = RequestContext(user_id="boss", project_id="p", roles=["admin"], is_admin=True)
 NODES = ("pve1", "pve2")

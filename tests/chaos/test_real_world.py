@@ -17,8 +17,6 @@ from db import schema
 from tests.chaos.cloud import BOUND_SECONDS
 from tests.chaos.world import World, world
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Iterator[World]:

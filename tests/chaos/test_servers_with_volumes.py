@@ -23,8 +23,6 @@ from tests.chaos.cloud import IMAGE
 from tests.chaos.test_real_world import vm_of
 from tests.chaos.world import World, world
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 Act = Callable[[World, Any, str], None]
 
 FAULTS: dict[str, dict[str, Any]] = {

@@ -14,8 +14,6 @@ from db import schema
 from simulator.model import MIB, Vm, Volume
 from tests.chaos.world import World, world
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Iterator[World]:

@@ -13,8 +13,6 @@ from db import schema
 from simulator.model import Vm, Volume
 from tests.chaos.world import World, world
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Iterator[World]:

@@ -13,8 +13,6 @@ from db import schema
 from simulator.model import MIB, Vm, Volume
 from tests.chaos.world import World, world
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 STRANGERS = 12
 
 

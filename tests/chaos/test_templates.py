@@ -13,8 +13,6 @@ from conductor.images.templates import TemplateKeeper
 from db import schema
 from tests.chaos.world import World, world
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Iterator[World]:

@@ -16,8 +16,6 @@ from db import schema
 from tests.chaos.image_door import ImageDoor, image_door
 from tests.chaos.world import World, world
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 DATA = os.urandom(5 * 2**20)
 UPLOAD = {"method": "POST", "path": "/upload$", "times": 1}
 

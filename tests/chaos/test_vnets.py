@@ -16,8 +16,6 @@ from simulator.sdn_config import Vnet, Zone
 from tests.chaos import dressing
 from tests.chaos.world import World, world
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 OPTIONS = {"networks": {"subnets": "vmbr0=10.20.0.0/16", "tenant_vnets": "*:tenants:5000-5001"}}
 
 

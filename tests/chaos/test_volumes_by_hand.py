@@ -19,8 +19,6 @@ from db import schema
 from tests.chaos.test_edited_marks import config_of, edit, findings
 from tests.chaos.world import World, world
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 ADMIN = RequestContext(user_id="boss", project_id="admin", roles=["admin"], is_admin=True)
 PATTERN = "a pattern"
 

@@ -14,8 +14,6 @@ from tests.compat.conftest import TIMEOUT_SECONDS, Site
 from tests.functional import programs
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 #: of clouds.yaml → the environment's
 _NAMES = {
     "auth_url": "OS_AUTH_URL",

@@ -10,8 +10,6 @@ from openstack.exceptions import BadRequestException, ConflictException
 from tests.compat.conftest import Client, Site
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 VERSION = ("--os-compute-api-version", "2.104")
 #: the last one with the action that takes an address away
 OLD = ("--os-compute-api-version", "2.43")

@@ -12,8 +12,6 @@ from tests.compat.test_openstack_ports import nic_of
 from tests.compat.test_openstack_volumes import becomes
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 SERVER = ("--flavor", "m1.small", "--network", "vmbr0", "--wait")
 
 

@@ -12,8 +12,6 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from tests.compat.conftest import Client, Site
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 
 @pytest.fixture
 def keypair(client: Client, tmp_path: Path) -> Iterator[str]:

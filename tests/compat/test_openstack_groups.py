@@ -5,11 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import pytest
-
 from tests.compat.conftest import Client, Site
-
-pytestmark = pytest.mark.sampled(3, of="file")
 
 _numbers = itertools.count(1)
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from openstack.exceptions import ConflictException
 
 from tests.compat.conftest import Client, Site
 from tests.functional.waiting import eventually
-
-pytestmark = pytest.mark.sampled(2, of="file")
 
 
 def test_diagnostics(site: Site, client: Client, server: str) -> None:

@@ -13,8 +13,6 @@ import pytest
 from tests.compat.conftest import Client, Site
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 
 def test_an_image_and_a_server_of_it(client: Client, connection: Any, server: str) -> None:
     client.do("server", "image", "create", "--wait", "--name", "copied", server)

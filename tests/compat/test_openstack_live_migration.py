@@ -11,8 +11,6 @@ import pytest
 from tests.compat.conftest import Client, Site
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 VERSION = ("--os-compute-api-version", "2.79")
 
 

@@ -8,8 +8,6 @@ import pytest
 
 from tests.compat.conftest import Client, Site
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 VERSION = ("--os-compute-api-version", "2.104")
 
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.compat.conftest import Client, Site
 from tests.compat.test_openstack_ports import nic_of
-
-pytestmark = pytest.mark.sampled(3, of="file")
 
 
 def test_a_network_its_subnets_and_a_server_on_it(client: Client, site: Site, name: str) -> None:

@@ -10,8 +10,6 @@ from openstack.exceptions import BadRequestException, ConflictException
 from tests.compat.conftest import Client, Site
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 
 def test_a_port_before_with_and_after_its_server(client: Client, site: Site, name: str) -> None:
     port = client.ask(

@@ -5,11 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from tests.compat.conftest import Client
-
-pytestmark = pytest.mark.sampled(2, of="file")
 
 VERSION = ("--os-compute-api-version", "2.104")
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.compat.conftest import Client, Site
-
-pytestmark = pytest.mark.sampled(3, of="file")
 
 VERSION = ("--os-compute-api-version", "2.104")
 

@@ -9,8 +9,6 @@ import pytest
 
 from tests.compat.conftest import Client, Site
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 VERSION = ("--os-compute-api-version", "2.104")
 FLAVORS = {"c1.less": (1, 512, 2), "c1.more": (2, 1024, 3)}
 

@@ -10,8 +10,6 @@ from tests.compat.conftest import Client, Site
 from tests.functional.cloud import embedded_cloud
 from tests.shared import Shared
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 _CLOUD: Shared[Any] = Shared("deferring")
 OPTIONS = {"driver": "null", "nodes": 1, "set": "conductor.reclaim_instance_interval=3600"}
 

@@ -8,8 +8,6 @@ from tests.compat.conftest import Client
 from tests.compat.test_openstack_volumes import becomes
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 #: (from which microversion on, command)
 _LOOKS = (
     (0, "volume list --long"),

@@ -10,8 +10,6 @@ from tests.compat.conftest import Client, Site
 from tests.compat.test_openstack_ports import nic_of
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 
 def becomes(client: Client, volume: str, status: str) -> None:
     eventually(lambda: client.ask("volume", "show", volume)["status"] == status, 30, 0.2)

@@ -23,7 +23,7 @@ from tests.fixtures.auth import SERVICE
 from tests.functional import backends, programs
 
 pytest.importorskip("osc_placement")
-pytestmark = [pytest.mark.timeout(300), pytest.mark.sampled(3, of="file")]
+pytestmark = pytest.mark.timeout(300)
 ROOT = Path(__file__).parents[2]
 APP = """
     from oslo_config import cfg

@@ -22,8 +22,6 @@ from tests.functional import backends
 from tests.functional.cloud import eventually
 from tests.functional.test_record import Site
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 CLIENTS = 8
 ROUNDS = 4
 IMAGES = ["debian-12", "install.iso"]

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from common.child import ROOT
+from tests import sampling
 from tests.sampling import mark_the_rest, sample
 
 CASES = [f"test_it[{number}]" for number in range(41)]
@@ -31,16 +33,42 @@ def an_item(nodeid: str, *marks: pytest.Mark) -> Any:
     return SimpleNamespace(
         nodeid=nodeid,
         get_closest_marker=found.get,
-        add_marker=lambda made: found.setdefault(made.name, made.mark),
+        add_marker=lambda name: found.setdefault(name, pytest.Mark(name, (), {}, _ispytest=True)),
     )
 
 
-def test_tests_of_a_file_are_counted_together() -> None:
-    together = pytest.mark.sampled(2, of="file").mark
-    items = [an_item(f"test_a.py::test_{n}", together) for n in range(4)]
-    items += [an_item("test_a.py::test_long", together, pytest.mark.long.mark)]
-    items += [an_item("test_b.py::test_0", together), an_item("test_c.py::test_0")]
+def run_of(items: list[Any]) -> list[str]:
     mark_the_rest(items)
-    run = [one.nodeid for one in items if one.get_closest_marker("long") is None]
-    assert len([one for one in run if one.startswith("test_a")]) == 2
-    assert run[-2:] == ["test_b.py::test_0", "test_c.py::test_0"]
+    return [one.nodeid for one in items if one.get_closest_marker("long") is None]
+
+
+def test_the_cases_of_a_marked_test() -> None:
+    marked = pytest.mark.sampled(2).mark
+    items = [an_item(f"test_a.py::test_0[{n}]", marked) for n in range(4)]
+    items += [an_item("test_a.py::test_0[long]", marked, pytest.mark.long.mark)]
+    items += [an_item("test_a.py::test_1", marked), an_item("test_a.py::test_2")]
+    run = run_of(items)
+    assert len([one for one in run if "test_0" in one]) == 2
+    assert run[-2:] == ["test_a.py::test_1", "test_a.py::test_2"]
+
+
+def test_the_tests_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sampling.TESTS, "tests/x", 2)
+    monkeypatch.setattr(sampling, "ALWAYS", {"tests/x/test_always.py"})
+    items = [an_item(f"tests/x/test_{f}.py::test_{n}") for f in "ab" for n in range(4)]
+    items += [an_item(f"tests/x/test_always.py::test_{n}") for n in range(2)]
+    run = run_of(items)
+    assert [len([one for one in run if f"test_{f}.py" in one]) for f in "ab"] == [2, 2]
+    assert run[-2:] == ["tests/x/test_always.py::test_0", "tests/x/test_always.py::test_1"]
+
+
+def test_the_files_of_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sampling.FILES, "tests/x", 2)
+    run = run_of([an_item(f"tests/x/test_{f}.py::test_{n}") for f in "abcd" for n in range(3)])
+    files = [one.partition("::")[0] for one in run]
+    assert (len(files), len(set(files))) == (6, 2)
+
+
+def test_folders_that_exist() -> None:
+    known = {*sampling.TESTS, *sampling.FILES, *sampling.ALWAYS}
+    assert [one for one in sorted(known) if not (ROOT / one).exists()] == []

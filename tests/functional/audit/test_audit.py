@@ -26,8 +26,6 @@ from tests.functional.cloud import EmbeddedCloud, embedded_cloud
 from tests.functional.dashboard.browser import Browser
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCloud]:

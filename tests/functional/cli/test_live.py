@@ -11,8 +11,6 @@ import pytest
 from tests.functional import programs
 from tests.functional.cloud import EmbeddedCloud
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 TINY = ("--flavor", "m1.small", "--image", "debian-12", "--network", "vmbr0")
 
 

@@ -15,8 +15,6 @@ import pytest
 from common.child import ROOT
 from tests.functional import programs
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 _MICRONOVA = (sys.executable, "-m", "micronova")
 
 

@@ -14,8 +14,6 @@ import pytest
 from tests.functional import programs
 from tests.functional.cli import openstack_stub as stub
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 ROOT = Path(__file__).resolve().parents[3]
 PASSWORD = "a-password-nobody-may-read"
 

@@ -26,8 +26,6 @@ from tests.functional.cloud import (
     run_to_end,
 )
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 
 def descendants(pid: int) -> dict[int, str]:
     """Return {pid: command line} of a process's children and theirs."""

@@ -25,8 +25,6 @@ from tests.functional.compute.conftest import (
 )
 from tests.functional.simulator_fixture import RunningSimulator
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 CLOUD = "cloud1"
 
 

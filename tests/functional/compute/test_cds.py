@@ -23,8 +23,6 @@ from tests.functional.compute.conftest import (
     as_root,
 )
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 MIB = 1 << 20
 DISK = a_build().image
 DEVICES = ("scsi0", "scsi15", "ide0", "ide2", "sata5", "boot")

@@ -23,8 +23,6 @@ from tests.functional.compute.conftest import (
 from tests.functional.compute.reckoning import Reckoning
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 _vmids = itertools.count(195_000)
 
 

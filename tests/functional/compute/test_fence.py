@@ -18,8 +18,6 @@ from tests.functional.compute.fence_stage import Stage
 from tests.functional.compute.reckoning import Reckoning
 from tests.functional.simulator_fixture import RunningSimulator
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 #: operation → its calls that change something, in order
 CALLS = {
     "build": [

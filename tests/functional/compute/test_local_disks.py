@@ -28,8 +28,6 @@ from tests.functional.compute.test_move import LOCAL, _running
 from tests.functional.compute.test_swap import a_rescue
 from tests.functional.simulator_fixture import RunningSimulator
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 DISKS = of_server(2, 512)
 COPY = 198_700
 SLOTS = ("scsi27", "scsi28", "scsi29", "scsi30")

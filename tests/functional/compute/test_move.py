@@ -30,8 +30,6 @@ from tests.functional.compute.test_inventory import take_inventory
 from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 _SET = ("vm_storage", "iso_storage", "linked_clones")
 LOCAL = {"vm_storage": "local", "iso_storage": "local", "linked_clones": "never"}
 SHARED = {"vm_storage": "shared", "iso_storage": "shared"}

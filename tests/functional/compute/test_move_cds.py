@@ -13,8 +13,6 @@ from tests.functional.compute.test_move import LOCAL, MIGRATE, SHARED, Stage, _r
 from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 
 @pytest.fixture(params=[LOCAL, SHARED], ids=["local", "shared"])
 def stage(

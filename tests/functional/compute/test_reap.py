@@ -20,8 +20,6 @@ from tests.functional.compute.reckoning import Reckoning
 from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 OTHER = "5d3f7a52-0000-4000-8000-000000000000"
 NODE = "pve1"
 KEPT = ("config", "pending", "node", "status", "pid")

@@ -21,8 +21,6 @@ from tests.functional.compute.conftest import (
 from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 
 @pytest.fixture
 def build(worker: Worker) -> Any:

@@ -21,8 +21,6 @@ from tests.functional.compute.conftest import (
     as_root,
 )
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 NAMES = ("name", "scsi0", "ide2", "boot", "ostype", "net0", "cores", "description")
 
 

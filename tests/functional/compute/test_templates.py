@@ -23,8 +23,6 @@ from tests.functional.compute.conftest import (
 )
 from tests.functional.simulator_fixture import RunningSimulator
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 IMAGE_ID = ids.named("image", "cirros")
 
 

@@ -30,8 +30,6 @@ from tests.functional.compute.test_volume_snapshots import (
 from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 GIB = 1 << 30
 
 

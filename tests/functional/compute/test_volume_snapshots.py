@@ -33,8 +33,6 @@ from tests.functional.compute.conftest import (
 from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 #: storage type → how snapshots of volumes on it are made
 KINDS = {
     "nfs": "offline",

@@ -25,8 +25,6 @@ from tests.functional.compute.conftest import (
 from tests.functional.compute.test_boot_volumes import CIRROS, config, made
 from tests.functional.simulator_fixture import RunningSimulator
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 Made = tuple[MakeVolume, str]
 
 

@@ -29,8 +29,6 @@ from tests.functional.compute.test_move import LOCAL, SHARED, Stage, _running
 from tests.functional.compute.test_swap import a_rescue
 from tests.functional.simulator_fixture import RunningSimulator
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 COPY = 198_500
 
 

@@ -23,7 +23,7 @@ from tests.functional.conductor.harness import Compute, Conductor, Placement, Sc
 from tests.functional.conductor.test_volumes import DATA, Site, a_server
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
 
-pytestmark = [pytest.mark.database, pytest.mark.sampled(3, of="file")]
+pytestmark = pytest.mark.database
 
 PROCESSES = 8
 OURS = RequestContext(user_id="u", project_id="p", roles=["member"])

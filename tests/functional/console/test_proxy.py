@@ -22,8 +22,6 @@ from tests.functional.console.visits import (
     websocket_url,
 )
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 SEEN = b"\0\xff\xff\xff"[::-1]
 
 

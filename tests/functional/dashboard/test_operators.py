@@ -16,8 +16,6 @@ from tests.functional.dashboard.browser import Browser, Parsed
 from tests.functional.dashboard.conftest import LogIn
 from tests.functional.dashboard.test_security import UUID, path_of
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 HEADINGS = {
     "/nodes": "Storages with the least room",
     "/nodes/pve1": "pve1@local",

@@ -22,8 +22,6 @@ from tests.functional.cloud import EmbeddedCloud
 from tests.functional.dashboard.browser import SESSION_COOKIE, Browser, Parsed, kept
 from tests.functional.dashboard.service import TLS, behind_proxy, log_in, post
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 UUID = "11111111-1111-1111-1111-111111111111"
 SCRIPT = "<script>alert(1)</script>"
 PAGES = [page for section in SECTIONS for page in section.pages]

@@ -17,8 +17,6 @@ from tests.functional.audit.leaks import CLUSTER, Proxmox, a_server, delete, mar
 from tests.functional.audits import Audits
 from tests.functional.cloud import EmbeddedCloud, eventually
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 #: what is told is believed some time after the last change, and told twice
 FOLLOW_SECONDS = 120
 SETTLE_SECONDS = 16

@@ -14,7 +14,7 @@ import requests
 from tests.functional.keystone_fixture import RunningKeystone
 
 CLIENTS, ROUNDS = 8, 6
-pytestmark = [pytest.mark.timeout(180), pytest.mark.sampled(2, of="file")]
+pytestmark = pytest.mark.timeout(180)
 
 
 class Client:

@@ -22,8 +22,6 @@ from identity.layout import Endpoint, catalog
 from identity.passwords import load_passwords
 from tests.functional.keystone_fixture import access_of
 
-pytestmark = pytest.mark.sampled(3, of="file")
-
 BASE = "http://127.0.0.1:8774"
 
 

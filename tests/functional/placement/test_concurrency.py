@@ -26,7 +26,6 @@ CLAIMS = int(os.environ.get("MICRONOVA_TEST_CLAIMS", "40"))
 pytestmark = [
     pytest.mark.timeout(120 + CLAIMS),
     pytest.mark.database,
-    pytest.mark.sampled(4, of="file"),
 ]
 Work = Callable[[Ledger, list[str], int], Counter[str]]
 

@@ -28,7 +28,7 @@ from tests.functional import backends
 from tests.functional.placement.builders import a_body, a_provider, a_uuid
 from tests.functional.placement.test_claims import assert_books_balance
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.sampled(4, of="file")]
+pytestmark = pytest.mark.timeout(180)
 ROOT = Path(__file__).parents[3]
 WANTED = {"VCPU": 1, "MEMORY_MB": 2, "DISK_GB": 3}
 CLAIMS, KILLS, CLIENTS = 120, 4, 6

@@ -17,8 +17,6 @@ from db import schema
 from tests.chaos.cloud import FLAVOR, IMAGE
 from tests.chaos.world import World, world
 
-pytestmark = pytest.mark.sampled(2, of="file")
-
 CLOUD = ids.named("cloud", "test")
 WRITES = {"proxmox:sim1": {"write_affinity_rules": "true"}}
 

@@ -19,8 +19,6 @@ from tests.functional.conductor.harness import IMAGE, World
 from tests.functional.conductor.test_server_groups import a_group, begin, close
 from tests.functional.scheduler.test_race import HOSTS, the_hosts
 
-pytestmark = pytest.mark.sampled(4, of="file")
-
 SERVERS = 24
 
 

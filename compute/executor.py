@@ -129,7 +129,12 @@ class Executor:
         if self._repeats.is_overtaken(command):
             problem = "The server was destroyed meanwhile."
             return _refusal(job, Category.CREATION_FAILED, problem)
-        return self._repeats.outcome(command)
+        outdated = self._repeats.is_outdated(command)
+        outcome = self._repeats.outcome(command)
+        if outcome is None and outdated:
+            problem = "A later operation has changed the server's power."
+            return _refusal(job, Category.CREATION_FAILED, problem)
+        return outcome
 
     def _run(self, job: Job) -> Outcome | None:
         oslo_context.RequestContext.update_store(job.ctxt)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import datetime
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -33,6 +34,9 @@ V = TypeVar("V")
 #: operation, attempt, node, what is to be done
 _Key = tuple[int, int, str, str]
 
+#: number of an operation, and when it began
+_Begun = tuple[int, datetime.datetime]
+
 #: numbers of remembered destroys and outcomes
 REMEMBERED = 10_000
 
@@ -59,6 +63,7 @@ class Repeats:
         self._began_at = clock.utcnow()
         self._lock = threading.Lock()
         self._destroyed: collections.OrderedDict[str, int] = collections.OrderedDict()
+        self._powered: collections.OrderedDict[str, _Begun] = collections.OrderedDict()
         self._outcomes: collections.OrderedDict[_Key, Outcome] = collections.OrderedDict()
         self._done: collections.OrderedDict[_Key, None] = collections.OrderedDict()
 
@@ -85,6 +90,23 @@ class Repeats:
                 _remember(self._destroyed, server, max(last, operation_id))
                 return False
             return last >= operation_id
+
+    def is_outdated(self, command: Command) -> bool:
+        """Return whether power is to be changed that a later operation of the server has changed.
+
+        A reboot takes over a suspend whose command may still be on the way. Later is what has a
+        higher number and began later: the numbers of a restored database are used again. Records
+        the command if it changes power.
+        """
+        if not isinstance(command, Power) or command.began_at is None:
+            return False
+        begun = (command.operation_id, command.began_at)
+        with self._lock:
+            last = self._powered.get(command.server_uuid, begun)
+            if begun[0] < last[0] and begun[1] <= last[1]:
+                return True
+            _remember(self._powered, command.server_uuid, begun)
+            return False
 
     def outcome(self, command: Command) -> Outcome | None:
         """Return the outcome of the command if it was carried out before."""

@@ -321,6 +321,8 @@ class Power(Command):
     """Bring the VM to a power state and see it there."""
 
     action: PowerAction = PowerAction.START
+    began_at: datetime.datetime | None = None
+    """When its operation began: one that began before another of the server came too late."""
 
 
 @dataclass(frozen=True)

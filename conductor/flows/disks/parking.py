@@ -33,6 +33,7 @@ class Parking:
             move_command.placed(where),
             move_command.until(task, self._cloud.conf.conductor.action_timeout_seconds),
             action,
+            operation.started_at,
         )
         self._cloud.compute.power(operation.ctxt, worker, command)
         return True

@@ -170,6 +170,7 @@ class ColdMove:
             move_command.placed(where),
             move_command.until(task, self._cloud.conf.conductor.move_timeout_seconds),
             action,
+            operation.started_at,
         )
         self._cloud.compute.power(operation.ctxt, worker, command)
         return True

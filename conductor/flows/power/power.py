@@ -56,6 +56,7 @@ class PowerFlow(ShortFlow):
                 reached.where,
                 reached.deadline,
                 _command(task),
+                operation.started_at,
             ),
         )
 

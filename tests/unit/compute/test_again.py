@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import threading
 from typing import Any
 
@@ -99,6 +100,37 @@ def test_a_reboot_that_is_asked_for_twice_is_one() -> None:
         worker.take(command)
         assert worker.outcomes(count)[-1].ok
     assert machine.calls.count("reboot 0") == 1
+
+
+def a_power(number: int, action: PowerAction, began_at: str) -> Power:
+    build, began = a_build(), datetime.datetime.fromisoformat(began_at)
+    return Power(number, 1, SERVER, build.placed, build.deadline, action, began)
+
+
+def test_a_suspend_that_comes_after_the_reboot_that_took_it_over_is_not_carried_out() -> None:
+    machine = FakeMachine()
+    machine.absent = False
+    worker = Worker(machine)
+    worker.take(a_power(3, PowerAction.REBOOT_HARD, "2026-11-01T12:00:01+00:00"))
+    assert worker.outcomes(1)[0].ok
+    done = list(machine.calls)
+    worker.take(a_power(2, PowerAction.SUSPEND, "2026-11-01T12:00:00+00:00"))
+    late = worker.outcomes(2)[1]
+    assert (late.ok, late.failure.message) == (
+        False,
+        "A later operation has changed the server's power.",
+    )
+    assert machine.calls == done
+
+
+def test_operations_of_a_restored_database_have_lower_numbers() -> None:
+    machine = FakeMachine()
+    machine.absent = False
+    worker = Worker(machine)
+    worker.take(a_power(3, PowerAction.REBOOT_HARD, "2026-11-01T12:00:00+00:00"))
+    worker.outcomes(1)
+    worker.take(a_power(2, PowerAction.REBOOT_HARD, "2026-11-01T12:00:01+00:00"))
+    assert worker.outcomes(2)[1].ok
 
 
 def a_plug(*, on: bool, attempt: int = 1) -> PlugVolume:

@@ -21,7 +21,7 @@ TESTS: Mapping[str, int] = {
     "tests/browser": 2,
     "tests/chaos": 2,
     "tests/compat": 2,
-    "tests/functional": 2,
+    "tests/functional": 3,
     "tests/functional/api_compute": 3,
     "tests/functional/api_image": 2,
     "tests/functional/api_network": 3,
@@ -34,6 +34,7 @@ TESTS: Mapping[str, int] = {
     "tests/functional/dashboard": 3,
     "tests/functional/db": 2,
     "tests/functional/follow": 2,
+    "tests/functional/identity": 3,
     "tests/functional/placement": 3,
     "tests/functional/scheduler": 2,
 }

@@ -34,7 +34,7 @@ from tests.chaos.summary import PROPERTY, Results
 
 pytestmark = [pytest.mark.distributed, pytest.mark.timeout(6 * 3600)]
 
-BUDGET = 6
+BUDGET = 4
 IMAGES = 60
 EVERY_KIND = {MESSAGE, PLACEMENT, PROXMOX, TRANSACTION}
 WANTED = os.environ.get(WHICH, "") or SAMPLE

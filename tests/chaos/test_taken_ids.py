@@ -79,7 +79,7 @@ def test_ids_that_are_taken_between_look_and_create_are_no_attempts_either(cloud
     low = band(cloud)
     taken = range(low, low + STRANGERS)
     # Nobody looks at the cluster meanwhile: the agent's own look before a create must do.
-    cloud.simulator.fault(action="fail", status=595, path=r"/cluster/status$", times=0)
+    cloud.simulator.fault(action="hold", path=r"/cluster/status$", times=0)
     for vmid in taken:
         put(cloud, vmid, **of_another_cloud())
     row = cloud.built("server", host="pve1")

@@ -74,8 +74,10 @@ def test_a_vnet_comes_with_the_zone_s_mtu_and_goes(
     (seen,) = listed(root)
     assert (seen["tag"], seen["alias"], "state" in seen) == (VNI, command.server_uuid, False)
     # Servers can be made on it as soon as the outcome is known.
-    told = [facts for beat in worker.conductor.heartbeats for facts in beat.facts]
-    assert any(command.vnet in facts.bridges for facts in told)
+    beats = worker.conductor.heartbeats
+    worker.conductor.wait_for(
+        lambda: any(command.vnet in facts.bridges for beat in beats for facts in beat.facts)
+    )
     # Neither a repeat nor anybody else's network changes it.
     again = dataclasses.replace(command, operation_id=next(_numbers))
     assert worker.run(again).mtu == 1400

@@ -57,6 +57,7 @@ _CLOUD = (
 _API_VERSIONS = (
     ("--os-compute-api-version", "os_compute_api_version", "Compute API microversion, e.g. 2.79"),
     ("--os-placement-api-version", "os_placement_api_version", "Placement API microversion"),
+    ("--os-volume-api-version", "os_volume_api_version", "Block Storage API microversion"),
 )
 
 NAMES = (*(name for _, name, _ in _CLOUD + _API_VERSIONS), "interface", "verify", "insecure")

@@ -25,10 +25,14 @@ _HEAD = """\
 
 `micronova` runs the services and is a client of the cloud. It has two kinds of commands:
 
-- Its own, described below. Where `openstack` has the same name, options and columns are the same,
-  and ours says more: `--wait` shows the steps and why one failed, an unknown name is answered with
-  the names there are. `explain` and `node` are also there as `openstack micronova explain` and
-  `openstack micronova node …`.
+- Its own, described below. Where `openstack` has the same name, options and columns mean the
+  same, and ours says more: `--wait` shows the steps and why one failed, an unknown name is
+  answered with the names there are. Three lack options that `openstack` has: `server create`
+  those of volumes and local disks (`--volume`, `--snapshot`, `--boot-from-volume`,
+  `--block-device`, `--block-device-mapping`, `--ephemeral`, `--swap`) and `--file`,
+  `--image-property`, `--no-security-group`, `--password`, `--trusted-image-cert`; `server list` a
+  few filters; `server show` `--diagnostics` and `--topology`. `explain` and `node` are also there
+  as `openstack micronova explain` and `openstack micronova node …`.
 - Those of python-openstackclient, run as they are: flavors, images, key pairs, networks, quotas,
   aggregates, server groups, hypervisors, projects, users and all the other actions on servers
   (`server resize`, `server migrate`, `server lock` …). With osc-placement installed also those of
@@ -40,8 +44,9 @@ _HEAD = """\
 routers …) are left out, and `openstack` has them. Both kinds use the same credentials
 (`clouds.yaml`, `--os-…`, `OS_…`) and one session. A command is imported when it runs, so that
 `openstack`'s cost nothing until then. An error is one line with the request ID for both. A word
-that is no command runs nothing, nor does the beginning of one. The compute API is spoken at the
-newest microversion that both sides know, unless `--os-compute-api-version` says which.
+that is no command runs nothing, nor does the beginning of one. The APIs are spoken at the newest
+microversion that both sides know, unless `--os-compute-api-version`, `--os-volume-api-version` or
+`--os-placement-api-version` says which.
 
 
     micronova [global options] <command> [its options]

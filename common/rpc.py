@@ -246,8 +246,8 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
             with deadlines.answering(getattr(incoming, "until", None)):
                 return super().dispatch(incoming)
         except Unavailable as error:
-            if not error.details.get("given_up"):
-                raise
+            if error.__cause__ is not None and not error.details.get("given_up"):
+                raise  # with the traceback of what is behind it
             LOG.warning("%s is not carried out: %s", incoming.message.get("method"), error.message)
             raise oslo_messaging.ExpectedException from error
         except REFUSALS as error:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from cli.command import OneLineErrors
 from cli.osc.names import entry_points
 from cli.osc.volume_stages import AWAITED_VOLUMES, StagedVolume
+from cli.osc.volume_versions import VOLUME_MICROVERSIONS, VersionedVolume
 from cli.server.operation import Operation
 from cli.server.show import show
 from cli.server.waiting import Waiting
@@ -64,11 +65,16 @@ _OTHER_ACTIONS = {
 
 
 def with_stages(name: str, command: type[Any]) -> type[Any]:
-    """Return a command of python-openstackclient, with stages if it begins an action."""
+    """Return a command of python-openstackclient, with stages if it begins an action.
+
+    One that asks for a microversion too old to have its answer gets a newer one.
+    """
     if name in AWAITED:
         return _mixed(Staged, command, awaited=AWAITED[name])
     if name in AWAITED_VOLUMES:
         return _mixed(StagedVolume, command, begins=AWAITED_VOLUMES[name])
+    if name in VOLUME_MICROVERSIONS:
+        return _mixed(VersionedVolume, command, microversion=VOLUME_MICROVERSIONS[name])
     return command
 
 

@@ -72,8 +72,9 @@ def speed(text: str) -> float:
 class Up(Command):
     """Run a whole cloud in the foreground, until Ctrl-C.
 
-    Keystone, the compute, placement, image and network APIs, conductor, scheduler and agents run
-    as one process tree on SQLite, against simulated Proxmox VE clusters or a real one.
+    Keystone, the compute, placement, image, network and volume APIs, the dashboard, conductor,
+    scheduler, agents and console proxy run as one process tree on SQLite, against simulated
+    Proxmox VE clusters or a real one.
     """
 
     arguments = (
@@ -96,9 +97,9 @@ class Up(Command):
             metavar="<port>",
             type=port,
             default=8774,
-            help="Port of the APIs, below /compute, /placement, /image and /network; identity "
-            "is on the next one, consoles on the second, metrics on the third after it. 0: any "
-            "four (default: 8774)",
+            help="Port of the APIs, below /compute, /placement, /image, /network and /volume, "
+            "and of /dashboard; identity is on the next one, consoles on the second, metrics on "
+            "the third after it. 0: any four (default: 8774)",
         ),
         argument(
             "--nodes",

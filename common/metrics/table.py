@@ -48,7 +48,7 @@ RPC_CASTS = Counter(
 )
 RPC_HANDLED = Counter(
     "micronova_rpc_handled_total",
-    "Messages answered or carried out here, by how: ok, refused, given_up, error.",
+    "Messages answered or carried out here, by how: ok, refused, given_up, unavailable, error.",
     ("topic", "method", "result"),
 )
 RPC_HANDLING_SECONDS = Histogram(

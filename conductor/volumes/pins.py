@@ -55,7 +55,8 @@ def require_none(connection: Transaction, server: Server, action: str) -> None:
 
 
 def _why(one: Any) -> str:
+    way_out = "detach it first" if one.slot else "the server boots from it"
     return (
         f"volume {one.volume_id} is on storage {one.storage}, which only node {one.node} has; "
-        "detach it first"
+        f"{way_out}"
     )

@@ -36,7 +36,7 @@ def make_private(folder: Path) -> list[str]:
     if not found:
         return []
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-    return [f"{found[0]}{more} could be read by others: now they can't"]
+    return [f"{found[0]}{more} could be read by others; now only by the owner"]
 
 
 def _below(folder: Path) -> Iterator[Path]:

@@ -151,6 +151,7 @@ def places(connection: sa.Connection, server_uuids: Collection[str]) -> list[Any
         sa.select(
             _C.server_uuid,
             _C.volume_id,
+            _C.slot,
             volumes.c.cluster,
             volumes.c.node,
             volumes.c.storage,

@@ -536,3 +536,14 @@ def test_a_resize_never_touches_its_disk(lone: Boots) -> None:
     lone.world.resize(server, FlavorSnapshot("3", "m1.tiny", 1, 512, 1))
     lone.world.answer(lone.last(Shape, server, 2), ok=True, power_state=PowerState.RUNNING)
     lone.world.until(server, "resized")
+
+
+def test_a_root_volume_that_pins_its_server_isn_t_to_be_detached(lone: Boots) -> None:
+    server = lone.active(ROOT)
+    root, node = lone.volume_of(server), lone.world.row(server).host
+    own = schema.volumes.update().where(schema.volumes.c.id == root)
+    own = own.values(storage="own", shared=False, node=node, host=node)
+    lone.world.conductor.store.run(lambda c: c.execute(own))
+    words = f"on storage own, which only node {node} has; the server boots from it"
+    with pytest.raises(Invalid, match=words):
+        lone.world.migrate(server)

@@ -156,8 +156,13 @@ def test_secrets_are_masked_in_logs() -> None:
 def test_only_given_options_reach_the_cloud_configuration() -> None:
     program = Program()
     argv = ["--os-cloud", "c", "--insecure", "--os-compute-api-version", "2.79"]
-    given = options.given(program.parser.parse_args(argv))
-    assert vars(given) == {"cloud": "c", "insecure": True, "os_compute_api_version": "2.79"}
+    given = options.given(program.parser.parse_args([*argv, "--os-volume-api-version", "3.71"]))
+    assert vars(given) == {
+        "cloud": "c",
+        "insecure": True,
+        "os_compute_api_version": "2.79",
+        "os_volume_api_version": "3.71",
+    }
 
 
 def test_no_two_global_options_share_a_name() -> None:

@@ -51,6 +51,10 @@ class Endpoint:
     def ask(self, ctxt: Any, what: str) -> str:
         """Answer."""
         self.asked.append(what)
+        if what == "nowhere":
+            raise Unavailable("There is no storage for it.")
+        if what == "lost":
+            raise Unavailable("It was lost.") from OSError("closed")
         return what.upper()
 
 
@@ -116,3 +120,18 @@ def test_a_message_carries_no_values_that_are_not_set() -> None:
     assert None not in sent.values()
     received = rpc._Serializer().deserialize_context(sent)
     assert received.to_message() == asked.to_message()
+
+
+@pytest.mark.parametrize(("what", "traced"), [("nowhere", False), ("lost", True)])
+def test_only_an_error_behind_what_is_unavailable_has_a_traceback(
+    what: str, traced: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    conf = config.load([rpc.register, log.register])
+    bus = RPCTransport(LocalDriver(conf, f"micronova-local://{what}"))
+    server = rpc.Server(bus, "topic", "me", [Endpoint()], workers=1)
+    server.start()
+    with pytest.raises(Unavailable):
+        rpc.Client(bus, "topic").call(context.internal(), "ask", what=what)
+    server.stop()
+    assert bool([one for one in caplog.records if one.exc_info]) is traced
+    assert traced or "ask is not carried out: There is no storage for it." in caplog.text

@@ -161,3 +161,14 @@ def test_another_cloud_has_statuses_alone(monkeypatch: pytest.MonkeyPatch) -> No
     ran = asked.run("data", "--size", "1", "--wait")
     shown = [line.split()[-1] for line in ran.err.splitlines()]
     assert (ran.code, shown) == (0, ["creating", "available"])
+
+
+@pytest.mark.parametrize("name", ["volume message delete", "volume message show"])
+@pytest.mark.parametrize(("chosen", "used"), [(None, "3.5"), ("3.71", "3.71")])
+def test_messages_are_asked_for_at_a_microversion_that_has_them(
+    name: str, chosen: str | None, used: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Asked(monkeypatch, name, [], [])
+    volumes = asked.connection.block_storage
+    volumes.default_microversion = chosen
+    assert (asked.run(UUID).code, volumes.default_microversion) == (0, used)

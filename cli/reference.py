@@ -28,11 +28,10 @@ _HEAD = """\
 - Its own, described below. Where `openstack` has the same name, options and columns mean the
   same, and ours says more: `--wait` shows the steps and why one failed, an unknown name is
   answered with the names there are. Three lack options that `openstack` has: `server create`
-  those of volumes and local disks (`--volume`, `--snapshot`, `--boot-from-volume`,
-  `--block-device`, `--block-device-mapping`, `--ephemeral`, `--swap`) and `--file`,
-  `--image-property`, `--no-security-group`, `--password`, `--trusted-image-cert`; `server list` a
-  few filters; `server show` `--diagnostics` and `--topology`. `explain` and `node` are also there
-  as `openstack micronova explain` and `openstack micronova node …`.
+  `--block-device-mapping`, `--file`, `--image-property`, `--no-security-group`, `--password` and
+  `--trusted-image-cert`; `server list` a few filters; `server show` `--diagnostics`
+  and `--topology`. `explain` and `node` are also there as `openstack micronova explain` and
+  `openstack micronova node …`.
 - Those of python-openstackclient, run as they are: flavors, images, key pairs, networks, quotas,
   aggregates, server groups, hypervisors, projects, users and all the other actions on servers
   (`server resize`, `server migrate`, `server lock` …). With osc-placement installed also those of

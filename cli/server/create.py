@@ -10,6 +10,7 @@ from typing import Any
 from cli.cloud import Cloud
 from cli.command import Pairs, ShowOne, argument, flag, given, one_of
 from cli.errors import CommandFailed
+from cli.server.disks import DISKS, disks
 from cli.server.show import show
 from cli.server.waiting import Waiting
 from cli.server.where import WHERE, where
@@ -74,7 +75,7 @@ class CreateServer(ShowOne):
     arguments = (
         argument("server_name", metavar="<server-name>", help="Name"),
         argument("--flavor", metavar="<flavor>", required=True, help="Flavor (name or ID)"),
-        argument("--image", metavar="<image>", required=True, help="Image (name or ID)"),
+        *DISKS,
         argument(
             "--network", metavar="<network>", dest="nics", action=Nic, help="Network (repeat)"
         ),
@@ -199,9 +200,9 @@ class CreateServer(ShowOne):
         return {
             "name": parsed_args.server_name,
             "flavor_id": self.cloud.find("flavor", parsed_args.flavor).id,
-            "image_id": self.cloud.find("image", parsed_args.image).id,
             "min_count": parsed_args.min,
             "max_count": parsed_args.max,
+            **disks(self.cloud, parsed_args),
             **optional,
         }
 

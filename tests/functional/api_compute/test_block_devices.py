@@ -357,6 +357,44 @@ def test_refusals(stocked: ComputeApi, changes: dict[str, Any], message: str) ->
     assert stocked.conductor.asked == []
 
 
+def a_snapshot(name: str, volume_id: str, project: str = "demo") -> Row:
+    values = {
+        "id": ids.named("snapshot", name),
+        "volume_id": volume_id,
+        "project_id": project,
+        "user_id": project,
+        "status": "available",
+        "size_gib": 5,
+        "meta": {},
+        "created_at": NOW,
+    }
+    return schema.volume_snapshots, values
+
+
+def test_a_snapshot_as_root_disk_has_what_its_volume_keeps_of_its_image(
+    stocked: ComputeApi,
+) -> None:
+    stocked.add(
+        a_snapshot("root", VOLUME), a_snapshot("data", BLANK), a_snapshot("theirs", OTHERS, "x")
+    )
+    root = {"source_type": "snapshot", "destination_type": "volume", "boot_index": 0}
+    request = asked(stocked, [{**root, "uuid": ROOT_SHOT}])
+    assert request.volumes == (BlockDevice(snapshot_id=ROOT_SHOT, boot=True),)
+    assert request.image_properties == {"os_distro": "debian"}
+    assert request.least_memory_mib == 512
+    theirs = ids.named("snapshot", "theirs")
+    for shot, changes, words in (
+        (DATA_SHOT, {}, f"Block Device {BLANK} is not bootable."),
+        (theirs, {}, f"Block Device Mapping is Invalid: failed to get snapshot {theirs}."),
+        ("x", {}, "Block Device Mapping is Invalid: failed to get snapshot x."),
+        (ROOT_SHOT, {"flavorRef": "poor"}, "Flavor's memory is too small for requested image."),
+    ):
+        devices = [{**root, "uuid": shot}]
+        body = a_create(block_device_mapping_v2=devices, imageRef="", **changes)
+        answer = stocked.request("POST", "/servers", body, version="2.96")
+        assert (answer.status_code, words) == (400, answer.json["badRequest"]["message"])
+
+
 def test_what_versions_know(stocked: ComputeApi) -> None:
     for version, device, known in (
         ("2.66", {**ROOT, "volume_type": "fast"}, False),

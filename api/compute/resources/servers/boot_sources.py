@@ -129,7 +129,9 @@ def read(
     root = root_of(devices)
     volume = None
     # A snapshot's volume has what the snapshot has of its image, unless an image is named.
-    if root is not None and (root.source == "volume" or (root.source == "snapshot" and not image)):
+    if root is not None and (
+        root.source == "volume" or (root.source == "snapshot" and image is None)
+    ):
         volume = _root_volume(connection, root, project_id)
     return Sources(devices, image, volume, types)
 
@@ -144,8 +146,9 @@ def _root_volume(connection: sa.Connection, root: Device, project_id: str | None
             found = volumes.get(connection, named, project_id)
         else:
             snapshot = volume_snapshots.get(connection, named, project_id)
-            # It may have another project by now.
-            found = snapshot and volumes.get(connection, snapshot.volume_id, None)
+            # The volume may be another project's by now.
+            if snapshot is not None:
+                found = volumes.get(connection, snapshot.volume_id, None)
     if found is None:
         raise invalid(f"failed to get {root.source} {root.uuid}.")
     if not found.bootable:
@@ -158,7 +161,7 @@ def check(sources: Sources, flavor: Flavor) -> None:
     image, root = sources.image, sources.root
     if image is not None and image.status != "active":
         raise Invalid(f"Image {image.id} is not active.")
-    if image is not None and image.server_uuid is not None and image.home is None:
+    if image is not None and _lists_server(image):
         raise Invalid(f"Image {image.id} has no data: it only lists a shelved server.")
     if not sources.from_volume or root is None:
         return
@@ -166,6 +169,18 @@ def check(sources: Sources, flavor: Flavor) -> None:
         raise Invalid("Flavor's memory is too small for requested image.")
     if image is not None and root.size_gib and image.min_disk_gib > root.size_gib:
         raise Invalid(too_small(root.size_gib, image.min_disk_gib))
+
+
+def no_data(image: Image) -> str | None:
+    """Return why no disk can be made of an active image; None: it has data. Raises Invalid."""
+    what = "a shelved server" if _lists_server(image) else None
+    if image_devices.of_image(image.properties):
+        what = "snapshots of volumes"
+    return what and f"Image {image.id} has no data: it only lists {what}."
+
+
+def _lists_server(image: Image) -> bool:
+    return image.server_uuid is not None and image.home is None
 
 
 def too_small(has_gib: int, needed_gib: int) -> str:

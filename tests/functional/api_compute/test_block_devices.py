@@ -395,6 +395,30 @@ def test_a_snapshot_as_root_disk_has_what_its_volume_keeps_of_its_image(
         assert (answer.status_code, words) == (400, answer.json["badRequest"]["message"])
 
 
+def test_the_other_name_of_servers(stocked: ComputeApi) -> None:
+    other = "/os-volumes_boot"
+    body = a_create(block_device_mapping_v2=[ROOT], imageRef="", networks="none")
+    made = stocked.request("POST", other, body, version="2.102")
+    assert made.status_code == 202, made.text
+    assert "/servers/" in made.headers["Location"]
+    assert stocked.conductor.asked[-1][1].volume_backed
+    stocked.add(a_full_server(1))
+    server = f"{other}/{uuid_of(1)}"
+    for method, path, sent, status in (
+        ("GET", other, None, 200),
+        ("GET", f"{other}/detail", None, 200),
+        ("GET", server, None, 200),
+        ("PUT", server, {"server": {"name": "new"}}, 200),
+        ("POST", f"{server}/action", {"os-stop": None}, 202),
+        ("POST", f"{server}/action", {"pause": None}, 400),
+        ("DELETE", server, None, 204),
+    ):
+        answer = stocked.request(method, path, sent, version="2.102")
+        assert answer.status_code == status, (method, path, answer.text)
+        gone = stocked.request(method, path, sent, version="2.103")
+        assert gone.status_code == (400 if status == 400 else 404), (method, path)
+
+
 def test_what_versions_know(stocked: ComputeApi) -> None:
     for version, device, known in (
         ("2.66", {**ROOT, "volume_type": "fast"}, False),

@@ -193,6 +193,8 @@ def test_an_existing_volume_is_its_root_disk(site: Boots) -> None:
     assert site.row(volume_id).status == "attaching"
     with pytest.raises(Invalid, match="status must be available, but current status"):
         site.create(device)
+    with pytest.raises(Conflict, match="an operation is under way"):
+        site.volumes.reset_volume(site.ctxt, volume_id, "error")
     build = site.built(server)
     assert [(one.volume_id, one.slot) for one in build.volumes] == [(volume_id, 0)]
     assert site.row(volume_id).status == "in-use"

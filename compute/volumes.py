@@ -130,10 +130,11 @@ def remove_backup(job: Job, volume: Volume, command: RemoveBackup) -> Outcome:
 def plug(job: Job, machine: Machine, command: PlugVolume) -> Outcome:
     """Give a server's VM the volume, or take it away; where it refuses it is as it was."""
     find = Step("compute_find_vm", lambda: _find(machine, on=command.on))
+    slots: list[int] = []
     if command.on:
         step = Step(
             "compute_attach_volume",
-            lambda: machine.plug_volume(command),
+            lambda: _attach(machine, command, slots),
             lambda: _unplug(machine, command.volid),
             "compute_detach_volume",
         )
@@ -144,7 +145,14 @@ def plug(job: Job, machine: Machine, command: PlugVolume) -> Outcome:
         seen = machine.power_state()
     except HypervisorError:
         seen = PowerState.NOSTATE
-    return Outcome(failure is None, seen, failure)
+    other = next((slot for slot in slots if failure is None and slot != command.slot), None)
+    return Outcome(failure is None, seen, failure, slot=other)
+
+
+def _attach(machine: Machine, command: PlugVolume, slots: list[int]) -> Detail:
+    detail = machine.plug_volume(command)
+    slots.append(int(str(detail["slot"]).removeprefix("scsi")))
+    return detail
 
 
 def _note(found: list[MadeVolume], act: Callable[[], MadeVolume]) -> Detail:

@@ -300,7 +300,7 @@ def _routes() -> Iterable[tuple[str, ...]]:
 
 
 def _route(row: Row, http_method: str, path: str, name: str) -> tuple[str, ...]:
-    method = getattr(row.resource, name)
+    method = row.limited(getattr(row.resource, name))
     described = operation_of(method)
     what = (method.__doc__ or "").strip().splitlines()[0]
     return (http_method, path, _versions(described), what, _rule(described))

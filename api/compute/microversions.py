@@ -116,7 +116,7 @@ HISTORY: Mapping[int, str] = {
     101: "Attaching a volume answers 202 without a body.",
     102: "Flavors lose rxtx_factor and disabled, and may be filtered by name; "
     "unknown query parameters are refused everywhere.",
-    103: "-",
+    103: "Servers lose their other name, os-volumes_boot.",
     104: "PUT of a server changes pinned_availability_zone.",
 }
 

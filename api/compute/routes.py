@@ -7,7 +7,9 @@ Rows with actions take the operation's name from the body.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,7 +55,8 @@ from api.compute.resources.usage import SimpleTenantUsage
 from api.compute.resources.usage_audit_log import UsageAuditLog
 from api.compute.resources.vmids import Vmids
 from api.compute.resources.whatif import CapacityLeft, Evacuations, Rebalance, Schedule
-from web.guard import responders
+from web.guard import operation_of, responders
+from web.microversions import parse
 
 VERSION = "/v2.1"
 
@@ -67,6 +70,21 @@ class Row:
     methods: Mapping[str, str | tuple[str, ...]]
     actions: Mapping[str, str] = field(default_factory=dict)
     """{action in the body of a POST: method}."""
+    until: str | None = None
+    """The last version that has the path, where its operations live longer elsewhere."""
+
+    def limited(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a resource's method as the path has it."""
+        if self.until is None:
+            return method
+
+        @functools.wraps(method)
+        def until(*given: Any, **named: Any) -> Any:
+            return method(*given, **named)
+
+        described = dataclasses.replace(operation_of(method), until=parse(self.until))
+        until.operation = described  # type: ignore[attr-defined]
+        return until
 
     def names(self, http_method: str) -> tuple[str, ...]:
         """Return the resource's methods that may answer an HTTP method."""
@@ -78,6 +96,9 @@ def _removed(path: str) -> Row:
     """Return the row of a path that answers 410."""
     return Row(path, Removed, dict.fromkeys(REMOVED[path], "gone"))
 
+
+#: the last version with the name that novaclient created servers with volumes under
+_BOOT_UNTIL = "2.102"
 
 ROUTES = (
     Row("/servers", Servers, {"GET": "index", "POST": "create"}),
@@ -134,6 +155,38 @@ ROUTES = (
             "retry": "retry",
             "forget": "forget",
         },
+    ),
+    # Facts from nova's volumes_boot.py: another name of servers, with the actions of its
+    # servers.py.
+    Row(
+        "/os-volumes_boot",
+        Servers,
+        {"GET": "index", "POST": "create"},
+        until=_BOOT_UNTIL,
+    ),
+    Row("/os-volumes_boot/detail", Servers, {"GET": "detail"}, until=_BOOT_UNTIL),
+    Row(
+        "/os-volumes_boot/{server_id}",
+        Servers,
+        {"GET": "show", "PUT": "update", "DELETE": "delete"},
+        until=_BOOT_UNTIL,
+    ),
+    Row(
+        "/os-volumes_boot/{server_id}/action",
+        ServerActions,
+        {"POST": ()},
+        {
+            "os-start": "start",
+            "os-stop": "stop",
+            "reboot": "reboot",
+            "resize": "resize",
+            "confirmResize": "confirm_resize",
+            "revertResize": "revert_resize",
+            "rebuild": "rebuild",
+            "createImage": "create_image",
+            "trigger_crash_dump": "trigger_crash_dump",
+        },
+        until=_BOOT_UNTIL,
     ),
     Row(
         "/servers/{server_id}/metadata",
@@ -349,9 +402,11 @@ def resources(cloud: Cloud) -> dict[str, object]:
     for row in ROUTES:
         resource = made.setdefault(row.resource, row.resource())
         methods = {
-            method: [getattr(resource, name) for name in row.names(method)]
+            method: [row.limited(getattr(resource, name)) for name in row.names(method)]
             for method in row.methods
         }
-        actions = {name: getattr(resource, method) for name, method in row.actions.items()}
+        actions = {
+            name: row.limited(getattr(resource, method)) for name, method in row.actions.items()
+        }
         found[VERSION + row.path] = responders(api, methods, actions)
     return found

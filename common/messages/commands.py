@@ -573,6 +573,8 @@ class PlugVolume(Command):
     cloud: str = ""
     on: bool = True
     slot: int = 1
-    """The SCSI slot that it gets; refused if something else has it."""
+    """The SCSI slot that it gets."""
+    others: tuple[int, ...] = ()
+    """Those that it may get instead where something has that one; refused without one."""
     serial: str = ""
     readonly: bool = False

@@ -121,6 +121,8 @@ class Outcome:
     """After a MakeVnet: that of the zone."""
     volume: MadeVolume | None = None
     """After a MakeVolume or a GrowVolume; after a BackUpVolume the archive."""
+    slot: int | None = None
+    """After a PlugVolume: the slot that the volume has, where it isn't the one asked for."""
 
 
 @dataclass(frozen=True)

@@ -225,7 +225,10 @@ class Machine(Protocol):
         """Take the interface away and see it gone; where the guest keeps it, it stays."""
 
     def plug_volume(self, plug: PlugVolume) -> Detail:
-        """Give the VM the volume and see it there, running or not; nobody else may have it."""
+        """Give the VM the volume and see it there, running or not; nobody else may have it.
+
+        The detail's ``slot`` is where it is, as ``scsi1``.
+        """
 
     def unplug_volume(self, volid: str) -> Detail:
         """Take the volume away and see it gone; where the guest keeps it, it stays."""

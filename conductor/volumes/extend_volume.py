@@ -10,7 +10,7 @@ from common.errors import Invalid
 from common.log import logger
 from common.messages.commands import GrowVolume, VolumeUser
 from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, ResourceType
+from common.states import OperationState, PowerState, ResourceType
 from common.volumes import EXTENDABLE_IN_USE, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import begins, ends
@@ -47,6 +47,7 @@ def begin(
             f"(current: {row.size_gib}, extended: {size_gib})."
         )
     beginning.begin(connection, row, VolumeAction.EXTEND, EXTENDABLE_IN_USE if in_use else ())
+    _require_no_memory(connection, row)
     type_ = None if row.type_id is None else types.get(connection, row.type_id)
     name = None if type_ is None else str(type_.name)
     more = {"gigabytes": size_gib - row.size_gib}
@@ -63,6 +64,22 @@ def begin(
     operation = begins.begin_now(connection, cloud, ctxt, item)
     records.change(connection, row.id, size_gib=size_gib)
     return operation
+
+
+def _require_no_memory(connection: Transaction, row: Any) -> None:
+    """Raise Invalid for a volume of a server that is suspended, also if it was shelved since.
+
+    Proxmox VE keeps a lock on its VM, whose disks can't be resized.
+    """
+    attached = attachments.of_volume(connection, row.id)
+    if attached is None:
+        return
+    server = servers.get(connection, attached.server_uuid)
+    if server.power_state == PowerState.SUSPENDED:
+        raise Invalid(
+            f"Invalid volume: Volume {row.id} can't be extended while the memory of server "
+            f"{server.uuid} is saved on its node: resume or unshelve that."
+        )
 
 
 class ExtendVolumeFlow:

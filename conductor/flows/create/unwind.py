@@ -15,7 +15,7 @@ from common.errors import StaleTransition
 from common.failures import Verdict, blames_host, passes, verdict_of
 from common.log import logger
 from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, TaskState, VmState
+from common.states import OPEN_STATES, OperationState, TaskState, VmState
 from conductor import plans
 from conductor.cloud import (
     Cloud,
@@ -314,7 +314,7 @@ class Unwinding:
         made: then the VM is removed.
         """
         if server.deleted_at is None:
-            self._cloud.store.run(lambda c: _close(c, operation))
+            self._cloud.store.run(lambda c: _kept(c, operation))
             return
 
         task = Task(operation, server)
@@ -333,6 +333,21 @@ class Unwinding:
             self._cloud.store.run(work)
         except StaleTransition:
             LOG.debug("Operation %s was reported on twice.", operation.id)
+
+
+def _kept(connection: Transaction, operation: Operation) -> None:
+    """End a build whose VM stays with its server, as that was reset: it has its volumes, too.
+
+    A delete that is under way says by itself what becomes of them.
+    """
+    if operation.planned(CreatePlan).has_volumes:
+        server = servers.get(connection, operation.server_uuid, lock=True)
+        its = server.vmid is not None and server.vmid == operation.plan.target.vmid
+        taker = ledger.get(connection, server.operation_id or 0)
+        ends = taker is not None and taker.action == "delete" and taker.state in OPEN_STATES
+        if its and server.launched_at is None and not ends:
+            attachments.built(connection, [server.uuid])
+    _close(connection, operation)
 
 
 def _close(connection: Transaction, operation: Operation) -> None:

@@ -55,11 +55,18 @@ class _Plugging(Plugging):
             cloud=self._cloud.id,
             on=on,
             slot=plan.slot,
+            others=self._others(task) if on else (),
             serial=volumes.serial(plan.volume_id),
             readonly=plan.readonly,
         )
         self._cloud.compute.plug_volume(operation.ctxt, worker, command)
         return True
+
+    def _others(self, task: Task) -> tuple[int, ...]:
+        """Return the slots that no volume of the server has: its VM may have disks of its own."""
+        with self._cloud.store.read() as connection:
+            used = {one.slot for one in attachments.of_server(connection, task.server.uuid)}
+        return tuple(slot for slot in volumes.SLOTS if slot not in used)
 
 
 class AttachVolumeFlow(_Plugging):
@@ -86,16 +93,18 @@ class AttachVolumeFlow(_Plugging):
         if not outcome.ok:
             self._failed(task, failure_of(outcome))
             return
-        self._cloud.store.run(lambda c: self._attached(c, task))
+        self._cloud.store.run(lambda c: self._attached(c, task, outcome.slot))
         LOG.info("Volume %s is attached.", task.operation.planned(PlugVolumePlan).volume_id)
 
     @staticmethod
-    def _attached(connection: Transaction, task: Task) -> None:
+    def _attached(connection: Transaction, task: Task, slot: int | None) -> None:
         row = _locked(connection, task)
         if ends.has_ended(connection, task.operation):
             return
         if row is not None and records.end(connection, row, ATTACH, ok=True):
             attachments.set_status(connection, row.id, task.server.uuid, AttachStatus.ATTACHED)
+            if slot is not None:
+                attachments.place(connection, row.id, task.server.uuid, slot)
         ledger.close(connection, task.operation.id, OperationState.DONE)
 
     def _failed(self, task: Task, failure: Failure) -> None:

@@ -109,6 +109,23 @@ def set_status(
     )
 
 
+def place(connection: sa.Connection, volume_id: str, server_uuid: str, slot: int) -> None:
+    """Have a volume of a server, whose row is locked, be in a slot.
+
+    One that is to get that slot by the record, and has not got it, gets the former one of this.
+    """
+    theirs = _C.server_uuid == server_uuid
+    mine = theirs & (_C.volume_id == volume_id)
+    former = connection.execute(sa.select(_C.slot).where(mine)).scalar()
+    if former in (None, slot):
+        return
+    # No two may have one slot, not even between two statements.
+    for which, where in ((_C.slot == slot, -1), (_C.volume_id == volume_id, slot)):
+        connection.execute(volume_attachments.update().where(theirs, which).values(slot=where))
+    there = theirs & (_C.slot == -1)
+    connection.execute(volume_attachments.update().where(there).values(slot=former))
+
+
 def built(connection: sa.Connection, server_uuids: Collection[str]) -> None:
     """Have servers that were built have their volumes: two statements, whatever their number."""
     theirs = _C.server_uuid.in_(sorted(server_uuids))

@@ -6,17 +6,18 @@ import sqlalchemy as sa
 
 from common.states import OPEN_STATES, ResourceType
 from common.volumes import ATTACH, DETACH
-from conductor.plans import PlugVolumePlan
+from conductor.plans import PlugVolumePlan, RebuildPlan
 from conductor.store import operations as ledger
+from conductor.store.operations import Operation
 from conductor.store.volumes import attachments
 from db.schema import operations, volume_backups
 
 
 def any_of(connection: sa.Connection, volume_id: str) -> bool:
-    """Return whether an operation on a volume is open, on a backup of it, or its attachment."""
+    """Return whether an operation on a volume is open, on a backup of it, or on its server."""
     if ledger.open_of(connection, volume_id, ResourceType.VOLUME):
         return True
-    return _backs_up(connection, volume_id) or _plugs(connection, volume_id)
+    return _backs_up(connection, volume_id) or _is_its_server_s(connection, volume_id)
 
 
 def _backs_up(connection: sa.Connection, volume_id: str) -> bool:
@@ -29,12 +30,21 @@ def _backs_up(connection: sa.Connection, volume_id: str) -> bool:
     return connection.execute(query.limit(1)).first() is not None
 
 
-def _plugs(connection: sa.Connection, volume_id: str) -> bool:
-    """Attaching and detaching are filed under the server."""
+def _is_its_server_s(connection: sa.Connection, volume_id: str) -> bool:
+    """Attaching and detaching, builds and rebuilds are filed under the server."""
     attached = attachments.of_volume(connection, volume_id)
     if attached is None:
         return False
-    found = (ledger.open_with(connection, attached.server_uuid, one) for one in (ATTACH, DETACH))
-    return any(
-        one.planned(PlugVolumePlan).volume_id == volume_id for several in found for one in several
-    )
+    actions = (ATTACH, DETACH, "create", "rebuild")
+    found = (ledger.open_with(connection, attached.server_uuid, one) for one in actions)
+    return any(_concerns(one, volume_id) for several in found for one in several)
+
+
+def _concerns(operation: Operation, volume_id: str) -> bool:
+    """Return whether an operation on a server that has a volume changes that. Pure."""
+    plan = operation.plan
+    if isinstance(plan, PlugVolumePlan):
+        return plan.volume_id == volume_id
+    if isinstance(plan, RebuildPlan):
+        return plan.content is not None and plan.content.volume_id == volume_id
+    return True

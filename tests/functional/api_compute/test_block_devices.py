@@ -357,6 +357,68 @@ def test_refusals(stocked: ComputeApi, changes: dict[str, Any], message: str) ->
     assert stocked.conductor.asked == []
 
 
+def a_snapshot(name: str, volume_id: str, project: str = "demo") -> Row:
+    values = {
+        "id": ids.named("snapshot", name),
+        "volume_id": volume_id,
+        "project_id": project,
+        "user_id": project,
+        "status": "available",
+        "size_gib": 5,
+        "meta": {},
+        "created_at": NOW,
+    }
+    return schema.volume_snapshots, values
+
+
+def test_a_snapshot_as_root_disk_has_what_its_volume_keeps_of_its_image(
+    stocked: ComputeApi,
+) -> None:
+    stocked.add(
+        a_snapshot("root", VOLUME), a_snapshot("data", BLANK), a_snapshot("theirs", OTHERS, "x")
+    )
+    root = {"source_type": "snapshot", "destination_type": "volume", "boot_index": 0}
+    request = asked(stocked, [{**root, "uuid": ROOT_SHOT}])
+    assert request.volumes == (BlockDevice(snapshot_id=ROOT_SHOT, boot=True),)
+    assert request.image_properties == {"os_distro": "debian"}
+    assert request.least_memory_mib == 512
+    theirs = ids.named("snapshot", "theirs")
+    for shot, changes, words in (
+        (DATA_SHOT, {}, f"Block Device {BLANK} is not bootable."),
+        (theirs, {}, f"Block Device Mapping is Invalid: failed to get snapshot {theirs}."),
+        ("x", {}, "Block Device Mapping is Invalid: failed to get snapshot x."),
+        (ROOT_SHOT, {"flavorRef": "poor"}, "Flavor's memory is too small for requested image."),
+    ):
+        devices = [{**root, "uuid": shot}]
+        body = a_create(block_device_mapping_v2=devices, imageRef="", **changes)
+        answer = stocked.request("POST", "/servers", body, version="2.96")
+        assert (answer.status_code, words) == (400, answer.json["badRequest"]["message"])
+
+
+def test_the_other_name_of_servers(stocked: ComputeApi) -> None:
+    other = "/os-volumes_boot"
+    body = a_create(block_device_mapping_v2=[ROOT], imageRef="", networks="none")
+    made = stocked.request("POST", other, body, version="2.102")
+    assert made.status_code == 202, made.text
+    assert "/servers/" in made.headers["Location"]
+    assert stocked.conductor.asked[-1][1].volume_backed
+    stocked.add(a_full_server(1))
+    server = f"{other}/{uuid_of(1)}"
+    for method, path, sent, status in (
+        ("GET", other, None, 200),
+        ("GET", f"{other}/detail", None, 200),
+        ("GET", server, None, 200),
+        ("PUT", server, {"server": {"name": "new"}}, 200),
+        ("POST", f"{server}/action", {"os-stop": None}, 202),
+        ("POST", f"{server}/action", {"pause": None}, 400),
+        ("DELETE", server, None, 204),
+    ):
+        answer = stocked.request(method, path, sent, version="2.102")
+        assert answer.status_code == status, (method, path, answer.text)
+        gone = stocked.request(method, path, sent, version="2.103")
+        assert gone.status_code == (400 if status == 400 else 404), (method, path)
+
+
 def test_what_versions_know(stocked: ComputeApi) -> None:
     for version, device, known in (
         ("2.66", {**ROOT, "volume_type": "fast"}, False),

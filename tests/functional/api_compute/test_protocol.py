@@ -69,7 +69,7 @@ def test_versions_that_are_none(api: ComputeApi) -> None:
 
 
 def test_unknown_routes_and_methods(api: ComputeApi) -> None:
-    for path in ("/nope", "/os-volumes_boot", "/servers/a/b/c"):
+    for path in ("/nope", "/os-nothing", "/servers/a/b/c"):
         answer = api.get(path)
         assert answer.status_code == 404
         assert answer.json == {

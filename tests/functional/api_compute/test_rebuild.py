@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -19,6 +20,9 @@ SERVER = f"/servers/{UUID}"
 OTHER = ids.named("image", "other")
 LARGE = ids.named("image", "large")
 GONE = ids.named("image", "gone")
+LISTED = json.dumps(
+    [{"source_type": "snapshot", "destination_type": "volume", "snapshot_id": GONE}]
+)
 FILE = {"path": "/a", "contents": "eA=="}
 
 
@@ -32,6 +36,8 @@ def make_server(make: MakeApi) -> Any:
             an_image("hungry", min_ram_mib=4096),
             an_image("queued", status="queued"),
             an_image("off", status="deactivated"),
+            an_image("volumes", properties={"block_device_mapping": LISTED}, locations={}),
+            an_image("shelved", server_uuid=uuid_of(2), locations={}),
         )
 
     return made
@@ -132,6 +138,14 @@ def test_who_may(api: ComputeApi) -> None:
         (
             {"imageRef": ids.named("image", "hungry")},
             "Flavor's memory is too small for requested image.",
+        ),
+        (
+            {"imageRef": ids.named("image", "volumes")},
+            "has no data: it only lists snapshots of volumes.",
+        ),
+        (
+            {"imageRef": ids.named("image", "shelved")},
+            "has no data: it only lists a shelved server.",
         ),
         ({"key_name": "none"}, "Invalid key_name provided."),
         ({"preserve_ephemeral": True}, "preserve_ephemeral is not supported"),

@@ -16,13 +16,14 @@ pytestmark = pytest.mark.database
 
 UUID = uuid_of(1)
 SERVER = f"/servers/{UUID}"
-GONE, QUEUED = ids.named("image", "gone"), ids.named("image", "queued")
+GONE, QUEUED, SHELVED = (ids.named("image", name) for name in ("gone", "queued", "shelved"))
 
 
 @pytest.fixture
 def make_server(make: MakeApi) -> Any:
     def made(**changes: Any) -> ComputeApi:
-        return make(a_full_server(1, **changes), an_image("queued", status="queued"))
+        a_parked = an_image("shelved", server_uuid=uuid_of(2), locations={})
+        return make(a_full_server(1, **changes), an_image("queued", status="queued"), a_parked)
 
     return made
 
@@ -70,7 +71,7 @@ def test_who_may(api: ComputeApi) -> None:
         assert act(api, body, auth.OTHER).status_code == 404
 
 
-@pytest.mark.parametrize("image_id", [GONE, QUEUED])
+@pytest.mark.parametrize("image_id", [GONE, QUEUED, SHELVED])
 def test_images_that_can_t_be(api: ComputeApi, image_id: str) -> None:
     refused = act(api, {"rescue": {"rescue_image_ref": image_id}})
     words = f"Requested rescue image '{image_id}' is not supported"

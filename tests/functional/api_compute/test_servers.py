@@ -163,6 +163,10 @@ def test_the_password_may_be_kept_back(make: MakeApi) -> None:
             {"networks": [{"port": NETWORK}], "max_count": 2},
             "Unable to launch multiple instances with a single configured port ID",
         ),
+        (
+            {"networks": [{"port": NETWORK}, {"port": NETWORK.upper()}]},
+            f"Port ID '{NETWORK}' was specified twice: you cannot attach a port multiple times.",
+        ),
         ({"networks": [{}]}, "Bad network format: missing 'uuid'"),
         ({"networks": [{"uuid": IMAGE}]}, "Network could not be found."),
         ({"availability_zone": "mars"}, "The requested availability zone is not available"),

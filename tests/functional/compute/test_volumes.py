@@ -135,6 +135,13 @@ def test_the_slot_and_the_holder_must_be_as_said(worker: Worker, cluster: Cluste
     taken = worker.run(an_attachment(build, second, other))
     assert taken.failure is not None
     assert "scsi1 is taken" in taken.failure.message
+    # An adopted VM has disks of its own.
+    elsewhere = worker.run(an_attachment(build, second, other, others=(1, 3)))
+    assert elsewhere == Outcome(True, PowerState.RUNNING, slot=3)
+    assert config(cluster, build.placed.vmid)["scsi3"].startswith(f"{other},")
+    # The same again, and then it goes.
+    assert worker.run(an_attachment(build, second, other, others=(2,))).slot == 3
+    assert worker.run(an_attachment(build, second, other, on=False)).ok
     wrongs: tuple[dict[str, Any], ...] = (
         {"volume_id": ids.new_uuid(), "slot": 2},
         {"volid": volid.replace("disk-0", "disk-9"), "slot": 2},

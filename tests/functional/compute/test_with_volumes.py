@@ -9,6 +9,7 @@ import pytest
 
 from common.messages.commands import Build, MakeVolume, PowerAction, Size
 from common.states import PowerState
+from tests.functional.compute import test_volumes as volumes
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,
@@ -28,6 +29,7 @@ from tests.functional.compute.conftest import (
 from tests.functional.compute.test_move import LOCAL, SHARED, Stage, _running
 from tests.functional.compute.test_swap import a_rescue
 from tests.functional.simulator_fixture import RunningSimulator
+from tests.functional.waiting import eventually
 
 COPY = 198_500
 
@@ -166,6 +168,30 @@ def test_a_server_moves_with_a_shared_one(
         assert (had.named, had.untouched()) == (was, True)
         had.given_back()
         stage.end("pve1")
+
+
+def test_one_that_is_extended_while_its_server_moves_grows_where_that_is_then(
+    simulator: RunningSimulator, worker: Worker, cluster: Cluster, tmp_path: Path
+) -> None:
+    with _running(simulator, tmp_path, SHARED) as running:
+        stage = Stage(running, cluster, "shared")
+        had = Had(running, cluster, stage.build, "shared")
+        simulator.fault(action="migration-slow", seconds=200)
+        move = a_move(stage.build, "pve2")
+        running.send(move)
+        eventually(lambda: "lock" in had.config, 20)
+        grown = running.run(volumes.a_growth(had.volume, had.volid, 4, stage.build))
+        assert grown.ok, grown
+        eventually(lambda: running.conductor.outcomes(move), 30)
+        assert running.conductor.outcomes(move)[0].node == "pve2"
+        assert "size=4G" in had.named
+        # It may also have gone right before the call.
+        gone = "Configuration file 'nodes/pve2/qemu-server/9.conf' does not exist"
+        simulator.fault(action="fail", method="PUT", path="resize$", status=500, text=gone)
+        assert running.run(volumes.a_growth(had.volume, had.volid, 5, stage.build)).ok
+        assert "size=5G" in had.named
+        had.given_back()
+        stage.end("pve2")
 
 
 @pytest.mark.parametrize("live", [True, False])

@@ -116,6 +116,8 @@ def test_its_volume_gets_another_image(site: Rebuilds) -> None:
     assert (swap.image, swap.running) == (None, True)
     (device,) = swap.config_drive.meta_data["devices"]
     assert (device["serial"], device["tags"]) == (root[:20], ["system"])
+    with pytest.raises(Conflict, match="an operation is under way"):
+        site.volumes.reset_volume(site.ctxt, root, "in-use")
     # The record has the old one as long as the VM may name it.
     assert site.row(root).volid == before.volid
     # The word on what was made comes twice: it says nothing of the swap.

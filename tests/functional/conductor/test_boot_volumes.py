@@ -25,9 +25,10 @@ from common.messages.commands import (
 from common.messages.facts import StorageFacts
 from common.messages.reports import Category, Failure, MadeVolume
 from common.messages.scheduling import VolumeNeed
-from common.states import PowerState
+from common.states import PowerState, VmState
 from conductor.flows.create.create import Create
 from conductor.flows.disks import begin_image
+from conductor.flows.record.reset_state import reset_state
 from conductor.images import remove_image as user_images
 from conductor.messages import (
     BlockDevice,
@@ -192,6 +193,8 @@ def test_an_existing_volume_is_its_root_disk(site: Boots) -> None:
     assert site.row(volume_id).status == "attaching"
     with pytest.raises(Invalid, match="status must be available, but current status"):
         site.create(device)
+    with pytest.raises(Conflict, match="an operation is under way"):
+        site.volumes.reset_volume(site.ctxt, volume_id, "error")
     build = site.built(server)
     assert [(one.volume_id, one.slot) for one in build.volumes] == [(volume_id, 0)]
     assert site.row(volume_id).status == "in-use"
@@ -414,6 +417,26 @@ def test_a_delete_while_it_is_built_leaves_nothing(site: Boots, moment: str) -> 
 
 
 _ENDED = {"done", "failed"}
+
+
+def test_a_build_whose_server_was_reset_gives_it_its_volumes(site: Boots) -> None:
+    there = site.made(2)
+    server = site.create(
+        dataclasses.replace(ROOT, delete_on_termination=False), BlockDevice(there)
+    )
+    root = site.volume_of(server)
+    site.make(root)
+    build = site.build(server)
+    reset_state(site.world.conductor.cloud, site.ctxt, server, VmState.ACTIVE)
+    site.world.answer(build, ok=True, power_state=PowerState.RUNNING)
+    site.becomes(root, "in-use")
+    site.becomes(there, "in-use")
+    assert {(one.status, one.with_build) for one in site.attached(server)} == {("attached", False)}
+    # The VM was theirs: what it wrote stays, as was asked.
+    site.world.act(server, "delete")
+    site.world.answer(site.last(Destroy, server), ok=True, gone=True)
+    site.becomes(root, "available")
+    site.becomes(there, "available")
 
 
 def test_what_it_can_t(lone: Boots) -> None:

@@ -91,6 +91,9 @@ class Site:
         eventually(found)
         return found()
 
+    def sent(self, kind: type[Any]) -> list[Any]:
+        return [one for _, one in self.world.compute.sent if type(one) is kind]
+
     def made(self, gib: int = 2, **more: Any) -> str:
         volume_id = self.new(gib, **more)
         command = self.last(MakeVolume, volume_id)
@@ -350,6 +353,24 @@ def test_a_server_gets_it_and_loses_it(site: Site, server: str) -> None:
     assert [one.volume_id for one in site.world.rows(schema.volume_attachments)] == [other]
     site.volumes.delete_volume(site.ctxt, volume_id, False)
     assert [one.server_uuid for one in site.last(RemoveVolume, volume_id).users] == [server]
+
+
+def test_one_whose_slot_something_else_has_gets_another(site: Site, server: str) -> None:
+    first, second = site.made(), site.made()
+    assert [site.attach(server, one).slot for one in (first, second)] == [1, 2]
+    eventually(lambda: len(site.sent(PlugVolume)) == 2)
+    commands = {one.volume_id: one for one in site.sent(PlugVolume)}
+    # What was written after the first one's command was sent isn't in that.
+    assert commands[second].others[:3] == (3, 4, 5)
+    site.world.answer(commands[first], ok=True, power_state=PowerState.RUNNING, slot=2)
+    site.becomes(first, "in-use")
+    found = {one.volume_id: one.slot for one in site.world.rows(schema.volume_attachments)}
+    assert found == {first: 2, second: 1}
+    site.world.answer(commands[second], ok=True, power_state=PowerState.RUNNING, slot=3)
+    site.becomes(second, "in-use")
+    found = {one.volume_id: one.slot for one in site.world.rows(schema.volume_attachments)}
+    assert found == {first: 2, second: 3}
+    assert site.attach(server, site.made()).slot == 1
 
 
 def test_a_refused_attachment_is_taken_back(site: Site, server: str) -> None:

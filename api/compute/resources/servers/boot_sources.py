@@ -14,7 +14,7 @@ from api.compute.resources.servers.block_devices import Device, check_devices, i
 from common import ids
 from common.errors import ImageNotFound, Invalid
 from conductor.messages import BlockDevice
-from db.reads import images, volumes
+from db.reads import images, volume_snapshots, volumes
 from db.reads.flavors import Flavor
 from db.reads.images import Image
 from db.reads.volumes import Volume, VolumeType
@@ -34,7 +34,7 @@ class Sources:
     devices: tuple[Device, ...]
     image: Image | None = None
     volume: Volume | None = None
-    """The root disk, where that is there."""
+    """The root disk, where that is there; of one that is made of a snapshot, the snapshot's."""
     types: Sequence[VolumeType] = ()
     """Those that may be used, where one is named."""
 
@@ -126,20 +126,31 @@ def read(
             check_devices(devices)
     named = any(one.volume_type for one in devices)
     types = volumes.types(connection, project_id) if named else ()
-    return Sources(devices, image, _root_volume(connection, devices, project_id), types)
-
-
-def _root_volume(
-    connection: sa.Connection, devices: Sequence[Device], project_id: str | None
-) -> Volume | None:
     root = root_of(devices)
-    if root is None or root.source != "volume":
-        return None
+    volume = None
+    # A snapshot's volume has what the snapshot has of its image, unless an image is named.
+    if root is not None and (
+        root.source == "volume" or (root.source == "snapshot" and image is None)
+    ):
+        volume = _root_volume(connection, root, project_id)
+    return Sources(devices, image, volume, types)
+
+
+def _root_volume(connection: sa.Connection, root: Device, project_id: str | None) -> Volume:
+    """Return the volume that servers boot from, or whose snapshot they boot from. Raises Invalid,
+    as ``get_bdm_image_metadata`` of nova/block_device.py does."""
     found = None
     if ids.is_uuid(str(root.uuid)):
-        found = volumes.get(connection, str(uuid.UUID(root.uuid)), project_id)
+        named = str(uuid.UUID(root.uuid))
+        if root.source == "volume":
+            found = volumes.get(connection, named, project_id)
+        else:
+            snapshot = volume_snapshots.get(connection, named, project_id)
+            # The volume may be another project's by now.
+            if snapshot is not None:
+                found = volumes.get(connection, snapshot.volume_id, None)
     if found is None:
-        raise invalid(f"failed to get volume {root.uuid}.")
+        raise invalid(f"failed to get {root.source} {root.uuid}.")
     if not found.bootable:
         raise Invalid(f"Block Device {found.id} is not bootable.")
     return found
@@ -150,7 +161,7 @@ def check(sources: Sources, flavor: Flavor) -> None:
     image, root = sources.image, sources.root
     if image is not None and image.status != "active":
         raise Invalid(f"Image {image.id} is not active.")
-    if image is not None and image.server_uuid is not None and image.home is None:
+    if image is not None and _lists_server(image):
         raise Invalid(f"Image {image.id} has no data: it only lists a shelved server.")
     if not sources.from_volume or root is None:
         return
@@ -158,6 +169,18 @@ def check(sources: Sources, flavor: Flavor) -> None:
         raise Invalid("Flavor's memory is too small for requested image.")
     if image is not None and root.size_gib and image.min_disk_gib > root.size_gib:
         raise Invalid(too_small(root.size_gib, image.min_disk_gib))
+
+
+def no_data(image: Image) -> str | None:
+    """Return why no disk can be made of an active image; None: it has data. Raises Invalid."""
+    what = "a shelved server" if _lists_server(image) else None
+    if image_devices.of_image(image.properties):
+        what = "snapshots of volumes"
+    return what and f"Image {image.id} has no data: it only lists {what}."
+
+
+def _lists_server(image: Image) -> bool:
+    return image.server_uuid is not None and image.home is None
 
 
 def too_small(has_gib: int, needed_gib: int) -> str:

@@ -6,7 +6,8 @@ import ipaddress
 import secrets
 import string
 import uuid
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -261,6 +262,7 @@ def _networks(call: Call, asked: Mapping[str, Any], most: int) -> dict[str, Any]
     if wanted == "auto":
         return {"auto_network": True, "needs_network": True}
     requested = tuple(_network(item) for item in wanted)
+    _require_ports_once(requested)
     if most > 1 and any(each.port_id for each in requested):
         raise Invalid(
             "Unable to launch multiple instances with a single configured port ID. Please launch "
@@ -272,6 +274,15 @@ def _networks(call: Call, asked: Mapping[str, Any], most: int) -> dict[str, Any]
         )
     any_address = any(each.fixed_ip for each in requested) and call.allows(ANY_ADDRESS)
     return {"networks": requested, "any_address": any_address}
+
+
+def _require_ports_once(requested: Iterable[RequestedNetwork]) -> None:
+    ports = Counter(one.port_id for one in requested if one.port_id)
+    twice = next((one for one, times in ports.items() if times > 1), None)
+    if twice is not None:
+        raise Invalid(
+            f"Port ID '{twice}' was specified twice: you cannot attach a port multiple times."
+        )
 
 
 def _network(item: Mapping[str, Any]) -> RequestedNetwork:

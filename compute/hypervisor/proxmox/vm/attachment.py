@@ -28,9 +28,9 @@ def plug(vm: Vm, command: PlugVolume) -> str:
     if not now.plugged:
         require_parked(vm, command.volume_id, command.volid, command.holder, command.cloud)
     text = volumes.reference(command.volid, command.serial, readonly=command.readonly)
-    slot = f"scsi{command.slot}"
-    boot = {disks.BOOT: f"order={slot}"} if slot == disks.ROOT_DISK else {}
-    return devices.plug(vm, wanted, text, [slot], boot)
+    slots = [f"scsi{slot}" for slot in (command.slot, *command.others)]
+    boot = {disks.BOOT: f"order={slots[0]}"} if slots[0] == disks.ROOT_DISK else {}
+    return devices.plug(vm, wanted, text, slots, boot)
 
 
 def unplug(vm: Vm, volid: str) -> None:

@@ -16,6 +16,7 @@ from common.messages.commands import (
     RemoveVolume,
     RetypeVolume,
     SnapVolume,
+    VolumeUser,
 )
 from common.messages.reports import Category, MadeVolume
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
@@ -105,8 +106,7 @@ class ProxmoxVolume:
         """See ``port.Volume``."""
         user = command.user
         if user is not None:
-            size = self._grow(self._holder.server(user), command.volid, command.size_gib)
-            return MadeVolume(command.volid, size)
+            return MadeVolume(command.volid, self._grow_of(user, command))
         self._holder.having(command.volid)
         try:
             self._holder.plug(command.volid)
@@ -117,6 +117,16 @@ class ProxmoxVolume:
             raise
         self._holder.park()
         return MadeVolume(command.volid, size)
+
+    def _grow_of(self, user: VolumeUser, command: GrowVolume) -> int:
+        """Grow the disk of a server's VM, on the node that this is on by then."""
+        try:
+            return self._grow(self._holder.server(user), command.volid, command.size_gib)
+        except ApiError as error:
+            if not error.no_config:
+                raise
+        # It was moved between the look and the call.
+        return self._grow(self._holder.server(user), command.volid, command.size_gib)
 
     def _grow(self, vm: Vm, disk: str, gib: int) -> int:
         """Grow a plugged disk to this size; return its size in bytes. Never shrinks."""

@@ -12,6 +12,9 @@ from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.vmconfig import marks, volumes
 from compute.hypervisor.proxmox.vmconfig.marks import Mark, server_mark, volume_mark
 
+#: looks for a server's VM
+_LOOKS = 2
+
 
 class Holder:
     """The holder that a command is about; ``vm`` is its VM."""
@@ -62,10 +65,14 @@ class Holder:
     def server(self, user: VolumeUser) -> Vm:
         """Return the VM of a server that has the volume, proven the server's."""
         vm = Vm(self._shared, self._work, user.vmid, user.node, server_mark(user.server_uuid))
-        config = vm.locate()
-        if config is None or vm.ours(config) is None:
-            raise HypervisorError(Category.VANISHED, f"{vm} isn't there any more.")
-        return vm
+        # It may be moved while the lock of that is waited for.
+        for _ in range(_LOOKS):
+            config = vm.locate()
+            if config is None:
+                break
+            if vm.ours(config) is not None:
+                return vm
+        raise HypervisorError(Category.VANISHED, f"{vm} isn't there any more.")
 
     # --- the disk
 

@@ -14,7 +14,7 @@ from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.resources.found import the_server, the_shown_server
 from api.compute.resources.servers import startable
-from api.compute.resources.servers.boot_sources import too_small
+from api.compute.resources.servers.boot_sources import no_data, too_small
 from api.compute.resources.servers.create import access_addresses, check_size, files, password
 from api.compute.schemas import servers as schemas
 from api.compute.views import servers as views
@@ -79,6 +79,9 @@ def _request(call: Call) -> RebuildServer:
         raise ImageNotFound("Cannot find image for rebuild")
     if image.status != "active":
         raise Invalid(f"Image {image.id} is not active.")
+    missing = no_data(image)
+    if missing is not None:
+        raise Invalid(missing)
     if asked.get("key_name") and keypair is None:
         raise KeyPairNotFound("Invalid key_name provided.")
     _require_fit(call, image)

@@ -11,6 +11,7 @@ from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.resources.servers import startable
+from api.compute.resources.servers.boot_sources import no_data
 from api.compute.resources.servers.create import password
 from api.compute.schemas import servers as schemas
 from common.errors import Invalid
@@ -57,9 +58,7 @@ def _rescue_image(call: Call, asked: str | None) -> Image:
         )
     project = None if call.is_admin else call.ctxt.project_id or ""
     found: Image | None = call.read(images.get, str(uuid.UUID(image_id)), project)
-    if found is None or found.status != "active":
-        raise Invalid(f"Requested rescue image '{image_id}' is not supported")
-    if "block_device_mapping" in found.properties:
+    if found is None or found.status != "active" or no_data(found):
         raise Invalid(f"Requested rescue image '{image_id}' is not supported")
     _require_stable(call, found.properties)
     problem = rescue.problem(found.disk_format, found.properties)

@@ -58,6 +58,11 @@ class RunningSimulator:
     def fault(self, **order: Any) -> Any:
         return self.control("POST", "faults", order)
 
+    def struck(self, fault: int) -> bool:
+        """Whether a call has met the order."""
+        faults = self.state()["clusters"][0]["faults"]
+        return any(one["id"] == fault and one.get("struck") for one in faults)
+
 
 @contextlib.contextmanager
 def running_simulator(

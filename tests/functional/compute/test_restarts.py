@@ -65,7 +65,12 @@ def test_hard_reboots_and_a_delete_follow_one_another_without_a_wait(
 
 @pytest.mark.parametrize("change", ["pending", "paused", "newer QEMU"])
 def test_what_a_reset_would_not_do_takes_a_new_qemu(
-    worker: Worker, cluster: Cluster, root: Any, build: Any, change: str
+    worker: Worker,
+    cluster: Cluster,
+    simulator: RunningSimulator,
+    root: Any,
+    build: Any,
+    change: str,
 ) -> None:
     vm, before = root.qemu(build.placed.vmid), cluster.vm(build.placed.vmid)["pid"]
     shared = worker.hypervisors[0].shared  # type: ignore[attr-defined]
@@ -75,7 +80,9 @@ def test_what_a_reset_would_not_do_takes_a_new_qemu(
         vm.status.suspend.post()
         eventually(lambda: cluster.vm(build.placed.vmid)["qmp"] == "paused", 20)
     else:
-        # As the next look shows it once the node was upgraded.
+        # As a look shows it once the node was upgraded; none comes between.
+        held = simulator.fault(action="hold", path=r"/cluster/status$", times=0)
+        eventually(lambda: simulator.struck(held["id"]), 20)
         detail = shared.snapshot.nodes["pve1"].detail
         object.__setattr__(detail, "machine_version", "99.0")
     assert hard_reboot(worker, build) == "hard"

@@ -195,7 +195,7 @@ def test_what_was_not_looked_at_is_not_ours_when_it_is_back(
         held = simulator.fault(action="hold", method="POST", path="/storage/shared/upload$")
         simulator.fault(action="task-fail", method="POST", path="/nodes/pve1/qemu$")
         made.send(build)
-        eventually(lambda: struck(simulator, held["id"]), 10)
+        eventually(lambda: simulator.struck(held["id"]), 10)
         for one in (away, held):
             simulator.control("DELETE", f"faults?id={one['id']}")
         [outcome] = made.conductor.wait_for(lambda: made.conductor.outcomes(build))
@@ -208,12 +208,6 @@ def test_what_was_not_looked_at_is_not_ours_when_it_is_back(
     assert outcome.failure is not None
     assert outcome.failure.left == (f"volume {volid}",)
     assert outcome.failure.remedy == f"as root on pve1: pvesm free {volid}"
-
-
-def struck(simulator: RunningSimulator, fault: int) -> bool:
-    """Whether a call has met the order."""
-    faults = simulator.state()["clusters"][0]["faults"]
-    return any(one["id"] == fault and one.get("struck") for one in faults)
 
 
 def test_a_look_that_fails_is_taken_again_before_the_host_is_left(

@@ -18,6 +18,7 @@ from db.reads.volume_snapshots import Filter as SnapshotFilter
 from db.reads.volumes import SORTABLE, Filter
 
 MAX_LIMIT = 1000
+_LARGEST = 2**31 - 1
 _TIMES_SINCE = 60
 _EQUAL = {
     "name": "name",
@@ -53,34 +54,41 @@ def page(call: Call) -> tuple[Page, int]:
 
 
 def _number(call: Call, name: str) -> int | None:
-    text = call.query.last(name)
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit()) or int(text) > 2**31 - 1:
-        raise Invalid(f"Invalid input received: {name} must be an integer and not negative.")
-    return int(text)
+    number = call.query.number(name)
+    if number is not None and number > _LARGEST:
+        raise Invalid(f"Invalid input received: {name} must be an integer of at most {_LARGEST}.")
+    return number
 
 
 def order(call: Call, sortable: Container[str] = SORTABLE.keys()) -> list[tuple[str, bool]]:
     """Return (name, descending) of each sort key; of a repeated one, the first. Raises Invalid."""
-    text = call.query.last("sort")
-    if text is None:
-        keys = call.query.get("sort_key", [])
-        turns = call.query.get("sort_dir", [])
-        pairs = [(key, turns[n] if n < len(turns) else "desc") for n, key in enumerate(keys)]
-    else:
-        pairs = []
-        for part in text.split(","):
-            key, _, turn = part.strip().partition(":")
-            pairs.append((key, turn or "desc"))
     found: dict[str, bool] = {}
-    for key, turn in pairs:
+    for key, turn in _sorts(call):
         if key not in sortable:
             raise Invalid(f"Invalid input received: Invalid sort key: {key[:255]}")
         if turn not in ("asc", "desc"):
             raise Invalid(f"Invalid input received: Invalid sort direction: {turn[:255]}")
         found.setdefault(key, turn == "desc")
     return list(found.items())
+
+
+def _sorts(call: Call) -> list[tuple[str, str]]:
+    """Return each sort key with its direction. Raises Invalid for both grammars at once."""
+    text = call.query.last("sort")
+    keys, turns = call.query.get("sort_key", []), call.query.get("sort_dir", [])
+    if text is None:
+        if turns and not keys:
+            keys = ["created_at"]
+        pairs = [(key, turns[n] if n < len(turns) else "") for n, key in enumerate(keys)]
+    elif keys or turns:
+        raise Invalid(
+            "The 'sort_key' and 'sort_dir' parameters are deprecated and cannot be used with the "
+            "'sort' parameter."
+        )
+    else:
+        parts = (part.partition(":") for part in text.split(","))
+        pairs = [(key, turn) for key, _, turn in parts]
+    return [(key.strip(), turn.strip() or "desc") for key, turn in pairs]
 
 
 def volumes(call: Call) -> Filter:

@@ -92,6 +92,7 @@ class VolumeType:
     is_public: bool
     storage: str
     extra_specs: Mapping[str, str]
+    created_at: datetime.datetime
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ from db.reads.volumes import VolumeType
 
 _PUBLIC = "os-volume-type-access:is_public"
 _FILTERED_SINCE = 52
-_SORTABLE: Mapping[str, Callable[[VolumeType], str]] = {
+_SORTABLE: Mapping[str, Callable[[VolumeType], Any]] = {
     "id": lambda one: one.id,
     "name": lambda one: one.name,
+    "created_at": lambda one: one.created_at,
 }
 
 

@@ -170,6 +170,7 @@ def test_types_are_filtered_and_paged(api: VolumeApi) -> None:
     assert names(api.ask("GET", "/types?offset=1")) == ["gold"]
     assert api.ask("GET", f"/types?marker={ids.new_uuid()}")[0] == 404
     assert api.ask("GET", "/types?sort=color")[0] == 400
+    assert names(api.ask("GET", "/types?sort_dir=desc")) == ["gold", "data"]
 
 
 def test_extra_specs_are_the_administrator_s_but_for_some(api: VolumeApi) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from api.volume import filters, queries, schemas, views
 from api.volume.call import Call, operation
+from api.volume.resources.volumes import truth
 from common.errors import Invalid, NotFound
 from conductor.messages import VolumeTypeEdit
 from db.reads import volumes
@@ -99,7 +100,7 @@ class Types:
             VolumeTypeEdit(
                 _name(asked),
                 asked.get("description"),
-                _truth(asked.get(_PUBLIC, True)),
+                truth(asked.get(_PUBLIC, True)),
                 _texts(asked.get("extra_specs") or {}),
             ),
         )
@@ -117,7 +118,7 @@ class Types:
         edit = VolumeTypeEdit(
             _name(asked),
             asked.get("description"),
-            None if public is None else _truth(public),
+            None if public is None else truth(public),
         )
         call.conductor.edit_volume_type(call.ctxt, found.id, edit)
         return {"volume_type": views.volume_type(call, find_type(call, found.id))}
@@ -223,10 +224,6 @@ def _no_spec(type_id: str, key: str) -> NotFound:
 
 def _texts(specs: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value or "") for name, value in specs.items()}
-
-
-def _truth(value: Any) -> bool:
-    return str(value).lower() in ("true", "1", "on", "yes", "t", "y")
 
 
 TYPES, EXTRA_SPECS = Types(), ExtraSpecs()

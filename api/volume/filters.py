@@ -17,25 +17,31 @@ FILTERS: Mapping[str, tuple[str, ...]] = {
     "snapshot": ("name~", "status", "volume_id", "metadata", "consumes_quota"),
     "attachment": ("volume_id", "status", "instance_id", "attach_status"),
     "message": ("resource_uuid", "resource_type", "event_id", "request_id", "message_level"),
-    "pool": ("name",),
+    "pool": ("name", "volume_type"),
     "volume_type": ("is_public", "extra_specs"),
 }
 _REFUSED_SINCE, _PARTS_SINCE = 31, 34
 _OF_PAGES = {"limit", "marker", "offset", "sort", "sort_key", "sort_dir", "with_count"}
 #: cinderclient sends it for everybody
 _IGNORED = {"all_tenants"}
+#: lists for administrators alone → what else may be asked of them
+_OF_ADMINISTRATORS = {"pool": {"detail"}}
 
 
 def require_known(call: Call, resource: str, since: int = _REFUSED_SINCE) -> None:
-    """Raise Invalid for a filter that the list hasn't; administrators may name any."""
+    """Raise Invalid for a filter that the list hasn't; administrators may name any.
+
+    But of what is listed for administrators alone.
+    """
     if call.version < since:
         return
     for name in call.query:
         if not name.isascii():
             raise Invalid("Filter keys can only contain ASCII characters.")
-    if call.is_admin:
+    if call.is_admin and resource not in _OF_ADMINISTRATORS:
         return
     known = set(FILTERS[resource]) | _OF_PAGES | _IGNORED
+    known |= _OF_ADMINISTRATORS.get(resource, set())
     for name in FILTERS[resource]:
         if name.endswith("~"):
             known.add(name.removesuffix("~"))

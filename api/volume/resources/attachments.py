@@ -72,8 +72,14 @@ class Attachments:
             raise NotFound(f"Volume {volume_id} could not be found.")
         raise Invalid(_COMPUTE)
 
-    @operation("volume:attachments", since="3.27")
-    def change(self, call: Call, attachment_id: str) -> Any:
+    @operation("volume:attachment_update", since="3.27")
+    def update(self, call: Call, attachment_id: str) -> Any:
+        """Refuse, as ``create`` does."""
+        _find(call, attachment_id)
+        raise Invalid(_COMPUTE)
+
+    @operation("volume:attachment_complete", since="3.44")
+    def complete(self, call: Call, attachment_id: str) -> Any:
         """Refuse, as ``create`` does."""
         _find(call, attachment_id)
         raise Invalid(_COMPUTE)

@@ -87,7 +87,7 @@ class QuotaSets:
         call.conductor.set_quota_class(call.ctxt, class_name, asked)
         return {"quota_class_set": _of_class(call, class_name)}
 
-    @operation("volume_extension:quotas:show")
+    @operation("volume_extension:quota_classes:get")
     def show_class(self, call: Call, class_name: str) -> Any:
         """Show the limits of a class, which are the defaults of all projects."""
         return {"quota_class_set": {"id": class_name, **_of_class(call, class_name)}}

@@ -29,6 +29,8 @@ _REFUSED = {
 _HINT = "local_to_instance"
 #: since when volumes are made of backups
 _OF_BACKUP = 47
+#: since when a volume is deleted by force in its collection, too
+_FORCED = 23
 
 
 def _own(call: Call, _: Params) -> Mapping[str, Any]:
@@ -125,7 +127,8 @@ class Volumes:
     @operation(status=202)
     def delete(self, call: Call, volume_id: str) -> None:
         """Delete a volume."""
-        force, cascade = call.query.boolean("force"), call.query.boolean("cascade")
+        cascade = call.query.boolean("cascade")
+        force = call.version >= _FORCED and call.query.boolean("force")
         find(call, volume_id, "volume:force_delete" if force else "volume:delete")
         call.conductor.delete_volume(call.ctxt, volume_id, force=force, cascade=cascade)
 

@@ -38,10 +38,58 @@ def test_none_is_made(api: VolumeApi, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["clusters", "manageable_volumes", "manageable_snapshots", "default-types", "os-hosts"]
+    ("path", "since"),
+    [
+        *(("clusters", 7), ("manageable_volumes", 8), ("manageable_snapshots", 8)),
+        *(("group_types", 11), ("groups", 13), ("groups/detail", 13), ("group_snapshots", 14)),
+    ],
+)
+def test_since_when_there_are_lists_of_nothing(api: VolumeApi, path: str, since: int) -> None:
+    assert api.ask("GET", f"/{path}", version=f"3.{since}", **ADMIN)[0] == 200
+    before = {"version": f"3.{since - 1}", **ADMIN}
+    assert api.ask("GET", f"/{path}", **before)[0] == 404
+    if path not in ("clusters", "groups/detail"):
+        assert api.ask("POST", f"/{path}", {"x": {}}, **before)[0] == 404
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("clusters", "manageable_volumes", "manageable_snapshots", "default-types", "os-hosts"),
+        *("qos-specs", "qos-specs/x", "os-quota-class-sets/default"),
+    ],
 )
 def test_members_may_not_look_at_these(api: VolumeApi, path: str) -> None:
     assert api.ask("GET", f"/{path}", version="3.71")[0] == 403
+
+
+def test_readers_change_no_attachment(api: VolumeApi) -> None:
+    reader: dict[str, Any] = {"token": auth.READER, "version": "3.54"}
+    path, body = f"/attachments/{ids.new_uuid()}", {"attachment": {"connector": {}}}
+    assert api.ask("PUT", path, body, **reader)[0] == 403
+    assert api.ask("PUT", path, body, version="3.54")[0] == 404
+    path, body = f"{path}/action", {"os-complete": {}}
+    assert api.ask("POST", path, body, **reader)[0] == 403
+    assert api.ask("POST", path, body, version="3.44")[0] == 404
+    assert api.ask("POST", path, body, version="3.43", token=auth.READER)[0] == 404
+
+
+def test_pools_of_a_type(api: VolumeApi) -> None:
+    """Since 3.35; since 3.31 a filter that there is not is refused to administrators, too."""
+    asked = {"volume_type": {"name": "far", "extra_specs": {"volume_backend_name": "moon"}}}
+    assert api.ask("POST", "/types", asked, **ADMIN)[0] == 200
+    pools = "/scheduler-stats/get_pools"
+
+    def number(query: str, version: str = "3.35") -> int:
+        status, body = api.ask("GET", f"{pools}?{query}", version=version, **ADMIN)
+        assert status == 200, body
+        return len(body["pools"])
+
+    assert [number(f"volume_type={name}") for name in ("data", "far")] == [1, 0]
+    assert number("volume_type=far", "3.34") == 1
+    assert api.ask("GET", f"{pools}?volume_type=none", version="3.35", **ADMIN)[0] == 404
+    assert number("detail=true&color=red", "3.30") == 1
+    assert api.ask("GET", f"{pools}?color=red", version="3.31", **ADMIN)[0] == 400
 
 
 def test_default_types(api: VolumeApi) -> None:

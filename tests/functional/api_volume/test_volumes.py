@@ -180,6 +180,13 @@ def test_booleans_are_spelled_as_cinder_spells_them(api: VolumeApi) -> None:
     assert api.ask("POST", "/volumes", {"volume": {"size": 1, "multiattach": "y"}})[0] == 400
 
 
+def test_force_counts_in_a_delete_since_3_23(api: VolumeApi) -> None:
+    """Before it is ignored, as Cinder does."""
+    path = f"/volumes/{made(api)}?force=true"
+    assert api.ask("DELETE", path, version="3.23")[0] == 403
+    assert api.ask("DELETE", path, version="3.22")[0] == 202
+
+
 def test_refusals(api: VolumeApi) -> None:
     unknown = ids.new_uuid()
     assert message(api.ask("GET", f"/volumes/{unknown}")) == (
@@ -356,7 +363,7 @@ def test_what_there_is_besides(api: VolumeApi) -> None:
     assert {one["host"] for one in services} == {"pve1", "pve2"}
     (pool,) = api.ask("GET", "/scheduler-stats/get_pools?detail=true", **admin)[1]["pools"]
     assert pool["capabilities"]["total_capacity_gb"] == 1000
-    for path in ("snapshots/detail", "backups", "groups", "qos-specs"):
+    for path in ("snapshots/detail", "backups", "consistencygroups"):
         status, body = api.ask("GET", f"/{path}")
         assert (status, list(body.values())) == (200, [[]]), path
 

@@ -233,10 +233,12 @@ TYPE_UPDATE = _body(
 )
 EXTRA_SPECS = _body("extra_specs", {**_SPECS, "type": "object"})
 ADD_ACCESS = _body(
-    "addProjectAccess", _object(["project"], project={"type": "string", "maxLength": 255})
+    "addProjectAccess",
+    _object(["project"], project={"type": "string", "minLength": 1, "maxLength": 255}),
 )
 REMOVE_ACCESS = _body(
-    "removeProjectAccess", _object(["project"], project={"type": "string", "maxLength": 255})
+    "removeProjectAccess",
+    _object(["project"], project={"type": "string", "minLength": 1, "maxLength": 255}),
 )
 _LIMITS: Schema = {
     "^(?!tenant_id$|force$).{1,255}$": {

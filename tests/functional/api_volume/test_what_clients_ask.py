@@ -261,6 +261,25 @@ def test_limits_of_other_projects_and_of_the_class(api: VolumeApi) -> None:
     assert api.ask("PUT", f"{path}{'x' * 255}", wanted, **ADMIN)[0] == 400
 
 
+def test_a_limit_isnt_less_than_what_is_used(api: VolumeApi) -> None:
+    """Since Queens Cinder asks for that always, whatever ``skip_validation`` says."""
+    make(api, size=2)
+    path = "/os-quota-sets/demo"
+    for asked in ({"volumes": 0}, {"snapshots": 3, "gigabytes": "1"}):
+        status, why = message(api.ask("PUT", path, {"quota_set": asked}, **ADMIN))
+        assert (status, "must be equal or greater than existing resources" in why) == (400, True)
+    assert api.world.rows(schema.quota_limits) == []
+    for most in (1, -1):
+        quota = {"quota_set": {"volumes": most, "per_volume_gigabytes": 1}}
+        assert api.ask("PUT", path, quota, **ADMIN)[0] == 200
+
+
+def test_a_project_s_name_has_its_length(api: VolumeApi) -> None:
+    quota = {"quota_set": {"volumes": 1}}
+    for length, status in ((255, 200), (256, 400)):
+        assert api.ask("PUT", f"/os-quota-sets/{'x' * length}", quota, **ADMIN)[0] == status
+
+
 def test_a_project_without_limits_has_the_defaults(api: VolumeApi) -> None:
     """Its limits of servers, which the compute API sets, stay."""
     quotas, path = QuotaEndpoint(api.world.conductor.cloud), "/os-quota-sets/demo"

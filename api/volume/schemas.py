@@ -231,7 +231,15 @@ TYPE_UPDATE = _body(
         is_public=_BOOLEAN,
     ),
 )
-EXTRA_SPECS = _body("extra_specs", {**_SPECS, "type": "object"})
+_SPACELESS_SPECS: Schema = {
+    "type": "object",
+    "patternProperties": {
+        "^[a-zA-Z0-9-_:.]{1,255}$": {"type": ["string", "null"], "maxLength": 255}
+    },
+    "additionalProperties": False,
+}
+EXTRA_SPECS = _body("extra_specs", _SPACELESS_SPECS)
+EXTRA_SPEC = {"3.0": {**_SPACELESS_SPECS, "minProperties": 1, "maxProperties": 1}}
 ADD_ACCESS = _body(
     "addProjectAccess",
     _object(["project"], project={"type": "string", "minLength": 1, "maxLength": 255}),

@@ -11,7 +11,7 @@ from api.volume.resources.volumes import truth
 from common.errors import Invalid, NotFound
 from conductor.messages import VolumeTypeEdit
 from db.reads import volumes
-from db.reads.keyset import MarkerNotFound
+from db.reads.keyset import MarkerNotFound, Page
 from db.reads.volumes import VolumeType
 
 _PUBLIC = "os-volume-type-access:is_public"
@@ -60,9 +60,8 @@ def _has_specs(call: Call, one: VolumeType) -> bool:
     return all(shown.get(name) == value for name, value in wanted.items())
 
 
-def _paged(call: Call, found: list[VolumeType]) -> list[VolumeType]:
+def _paged(found: list[VolumeType], page: Page, offset: int) -> list[VolumeType]:
     """Return one page. Raises MarkerNotFound."""
-    page, offset = queries.page(call)
     first = 0
     if page.marker is not None:
         ids = [one.id for one in found]
@@ -83,7 +82,12 @@ class Types:
         keys = queries.order(call, _SORTABLE)
         for key, descending in reversed(keys):
             shown.sort(key=_SORTABLE[key], reverse=descending)
-        return {"volume_types": [views.volume_type(call, one) for one in _paged(call, shown)]}
+        page, offset = queries.page(call)
+        found = _paged(shown, page, offset)
+        answer: dict[str, Any] = {"volume_types": [views.volume_type(call, one) for one in found]}
+        if found and len(found) == page.limit:
+            answer["volume_type_links"] = queries.following(call, "types", found[-1].id)
+        return answer
 
     @operation("volume_extension:type_get")
     def show(self, call: Call, type_id: str) -> Any:
@@ -184,17 +188,14 @@ class ExtraSpecs:
         self._set(call, found, {**found.extra_specs, **asked})
         return {"extra_specs": asked}
 
-    @operation("volume_extension:types_extra_specs:create")
+    @operation("volume_extension:types_extra_specs:create", body=schemas.EXTRA_SPEC)
     def update(self, call: Call, type_id: str, key: str) -> Any:
         """Set one."""
-        body = call.body
-        if not isinstance(body, dict) or set(body) != {key}:
+        if key not in call.body:
             raise Invalid("Request body and URI mismatch")
-        if not isinstance(body[key], str) or len(body[key]) > 255:
-            raise Invalid(f"Invalid input for field/attribute {key[:255]}.")
-        found = find_type(call, type_id)
-        self._set(call, found, {**found.extra_specs, key: body[key]})
-        return {key: body[key]}
+        found, asked = find_type(call, type_id), _texts(call.body)
+        self._set(call, found, {**found.extra_specs, **asked})
+        return asked
 
     @operation("volume_extension:types_extra_specs:create", status=202)
     def delete(self, call: Call, type_id: str, key: str) -> None:

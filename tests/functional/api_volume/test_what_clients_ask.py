@@ -173,6 +173,70 @@ def test_types_are_filtered_and_paged(api: VolumeApi) -> None:
     assert names(api.ask("GET", "/types?sort_dir=desc")) == ["gold", "data"]
 
 
+def test_a_page_of_types_names_the_next(api: VolumeApi) -> None:
+    """The key is Cinder's, in the singular."""
+    a_type(api, "gold")
+    status, body = api.ask("GET", "/types?limit=1", version="3.71")
+    (first,), (link,) = body["volume_types"], body["volume_type_links"]
+    assert (status, link["rel"]) == (200, "next")
+    query = link["href"].partition("/types?")[2]
+    assert query == f"limit=1&marker={first['id']}"
+    assert names(api.ask("GET", f"/types?{query}")) == ["gold"]
+    assert "volume_type_links" not in api.ask("GET", "/types")[1]
+
+
+def a_type(api: VolumeApi, name: str, *, public: bool = True, **specs: str) -> str:
+    asked = {"name": name, "os-volume-type-access:is_public": public, "extra_specs": specs}
+    status, body = api.ask("POST", "/types", {"volume_type": asked}, **ADMIN)
+    assert status == 200, body
+    return str(body["volume_type"]["id"])
+
+
+def test_extra_specs_of_a_type_that_volumes_have_stay(api: VolumeApi) -> None:
+    """They say where its volumes are."""
+    path = f"/types/{a_type(api, 'gold', volume_backend_name='data')}/extra_specs"
+    volume_id = make(api, volume_type="gold")
+    one = "volume_backend_name"
+    for method, below, body in (
+        ("POST", "", {"extra_specs": {one: "moon"}}),
+        ("PUT", f"/{one}", {one: "moon"}),
+        ("DELETE", f"/{one}", None),
+    ):
+        answer = api.ask(method, f"{path}{below}", body, **ADMIN)
+        assert message(answer) == (400, "Volume Type is currently in use.")
+    assert api.ask("GET", path, **ADMIN)[1] == {"extra_specs": {one: "data"}}
+    assert show(api, volume_id)["volume_type"] == "gold"
+
+
+def test_a_type_without_a_storage_takes_any(api: VolumeApi) -> None:
+    gold = a_type(api, "gold", volume_backend_name="moon")
+    assert show(api, make(api, volume_type="gold"))["status"] == "error"
+    for volume in api.ask("GET", "/volumes")[1]["volumes"]:
+        assert api.ask("DELETE", f"/volumes/{volume['id']}")[0] == 202
+    path = f"/types/{gold}/extra_specs/volume_backend_name"
+    assert api.ask("DELETE", path, **ADMIN)[0] == 202
+    made = show(api, make(api, volume_type="gold"), token=auth.ADMIN)
+    assert (made["status"], made["os-vol-host-attr:host"]) == ("creating", "pve1@data#data")
+
+
+def test_an_administrator_uses_types_of_others(api: VolumeApi) -> None:
+    a_type(api, "gold", public=False, volume_backend_name="data")
+    asked = {"volume": {"size": 1, "volume_type": "gold"}}
+    assert api.ask("POST", "/volumes", asked)[0] == 404
+    status, body = api.ask("POST", "/volumes", asked, **ADMIN)
+    assert (status, body["volume"]["volume_type"]) == (202, "gold")
+
+
+@pytest.mark.parametrize("key", ["k" * 256, "a$b", "a b"])
+def test_names_of_extra_specs(api: VolumeApi, key: str) -> None:
+    path = f"/types/{a_type(api, 'gold')}/extra_specs"
+    assert api.ask("PUT", f"{path}/{key}", {key: "x"}, **ADMIN)[0] == 400
+    assert api.ask("POST", path, {"extra_specs": {key: "x"}}, **ADMIN)[0] == 400
+    assert api.ask("PUT", f"{path}/k", {"k": "x"}, **ADMIN) == (200, {"k": "x"})
+    assert api.ask("PUT", f"{path}/k", {"k": "x", "l": "x"}, **ADMIN)[0] == 400
+    assert api.ask("GET", path, **ADMIN)[1] == {"extra_specs": {"k": "x"}}
+
+
 def test_extra_specs_are_the_administrator_s_but_for_some(api: VolumeApi) -> None:
     seen = {"RESKEY:availability_zones": "nova", "multiattach": "<is> False"}
     seen |= {"replication_enabled": "<is> False", "storage:shared": "True"}

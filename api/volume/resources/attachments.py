@@ -46,9 +46,11 @@ class Attachments:
         filters.require_known(call, "attachment")
         everybody = call.is_admin and call.query.boolean("all_tenants")
         page, offset = queries.page(call)
+        if filters.finds_nothing(call, "attachment", "project_id"):
+            return []
         return call.read(
             volumes.attachment_listing,
-            None if everybody else call.project,
+            call.query.last("project_id") if everybody else call.project,
             {
                 column: value
                 for name, column in _EQUAL.items()

@@ -11,7 +11,7 @@ from conductor.endpoints.quotas import QuotaEndpoint
 from db import schema
 from tests.fixtures import auth
 from tests.functional.api_volume.conftest import VolumeApi
-from tests.functional.api_volume.test_volumes import make, message, show
+from tests.functional.api_volume.test_volumes import made, make, message, show
 
 ADMIN = {"token": auth.ADMIN}
 
@@ -63,6 +63,35 @@ def test_filters_of_volumes(api: VolumeApi) -> None:
     assert found(f"group_id={ids.new_uuid()}") == []
     assert found("migration_status=migrating") == []
     assert api.ask("GET", "/volumes?updated_at=gt:x", version="3.60")[0] == 400
+
+
+def test_filters_of_administrators(api: VolumeApi) -> None:
+    """What Cinder's tables have not finds nothing, rather than everything."""
+    volume_id = made(api, name="one", volume_type="data")
+    image = {"os-set_image_metadata": {"metadata": {"os": "x"}}}
+    assert api.ask("POST", f"/volumes/{volume_id}/action", image)[0] == 200
+    assert api.ask("POST", "/snapshots", {"snapshot": {"volume_id": volume_id, "name": "one"}})
+    (data,) = api.ask("GET", "/types")[1]["volume_types"]
+
+    def found(query: str, version: str = "3.65", path: str = "volumes") -> list[str]:
+        return names(api.ask("GET", f"/{path}?all_tenants=1&{query}", version=version, **ADMIN))
+
+    for query in ("", "host=pve1@data%23data", "host=pve1@data", "host=pve1"):
+        assert found(query) == ["one"], query
+    assert found(f"volume_type_id={data['id']}") == found("glance_metadata={'os':'x'}") == ["one"]
+    for query in ("host=pve2", "host=pve1@moon", f"volume_type_id={volume_id}", "color=red"):
+        assert found(query) == found(query, "3.0") == [], query
+    assert found("glance_metadata={'os':'y'}") == []
+    assert found("glance_metadata={'os':'y'}", "3.3") == ["one"]
+    for path in ("snapshots", "backups", "attachments"):
+        assert api.ask("GET", f"/{path}?color=red", version="3.27", **ADMIN)[1] == {path: []}
+    assert found("limit=9&sort=name&with_count=1&offset=0&name~=on", path="snapshots") == ["one"]
+    mine: dict[str, Any] = {"version": "3.65"}
+    for query, number in (
+        *(("availability_zone=nova", 1), ("availability_zone=moon", 0)),
+        *(("consumes_quota=true", 1), ("consumes_quota=false", 0)),
+    ):
+        assert len(names(api.ask("GET", f"/snapshots?{query}", **mine))) == number, query
 
 
 @pytest.mark.parametrize(
@@ -121,6 +150,7 @@ def test_pages_of_attachments(api: VolumeApi) -> None:
     by_server = "sort_key=instance_uuid&sort_dir=desc"
     assert found(f"?{by_server}&marker={first}") == [third, second]
     assert set(found("?all_tenants=1", **ADMIN)) == {first, second, third, theirs}
+    assert found("?all_tenants=1&project_id=other", **ADMIN) == [theirs]
     for query, status in (
         (f"marker={ids.new_uuid()}", 404),
         (f"marker={theirs}", 404),
@@ -215,8 +245,8 @@ def test_a_type_without_a_storage_takes_any(api: VolumeApi) -> None:
         assert api.ask("DELETE", f"/volumes/{volume['id']}")[0] == 202
     path = f"/types/{gold}/extra_specs/volume_backend_name"
     assert api.ask("DELETE", path, **ADMIN)[0] == 202
-    made = show(api, make(api, volume_type="gold"), token=auth.ADMIN)
-    assert (made["status"], made["os-vol-host-attr:host"]) == ("creating", "pve1@data#data")
+    one = show(api, make(api, volume_type="gold"), token=auth.ADMIN)
+    assert (one["status"], one["os-vol-host-attr:host"]) == ("creating", "pve1@data#data")
 
 
 def test_an_administrator_uses_types_of_others(api: VolumeApi) -> None:

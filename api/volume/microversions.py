@@ -23,6 +23,7 @@ HISTORY: Mapping[int, str] = {
     12: "The summary of volumes.",
     13: "Volumes show group_id. Lists of groups.",
     14: "Lists of snapshots of groups.",
+    15: "Metadata of volumes have an ETag.",
     21: "Volumes show provider_id to administrators.",
     23: "The parameter `force` of a delete.",
     24: "Clean-up after services that died.",

@@ -133,7 +133,7 @@ RESTORE = _body(
 )
 RESET_BACKUP = _body(
     "os-reset_status",
-    _object(["status"], status={"type": "string", "enum": ["available", "error"]}),
+    _object(["status"], status={"type": "string", "pattern": "^(?i:available|error)$"}),
 )
 _RECORD_TEXT: Schema = {"type": "string", "minLength": 1}
 IMPORT_BACKUP = _body(
@@ -185,12 +185,7 @@ BOOTABLE = _body("os-set_bootable", _object(["bootable"], bootable=_BOOLEAN))
 READONLY = _body("os-update_readonly_flag", _object(["readonly"], readonly=_BOOLEAN))
 RESET = _body(
     "os-reset_status",
-    _object(
-        [],
-        status={"type": "string", "maxLength": 255},
-        attach_status={"type": ["string", "null"]},
-        migration_status={"type": ["string", "null"]},
-    ),
+    _object([], status=_TEXT, attach_status=_TEXT, migration_status=_TEXT),
 )
 _IMAGE_METADATA: Schema = {
     **_METADATA,

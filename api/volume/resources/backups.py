@@ -126,7 +126,7 @@ class Backups:
         """Say what a backup is."""
         rule = "volume_extension:backup_admin_actions:reset_status"
         find_backup(call, backup_id, rule)
-        status = call.body["os-reset_status"]["status"]
+        status = call.body["os-reset_status"]["status"].lower()
         call.conductor.reset_backup(call.ctxt, backup_id, status)
 
     @operation(status=202)

@@ -94,7 +94,7 @@ class Snapshots:
         """Say what a snapshot is."""
         rule = "volume_extension:snapshot_admin_actions:reset_status"
         find_snapshot(call, snapshot_id, rule)
-        status = call.body["os-reset_status"]["status"]
+        status = call.body["os-reset_status"]["status"].lower()
         call.conductor.reset_volume_snapshot(call.ctxt, snapshot_id, status)
 
     @operation(status=202)

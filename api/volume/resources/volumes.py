@@ -230,5 +230,6 @@ METADATA = Metadata(
         "volume",
         _metadata,
         lambda call, record_id, edit: call.conductor.edit_volume(call.ctxt, record_id, edit),
+        tagged=True,
     )
 )

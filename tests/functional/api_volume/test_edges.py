@@ -186,6 +186,77 @@ def test_nothing_is_left_to_clean_up(api: VolumeApi) -> None:
     assert api.ask("POST", path, {}, **ADMIN)[0] == 404
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *({}, {"status": None}, {"status": "error", "attach_status": "x"}),
+        *({"status": "error", "attach_status": "attached"}, {"attach_status": "attached"}),
+        {"status": "error", "migration_status": "migrating"},
+    ],
+    ids=str,
+)
+def test_a_reset_that_cant_be_changes_nothing(api: VolumeApi, asked: dict[str, Any]) -> None:
+    volume_id = made(api)
+    reset = {"os-reset_status": asked}
+    assert message(api.ask("POST", f"/volumes/{volume_id}/action", reset, **ADMIN))[0] == 400
+    assert show(api, volume_id)["status"] == "available"
+
+
+def test_a_reset_in_capitals_and_of_what_is_so(api: VolumeApi) -> None:
+    volume_id = made(api)
+    path = f"/volumes/{volume_id}"
+    for asked, status in (
+        ({"status": "ERROR", "attach_status": "Detached"}, "error"),
+        ({"attach_status": "detached", "migration_status": "none"}, "error"),
+        ({"status": "available", "attach_status": None}, "available"),
+    ):
+        assert api.ask("POST", f"{path}/action", {"os-reset_status": asked}, **ADMIN)[0] == 202
+        assert show(api, volume_id)["status"] == status
+    snapshot = f"/snapshots/{taken(api, volume_id)}"
+    reset = {"os-reset_status": {"status": "Error"}}
+    assert api.ask("POST", f"{snapshot}/action", reset, **ADMIN)[0] == 202
+    assert api.ask("GET", snapshot)[1]["snapshot"]["status"] == "error"
+    assert "migration_status" not in show(api, volume_id)
+    assert show(api, volume_id, **ADMIN)["migration_status"] is None
+
+
+def test_metadata_that_nobody_has_changed_meanwhile(api: VolumeApi) -> None:
+    """Since 3.15 a list has an ETag, which a change may ask for."""
+    path = f"/volumes/{made(api, metadata={'a': '1'})}/metadata"
+
+    def ask(method: str, below: str, body: Any, version: str, **headers: str) -> Any:
+        headers["OpenStack-API-Version"] = f"volume {version}"
+        return api.answer(method, f"{path}{below}", body, headers=headers)
+
+    etag = ask("GET", "", None, "3.15").headers["etag"]
+    assert "etag" not in ask("GET", "", None, "3.14").headers
+    two, other = {"meta": {"a": "2"}}, {"metadata": {"b": "1"}}
+    assert ask("PUT", "/a", two, "3.15", **{"If-Match": etag}).status_code == 200
+    for below, body in (("", other), ("/a", {"meta": {"a": "3"}})):
+        answer = ask("PUT", below, body, "3.15", **{"If-Match": etag})
+        assert (answer.status_code, answer.content) == (412, b"")
+    assert api.ask("GET", path)[1] == {"metadata": {"a": "2"}}
+    assert ask("PUT", "", other, "3.15", **{"If-Match": "*"}).status_code == 200
+    assert ask("PUT", "", {"metadata": {}}, "3.14", **{"If-Match": etag}).status_code == 200
+
+
+def test_metadata_dont_grow_without_end(api: VolumeApi) -> None:
+    volume_id = made(api)
+    snapshot_id = taken(api, volume_id)
+    many = {f"k{number}": "v" for number in range(128)}
+    for path in (f"/volumes/{volume_id}/metadata", f"/snapshots/{snapshot_id}/metadata"):
+        assert api.ask("POST", path, {"metadata": many})[0] == 200
+        status, why = message(api.ask("POST", path, {"metadata": {"one": "more"}}))
+        assert (status, "metadata" in why) == (400, True)
+        assert api.ask("POST", path, {"metadata": {"k0": "w"}})[0] == 200
+        assert len(api.ask("GET", path)[1]["metadata"]) == 128
+    action = f"/volumes/{volume_id}/action"
+    for items, status in ((many, 200), ({"one": "more"}, 400)):
+        asked = {"os-set_image_metadata": {"metadata": items}}
+        assert api.ask("POST", action, asked)[0] == status
+    assert len(show(api, volume_id)["volume_image_metadata"]) == 128
+
+
 def test_types_arent_encrypted(api: VolumeApi) -> None:
     (one,) = api.ask("GET", "/types", **ADMIN)[1]["volume_types"]
     path = f"/types/{one['id']}/encryption"

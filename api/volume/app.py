@@ -89,12 +89,12 @@ def _of_volumes() -> Routes:
         "/v3/attachments/{attachment_id}": (
             {
                 "GET": [attached.show],
-                "PUT": [attached.change],
+                "PUT": [attached.update],
                 "DELETE": [attached.delete],
             },
             {},
         ),
-        "/v3/attachments/{attachment_id}/action": ({"POST": [attached.change]}, {}),
+        "/v3/attachments/{attachment_id}/action": ({"POST": [attached.complete]}, {}),
     }
 
 

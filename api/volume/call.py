@@ -52,6 +52,8 @@ class Call:
     root: str
     """The URL under which the client reached the API, with its version."""
     body: Any = None
+    if_match: str | None = None
+    """The header."""
 
     @property
     def content(self) -> Any:
@@ -120,6 +122,7 @@ class VolumeApi:
             version=version,
             query=Query.parse(req.query_string),
             root=f"{req.forwarded_prefix.rstrip('/')}/v3{below}",
+            if_match=req.get_header("If-Match"),
         )
         call.ctxt.is_admin = call.is_admin
         if any("\0" in value for value in params.values()):

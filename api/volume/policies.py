@@ -244,6 +244,19 @@ _ROWS = (
         "POST",
         "/attachments",
     ),
+    *(
+        (
+            f"volume:attachment_{verb}",
+            PROJECT_MEMBER,
+            f"Be told how {text}.",
+            method,
+            f"/attachments/{{attachment_id}}{rest}",
+        )
+        for verb, text, method, rest in (
+            ("update", "attachments are changed", "PUT", ""),
+            ("complete", "attachments are completed", "POST", "/action"),
+        )
+    ),
     (
         "volume:attachment_delete",
         PROJECT_MEMBER,
@@ -321,6 +334,13 @@ _ROWS = (
         "/os-quota-sets/{project_id}",
     ),
     (
+        "volume_extension:quota_classes:get",
+        ADMIN,
+        "Show the limits of a class.",
+        "GET",
+        "/os-quota-class-sets/{class_name}",
+    ),
+    (
         "volume_extension:quota_classes:update",
         ADMIN,
         "Change the limits of a class.",
@@ -337,6 +357,7 @@ _ROWS = (
     ),
     ("workers:cleanup", ADMIN, "Clean up after services.", "POST", "/workers/cleanup"),
     ("volume_extension:hosts", ADMIN, "List hosts.", "GET", "/os-hosts"),
+    ("volume_extension:qos_specs_manage:get_all", ADMIN, "List QoS specs.", "GET", "/qos-specs"),
     ("clusters:get_all", ADMIN, "List clusters of services.", "GET", "/clusters"),
     ("volume_extension:default_get_all", ADMIN, "List default types.", "GET", "/default-types"),
     ("volume_extension:default_get", ADMIN, "Show one.", "GET", _DEFAULT),

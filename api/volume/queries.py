@@ -18,7 +18,12 @@ from db.reads.volume_snapshots import Filter as SnapshotFilter
 from db.reads.volumes import SORTABLE, Filter
 
 MAX_LIMIT = 1000
+_LARGEST = 2**31 - 1
 _TIMES_SINCE = 60
+_OF_IMAGES_SINCE = 4
+_QUOTA_SINCE = 65
+#: whose; for administrators who ask for all projects
+_PROJECTS = ("project_id", "tenant_id")
 _EQUAL = {
     "name": "name",
     "display_name": "name",
@@ -29,6 +34,8 @@ _EQUAL = {
     "source_volid": "source_volume_id",
     "user_id": "user_id",
 }
+#: for administrators
+_MORE = {"volume_type_id": "type_id"}
 _EQUAL_SNAPSHOTS = {
     "name": "name",
     "display_name": "name",
@@ -53,28 +60,16 @@ def page(call: Call) -> tuple[Page, int]:
 
 
 def _number(call: Call, name: str) -> int | None:
-    text = call.query.last(name)
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit()) or int(text) > 2**31 - 1:
-        raise Invalid(f"Invalid input received: {name} must be an integer and not negative.")
-    return int(text)
+    number = call.query.number(name)
+    if number is not None and number > _LARGEST:
+        raise Invalid(f"Invalid input received: {name} must be an integer of at most {_LARGEST}.")
+    return number
 
 
 def order(call: Call, sortable: Container[str] = SORTABLE.keys()) -> list[tuple[str, bool]]:
     """Return (name, descending) of each sort key; of a repeated one, the first. Raises Invalid."""
-    text = call.query.last("sort")
-    if text is None:
-        keys = call.query.get("sort_key", [])
-        turns = call.query.get("sort_dir", [])
-        pairs = [(key, turns[n] if n < len(turns) else "desc") for n, key in enumerate(keys)]
-    else:
-        pairs = []
-        for part in text.split(","):
-            key, _, turn = part.strip().partition(":")
-            pairs.append((key, turn or "desc"))
     found: dict[str, bool] = {}
-    for key, turn in pairs:
+    for key, turn in _sorts(call):
         if key not in sortable:
             raise Invalid(f"Invalid input received: Invalid sort key: {key[:255]}")
         if turn not in ("asc", "desc"):
@@ -83,13 +78,32 @@ def order(call: Call, sortable: Container[str] = SORTABLE.keys()) -> list[tuple[
     return list(found.items())
 
 
+def _sorts(call: Call) -> list[tuple[str, str]]:
+    """Return each sort key with its direction. Raises Invalid for both grammars at once."""
+    text = call.query.last("sort")
+    keys, turns = call.query.get("sort_key", []), call.query.get("sort_dir", [])
+    if text is None:
+        if turns and not keys:
+            keys = ["created_at"]
+        pairs = [(key, turns[n] if n < len(turns) else "") for n, key in enumerate(keys)]
+    elif keys or turns:
+        raise Invalid(
+            "The 'sort_key' and 'sort_dir' parameters are deprecated and cannot be used with the "
+            "'sort' parameter."
+        )
+    else:
+        parts = (part.partition(":") for part in text.split(","))
+        pairs = [(key, turn) for key, _, turn in parts]
+    return [(key.strip(), turn.strip() or "desc") for key, turn in pairs]
+
+
 def volumes(call: Call) -> Filter:
     """Return which volumes a list shows. Raises Invalid."""
     filters.require_known(call, "volume")
     everybody = call.is_admin and call.query.boolean("all_tenants")
     project = call.query.last("project_id") or call.query.last("tenant_id")
-    equal: dict[str, Any] = {}
-    for name, column in _EQUAL.items():
+    equal: dict[str, Any] = _place(call)
+    for name, column in (_EQUAL | (_MORE if call.is_admin else {})).items():
         value = call.query.last(name)
         if value is not None:
             equal[column] = _number(call, name) if column == "size_gib" else value
@@ -102,6 +116,7 @@ def volumes(call: Call) -> Filter:
         equal=equal,
         name_part=part,
         metadata=mapping(call, "metadata"),
+        image_metadata=_of_images(call),
         type_name=call.query.last("volume_type"),
         created=_times(call, "created_at") if call.version >= _TIMES_SINCE else (),
         updated=_times(call, "updated_at") if call.version >= _TIMES_SINCE else (),
@@ -111,8 +126,33 @@ def volumes(call: Call) -> Filter:
 
 def _asks_for_nothing(call: Call) -> bool:
     """Return whether a filter is of what no volume has."""
-    wants_free = not call.query.boolean("consumes_quota", default=True)
-    return wants_free or any(call.query.last(name) for name in ("group_id", "migration_status"))
+    more = (*_EQUAL, *_MORE, *_PROJECTS, "host", "glance_metadata", "volume_type")
+    if _wants_free(call) or filters.finds_nothing(call, "volume", *more):
+        return True
+    return any(call.query.last(name) for name in ("group_id", "migration_status"))
+
+
+def _wants_free(call: Call) -> bool:
+    """Return whether it is asked for what no quota counts: there is none."""
+    return call.version >= _QUOTA_SINCE and not call.query.boolean("consumes_quota", default=True)
+
+
+def _place(call: Call) -> dict[str, Any]:
+    """Return the columns that administrators filter by: `host`, `host@storage`, or as shown."""
+    text = call.query.last("host") if call.is_admin else None
+    if text is None:
+        return {}
+    host, _, storage = text.partition("@")
+    # Shown it is host@storage#storage: nothing is where the two differ.
+    backend, _, pool = storage.partition("#")
+    if pool not in ("", backend):
+        backend = storage
+    return {"host": host} | ({"storage": backend} if backend else {})
+
+
+def _of_images(call: Call) -> dict[str, str]:
+    asked = call.is_admin and call.version >= _OF_IMAGES_SINCE
+    return mapping(call, "glance_metadata") if asked else {}
 
 
 def snapshots(call: Call) -> SnapshotFilter:
@@ -130,6 +170,9 @@ def snapshots(call: Call) -> SnapshotFilter:
         equal=equal,
         name_part=call.query.last("name~") if call.version >= 34 else None,
         metadata=mapping(call, "metadata") if call.version >= 22 else {},
+        availability_zone=call.query.last("availability_zone"),
+        nothing=_wants_free(call)
+        or filters.finds_nothing(call, "snapshot", *_EQUAL_SNAPSHOTS, *_PROJECTS),
     )
 
 
@@ -147,6 +190,7 @@ def backups(call: Call) -> BackupFilter:
         project_id=project if everybody else call.project,
         equal=equal,
         name_part=call.query.last("name~") if call.version >= 34 else None,
+        nothing=filters.finds_nothing(call, "backup", *_EQUAL_BACKUPS, *_PROJECTS),
     )
 
 

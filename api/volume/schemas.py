@@ -8,6 +8,9 @@ from api.compute.schemas import types
 
 Schema = dict[str, Any]
 
+_SPELLINGS = [*types.BOOLEAN["enum"], "y", "t", "n", "f"]
+_BOOLEAN: Schema = {"type": ["boolean", "string"], "enum": _SPELLINGS}
+_BOOLEAN_OR_NONE: Schema = {"type": ["boolean", "string", "null"], "enum": [*_SPELLINGS, None]}
 _TEXT: Schema = {"type": ["string", "null"], "minLength": 0, "maxLength": 255}
 _NAME: Schema = {**_TEXT, "format": "description"}
 _UUID_OR_NONE: Schema = {"oneOf": [types.UUID, {"type": "null"}]}
@@ -44,73 +47,56 @@ def _object(required: list[str], *, more: bool = False, **properties: Schema) ->
 
 
 _HINTS: Schema = {"type": ["object", "null"]}
-CREATE = _body(
-    "volume",
-    _object(
-        [],
-        more=True,
-        name=_NAME,
-        display_name=_NAME,
-        description=_NAME,
-        display_description=_NAME,
-        size={"oneOf": [_SIZE, {"type": "null"}]},
-        volume_type={"type": ["string", "null"], "maxLength": 255},
-        availability_zone={"type": ["string", "null"], "maxLength": 255},
-        metadata=_METADATA,
-        imageRef={"type": ["string", "null"], "maxLength": 255},
-        image_id={"type": ["string", "null"], "maxLength": 255},
-        snapshot_id=_UUID_OR_NONE,
-        source_volid=_UUID_OR_NONE,
-        backup_id=_UUID_OR_NONE,
-        consistencygroup_id=_UUID_OR_NONE,
-        group_id=_UUID_OR_NONE,
-        multiattach=types.BOOLEAN,
-    ),
-    **{"OS-SCH-HNT:scheduler_hints": _HINTS, "scheduler_hints": _HINTS},
-)
-UPDATE = _body(
-    "volume",
-    {
-        **_object(
-            [],
-            more=True,
-            name=_NAME,
-            display_name=_NAME,
-            description=_NAME,
-            display_description=_NAME,
-            metadata=_METADATA,
-        ),
-        "minProperties": 1,
-    },
-)
+_CREATE: Schema = {
+    "name": _NAME,
+    "display_name": _NAME,
+    "description": _NAME,
+    "display_description": _NAME,
+    "size": {"oneOf": [_SIZE, {"type": "null"}]},
+    "volume_type": {"type": ["string", "null"], "maxLength": 255},
+    "availability_zone": {"type": ["string", "null"], "maxLength": 255},
+    "metadata": _METADATA,
+    "imageRef": {"type": ["string", "null"], "maxLength": 255},
+    "image_id": {"type": ["string", "null"], "maxLength": 255},
+    "snapshot_id": _UUID_OR_NONE,
+    "source_volid": _UUID_OR_NONE,
+    "backup_id": _UUID_OR_NONE,
+    "consistencygroup_id": _UUID_OR_NONE,
+    "group_id": _UUID_OR_NONE,
+    "multiattach": _BOOLEAN_OR_NONE,
+}
+CREATE = {
+    since: _body(
+        "volume",
+        _object([], more=more, **_CREATE),
+        **{"OS-SCH-HNT:scheduler_hints": _HINTS, "scheduler_hints": _HINTS},
+    )["3.0"]
+    for since, more in (("3.0", True), ("3.53", False))
+}
+_EDIT: Schema = {
+    "name": _NAME,
+    "display_name": _NAME,
+    "description": _NAME,
+    "display_description": _NAME,
+}
+_UPDATE: Schema = _object([], metadata={**_METADATA, "type": "object"}, **_EDIT)
+UPDATE = {
+    "3.0": _body("volume", _UPDATE)["3.0"],
+    "3.53": _body("volume", {**_UPDATE, "minProperties": 1})["3.0"],
+}
 CREATE_SNAPSHOT = _body(
     "snapshot",
     _object(
         ["volume_id"],
-        more=True,
         volume_id=types.UUID,
         name=_NAME,
         display_name=_NAME,
         description=_NAME,
-        display_description=_NAME,
-        force={**types.BOOLEAN},
+        force=_BOOLEAN,
         metadata=_METADATA,
     ),
 )
-UPDATE_SNAPSHOT = _body(
-    "snapshot",
-    {
-        **_object(
-            [],
-            more=True,
-            name=_NAME,
-            display_name=_NAME,
-            description=_NAME,
-            display_description=_NAME,
-        ),
-        "minProperties": 1,
-    },
-)
+UPDATE_SNAPSHOT = _body("snapshot", {**_object([], **_EDIT), "minProperties": 1})
 RESET_SNAPSHOT = _body(
     "os-reset_status", _object(["status"], status={"type": "string", "maxLength": 255})
 )
@@ -118,8 +104,8 @@ _BACKUP: Schema = {
     "volume_id": types.UUID,
     "container": {"type": ["string", "null"], "minLength": 0, "maxLength": 255},
     "description": _NAME,
-    "incremental": types.BOOLEAN,
-    "force": types.BOOLEAN,
+    "incremental": _BOOLEAN,
+    "force": _BOOLEAN,
     "name": _NAME,
     "snapshot_id": _UUID_OR_NONE,
 }
@@ -147,7 +133,7 @@ RESTORE = _body(
 )
 RESET_BACKUP = _body(
     "os-reset_status",
-    _object(["status"], status={"type": "string", "enum": ["available", "error"]}),
+    _object(["status"], status={"type": "string", "pattern": "^(?i:available|error)$"}),
 )
 _RECORD_TEXT: Schema = {"type": "string", "minLength": 1}
 IMPORT_BACKUP = _body(
@@ -164,7 +150,7 @@ META = _body("meta", _ITEM)
 EXTEND = _body("os-extend", _object(["new_size"], new_size=_SIZE))
 REIMAGE = _body(
     "os-reimage",
-    _object(["image_id"], image_id=types.UUID, reimage_reserved=types.BOOLEAN),
+    _object(["image_id"], image_id=types.UUID, reimage_reserved=_BOOLEAN),
 )
 _POLICIES = ["on-demand", "never"]
 RETYPE = _body(
@@ -182,7 +168,7 @@ def _upload(more: Schema) -> Schema | None:
     image = _object(
         ["image_name"],
         image_name={"type": "string", "minLength": 1, "maxLength": 255},
-        force=types.BOOLEAN,
+        force=_BOOLEAN,
         disk_format={"type": "string", "enum": formats},
         container_format=_NAME,
     )
@@ -193,18 +179,13 @@ def _upload(more: Schema) -> Schema | None:
 _VISIBILITY: Schema = {"type": "string", "enum": ["community", "public", "private", "shared"]}
 UPLOAD_IMAGE = {
     "3.0": _upload({}),
-    "3.1": _upload({"visibility": _VISIBILITY, "protected": types.BOOLEAN}),
+    "3.1": _upload({"visibility": _VISIBILITY, "protected": _BOOLEAN}),
 }
-BOOTABLE = _body("os-set_bootable", _object(["bootable"], bootable=types.BOOLEAN))
-READONLY = _body("os-update_readonly_flag", _object(["readonly"], readonly=types.BOOLEAN))
+BOOTABLE = _body("os-set_bootable", _object(["bootable"], bootable=_BOOLEAN))
+READONLY = _body("os-update_readonly_flag", _object(["readonly"], readonly=_BOOLEAN))
 RESET = _body(
     "os-reset_status",
-    _object(
-        [],
-        status={"type": "string", "maxLength": 255},
-        attach_status={"type": ["string", "null"]},
-        migration_status={"type": ["string", "null"]},
-    ),
+    _object([], status=_TEXT, attach_status=_TEXT, migration_status=_TEXT),
 )
 _IMAGE_METADATA: Schema = {
     **_METADATA,
@@ -232,7 +213,7 @@ TYPE_CREATE = _body(
             "name": _TYPE_NAME,
             "description": _NAME,
             "extra_specs": _SPECS,
-            "os-volume-type-access:is_public": types.BOOLEAN,
+            "os-volume-type-access:is_public": _BOOLEAN,
         },
     },
 )
@@ -242,15 +223,25 @@ TYPE_UPDATE = _body(
         [],
         name={"oneOf": [_TYPE_NAME, {"type": "null"}]},
         description=_NAME,
-        is_public=types.BOOLEAN,
+        is_public=_BOOLEAN,
     ),
 )
-EXTRA_SPECS = _body("extra_specs", {**_SPECS, "type": "object"})
+_SPACELESS_SPECS: Schema = {
+    "type": "object",
+    "patternProperties": {
+        "^[a-zA-Z0-9-_:.]{1,255}$": {"type": ["string", "null"], "maxLength": 255}
+    },
+    "additionalProperties": False,
+}
+EXTRA_SPECS = _body("extra_specs", _SPACELESS_SPECS)
+EXTRA_SPEC = {"3.0": {**_SPACELESS_SPECS, "minProperties": 1, "maxProperties": 1}}
 ADD_ACCESS = _body(
-    "addProjectAccess", _object(["project"], project={"type": "string", "maxLength": 255})
+    "addProjectAccess",
+    _object(["project"], project={"type": "string", "minLength": 1, "maxLength": 255}),
 )
 REMOVE_ACCESS = _body(
-    "removeProjectAccess", _object(["project"], project={"type": "string", "maxLength": 255})
+    "removeProjectAccess",
+    _object(["project"], project={"type": "string", "minLength": 1, "maxLength": 255}),
 )
 _LIMITS: Schema = {
     "^(?!tenant_id$|force$).{1,255}$": {
@@ -264,7 +255,7 @@ QUOTA = _body(
     "quota_set",
     {
         "type": "object",
-        "properties": {"tenant_id": {"type": "string", "maxLength": 255}, "force": types.BOOLEAN},
+        "properties": {"tenant_id": {"type": "string", "maxLength": 255}, "force": _BOOLEAN},
         "patternProperties": _LIMITS,
         "additionalProperties": False,
     },
@@ -290,7 +281,7 @@ _TRANSFER = _object(
 )
 _TRANSFER_355 = {
     **_TRANSFER,
-    "properties": {**_TRANSFER["properties"], "no_snapshots": types.BOOLEAN},
+    "properties": {**_TRANSFER["properties"], "no_snapshots": _BOOLEAN},
 }
 OLD_TRANSFER = _body("transfer", _TRANSFER)
 TRANSFER = {**OLD_TRANSFER, "3.55": _body("transfer", _TRANSFER_355)["3.0"]}
@@ -303,9 +294,9 @@ CLEANUP = {
         **_object(
             [],
             cluster_name={"type": ["string", "null"], "maxLength": 255},
-            disabled=types.BOOLEAN,
+            disabled=_BOOLEAN,
             host={"type": ["string", "null"], "maxLength": 255},
-            is_up=types.BOOLEAN,
+            is_up=_BOOLEAN,
             binary={"enum": ["cinder-volume", "cinder-scheduler"]},
             resource_id=_UUID_OR_NONE,
             resource_type={"type": ["string", "null"], "enum": ["Volume", "Snapshot", None]},

@@ -66,9 +66,9 @@ def volume(call: Call, one: Volume) -> dict[str, Any]:
         "replication_status": None,
         "consistencygroup_id": None,
         "multiattach": False,
-        "migration_status": None,
+        **({"migration_status": None} if call.is_admin else {}),
     }
-    if one.image_metadata is not None:
+    if one.image_metadata:
         shown["volume_image_metadata"] = dict(one.image_metadata)
     if call.allows("volume_extension:volume_tenant_attribute", {"project_id": one.project_id}):
         shown["os-vol-tenant-attr:tenant_id"] = one.project_id

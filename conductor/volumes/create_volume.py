@@ -48,7 +48,7 @@ def begin(
     QuotaExceeded.
     """
     found = sources.find(connection, new)
-    type_ = type_of(connection, cloud, new, found)
+    type_ = type_of(connection, cloud, new, found, anybodys=bool(ctxt.is_admin))
     wanted = {"volumes": 1, "gigabytes": new.size_gib}
     name = None if type_ is None else str(type_.name)
     quota.take(connection, new.project_id, cloud.conf, wanted, name, new.size_gib)
@@ -56,7 +56,7 @@ def begin(
     wish = dataclasses.replace(
         found.wish,
         size_gib=new.size_gib,
-        storage=found.wish.storage if type_ is None else type_.storage,
+        storage=types.storage_of(type_) or found.wish.storage,
         zone=new.availability_zone,
         host=found.host,
     )
@@ -175,14 +175,21 @@ def _where(place: backends.Backend, vmid: int) -> dict[str, Any]:
 
 
 def type_of(
-    connection: Transaction, cloud: Cloud, new: NewVolume, found: sources.Found
+    connection: Transaction,
+    cloud: Cloud,
+    new: NewVolume,
+    found: sources.Found,
+    *,
+    anybodys: bool = False,
 ) -> Any | None:
     """Return the type that is asked for, that of what is copied, or the default one.
 
-    Raises NotFound, Invalid.
+    ``anybodys``: also one that the project may not use. Raises NotFound, Invalid.
     """
     if new.type_id is not None:
         row = types.usable(connection, new.type_id, new.project_id)
+        if anybodys:
+            row = types.get(connection, new.type_id)
         if row is None:
             raise NotFound(f"Volume type {new.type_id} could not be found.")
         return row

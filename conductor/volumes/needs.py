@@ -11,7 +11,7 @@ from common.messages.scheduling import VolumeNeed
 from conductor.cloud import Cloud
 from conductor.messages import BlockDevice, NewVolume
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, origins, records
+from conductor.store.volumes import attachments, origins, records, types
 from conductor.volumes import create_volume, sources
 
 
@@ -84,7 +84,7 @@ def of_device(
     )
     found = sources.find(connection, new)
     type_ = create_volume.type_of(connection, cloud, new, found)
-    storage = None if type_ is None else type_.storage
+    storage = types.storage_of(type_)
     copy = found.need(storage, new.size_gib)
     if copy is not None:
         return copy

@@ -50,6 +50,8 @@ class Filter:
     """Column → value."""
     name_part: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
+    nothing: bool = False
+    """Whether it is asked for what there is none of."""
 
 
 #: what a list may be sorted by → its column, which is never null
@@ -112,6 +114,8 @@ def _conditions(wanted: Filter) -> list[sa.ColumnElement[bool]]:
     if wanted.name_part is not None:
         found.append(_C.name.contains(wanted.name_part, autoescape=True))
     found += having(_C.meta, wanted.metadata)
+    if wanted.nothing:
+        found.append(sa.false())
     return found
 
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from db.reads import keyset
 from db.reads.keyset import Page, Sort
 from db.reads.properties import having
-from db.schema import volume_snapshots
+from db.schema import volume_snapshots, volumes
 
 _C = volume_snapshots.c
 
@@ -45,6 +45,10 @@ class Filter:
     """Column → value."""
     name_part: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
+    availability_zone: str | None = None
+    """The volume's."""
+    nothing: bool = False
+    """Whether it is asked for what there is none of."""
 
 
 #: what a list may be sorted by → its column, which is never null
@@ -107,6 +111,11 @@ def _conditions(wanted: Filter) -> list[sa.ColumnElement[bool]]:
     if wanted.name_part is not None:
         found.append(_C.name.contains(wanted.name_part, autoescape=True))
     found += having(_C.meta, wanted.metadata)
+    if wanted.availability_zone is not None:
+        there = volumes.c.availability_zone == wanted.availability_zone
+        found.append(_C.volume_id.in_(sa.select(volumes.c.id).where(there)))
+    if wanted.nothing:
+        found.append(sa.false())
     return found
 
 

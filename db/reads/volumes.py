@@ -92,6 +92,7 @@ class VolumeType:
     is_public: bool
     storage: str
     extra_specs: Mapping[str, str]
+    created_at: datetime.datetime
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,7 @@ class Filter:
     """Column → value."""
     name_part: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
+    image_metadata: Mapping[str, str] = field(default_factory=dict)
     type_name: str | None = None
     created: Sequence[tuple[str, datetime.datetime]] = ()
     """(``gt``, ``gte``, ``lt``, ``lte``, ``eq`` or ``neq``, time)."""
@@ -310,6 +312,7 @@ def _conditions(wanted: Filter) -> list[sa.ColumnElement[bool]]:
     if wanted.name_part is not None:
         found.append(_C.name.contains(wanted.name_part, autoescape=True))
     found += having(_C.meta, wanted.metadata)
+    found += having(_C.image_metadata, wanted.image_metadata)
     if wanted.type_name is not None:
         found.append(_T.name == wanted.type_name)
     for column, times in ((_C.created_at, wanted.created), (_C.updated_at, wanted.updated)):

@@ -40,35 +40,57 @@ REFUSED: Mapping[str, str] = {
 }
 
 
-#: collection → who may list it, where not every reader
-_LISTED_BY: Mapping[str, str] = {
+#: collection → who may ask for it, where not every reader
+_ASKED_BY: Mapping[str, str] = {
     "clusters": "clusters:get_all",
+    "qos-specs": "volume_extension:qos_specs_manage:get_all",
     "manageable_volumes": "volume_extension:list_manageable",
     "manageable_snapshots": "snapshot_extension:list_manageable",
+}
+
+
+#: collection → since which version there is one
+_SINCE: Mapping[str, int] = {
+    "clusters": 7,
+    "manageable_volumes": 8,
+    "manageable_snapshots": 8,
+    "group_types": 11,
+    "groups": 13,
+    "group_snapshots": 14,
 }
 
 
 class Empty:
     """A list of what there is none of."""
 
-    def __init__(self, key: str, what: str = "", rule: str = "volume:get_all") -> None:
-        self._key, self._what, self._rule = key, what, rule
+    def __init__(self, key: str, collection: str) -> None:
+        self._key, self._what = key, REFUSED.get(collection, "")
+        self._rule = _ASKED_BY.get(collection, "volume:get_all")
+        self._since = _SINCE.get(collection, 0)
 
     @operation()
     def index(self, call: Call) -> Any:
         """List none."""
-        call.check(self._rule, {"project_id": call.project})
+        self._require(call)
         return {self._key: []}
 
-    @operation("volume:get_all")
+    @operation()
     def create(self, call: Call) -> Any:
         """Refuse to make one."""
+        self._require(call)
         raise Invalid(f"There are no {self._what} here.")
 
-    @operation("volume:get_all")
+    @operation()
     def item(self, call: Call, record_id: str) -> Any:
         """Find none."""
+        self._require(call)
         raise NotFound(f"{self._key}: {record_id} could not be found.")
+
+    def _require(self, call: Call) -> None:
+        """Raise NotFound before the version that has the collection, and Forbidden."""
+        if call.version < self._since:
+            raise NotFound
+        call.check(self._rule, {"project_id": call.project})
 
 
 class DefaultTypes:
@@ -104,8 +126,7 @@ def routes() -> Routes:
     """Return path → its operations."""
     found: Routes = {}
     for path, key in EMPTY.items():
-        rule = _LISTED_BY.get(path.partition("/")[0], "volume:get_all")
-        one = Empty(key, REFUSED.get(path, ""), rule)
+        one = Empty(key, path.partition("/")[0])
         methods: dict[str, Iterable[Any]] = {"GET": [one.index]}
         if path in REFUSED:
             methods["POST"] = [one.create]

@@ -46,9 +46,11 @@ class Attachments:
         filters.require_known(call, "attachment")
         everybody = call.is_admin and call.query.boolean("all_tenants")
         page, offset = queries.page(call)
+        if filters.finds_nothing(call, "attachment", "project_id"):
+            return []
         return call.read(
             volumes.attachment_listing,
-            None if everybody else call.project,
+            call.query.last("project_id") if everybody else call.project,
             {
                 column: value
                 for name, column in _EQUAL.items()
@@ -72,8 +74,14 @@ class Attachments:
             raise NotFound(f"Volume {volume_id} could not be found.")
         raise Invalid(_COMPUTE)
 
-    @operation("volume:attachments", since="3.27")
-    def change(self, call: Call, attachment_id: str) -> Any:
+    @operation("volume:attachment_update", since="3.27")
+    def update(self, call: Call, attachment_id: str) -> Any:
+        """Refuse, as ``create`` does."""
+        _find(call, attachment_id)
+        raise Invalid(_COMPUTE)
+
+    @operation("volume:attachment_complete", since="3.44")
+    def complete(self, call: Call, attachment_id: str) -> Any:
         """Refuse, as ``create`` does."""
         _find(call, attachment_id)
         raise Invalid(_COMPUTE)

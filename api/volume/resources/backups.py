@@ -7,7 +7,7 @@ from typing import Any
 
 from api.volume import queries, schemas, views
 from api.volume.call import Call, operation
-from api.volume.resources.volumes import edit_of, find, truth
+from api.volume.resources.volumes import edit_of, find, trimmed, truth
 from common.errors import BackupNotFound, Invalid
 from conductor.messages import NewBackup
 from db.reads import volume_backups
@@ -70,8 +70,8 @@ class Backups:
         found = find(call, asked["volume_id"], "backup:create")
         new = NewBackup(
             found.id,
-            name=(asked.get("name") or "").strip(),
-            description=asked.get("description"),
+            name=trimmed(asked.get("name")) or "",
+            description=trimmed(asked.get("description")),
             metadata=asked.get("metadata") or {},
             container=asked.get("container"),
             availability_zone=asked.get("availability_zone"),
@@ -126,7 +126,7 @@ class Backups:
         """Say what a backup is."""
         rule = "volume_extension:backup_admin_actions:reset_status"
         find_backup(call, backup_id, rule)
-        status = call.body["os-reset_status"]["status"]
+        status = call.body["os-reset_status"]["status"].lower()
         call.conductor.reset_backup(call.ctxt, backup_id, status)
 
     @operation(status=202)

@@ -6,16 +6,18 @@ from collections import defaultdict
 from typing import Any
 
 from api.compute.views.hosts import is_up
+from api.volume import filters
 from api.volume.call import Call, operation
 from api.volume.views import moment
 from common.errors import NotFound
-from db.reads import backends, services
+from db.reads import backends, services, volumes
 from db.reads.backends import Backend
 from db.reads.services import Service
 
 BINARY = "cinder-volume"
 #: from when on pools are filtered
 _FILTERED_SINCE = 28
+_FILTERED_BY_TYPE_SINCE = 35
 
 
 class Overview:
@@ -60,9 +62,12 @@ class Overview:
     def pools(self, call: Call) -> Any:
         """List the storages that take volumes, each once in its cluster."""
         detailed = call.query.boolean("detail")
+        filters.require_known(call, "pool")
+        storage = _storage_of_type(call)
         by_pool: defaultdict[tuple[str, str, str], list[Backend]] = defaultdict(list)
         for one in call.read(backends.read):
-            by_pool[one.pool].append(one)
+            if storage in (None, one.storage.name):
+                by_pool[one.pool].append(one)
         shown = [_pool(found[0], detailed=detailed) for _, found in sorted(by_pool.items())]
         wanted = call.query.last("name") if call.version >= _FILTERED_SINCE else None
         return {"pools": [one for one in shown if wanted in (None, one["name"])]}
@@ -86,6 +91,17 @@ class Overview:
                     "properties": {},
                 }
         raise NotFound(f"The host {host} could not be found.")
+
+
+def _storage_of_type(call: Call) -> str | None:
+    """Return the storage of the type that pools are asked for; None: any. Raises NotFound."""
+    wanted = call.query.last("volume_type")
+    if wanted is None or call.version < _FILTERED_BY_TYPE_SINCE:
+        return None
+    for one in call.read(volumes.types, None):
+        if wanted in (one.id, one.name):
+            return one.storage or None
+    raise NotFound(f"Volume type {wanted} could not be found.")
 
 
 def zones(call: Call) -> set[str]:

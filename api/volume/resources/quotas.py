@@ -13,7 +13,7 @@ from common.quotas import DEFAULT_CLASS, OF_TYPES, OF_VOLUMES
 from db.reads import quotas, volume_usage, volumes
 from web.guard import Params
 
-_LONGEST_CLASS = 255
+_LONGEST = 255
 _OTHERS_SINCE = 39
 
 
@@ -60,15 +60,14 @@ class QuotaSets:
 
     @operation("volume_extension:quotas:update", body=schemas.QUOTA)
     def update(self, call: Call, project_id: str) -> Any:
-        """Set limits."""
-        asked = _asked(call)
-        force = not call.query.boolean("skip_validation", default=True)
-        used = call.read(volume_usage.usage, project_id) if force else {}
+        """Set limits, none less than the project has, as Cinder asks since Queens."""
+        _require_length("quota_set_name", project_id)
+        asked, used = _asked(call), call.read(volume_usage.usage, project_id)
         for name, limit in asked.items():
             if 0 <= limit < used.get(name, 0):
                 raise Invalid(
-                    f"Quota limit {limit} for {name} must be equal or greater than in-use and "
-                    f"reserved: {used[name]}."
+                    f"Quota {name} limit must be equal or greater than existing resources. "
+                    f"Current usage is {used[name]} and the requested limit is {limit}."
                 )
         call.conductor.set_quota(call.ctxt, project_id, asked, force=True)
         return {"quota_set": _limits(call, project_id)}
@@ -81,16 +80,20 @@ class QuotaSets:
     @operation("volume_extension:quota_classes:update", body=schemas.QUOTA_CLASS)
     def update_class(self, call: Call, class_name: str) -> Any:
         """Set limits of a class; those of ``default`` are all projects' defaults."""
-        if len(class_name) > _LONGEST_CLASS:
-            raise Invalid(f"quota_class_name is longer than {_LONGEST_CLASS} characters.")
+        _require_length("quota_class_name", class_name)
         asked = _asked(call, "quota_class_set")
         call.conductor.set_quota_class(call.ctxt, class_name, asked)
         return {"quota_class_set": _of_class(call, class_name)}
 
-    @operation("volume_extension:quotas:show")
+    @operation("volume_extension:quota_classes:get")
     def show_class(self, call: Call, class_name: str) -> Any:
         """Show the limits of a class, which are the defaults of all projects."""
         return {"quota_class_set": {"id": class_name, **_of_class(call, class_name)}}
+
+
+def _require_length(what: str, name: str) -> None:
+    if len(name) > _LONGEST:
+        raise Invalid(f"{what} has {len(name)} characters, more than {_LONGEST}.")
 
 
 def _of_class(call: Call, class_name: str) -> dict[str, int]:

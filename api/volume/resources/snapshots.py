@@ -8,7 +8,7 @@ from typing import Any
 from api.volume import queries, schemas, views
 from api.volume.call import Call, operation
 from api.volume.resources.metadata import Metadata, Owner
-from api.volume.resources.volumes import edit_of, find
+from api.volume.resources.volumes import edit_of, find, trimmed, truth
 from common.errors import Invalid, SnapshotNotFound
 from conductor.messages import NewVolumeSnapshot
 from db.reads import volume_snapshots
@@ -67,8 +67,8 @@ class Snapshots:
         found = find(call, asked["volume_id"], "volume:create_snapshot")
         new = NewVolumeSnapshot(
             found.id,
-            name=asked.get("name") or asked.get("display_name") or "",
-            description=asked.get("description") or asked.get("display_description"),
+            name=trimmed(asked.get("name") or asked.get("display_name")) or "",
+            description=trimmed(asked.get("description")),
             metadata=asked.get("metadata") or {},
             in_use=_in_use(call, asked),
         )
@@ -94,7 +94,7 @@ class Snapshots:
         """Say what a snapshot is."""
         rule = "volume_extension:snapshot_admin_actions:reset_status"
         find_snapshot(call, snapshot_id, rule)
-        status = call.body["os-reset_status"]["status"]
+        status = call.body["os-reset_status"]["status"].lower()
         call.conductor.reset_volume_snapshot(call.ctxt, snapshot_id, status)
 
     @operation(status=202)
@@ -114,7 +114,7 @@ class Snapshots:
 def _in_use(call: Call, asked: Mapping[str, Any]) -> bool:
     """Return whether a server may have the volume. Raises Invalid."""
     force = asked.get("force")
-    wanted = str(force).lower() in ("true", "1", "t", "on", "y", "yes")
+    wanted = truth(force)
     if call.version < _IN_USE_SINCE:
         return wanted
     if force is not None and not wanted:

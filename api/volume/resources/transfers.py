@@ -6,7 +6,7 @@ from typing import Any
 
 from api.volume import queries, schemas
 from api.volume.call import Call, operation
-from api.volume.resources.volumes import find
+from api.volume.resources.volumes import find, truth
 from api.volume.views import links, moment
 from common.errors import Invalid, NotFound
 from conductor.messages import NewVolumeTransfer
@@ -80,7 +80,7 @@ class Transfers:
         new = NewVolumeTransfer(
             asked["volume_id"],
             None if name is None else _name(name),
-            no_snapshots=_truth(asked.get("no_snapshots", False)),
+            no_snapshots=truth(asked.get("no_snapshots", False)),
         )
         made = call.conductor.create_volume_transfer(call.ctxt, new)
         shown = _view(call, _find(call, made.transfer_id))
@@ -142,10 +142,6 @@ def _view(call: Call, one: Transfer) -> dict[str, Any]:
         (57, "accepted", one.accepted),
     )
     return shown | {name: value for since, name, value in later if call.version >= since}
-
-
-def _truth(value: Any) -> bool:
-    return str(value).lower() in ("true", "1", "on", "yes", "t", "y")
 
 
 TRANSFERS = Transfers()

@@ -7,17 +7,19 @@ from typing import Any
 
 from api.volume import filters, queries, schemas, views
 from api.volume.call import Call, operation
+from api.volume.resources.volumes import truth
 from common.errors import Invalid, NotFound
 from conductor.messages import VolumeTypeEdit
 from db.reads import volumes
-from db.reads.keyset import MarkerNotFound
+from db.reads.keyset import MarkerNotFound, Page
 from db.reads.volumes import VolumeType
 
 _PUBLIC = "os-volume-type-access:is_public"
 _FILTERED_SINCE = 52
-_SORTABLE: Mapping[str, Callable[[VolumeType], str]] = {
+_SORTABLE: Mapping[str, Callable[[VolumeType], Any]] = {
     "id": lambda one: one.id,
     "name": lambda one: one.name,
+    "created_at": lambda one: one.created_at,
 }
 
 
@@ -58,9 +60,8 @@ def _has_specs(call: Call, one: VolumeType) -> bool:
     return all(shown.get(name) == value for name, value in wanted.items())
 
 
-def _paged(call: Call, found: list[VolumeType]) -> list[VolumeType]:
+def _paged(found: list[VolumeType], page: Page, offset: int) -> list[VolumeType]:
     """Return one page. Raises MarkerNotFound."""
-    page, offset = queries.page(call)
     first = 0
     if page.marker is not None:
         ids = [one.id for one in found]
@@ -81,7 +82,12 @@ class Types:
         keys = queries.order(call, _SORTABLE)
         for key, descending in reversed(keys):
             shown.sort(key=_SORTABLE[key], reverse=descending)
-        return {"volume_types": [views.volume_type(call, one) for one in _paged(call, shown)]}
+        page, offset = queries.page(call)
+        found = _paged(shown, page, offset)
+        answer: dict[str, Any] = {"volume_types": [views.volume_type(call, one) for one in found]}
+        if found and len(found) == page.limit:
+            answer["volume_type_links"] = queries.following(call, "types", found[-1].id)
+        return answer
 
     @operation("volume_extension:type_get")
     def show(self, call: Call, type_id: str) -> Any:
@@ -98,7 +104,7 @@ class Types:
             VolumeTypeEdit(
                 _name(asked),
                 asked.get("description"),
-                _truth(asked.get(_PUBLIC, True)),
+                truth(asked.get(_PUBLIC, True)),
                 _texts(asked.get("extra_specs") or {}),
             ),
         )
@@ -116,7 +122,7 @@ class Types:
         edit = VolumeTypeEdit(
             _name(asked),
             asked.get("description"),
-            None if public is None else _truth(public),
+            None if public is None else truth(public),
         )
         call.conductor.edit_volume_type(call.ctxt, found.id, edit)
         return {"volume_type": views.volume_type(call, find_type(call, found.id))}
@@ -182,17 +188,14 @@ class ExtraSpecs:
         self._set(call, found, {**found.extra_specs, **asked})
         return {"extra_specs": asked}
 
-    @operation("volume_extension:types_extra_specs:create")
+    @operation("volume_extension:types_extra_specs:create", body=schemas.EXTRA_SPEC)
     def update(self, call: Call, type_id: str, key: str) -> Any:
         """Set one."""
-        body = call.body
-        if not isinstance(body, dict) or set(body) != {key}:
+        if key not in call.body:
             raise Invalid("Request body and URI mismatch")
-        if not isinstance(body[key], str) or len(body[key]) > 255:
-            raise Invalid(f"Invalid input for field/attribute {key[:255]}.")
-        found = find_type(call, type_id)
-        self._set(call, found, {**found.extra_specs, key: body[key]})
-        return {key: body[key]}
+        found, asked = find_type(call, type_id), _texts(call.body)
+        self._set(call, found, {**found.extra_specs, **asked})
+        return asked
 
     @operation("volume_extension:types_extra_specs:create", status=202)
     def delete(self, call: Call, type_id: str, key: str) -> None:
@@ -222,10 +225,6 @@ def _no_spec(type_id: str, key: str) -> NotFound:
 
 def _texts(specs: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value or "") for name, value in specs.items()}
-
-
-def _truth(value: Any) -> bool:
-    return str(value).lower() in ("true", "1", "on", "yes", "t", "y")
 
 
 TYPES, EXTRA_SPECS = Types(), ExtraSpecs()

@@ -66,12 +66,25 @@ class Actions:
 
     @operation(status=202, body=schemas.RESET)
     def reset_status(self, call: Call, volume_id: str) -> None:
-        """Say what a volume is."""
-        find(call, volume_id, "volume_extension:volume_admin_actions:reset_status")
-        status = call.body["os-reset_status"].get("status")
-        if status is None:
-            raise Invalid("Invalid input received: only the status can be reset here.")
-        call.conductor.reset_volume(call.ctxt, volume_id, status)
+        """Say what a volume is; whether a server has it, and that it moves, can't be said."""
+        found = find(call, volume_id, "volume_extension:volume_admin_actions:reset_status")
+        body = call.body["os-reset_status"]
+        asked = {name: value.lower() for name, value in body.items() if value}
+        if not asked:
+            raise Invalid(
+                "Must specify 'status', 'attach_status' or 'migration_status' for update."
+            )
+        is_so = {
+            "attach_status": "attached" if found.attachments else "detached",
+            "migration_status": "none",
+        }
+        for name, value in is_so.items():
+            if asked.get(name, value) != value:
+                raise Invalid(
+                    f"Invalid input received: {name} is {value} and can't be reset here."
+                )
+        if "status" in asked:
+            call.conductor.reset_volume(call.ctxt, volume_id, asked["status"])
 
     @operation(status=202)
     def force_delete(self, call: Call, volume_id: str) -> None:

@@ -29,6 +29,8 @@ _REFUSED = {
 _HINT = "local_to_instance"
 #: since when volumes are made of backups
 _OF_BACKUP = 47
+#: since when a volume is deleted by force in its collection, too
+_FORCED = 23
 
 
 def _own(call: Call, _: Params) -> Mapping[str, Any]:
@@ -100,7 +102,7 @@ class Volumes:
         for name, why in _REFUSED.items():
             if asked.get(name) is not None:
                 raise Invalid(why)
-        if str(asked.get("multiattach", False)).lower() in ("true", "1", "t", "on", "yes"):
+        if truth(asked.get("multiattach")):
             raise Invalid("Invalid input received: volumes of several servers are not supported.")
         image_id = asked.get("imageRef") or asked.get("image_id")
         if image_id is not None:
@@ -125,7 +127,8 @@ class Volumes:
     @operation(status=202)
     def delete(self, call: Call, volume_id: str) -> None:
         """Delete a volume."""
-        force, cascade = call.query.boolean("force"), call.query.boolean("cascade")
+        cascade = call.query.boolean("cascade")
+        force = call.version >= _FORCED and call.query.boolean("force")
         find(call, volume_id, "volume:force_delete" if force else "volume:delete")
         call.conductor.delete_volume(call.ctxt, volume_id, force=force, cascade=cascade)
 
@@ -138,8 +141,8 @@ def _new(call: Call, asked: Mapping[str, Any], image_id: str | None) -> NewVolum
     return NewVolume(
         call.project,
         _size(call, asked),
-        name=asked.get("name") or asked.get("display_name") or "",
-        description=asked.get("description") or asked.get("display_description"),
+        name=trimmed(asked.get("name") or asked.get("display_name")) or "",
+        description=trimmed(asked.get("description") or asked.get("display_description")),
         type_id=type_id(call, asked.get("volume_type")),
         availability_zone=_zone(call, asked.get("availability_zone")),
         metadata=asked.get("metadata") or {},
@@ -193,17 +196,22 @@ def type_id(call: Call, asked: str | None) -> str | None:
 
 def edit_of(asked: Mapping[str, Any]) -> VolumeEdit:
     """Return what a PUT changes of a volume's or a snapshot's record."""
-    name = asked.get("name", asked.get("display_name"))
-    text = asked.get("description", asked.get("display_description"))
-    cleared = text is None and bool({"description", "display_description"} & asked.keys())
+    names = [asked[key] for key in ("name", "display_name") if key in asked]
+    texts = [asked[key] for key in ("description", "display_description") if key in asked]
+    description = trimmed(texts[0]) if texts else None
     metadata = asked.get("metadata")
     return VolumeEdit(
-        name=name,
-        description=text,
-        clear_description=cleared,
+        name=(trimmed(names[0]) or "") if names else None,
+        description=description,
+        clear_description=bool(texts) and description is None,
         metadata=metadata,
         replace_metadata=metadata is not None,
     )
+
+
+def trimmed(text: str | None) -> str | None:
+    """Return a name or a description without the spaces around it, as Cinder keeps it."""
+    return None if text is None else text.strip()
 
 
 def _metadata(call: Call, volume_id: str, rule: str) -> Mapping[str, str]:
@@ -222,5 +230,6 @@ METADATA = Metadata(
         "volume",
         _metadata,
         lambda call, record_id, edit: call.conductor.edit_volume(call.ctxt, record_id, edit),
+        tagged=True,
     )
 )

@@ -83,7 +83,7 @@ def with_volumes(connection: sa.Connection, server_uuids: Collection[str]) -> li
             volumes.c.snapshot_id,
             volumes.c.image_metadata,
             volumes.c.status.label("volume_status"),
-            volume_types.c.storage.label("of_type"),
+            sa.func.nullif(volume_types.c.storage, "").label("of_type"),
         )
         .select_from(
             volume_attachments.join(volumes, volumes.c.id == _C.volume_id).outerjoin(

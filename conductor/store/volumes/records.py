@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,7 +15,7 @@ from conductor.store.volumes import transfers
 from db.schema import volume_attachments, volume_snapshots, volumes
 
 _C = volumes.c
-#: an image's properties that a user changes: Glance's limits
+#: of metadata; one request changes as many
 _MOST_ITEMS = 128
 
 
@@ -133,11 +133,12 @@ def end(connection: sa.Connection, row: Any, action: str, *, ok: bool, **values:
 
 
 def edit(connection: sa.Connection, row: Any, asked: VolumeEdit) -> None:
-    """Change what users say of a volume that is locked. Raises NotFound."""
+    """Change what users say of a volume that is locked. Raises NotFound, Invalid."""
     values: dict[str, Any] = edited(row, asked)
     image = dict(row.image_metadata or {})
     if asked.image_metadata is not None:
         image |= asked.image_metadata
+        _require_few(image, row.image_metadata or {})
         values["image_metadata"] = image
     if asked.remove_image_metadata is not None:
         if asked.remove_image_metadata not in image:
@@ -160,7 +161,7 @@ def edited(
 ) -> dict[str, Any]:
     """Return the columns that an edit of a volume or a snapshot changes.
 
-    Raises ``missing`` for metadata that aren't there.
+    Raises ``missing`` for metadata that aren't there, Invalid for too many.
     """
     values: dict[str, Any] = {}
     if asked.name is not None:
@@ -170,6 +171,7 @@ def edited(
     items: Mapping[str, str] = {} if asked.replace_metadata else row.meta
     if asked.metadata is not None:
         values["meta"] = {**items, **asked.metadata}
+        _require_few(values["meta"], row.meta)
     if asked.remove_metadata:
         unknown = [key for key in asked.remove_metadata if key not in row.meta]
         if unknown:
@@ -177,6 +179,15 @@ def edited(
         left = {key: one for key, one in row.meta.items() if key not in asked.remove_metadata}
         values["meta"] = left
     return values
+
+
+def _require_few(items: Sized, before: Sized) -> None:
+    """Raise Invalid for more metadata than there may be; an image may have brought more."""
+    if len(items) > max(_MOST_ITEMS, len(before)):
+        raise Invalid(
+            f"Invalid input for field/attribute metadata: {len(items)} items are more than "
+            f"{_MOST_ITEMS}."
+        )
 
 
 def delete(connection: sa.Connection, volume_id: str) -> None:

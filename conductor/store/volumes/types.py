@@ -80,6 +80,11 @@ def learn(connection: sa.Connection, type_id: str, way: str) -> None:
         connection.execute(changed.values(extra_specs=specs))
 
 
+def storage_of(row: Any | None) -> str | None:
+    """Return the storage of a type's volumes; None: any, or there is no type."""
+    return None if row is None else row.storage or None
+
+
 def usable(connection: sa.Connection, type_id: str, project_id: str) -> Any | None:
     """Return a type that a project may use; None: there is none."""
     allowed = sa.exists().where(
@@ -124,6 +129,7 @@ def edit(
 ) -> None:
     """Change a type. Raises NotFound, Conflict; Invalid for another name of the default one.
 
+    Also for other extra specs of one that volumes have.
     ``default``: the name of the default one, if there is one.
     """
     quotas.lock(connection, _LOCK)
@@ -140,8 +146,10 @@ def edit(
         _require_new(connection, name)
         renamed = {f"{kind}_{row.name}": f"{kind}_{name}" for kind in OF_TYPES}
         quotas.rename_resources(connection, renamed)
-    if BACKEND in values.get("extra_specs", {}):
-        values["storage"] = values["extra_specs"][BACKEND]
+    if asked.extra_specs is not None:
+        if _is_used(connection, type_id):
+            raise Invalid("Volume Type is currently in use.")
+        values["storage"] = asked.extra_specs.get(BACKEND, "")
     changed = volume_types.update().where(_C.id == type_id)
     connection.execute(changed.values(updated_at=clock.utcnow(), **values))
 
@@ -153,8 +161,7 @@ def delete(connection: sa.Connection, type_id: str, default: str | None) -> None
     """
     quotas.lock(connection, _LOCK)
     _require_not(default, _required(connection, type_id), "deleted")
-    has = (volumes.c.type_id == type_id) | (volumes.c.new_type_id == type_id)
-    if connection.execute(sa.select(volumes.c.id).where(has)).first():
+    if _is_used(connection, type_id):
         raise Invalid(f"Volume Type {type_id} deletion is not allowed with volumes present.")
     connection.execute(volume_type_access.delete().where(volume_type_access.c.type_id == type_id))
     connection.execute(volume_types.delete().where(_C.id == type_id))
@@ -177,6 +184,11 @@ def allow(connection: sa.Connection, type_id: str, project_id: str, *, wanted: b
         connection.execute(access.insert().values(type_id=type_id, project_id=project_id))
     else:
         connection.execute(access.delete().where(mine))
+
+
+def _is_used(connection: sa.Connection, type_id: str) -> bool:
+    has = (volumes.c.type_id == type_id) | (volumes.c.new_type_id == type_id)
+    return connection.execute(sa.select(volumes.c.id).where(has).limit(1)).first() is not None
 
 
 def _required(connection: sa.Connection, type_id: str) -> Any:

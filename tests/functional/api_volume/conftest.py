@@ -74,15 +74,27 @@ class VolumeApi:
         token: str | None = auth.MEMBER,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        headers = dict(headers or {"OpenStack-API-Version": f"volume {version}"})
-        if token is not None:
-            headers["X-Auth-Token"] = token
+        """The status of an answer, and its body."""
+        headers = headers or {"OpenStack-API-Version": f"volume {version}"}
+        answer = self.answer(method, path, body, token=token, headers=headers)
+        return answer.status_code, answer.json if answer.content else None
+
+    def answer(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        token: str | None = auth.MEMBER,
+        headers: Mapping[str, str],
+    ) -> falcon.testing.Result:
+        """An answer with its headers."""
+        sent = dict(headers) if token is None else {**headers, "X-Auth-Token": token}
         path, _, query = path.partition("?")
         more = {} if body is None else {"json": body}
-        answer = self._client.simulate_request(
-            method, f"/v3{path}", headers=headers, query_string=query, **more
+        return self._client.simulate_request(
+            method, f"/v3{path}", headers=sent, query_string=query, **more
         )
-        return answer.status_code, answer.json if answer.content else None
 
     def explain(self, subject: str, token: str = auth.MEMBER) -> Any:
         """What the compute API says of a subject; None: nothing."""

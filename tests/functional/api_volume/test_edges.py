@@ -38,10 +38,58 @@ def test_none_is_made(api: VolumeApi, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["clusters", "manageable_volumes", "manageable_snapshots", "default-types", "os-hosts"]
+    ("path", "since"),
+    [
+        *(("clusters", 7), ("manageable_volumes", 8), ("manageable_snapshots", 8)),
+        *(("group_types", 11), ("groups", 13), ("groups/detail", 13), ("group_snapshots", 14)),
+    ],
+)
+def test_since_when_there_are_lists_of_nothing(api: VolumeApi, path: str, since: int) -> None:
+    assert api.ask("GET", f"/{path}", version=f"3.{since}", **ADMIN)[0] == 200
+    before = {"version": f"3.{since - 1}", **ADMIN}
+    assert api.ask("GET", f"/{path}", **before)[0] == 404
+    if path not in ("clusters", "groups/detail"):
+        assert api.ask("POST", f"/{path}", {"x": {}}, **before)[0] == 404
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("clusters", "manageable_volumes", "manageable_snapshots", "default-types", "os-hosts"),
+        *("qos-specs", "qos-specs/x", "os-quota-class-sets/default"),
+    ],
 )
 def test_members_may_not_look_at_these(api: VolumeApi, path: str) -> None:
     assert api.ask("GET", f"/{path}", version="3.71")[0] == 403
+
+
+def test_readers_change_no_attachment(api: VolumeApi) -> None:
+    reader: dict[str, Any] = {"token": auth.READER, "version": "3.54"}
+    path, body = f"/attachments/{ids.new_uuid()}", {"attachment": {"connector": {}}}
+    assert api.ask("PUT", path, body, **reader)[0] == 403
+    assert api.ask("PUT", path, body, version="3.54")[0] == 404
+    path, body = f"{path}/action", {"os-complete": {}}
+    assert api.ask("POST", path, body, **reader)[0] == 403
+    assert api.ask("POST", path, body, version="3.44")[0] == 404
+    assert api.ask("POST", path, body, version="3.43", token=auth.READER)[0] == 404
+
+
+def test_pools_of_a_type(api: VolumeApi) -> None:
+    """Since 3.35; since 3.31 a filter that there is not is refused to administrators, too."""
+    asked = {"volume_type": {"name": "far", "extra_specs": {"volume_backend_name": "moon"}}}
+    assert api.ask("POST", "/types", asked, **ADMIN)[0] == 200
+    pools = "/scheduler-stats/get_pools"
+
+    def number(query: str, version: str = "3.35") -> int:
+        status, body = api.ask("GET", f"{pools}?{query}", version=version, **ADMIN)
+        assert status == 200, body
+        return len(body["pools"])
+
+    assert [number(f"volume_type={name}") for name in ("data", "far")] == [1, 0]
+    assert number("volume_type=far", "3.34") == 1
+    assert api.ask("GET", f"{pools}?volume_type=none", version="3.35", **ADMIN)[0] == 404
+    assert number("detail=true&color=red", "3.30") == 1
+    assert api.ask("GET", f"{pools}?color=red", version="3.31", **ADMIN)[0] == 400
 
 
 def test_default_types(api: VolumeApi) -> None:
@@ -136,6 +184,77 @@ def test_nothing_is_left_to_clean_up(api: VolumeApi) -> None:
     assert api.ask("POST", path, {"x": 1}, **NEWEST)[0] == 400
     assert api.ask("POST", path, {}, version="3.71")[0] == 403
     assert api.ask("POST", path, {}, **ADMIN)[0] == 404
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *({}, {"status": None}, {"status": "error", "attach_status": "x"}),
+        *({"status": "error", "attach_status": "attached"}, {"attach_status": "attached"}),
+        {"status": "error", "migration_status": "migrating"},
+    ],
+    ids=str,
+)
+def test_a_reset_that_cant_be_changes_nothing(api: VolumeApi, asked: dict[str, Any]) -> None:
+    volume_id = made(api)
+    reset = {"os-reset_status": asked}
+    assert message(api.ask("POST", f"/volumes/{volume_id}/action", reset, **ADMIN))[0] == 400
+    assert show(api, volume_id)["status"] == "available"
+
+
+def test_a_reset_in_capitals_and_of_what_is_so(api: VolumeApi) -> None:
+    volume_id = made(api)
+    path = f"/volumes/{volume_id}"
+    for asked, status in (
+        ({"status": "ERROR", "attach_status": "Detached"}, "error"),
+        ({"attach_status": "detached", "migration_status": "none"}, "error"),
+        ({"status": "available", "attach_status": None}, "available"),
+    ):
+        assert api.ask("POST", f"{path}/action", {"os-reset_status": asked}, **ADMIN)[0] == 202
+        assert show(api, volume_id)["status"] == status
+    snapshot = f"/snapshots/{taken(api, volume_id)}"
+    reset = {"os-reset_status": {"status": "Error"}}
+    assert api.ask("POST", f"{snapshot}/action", reset, **ADMIN)[0] == 202
+    assert api.ask("GET", snapshot)[1]["snapshot"]["status"] == "error"
+    assert "migration_status" not in show(api, volume_id)
+    assert show(api, volume_id, **ADMIN)["migration_status"] is None
+
+
+def test_metadata_that_nobody_has_changed_meanwhile(api: VolumeApi) -> None:
+    """Since 3.15 a list has an ETag, which a change may ask for."""
+    path = f"/volumes/{made(api, metadata={'a': '1'})}/metadata"
+
+    def ask(method: str, below: str, body: Any, version: str, **headers: str) -> Any:
+        headers["OpenStack-API-Version"] = f"volume {version}"
+        return api.answer(method, f"{path}{below}", body, headers=headers)
+
+    etag = ask("GET", "", None, "3.15").headers["etag"]
+    assert "etag" not in ask("GET", "", None, "3.14").headers
+    two, other = {"meta": {"a": "2"}}, {"metadata": {"b": "1"}}
+    assert ask("PUT", "/a", two, "3.15", **{"If-Match": etag}).status_code == 200
+    for below, body in (("", other), ("/a", {"meta": {"a": "3"}})):
+        answer = ask("PUT", below, body, "3.15", **{"If-Match": etag})
+        assert (answer.status_code, answer.content) == (412, b"")
+    assert api.ask("GET", path)[1] == {"metadata": {"a": "2"}}
+    assert ask("PUT", "", other, "3.15", **{"If-Match": "*"}).status_code == 200
+    assert ask("PUT", "", {"metadata": {}}, "3.14", **{"If-Match": etag}).status_code == 200
+
+
+def test_metadata_dont_grow_without_end(api: VolumeApi) -> None:
+    volume_id = made(api)
+    snapshot_id = taken(api, volume_id)
+    many = {f"k{number}": "v" for number in range(128)}
+    for path in (f"/volumes/{volume_id}/metadata", f"/snapshots/{snapshot_id}/metadata"):
+        assert api.ask("POST", path, {"metadata": many})[0] == 200
+        status, why = message(api.ask("POST", path, {"metadata": {"one": "more"}}))
+        assert (status, "metadata" in why) == (400, True)
+        assert api.ask("POST", path, {"metadata": {"k0": "w"}})[0] == 200
+        assert len(api.ask("GET", path)[1]["metadata"]) == 128
+    action = f"/volumes/{volume_id}/action"
+    for items, status in ((many, 200), ({"one": "more"}, 400)):
+        asked = {"os-set_image_metadata": {"metadata": items}}
+        assert api.ask("POST", action, asked)[0] == status
+    assert len(show(api, volume_id)["volume_image_metadata"]) == 128
 
 
 def test_types_arent_encrypted(api: VolumeApi) -> None:

@@ -139,6 +139,54 @@ def test_what_is_no_volume_is_refused(api: VolumeApi, asked: Any) -> None:
     assert api.world.rows(schema.volumes) == []
 
 
+def test_spaces_around_names_dont_count(api: VolumeApi) -> None:
+    """And null is no name, as in Cinder."""
+    padded, plain = {"name": " n ", "description": " d "}, {"name": "n", "description": "d"}
+    volume_id = made(api, **padded)
+    asked = {"snapshot": {"volume_id": volume_id, **padded}}
+    snapshot = f"/snapshots/{api.ask('POST', '/snapshots', asked)[1]['snapshot']['id']}"
+    for path, key in ((f"/volumes/{volume_id}", "volume"), (snapshot, "snapshot")):
+        for body, shown in ((None, plain), (padded, plain), ({"name": None}, {"name": ""})):
+            if body is not None:
+                assert api.ask("PUT", path, {key: body})[0] == 200
+            assert shown.items() <= api.ask("GET", path)[1][key].items()
+
+
+def test_a_property_that_there_is_not_is_refused(api: VolumeApi) -> None:
+    """In a create of a volume since 3.53, elsewhere in all versions."""
+    asked = {"volume": {"size": 1, "sise": 2}}
+    assert message(api.ask("POST", "/volumes", asked, version="3.53"))[0] == 400
+    assert api.ask("POST", "/volumes", asked, version="3.52")[0] == 202
+    volume_id = made(api, name="one")
+    path = f"/volumes/{volume_id}"
+    for version in ("3.0", "3.71"):
+        for body in ({"name": "x", "nam": "x"}, {"metadata": None}):
+            assert api.ask("PUT", path, {"volume": body}, version=version)[0] == 400
+        body = {"volume_id": volume_id, "forse": True}
+        assert api.ask("POST", "/snapshots", {"snapshot": body}, version=version)[0] == 400
+    assert show(api, volume_id)["name"] == "one"
+    assert [api.ask("PUT", path, {"volume": {}}, version=f"3.{n}")[0] for n in (52, 53)] == [
+        *(200, 400)
+    ]
+    assert api.world.rows(schema.volume_snapshots) == []
+
+
+def test_booleans_are_spelled_as_cinder_spells_them(api: VolumeApi) -> None:
+    volume_id = made(api, multiattach=None)
+    action = f"/volumes/{volume_id}/action"
+    for text, wanted in (("y", "true"), ("n", "false"), ("t", "true"), ("f", "false")):
+        assert api.ask("POST", action, {"os-set_bootable": {"bootable": text}})[0] == 200
+        assert show(api, volume_id)["bootable"] == wanted
+    assert api.ask("POST", "/volumes", {"volume": {"size": 1, "multiattach": "y"}})[0] == 400
+
+
+def test_force_counts_in_a_delete_since_3_23(api: VolumeApi) -> None:
+    """Before it is ignored, as Cinder does."""
+    path = f"/volumes/{made(api)}?force=true"
+    assert api.ask("DELETE", path, version="3.23")[0] == 403
+    assert api.ask("DELETE", path, version="3.22")[0] == 202
+
+
 def test_refusals(api: VolumeApi) -> None:
     unknown = ids.new_uuid()
     assert message(api.ask("GET", f"/volumes/{unknown}")) == (
@@ -315,7 +363,7 @@ def test_what_there_is_besides(api: VolumeApi) -> None:
     assert {one["host"] for one in services} == {"pve1", "pve2"}
     (pool,) = api.ask("GET", "/scheduler-stats/get_pools?detail=true", **admin)[1]["pools"]
     assert pool["capabilities"]["total_capacity_gb"] == 1000
-    for path in ("snapshots/detail", "backups", "groups", "qos-specs"):
+    for path in ("snapshots/detail", "backups", "consistencygroups"):
         status, body = api.ask("GET", f"/{path}")
         assert (status, list(body.values())) == (200, [[]]), path
 

@@ -11,7 +11,7 @@ from conductor.endpoints.quotas import QuotaEndpoint
 from db import schema
 from tests.fixtures import auth
 from tests.functional.api_volume.conftest import VolumeApi
-from tests.functional.api_volume.test_volumes import make, message, show
+from tests.functional.api_volume.test_volumes import made, make, message, show
 
 ADMIN = {"token": auth.ADMIN}
 
@@ -63,6 +63,35 @@ def test_filters_of_volumes(api: VolumeApi) -> None:
     assert found(f"group_id={ids.new_uuid()}") == []
     assert found("migration_status=migrating") == []
     assert api.ask("GET", "/volumes?updated_at=gt:x", version="3.60")[0] == 400
+
+
+def test_filters_of_administrators(api: VolumeApi) -> None:
+    """What Cinder's tables have not finds nothing, rather than everything."""
+    volume_id = made(api, name="one", volume_type="data")
+    image = {"os-set_image_metadata": {"metadata": {"os": "x"}}}
+    assert api.ask("POST", f"/volumes/{volume_id}/action", image)[0] == 200
+    assert api.ask("POST", "/snapshots", {"snapshot": {"volume_id": volume_id, "name": "one"}})
+    (data,) = api.ask("GET", "/types")[1]["volume_types"]
+
+    def found(query: str, version: str = "3.65", path: str = "volumes") -> list[str]:
+        return names(api.ask("GET", f"/{path}?all_tenants=1&{query}", version=version, **ADMIN))
+
+    for query in ("", "host=pve1@data%23data", "host=pve1@data", "host=pve1"):
+        assert found(query) == ["one"], query
+    assert found(f"volume_type_id={data['id']}") == found("glance_metadata={'os':'x'}") == ["one"]
+    for query in ("host=pve2", "host=pve1@moon", f"volume_type_id={volume_id}", "color=red"):
+        assert found(query) == found(query, "3.0") == [], query
+    assert found("glance_metadata={'os':'y'}") == []
+    assert found("glance_metadata={'os':'y'}", "3.3") == ["one"]
+    for path in ("snapshots", "backups", "attachments"):
+        assert api.ask("GET", f"/{path}?color=red", version="3.27", **ADMIN)[1] == {path: []}
+    assert found("limit=9&sort=name&with_count=1&offset=0&name~=on", path="snapshots") == ["one"]
+    mine: dict[str, Any] = {"version": "3.65"}
+    for query, number in (
+        *(("availability_zone=nova", 1), ("availability_zone=moon", 0)),
+        *(("consumes_quota=true", 1), ("consumes_quota=false", 0)),
+    ):
+        assert len(names(api.ask("GET", f"/snapshots?{query}", **mine))) == number, query
 
 
 @pytest.mark.parametrize(
@@ -121,6 +150,7 @@ def test_pages_of_attachments(api: VolumeApi) -> None:
     by_server = "sort_key=instance_uuid&sort_dir=desc"
     assert found(f"?{by_server}&marker={first}") == [third, second]
     assert set(found("?all_tenants=1", **ADMIN)) == {first, second, third, theirs}
+    assert found("?all_tenants=1&project_id=other", **ADMIN) == [theirs]
     for query, status in (
         (f"marker={ids.new_uuid()}", 404),
         (f"marker={theirs}", 404),
@@ -170,6 +200,71 @@ def test_types_are_filtered_and_paged(api: VolumeApi) -> None:
     assert names(api.ask("GET", "/types?offset=1")) == ["gold"]
     assert api.ask("GET", f"/types?marker={ids.new_uuid()}")[0] == 404
     assert api.ask("GET", "/types?sort=color")[0] == 400
+    assert names(api.ask("GET", "/types?sort_dir=desc")) == ["gold", "data"]
+
+
+def test_a_page_of_types_names_the_next(api: VolumeApi) -> None:
+    """The key is Cinder's, in the singular."""
+    a_type(api, "gold")
+    status, body = api.ask("GET", "/types?limit=1", version="3.71")
+    (first,), (link,) = body["volume_types"], body["volume_type_links"]
+    assert (status, link["rel"]) == (200, "next")
+    query = link["href"].partition("/types?")[2]
+    assert query == f"limit=1&marker={first['id']}"
+    assert names(api.ask("GET", f"/types?{query}")) == ["gold"]
+    assert "volume_type_links" not in api.ask("GET", "/types")[1]
+
+
+def a_type(api: VolumeApi, name: str, *, public: bool = True, **specs: str) -> str:
+    asked = {"name": name, "os-volume-type-access:is_public": public, "extra_specs": specs}
+    status, body = api.ask("POST", "/types", {"volume_type": asked}, **ADMIN)
+    assert status == 200, body
+    return str(body["volume_type"]["id"])
+
+
+def test_extra_specs_of_a_type_that_volumes_have_stay(api: VolumeApi) -> None:
+    """They say where its volumes are."""
+    path = f"/types/{a_type(api, 'gold', volume_backend_name='data')}/extra_specs"
+    volume_id = make(api, volume_type="gold")
+    one = "volume_backend_name"
+    for method, below, body in (
+        ("POST", "", {"extra_specs": {one: "moon"}}),
+        ("PUT", f"/{one}", {one: "moon"}),
+        ("DELETE", f"/{one}", None),
+    ):
+        answer = api.ask(method, f"{path}{below}", body, **ADMIN)
+        assert message(answer) == (400, "Volume Type is currently in use.")
+    assert api.ask("GET", path, **ADMIN)[1] == {"extra_specs": {one: "data"}}
+    assert show(api, volume_id)["volume_type"] == "gold"
+
+
+def test_a_type_without_a_storage_takes_any(api: VolumeApi) -> None:
+    gold = a_type(api, "gold", volume_backend_name="moon")
+    assert show(api, make(api, volume_type="gold"))["status"] == "error"
+    for volume in api.ask("GET", "/volumes")[1]["volumes"]:
+        assert api.ask("DELETE", f"/volumes/{volume['id']}")[0] == 202
+    path = f"/types/{gold}/extra_specs/volume_backend_name"
+    assert api.ask("DELETE", path, **ADMIN)[0] == 202
+    one = show(api, make(api, volume_type="gold"), token=auth.ADMIN)
+    assert (one["status"], one["os-vol-host-attr:host"]) == ("creating", "pve1@data#data")
+
+
+def test_an_administrator_uses_types_of_others(api: VolumeApi) -> None:
+    a_type(api, "gold", public=False, volume_backend_name="data")
+    asked = {"volume": {"size": 1, "volume_type": "gold"}}
+    assert api.ask("POST", "/volumes", asked)[0] == 404
+    status, body = api.ask("POST", "/volumes", asked, **ADMIN)
+    assert (status, body["volume"]["volume_type"]) == (202, "gold")
+
+
+@pytest.mark.parametrize("key", ["k" * 256, "a$b", "a b"])
+def test_names_of_extra_specs(api: VolumeApi, key: str) -> None:
+    path = f"/types/{a_type(api, 'gold')}/extra_specs"
+    assert api.ask("PUT", f"{path}/{key}", {key: "x"}, **ADMIN)[0] == 400
+    assert api.ask("POST", path, {"extra_specs": {key: "x"}}, **ADMIN)[0] == 400
+    assert api.ask("PUT", f"{path}/k", {"k": "x"}, **ADMIN) == (200, {"k": "x"})
+    assert api.ask("PUT", f"{path}/k", {"k": "x", "l": "x"}, **ADMIN)[0] == 400
+    assert api.ask("GET", path, **ADMIN)[1] == {"extra_specs": {"k": "x"}}
 
 
 def test_extra_specs_are_the_administrator_s_but_for_some(api: VolumeApi) -> None:
@@ -252,12 +347,31 @@ def test_limits_of_other_projects_and_of_the_class(api: VolumeApi) -> None:
     assert api.ask("PUT", path, wanted)[0] == 403
     status, body = api.ask("PUT", path, wanted, **ADMIN)
     assert (status, body["quota_class_set"]["volumes"]) == (200, 4)
-    assert api.ask("GET", path)[1]["quota_class_set"]["volumes"] == 4
+    assert api.ask("GET", path, **ADMIN)[1]["quota_class_set"]["volumes"] == 4
     assert most("?project_id=other", version="3.39", **ADMIN) == 4
     assert most() == 3
     for bad in ({"nothing": 1}, {"volumes": -2}, {"volumes": "x"}, {"volumes": 1 << 40}):
         assert api.ask("PUT", path, {"quota_class_set": bad}, **ADMIN)[0] == 400, bad
     assert api.ask("PUT", f"{path}{'x' * 255}", wanted, **ADMIN)[0] == 400
+
+
+def test_a_limit_isnt_less_than_what_is_used(api: VolumeApi) -> None:
+    """Since Queens Cinder asks for that always, whatever ``skip_validation`` says."""
+    make(api, size=2)
+    path = "/os-quota-sets/demo"
+    for asked in ({"volumes": 0}, {"snapshots": 3, "gigabytes": "1"}):
+        status, why = message(api.ask("PUT", path, {"quota_set": asked}, **ADMIN))
+        assert (status, "must be equal or greater than existing resources" in why) == (400, True)
+    assert api.world.rows(schema.quota_limits) == []
+    for most in (1, -1):
+        quota = {"quota_set": {"volumes": most, "per_volume_gigabytes": 1}}
+        assert api.ask("PUT", path, quota, **ADMIN)[0] == 200
+
+
+def test_a_project_s_name_has_its_length(api: VolumeApi) -> None:
+    quota = {"quota_set": {"volumes": 1}}
+    for length, status in ((255, 200), (256, 400)):
+        assert api.ask("PUT", f"/os-quota-sets/{'x' * length}", quota, **ADMIN)[0] == status
 
 
 def test_a_project_without_limits_has_the_defaults(api: VolumeApi) -> None:

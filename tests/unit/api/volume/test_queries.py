@@ -34,6 +34,34 @@ def test_of_a_repeated_sort_key_the_first_counts(text: str) -> None:
     assert queries.order(asked(text)) == [("name", False), ("size", True)]
 
 
+@pytest.mark.parametrize(
+    ("text", "order"),
+    [
+        ("sort_dir=asc", [("created_at", False)]),
+        ("sort_key=name", [("name", True)]),
+        ("sort=name%20:%20asc,%20size", [("name", False), ("size", True)]),
+    ],
+)
+def test_the_order_that_is_asked_for(text: str, order: list[tuple[str, bool]]) -> None:
+    """A direction without a key is that of ``created_at`` (cinder.api.common.get_sort_params)."""
+    assert queries.order(asked(text)) == order
+
+
+@pytest.mark.parametrize("text", ["sort=name&sort_key=size", "sort=name&sort_dir=asc"])
+def test_both_grammars_of_an_order_at_once_are_refused(text: str) -> None:
+    with pytest.raises(Invalid, match="cannot be used with the 'sort' parameter"):
+        queries.order(asked(text))
+
+
+@pytest.mark.parametrize("digits", [11, 5000])
+@pytest.mark.parametrize("name", ["limit", "offset"])
+def test_a_number_that_no_list_has(name: str, digits: int) -> None:
+    """Python converts no text of more than 4300 digits."""
+    with pytest.raises(Invalid, match=f"{name} must be an integer"):
+        queries.page(asked(f"{name}={'9' * digits}"))
+    assert queries.page(asked(f"{name}={'0' * digits}1"))
+
+
 def test_a_dictionary_of_strings() -> None:
     text = quote(r"{'a': '\u00e9', 'b/c': ''}")
     assert queries.mapping(asked(f"metadata={text}"), "metadata") == {"a": "é", "b/c": ""}

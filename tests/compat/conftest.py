@@ -107,6 +107,19 @@ def admin(site: Site) -> Client:
 
 
 @pytest.fixture
+def host(admin: Client) -> str:
+    """One of the hosts."""
+    services = admin.ask("compute", "service", "list", "--service", "nova-compute")
+    return str(services[0]["Host"])
+
+
+@pytest.fixture
+def volume_type(client: Client) -> str:
+    """The type of the storage that all hosts share, where there is one."""
+    return max(client.names("volume", "type", "list"), key=lambda name: (name == "shared", name))
+
+
+@pytest.fixture
 def connection(site: Site) -> Any:
     """The same through openstacksdk."""
     return site.cloud.connection("micronova")

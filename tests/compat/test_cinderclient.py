@@ -25,8 +25,8 @@ _NAMES = {
 }
 #: what only reads, and what it shows
 _LOOKS = (
-    ("type-list", "shared"),
-    ("type-default", "shared"),
+    ("type-list", "{volume_type}"),
+    ("type-default", "{volume_type}"),
     ("extra-specs-list", "volume_backend_name"),
     ("availability-zone-list", "nova"),
     ("absolute-limits", "maxTotalVolumes"),
@@ -34,7 +34,7 @@ _LOOKS = (
     ("get-pools --detail", "free_capacity_gb"),
     ("service-list", "cinder-volume"),
     ("service-list --withreplication True", "disabled"),
-    ("get-capabilities pve1", "Proxmox VE"),
+    ("get-capabilities {host}", "Proxmox VE"),
     ("quota-show demo", "per_volume_gigabytes"),
     ("quota-usage demo", "In_use"),
     ("quota-defaults demo", "gigabytes"),
@@ -50,7 +50,7 @@ _LOOKS = (
     ("group-list", "Status"),
     ("group-type-list", "Description"),
     ("qos-list", "Consumer"),
-    ("manageable-list pve1", "reference"),
+    ("manageable-list {host}", "reference"),
     ("cluster-list", "Binary"),
     ("default-type-list", "Project ID"),
     ("version-list", "3.71"),
@@ -101,9 +101,10 @@ def volume(cinder: Cinder, name: str) -> Iterator[str]:
     eventually(lambda: cinder.run("show", name).returncode != 0, 30, 0.2)
 
 
-def test_what_there_is(cinder: Cinder) -> None:
+def test_what_there_is(cinder: Cinder, host: str, volume_type: str) -> None:
     for words, shown in _LOOKS:
-        assert shown in cinder.do(*words.split()), words
+        said = cinder.do(*words.format(host=host).split())
+        assert shown.format(volume_type=volume_type) in said, words
 
 
 def test_a_volume(cinder: Cinder, volume: str) -> None:
@@ -150,7 +151,7 @@ def test_snapshots(cinder: Cinder, volume: str) -> None:
     eventually(lambda: cinder.run("snapshot-show", shot).returncode != 0, 30, 0.2)
 
 
-def test_types_and_quotas(cinder: Cinder) -> None:
+def test_types_and_quotas(cinder: Cinder, host: str) -> None:
     cinder.do("type-create", "cinder-gold", "--is-public", "false")
     try:
         cinder.do("type-key", "cinder-gold", "set", "tier=gold")
@@ -161,7 +162,7 @@ def test_types_and_quotas(cinder: Cinder) -> None:
         assert "cinder-gold" in cinder.do("type-list")
     finally:
         cinder.do("type-delete", "cinder-gold")
-    refused = cinder.run("service-disable", "pve1", "cinder-volume")
+    refused = cinder.run("service-disable", host, "cinder-volume")
     assert refused.returncode == 1
     assert "HTTP 400" in refused.stderr
 

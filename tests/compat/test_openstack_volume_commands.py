@@ -19,7 +19,7 @@ _LOOKS = (
     (0, "volume qos list"),
     (0, "volume service list --long"),
     (0, "volume backend pool list --long"),
-    (0, "volume backend capability show pve1"),
+    (0, "volume backend capability show {host}"),
     (0, "volume backup list --long"),
     (0, "volume transfer request list"),
     (0, "consistency group list --long"),
@@ -38,18 +38,18 @@ _LOOKS = (
 
 
 @pytest.mark.long
-def test_what_there_is_at_several_versions(client: Client) -> None:
+def test_what_there_is_at_several_versions(client: Client, host: str) -> None:
     """Each command once, at one of the versions that it is for."""
     for turn, (since, words) in enumerate(_LOOKS):
         versions = [one for one in (0, 27, 44, 71) if one >= since]
         version = versions[turn % len(versions)]
-        client.ask("--os-volume-api-version", f"3.{version}", *words.split())
+        client.ask("--os-volume-api-version", f"3.{version}", *words.format(host=host).split())
     assert client.names("extension", "list", "--volume") >= {"AvailabilityZones", "Quotas"}
     absolute = client.ask("limits", "show", "--absolute", "--project", "demo")
     assert {one["Name"]: one["Value"] for one in absolute}["max_total_volumes"] == 10
     for words in (
-        ("volume", "service", "set", "--disable", "pve1", "cinder-volume"),
-        ("volume", "host", "set", "--disable", "pve1"),
+        ("volume", "service", "set", "--disable", host, "cinder-volume"),
+        ("volume", "host", "set", "--disable", host),
         ("volume", "qos", "create", "fast"),
         ("block", "storage", "log", "level", "set", "DEBUG"),
     ):
@@ -59,9 +59,9 @@ def test_what_there_is_at_several_versions(client: Client) -> None:
 
 
 @pytest.mark.long
-def test_set_and_unset(client: Client, name: str) -> None:
+def test_set_and_unset(client: Client, volume_type: str, name: str) -> None:
     words = ("--property", "a=b", "--property", "c=d", "--availability-zone", "nova")
-    client.ask("volume", "create", "--size", "1", "--type", "shared", *words, name)
+    client.ask("volume", "create", "--size", "1", "--type", volume_type, *words, name)
     try:
         becomes(client, name, "available")
         client.do(

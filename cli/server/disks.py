@@ -40,10 +40,16 @@ def block_device(text: str) -> dict[str, Any]:
 
     :raises argparse.ArgumentTypeError: a key that there is not, or a value that can't be read.
     """
-    found = _read(text, _DEVICE_KEYS)
-    if "uuid" not in found and found.setdefault("source_type", "blank") != "blank":
-        raise argparse.ArgumentTypeError("uuid is needed, but with source_type=blank")
-    return {"destination_type": "volume", **found}
+    given = _read(text, _DEVICE_KEYS)
+    blank = given.get("source_type", "blank") == "blank"
+    if blank == ("uuid" in given):
+        raise argparse.ArgumentTypeError(
+            "source_type is needed with uuid, and uuid with each source_type but blank"
+        )
+    found = {"source_type": "blank", "destination_type": "local" if blank else "volume", **given}
+    if found["destination_type"] == "local":
+        found.setdefault("delete_on_termination", True)
+    return found
 
 
 def ephemeral(text: str) -> dict[str, Any]:
@@ -112,15 +118,16 @@ def disks(cloud: Cloud, parsed_args: argparse.Namespace) -> dict[str, Any]:
     boot = _boot(cloud, parsed_args)
     others = [*parsed_args.block_devices, *parsed_args.ephemerals]
     found = [one for one in (boot, *others, parsed_args.swap) if one is not None]
-    attributes: dict[str, Any] = {"block_device_mapping": found} if found else {}
     if boot is None and parsed_args.image:
-        attributes["image_id"] = cloud.find("image", parsed_args.image).id
-    elif not any(one.get("boot_index") == 0 for one in found):
+        image = cloud.find("image", parsed_args.image).id
+        root = {**_LOCAL, "uuid": image, "source_type": "image", "boot_index": 0}
+        return {"image_id": image, **({"block_device_mapping": [root, *found]} if found else {})}
+    if not any(one.get("boot_index") == 0 for one in found):
         raise CommandFailed(
             "Nothing to boot from: --image, --volume, --snapshot, or a --block-device with "
             "boot_index=0"
         )
-    return attributes
+    return {"block_device_mapping": found}
 
 
 def _boot(cloud: Cloud, parsed_args: argparse.Namespace) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ CREATE = ("server", "create", "--flavor", "small", "--no-network", "web")
 ROOT = {"destination_type": "volume", "boot_index": 0, "delete_on_termination": False}
 LOCAL = {"source_type": "blank", "destination_type": "local", "boot_index": -1}
 SCRATCH = {**LOCAL, "delete_on_termination": True}
+LOCAL_ROOT = {**SCRATCH, "uuid": "i1", "source_type": "image", "boot_index": 0}
 
 
 def a_cloud() -> FakeConnection:
@@ -47,6 +48,7 @@ def a_cloud() -> FakeConnection:
             ["--image", "debian", "--ephemeral", "size=20,format=ext4", "--swap", "512"],
             "i1",
             [
+                LOCAL_ROOT,
                 {**SCRATCH, "volume_size": 20, "guest_format": "ext4"},
                 {**SCRATCH, "volume_size": 512, "guest_format": "swap"},
             ],
@@ -56,24 +58,33 @@ def a_cloud() -> FakeConnection:
             None,
             [
                 {
+                    "source_type": "volume",
                     "destination_type": "volume",
                     "uuid": "v9",
-                    "source_type": "volume",
                     "boot_index": 0,
                     "tag": "root",
                 }
             ],
         ),
         (
-            ["--image", "debian", "--block-device", "volume_size=5,delete_on_termination=True"],
+            ["--image", "debian", "--block-device", "destination_type=volume,volume_size=5"],
             "i1",
             [
+                LOCAL_ROOT,
+                {"source_type": "blank", "destination_type": "volume", "volume_size": 5},
+            ],
+        ),
+        (
+            ["--volume", "data", "--block-device", "volume_size=5,delete_on_termination=False"],
+            None,
+            [
+                {"uuid": "v1", "source_type": "volume", **ROOT},
                 {
-                    "destination_type": "volume",
                     "source_type": "blank",
+                    "destination_type": "local",
                     "volume_size": 5,
-                    "delete_on_termination": True,
-                }
+                    "delete_on_termination": False,
+                },
             ],
         ),
     ],
@@ -94,7 +105,8 @@ def test_what_is_asked_for(options: list[str], image: str | None, devices: Any) 
         (["--volume", "data", "--boot-from-volume", "5"], "goes with --image only"),
         (["--image", "debian", "--delete-on-termination"], "a volume to boot from only"),
         (["--image", "debian", "--block-device", "size=5"], "'size=5' is none of uuid"),
-        (["--image", "debian", "--block-device", "source_type=volume"], "uuid is needed"),
+        (["--image", "debian", "--block-device", "source_type=volume"], "and uuid with each"),
+        (["--image", "debian", "--block-device", "uuid=v1"], "source_type is needed"),
         (["--image", "debian", "--block-device", "volume_size=x"], "can't be read"),
         (["--image", "debian", "--ephemeral", "format=ext4"], "size is needed"),
         (["--image", "debian", "--swap", "much"], "invalid swap value"),

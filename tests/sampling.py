@@ -19,7 +19,7 @@ REST = "long"
 
 TESTS: Mapping[str, int] = {
     "tests/browser": 2,
-    "tests/chaos": 2,
+    "tests/chaos": 3,
     "tests/compat": 2,
     "tests/functional": 3,
     "tests/functional/api_compute": 3,
@@ -30,7 +30,7 @@ TESTS: Mapping[str, int] = {
     "tests/functional/cli": 3,
     "tests/functional/compute": 5,
     "tests/functional/conductor": 5,
-    "tests/functional/console": 2,
+    "tests/functional/console": 3,
     "tests/functional/dashboard": 3,
     "tests/functional/db": 2,
     "tests/functional/follow": 2,
@@ -40,17 +40,27 @@ TESTS: Mapping[str, int] = {
 }
 """{folder: n}"""
 
-FILES: Mapping[str, int] = {"tests/chaos": 3, "tests/compat": 4}
+FILES: Mapping[str, int] = {
+    "tests/chaos": 4,
+    "tests/compat": 6,
+    "tests/functional": 2,
+    "tests/functional/cli": 2,
+    "tests/functional/compute": 2,
+    "tests/functional/conductor": 2,
+    "tests/functional/placement": 2,
+    "tests/functional/scheduler": 2,
+}
 """{folder: n}"""
 
 ALWAYS = frozenset(
     {
         "tests/chaos/test_every_step.py",
         "tests/compat/test_openstack_cli.py",
-        "tests/compat/test_openstack_volumes.py",
+        "tests/functional/cli/test_up.py",
+        "tests/functional/test_distributed.py",
     }
 )
-"""Files that run each time, whole."""
+"""Files of which a part runs each time."""
 
 
 def mark_the_rest(items: Sequence[pytest.Item]) -> None:
@@ -87,7 +97,7 @@ def _cases(item: pytest.Item) -> _Found:
 def _tests(item: pytest.Item) -> _Found:
     file = _file(item)
     part = TESTS.get(_folder(file))
-    return (file, part, item.nodeid) if part and file not in ALWAYS else None
+    return (file, part, item.nodeid) if part else None
 
 
 def _files(item: pytest.Item) -> _Found:

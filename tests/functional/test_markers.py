@@ -85,7 +85,11 @@ ACTIONS = "/servers/{server_id}/os-instance-actions"
 
 COMPUTE: Mapping[str, Listing] = {
     **{
-        path: Listing(path, (THEIRS, GONE), uuid_of(2)) for path in ("/servers", "/servers/detail")
+        path: Listing(path, (THEIRS, GONE), uuid_of(2))
+        for path in (
+            *("/servers", "/servers/detail"),
+            *("/os-volumes_boot", "/os-volumes_boot/detail"),
+        )
     },
     **{path: Listing(path, ("secret",), "big") for path in ("/flavors", "/flavors/detail")},
     "/os-keypairs": Listing("/os-keypairs", ("theirs",), "laptop"),

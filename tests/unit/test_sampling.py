@@ -54,19 +54,16 @@ def test_the_cases_of_a_marked_test() -> None:
 
 def test_the_tests_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sampling.TESTS, "tests/x", 2)
-    monkeypatch.setattr(sampling, "ALWAYS", {"tests/x/test_always.py"})
-    items = [an_item(f"tests/x/test_{f}.py::test_{n}") for f in "ab" for n in range(4)]
-    items += [an_item(f"tests/x/test_always.py::test_{n}") for n in range(2)]
-    run = run_of(items)
+    run = run_of([an_item(f"tests/x/test_{f}.py::test_{n}") for f in "ab" for n in range(4)])
     assert [len([one for one in run if f"test_{f}.py" in one]) for f in "ab"] == [2, 2]
-    assert run[-2:] == ["tests/x/test_always.py::test_0", "tests/x/test_always.py::test_1"]
 
 
 def test_the_files_of_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sampling.FILES, "tests/x", 2)
-    run = run_of([an_item(f"tests/x/test_{f}.py::test_{n}") for f in "abcd" for n in range(3)])
-    files = [one.partition("::")[0] for one in run]
-    assert (len(files), len(set(files))) == (6, 2)
+    monkeypatch.setattr(sampling, "ALWAYS", {"tests/x/test_e.py"})
+    run = run_of([an_item(f"tests/x/test_{f}.py::test_{n}") for f in "abcde" for n in range(3)])
+    files = [one.partition("::")[0] for one in run if "test_e.py" not in one]
+    assert (len(run), len(files), len(set(files))) == (9, 6, 2)
 
 
 def test_folders_that_exist() -> None:

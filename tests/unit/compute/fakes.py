@@ -146,7 +146,7 @@ class FakeMachine:
     def plug_volume(self, command: PlugVolume) -> Detail:
         self.begun.set()
         self.unlocked.wait(5)
-        return self._call("plug_volume")
+        return {**self._call("plug_volume"), "slot": f"scsi{command.slot}"}
 
     def unplug_volume(self, volid: str) -> Detail:
         return self._call("unplug_volume")

@@ -15,9 +15,11 @@ _CREATING = ("downloading", "creating")
 _SERVICES = ("volumev3", "volume", "block-storage")
 
 
-def create(cloud: Gophercloud, **asked: Any) -> Any:
-    """The resource's create, and its read."""
-    made = cloud.volume("POST", "volumes", {"volume": {"size": 1, **asked}})["volume"]
+def create(cloud: Gophercloud, near: str | None = None, **asked: Any) -> Any:
+    """The resource's create, and its read; ``near``: a server that its storage is to serve."""
+    hints = {} if near is None else {"OS-SCH-HNT:scheduler_hints": {"local_to_instance": near}}
+    body = {"volume": {"size": 1, **asked}, **hints}
+    made = cloud.volume("POST", "volumes", body)["volume"]
     cloud.wait(made["id"], _CREATING, ("available",))
     return cloud.show(made["id"])
 
@@ -75,7 +77,7 @@ def delete(cloud: Gophercloud, volume: str) -> None:
 @pytest.mark.parametrize("service", _SERVICES)
 def test_life(cloud: Gophercloud, node: Any, service: str) -> None:
     asked = {"name": "tf", "description": "", "metadata": {"made-by": "terraform"}}
-    made = create(cloud, **asked)
+    made = create(cloud, node.id, **asked)
     volume = made["id"]
     # What it keeps of an answer must be what a later plan finds again.
     kept = {name: made[name] for name in ("size", "name", "metadata", "availability_zone")}
@@ -110,7 +112,7 @@ def test_life(cloud: Gophercloud, node: Any, service: str) -> None:
 
 
 def test_a_volume_that_a_server_has_is_detached_first(cloud: Gophercloud, node: Any) -> None:
-    volume = create(cloud, name="tf-attached")["id"]
+    volume = create(cloud, node.id, name="tf-attached")["id"]
     attach(cloud, node.id, volume)
     delete(cloud, volume)
     assert cloud.compute("GET", f"servers/{node.id}/os-volume_attachments") == {

@@ -57,6 +57,7 @@ ALWAYS = frozenset(
         "tests/chaos/test_every_step.py",
         "tests/compat/test_openstack_cli.py",
         "tests/functional/cli/test_up.py",
+        "tests/functional/conductor/test_volume_races.py",
         "tests/functional/test_distributed.py",
     }
 )

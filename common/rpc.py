@@ -247,7 +247,7 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
                 return super().dispatch(incoming)
         except Unavailable as error:
             if error.__cause__ is not None and not error.details.get("given_up"):
-                raise  # with the traceback of what is behind it
+                raise  # oslo.messaging logs the traceback of the error that caused it
             LOG.warning("%s is not carried out: %s", incoming.message.get("method"), error.message)
             raise oslo_messaging.ExpectedException from error
         except REFUSALS as error:

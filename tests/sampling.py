@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -64,12 +65,22 @@ ALWAYS = frozenset(
 """Files of which a part runs each time."""
 
 
-def mark_the_rest(items: Sequence[pytest.Item]) -> None:
+@dataclass(frozen=True)
+class Parts:
+    """What part of which folder runs."""
+
+    tests: Mapping[str, int] = field(default_factory=lambda: TESTS)
+    files: Mapping[str, int] = field(default_factory=lambda: FILES)
+    always: Set[str] = ALWAYS
+
+
+def mark_the_rest(items: Sequence[pytest.Item], parts: Parts | None = None) -> None:
     """Give what isn't in a sample the mark ``long``."""
+    parts = parts or Parts()
     for rule in (_cases, _tests, _files):
         groups: dict[tuple[str, int], dict[str, list[pytest.Item]]] = {}
         for item in items:
-            found = None if item.get_closest_marker(REST) else rule(item)
+            found = None if item.get_closest_marker(REST) else rule(item, parts)
             if found is not None:
                 whole, part, unit = found
                 groups.setdefault((whole, part), defaultdict(list))[unit].append(item)
@@ -85,26 +96,26 @@ def sample(names: Sequence[str], part: int) -> frozenset[str]:
     return frozenset(by_hash[: max(1, len(names) // part)])
 
 
-# --- rules: (what is counted together, n, what runs or doesn't), None: the rule says nothing of it
-
 _Found = tuple[str, int, str] | None
+"""What a rule says of a test: the name of the group whose sample it may be in, n, and the unit of
+the sample (the test or its file). None: the rule doesn't concern it."""
 
 
-def _cases(item: pytest.Item) -> _Found:
+def _cases(item: pytest.Item, _: Parts) -> _Found:
     mark = item.get_closest_marker(MARK)
     return (item.nodeid.partition("[")[0], mark.args[0], item.nodeid) if mark else None
 
 
-def _tests(item: pytest.Item) -> _Found:
+def _tests(item: pytest.Item, parts: Parts) -> _Found:
     file = _file(item)
-    part = TESTS.get(_folder(file))
+    part = parts.tests.get(_folder(file))
     return (file, part, item.nodeid) if part else None
 
 
-def _files(item: pytest.Item) -> _Found:
+def _files(item: pytest.Item, parts: Parts) -> _Found:
     file = _file(item)
-    part = FILES.get(_folder(file))
-    return (_folder(file), part, file) if part and file not in ALWAYS else None
+    part = parts.files.get(_folder(file))
+    return (_folder(file), part, file) if part and file not in parts.always else None
 
 
 def _file(item: pytest.Item) -> str:

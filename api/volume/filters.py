@@ -26,14 +26,14 @@ _REFUSED_SINCE, _PARTS_SINCE = 31, 34
 _OF_PAGES = {"limit", "marker", "offset", "sort", "sort_key", "sort_dir", "with_count"}
 #: cinderclient sends it for everybody
 _IGNORED = {"all_tenants"}
-#: lists for administrators alone → what else may be asked of them
+#: list that only administrators may read → its query parameters that are no filters
 _OF_ADMINISTRATORS = {"pool": {"detail"}}
 
 
 def require_known(call: Call, resource: str, since: int = _REFUSED_SINCE) -> None:
     """Raise Invalid for a filter that the list hasn't; administrators may name any.
 
-    But of what is listed for administrators alone.
+    A list that only administrators may read refuses unknown filters of theirs, too.
     """
     if call.version < since:
         return

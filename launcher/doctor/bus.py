@@ -100,7 +100,8 @@ def _tls(options: cfg.ConfigOpts.GroupAttr, hostname: str) -> dict[str, Any] | b
 
 
 def _hosts(hosts: list[dict[str, Any]]) -> Iterator[Finding]:
-    """Yield hosts that don't answer, and what is wrong with the queues of the first that does."""
+    """Yield a problem for each host that doesn't answer, and the problems of the queues, which the
+    first host that answers is asked for."""
     from kombu import connection, exceptions
 
     make: Any = connection.Connection

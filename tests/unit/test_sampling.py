@@ -9,7 +9,7 @@ import pytest
 
 from common.child import ROOT
 from tests import sampling
-from tests.sampling import mark_the_rest, sample
+from tests.sampling import Parts, mark_the_rest, sample
 
 CASES = [f"test_it[{number}]" for number in range(41)]
 
@@ -37,8 +37,8 @@ def an_item(nodeid: str, *marks: pytest.Mark) -> Any:
     )
 
 
-def run_of(items: list[Any]) -> list[str]:
-    mark_the_rest(items)
+def run_of(items: list[Any], parts: Parts | None = None) -> list[str]:
+    mark_the_rest(items, parts)
     return [one.nodeid for one in items if one.get_closest_marker("long") is None]
 
 
@@ -52,16 +52,15 @@ def test_the_cases_of_a_marked_test() -> None:
     assert run[-2:] == ["test_a.py::test_1", "test_a.py::test_2"]
 
 
-def test_the_tests_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sampling.TESTS, "tests/x", 2)
-    run = run_of([an_item(f"tests/x/test_{f}.py::test_{n}") for f in "ab" for n in range(4)])
+def test_the_tests_of_a_file() -> None:
+    items = [an_item(f"tests/x/test_{f}.py::test_{n}") for f in "ab" for n in range(4)]
+    run = run_of(items, Parts(tests={"tests/x": 2}))
     assert [len([one for one in run if f"test_{f}.py" in one]) for f in "ab"] == [2, 2]
 
 
-def test_the_files_of_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sampling.FILES, "tests/x", 2)
-    monkeypatch.setattr(sampling, "ALWAYS", {"tests/x/test_e.py"})
-    run = run_of([an_item(f"tests/x/test_{f}.py::test_{n}") for f in "abcde" for n in range(3)])
+def test_the_files_of_a_folder() -> None:
+    items = [an_item(f"tests/x/test_{f}.py::test_{n}") for f in "abcde" for n in range(3)]
+    run = run_of(items, Parts(files={"tests/x": 2}, always={"tests/x/test_e.py"}))
     files = [one.partition("::")[0] for one in run if "test_e.py" not in one]
     assert (len(run), len(files), len(set(files))) == (9, 6, 2)
 

@@ -92,11 +92,11 @@ class Repeats:
             return last >= operation_id
 
     def is_outdated(self, command: Command) -> bool:
-        """Return whether power is to be changed that a later operation of the server has changed.
+        """Return whether a later operation of the server has sent a Power command before this one.
 
-        A reboot takes over a suspend whose command may still be on the way. Later is what has a
-        higher number and began later: the numbers of a restored database are used again. Records
-        the command if it changes power.
+        A hard reboot takes over a suspend whose command may still be on the way. An operation is
+        later if its number is higher and it began later: a restored database uses numbers again.
+        Records a Power command that isn't outdated.
         """
         if not isinstance(command, Power) or command.began_at is None:
             return False

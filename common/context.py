@@ -17,6 +17,7 @@ class RequestContext(oslo_context.RequestContext):
         server_uuid: str | None = None,
         asked: Mapping[str, Any] | None = None,
         traceparent: str | None = None,
+        only_look: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
@@ -24,6 +25,8 @@ class RequestContext(oslo_context.RequestContext):
         self.asked = asked
         #: the span of the caller's that it belongs to: W3C's header, checked
         self.traceparent = traceparent
+        #: whether a command may only look: it succeeds if what it asks is so already
+        self.only_look = only_look
         #: the server that is being worked on, for the log line
         self.server_uuid = server_uuid
 
@@ -44,6 +47,7 @@ class RequestContext(oslo_context.RequestContext):
             "server_uuid": self.server_uuid,
             "asked": self.asked,
             "traceparent": self.traceparent,
+            "only_look": self.only_look,
         }
 
     @classmethod

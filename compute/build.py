@@ -29,8 +29,12 @@ def build(
 ) -> Outcome:
     """Run the steps of a build. ACTIVE means seen running; the guest agent isn't waited for.
 
+    One that only looks succeeds if the VM is there as a build leaves it.
+
     ``write_group`` adds the VM to its strict group in the hypervisor; it never fails a build.
     """
+    if job.only_look:
+        return _look(job, machine)
     todo = steps(machine, command)
     if write_group is not None:
         todo += (Step("compute_write_affinity", write_group),)
@@ -48,6 +52,13 @@ def build(
     gone = clean or set_aside
     reported = replace(failure, clean=clean, refused=gone and machine.refused)
     return Outcome(False, PowerState.NOSTATE, reported, gone=gone)
+
+
+def _look(job: Job, machine: Machine) -> Outcome:
+    failure = carry_out(job, [Step("compute_find_vm", machine.find_built)])
+    if failure is None:
+        return Outcome(True, PowerState.RUNNING)
+    return Outcome(False, PowerState.NOSTATE, failure, gone=machine.absent)
 
 
 def _look_behind(job: Job, machine: Machine, command: Build) -> None:

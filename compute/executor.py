@@ -57,6 +57,7 @@ from compute import (
     vnets,
     volumes,
 )
+from compute.hypervisor.only_look import only_look
 from compute.hypervisor.port import Abandoned, Hypervisor
 from compute.job import Job
 from compute.queues import gathered
@@ -126,6 +127,10 @@ class Executor:
         if command.placed.cluster not in self._hypervisors:
             problem = f"This worker carries no agent of cluster {command.placed.cluster}."
             return _refusal(job, Category.CONFIGURATION, problem)
+        if job.only_look:
+            # What is remembered of an operation may be of another one, with its number, of before
+            # the database was put back.
+            return None
         if self._repeats.is_overtaken(command):
             problem = "The server was destroyed meanwhile."
             return _refusal(job, Category.CREATION_FAILED, problem)
@@ -141,8 +146,9 @@ class Executor:
         command = job.command
         try:
             outcome = self._carry_out(job, command)
-            # Before the job leaves its queue, where a repeated command finds it.
-            self._repeats.keep(job.command, outcome)
+            if not job.only_look:
+                # Before the job leaves its queue, where a repeated command finds it.
+                self._repeats.keep(job.command, outcome)
             _log(command, outcome)
             _measure(job, outcome)
             self._after(command, outcome)
@@ -156,7 +162,8 @@ class Executor:
 
     def _carry_out(self, job: Job, command: Command) -> Outcome:
         hypervisor = self._hypervisors[command.placed.cluster]
-        return _FLOWS[type(command)](job, hypervisor, command, self._graceful_seconds)
+        with only_look(job.only_look):
+            return _FLOWS[type(command)](job, hypervisor, command, self._graceful_seconds)
 
 
 #: command → the flow that carries it out; the last argument is in seconds: how long a guest may

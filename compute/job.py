@@ -34,8 +34,11 @@ class Job:
         """``may_undo`` returns whether the ledger still holds the attempt as this worker's."""
         self._command = command
         self._may_undo = may_undo
-        self.done_before = done_before
-        """Whether an earlier run ended well: it may be reported, so that this undoes nothing."""
+        self.only_look = ctxt.only_look
+        """Whether it may change nothing: it succeeds if what is asked is so."""
+        self.done_before = done_before or self.only_look
+        """Whether what is there may be in use, so that this undoes nothing: an earlier run ended
+        well, and may be reported, or it only looks."""
         self.ctxt = ctxt
         self.journal = Journal(command, send)
         self._deadline = command.deadline

@@ -26,6 +26,12 @@ def swap(job: Job, machine: Machine, command: Swap, graceful_seconds: int) -> Ou
             return {"swapped": True}
         return machine.stop(graceful_seconds)
 
+    def check() -> Detail:
+        if job.only_look:
+            # What was needed for it may be gone since.
+            return {"skipped": "it only looks"}
+        return machine.disks.check(command)
+
     def start(running: bool) -> Detail:
         return machine.start() if running else {"power_state": PowerState.SHUTDOWN.name}
 
@@ -39,7 +45,7 @@ def swap(job: Job, machine: Machine, command: Swap, graceful_seconds: int) -> Ou
 
     steps = (
         Step("compute_find_vm", lambda: find(machine)),
-        Step("compute_check_host", lambda: machine.disks.check(command)),
+        Step("compute_check_host", check),
         Step("compute_stop_vm", stop, start_again, "compute_start_vm_again"),
         # Undone with the disk.
         Step(
@@ -78,8 +84,14 @@ def end_swap(job: Job, machine: Machine, command: EndSwap) -> Outcome:
     find_vm = Step("compute_find_vm", lambda: find(machine))
     give_back_name = "compute_unrescue_instance" if command.rescued else "compute_give_disk_back"
     let_go = (Step("compute_remove_old_disk", lambda: _gone(machine.disks.let_go())),)
+
+    def stop() -> Detail:
+        if not machine.disks.has_former(rescued=command.rescued):
+            return {"skipped": "it has what it had"}
+        return machine.stop(0)
+
     give_back = (
-        Step("compute_stop_vm", lambda: machine.stop(0)),
+        Step("compute_stop_vm", stop),
         Step(give_back_name, lambda: _gone(machine.disks.give_back(rescued=command.rescued))),
         Step("compute_start_vm", start),
     )

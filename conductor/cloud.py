@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from oslo_config import cfg
 
 from common import failures
+from common.errors import Unavailable
 from common.failures import Verdict
 from common.messages.commands import Destroy, Placed
 from common.messages.reports import Failure, Outcome
@@ -68,7 +69,11 @@ class Cloud:
         return math.inf if self.heard_for() < seconds else seconds
 
     def take_to(self, operation: Operation, host: str) -> str | None:
-        """Pass the lease to the worker that carries the host now; None while it is down."""
+        """Pass the lease to the worker that carries the host now; None while it is down.
+
+        Raises Unavailable instead for an operation that overslept: nothing of it fails before an
+        agent has looked.
+        """
         if operation.handed_to is not None and operation.handed_to[0] == host:
             return operation.handed_to[1]
 
@@ -78,7 +83,10 @@ class Cloud:
                 leases.hand_over(connection, operation, worker, self.lease_seconds)
             return worker
 
-        return self.store.run(work)
+        taken = self.store.run(work)
+        if taken is None and operation.overslept:
+            raise Unavailable(f"The agent of host {host} does not answer.")
+        return taken
 
     def destroy(
         self,

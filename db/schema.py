@@ -122,6 +122,8 @@ operations = sa.Table(
     # The stage, or the undo, that is to be done now. None: the task_state says which.
     sa.Column("stage", sa.String(64)),
     sa.Column("message", sa.Text),  # how it failed, in a sentence
+    # Its deadline passed while no conductor ran; see conductor.store.pulse.
+    sa.Column("overslept", sa.Boolean, nullable=False, default=False, server_default=sa.false()),
     sa.Column("started_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime, nullable=False),
     sa.Column("finished_at", UtcDateTime),

@@ -19,6 +19,9 @@ class Disks(Protocol):
     def swapped(self, swap: Swap) -> bool:
         """Return whether the VM has what this operation gives it."""
 
+    def has_former(self, *, rescued: bool = False) -> bool:
+        """Return whether there is something to give back; see ``give_back``."""
+
     def upload(self, swap: Swap, image: Callable[[], bytes]) -> Detail:
         """Upload the config drive, which `image` makes, beside the one that the VM has."""
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from common.failures import Verdict
 from common.local_disks import LocalDisk
 from common.messages.commands import Build, Move, Plug, PlugVolume, Size, Swap
 from common.messages.filters import Filter
@@ -122,6 +123,14 @@ class NullMachine:
                 Category.STORAGE_CONFLICT, f"VM {self._vmid} is another server's."
             )
         return {"absent": self.absent}
+
+    def find_built(self) -> Detail:
+        """See it running."""
+        self.find()
+        if self.absent or self.power_state() != PowerState.RUNNING:
+            text = f"VM {self._vmid} is not as a build leaves it."
+            raise HypervisorError(Category.UNKNOWN_OUTCOME, text, verdict=Verdict.FATAL)
+        return {"vmid": self._vmid}
 
     def start(self) -> Detail:
         """Mark it running."""
@@ -356,6 +365,13 @@ class NullDisks:
         before = self._vm.before
         return before is not None and before[0] == swap.operation_id
 
+    def has_former(self, *, rescued: bool = False) -> bool:
+        """Return whether an image before is stored, of this operation or of a rescue."""
+        before = self._vm.before
+        return before is not None and bool(
+            before[2] if rescued else before[0] == self._operation_id
+        )
+
     def upload(self, swap: Swap, image: Callable[[], bytes]) -> Detail:
         """Do nothing: nobody reads it here."""
         return {}
@@ -374,7 +390,7 @@ class NullDisks:
     def give_back(self, *, rescued: bool = False) -> Removal:
         """Store the image before."""
         before = self._vm.before
-        if before is None or not (before[2] if rescued else before[0] == self._operation_id):
+        if before is None or not self.has_former(rescued=rescued):
             return Removal(True)
         gone = f"disk of image {self._vm.image_id}"
         self._vm.image_id, self._vm.before = before[1], None

@@ -165,6 +165,10 @@ class Machine(Protocol):
         ``to_remove``: protection from removal is an error as well (``protected``).
         """
 
+    def find_built(self) -> Detail:
+        """Find the VM as a build leaves it: the server's, unlocked, configured, running. Raises
+        unknown_outcome (fatal) if it isn't so; ``absent`` says whether nothing is there."""
+
     def start(self) -> Detail:
         """Start the VM and see it running."""
 

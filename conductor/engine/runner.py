@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -15,7 +16,7 @@ from common.metrics import table
 from conductor.engine.periodic import Periodic, Periodics
 from conductor.engine.thread_pool import ThreadPool
 from conductor.plans import MovePlan
-from conductor.store import bulk_migrations, leases, vmids
+from conductor.store import bulk_migrations, leases, pulse, vmids
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.transactions import Store, Transaction
@@ -68,6 +69,7 @@ class Runner:
         self._store = store
         self._name = name
         self._flows = flows
+        self._signed_at: datetime.datetime | None = None
         self.periodic = Periodics("periodic", store, name)
         self.periodic.add(Periodic(SCAN, self._options.scan_seconds, self.look))
         self.periodic.add(Periodic("end_quarantines", TIDY_SECONDS, self.tidy))
@@ -224,9 +226,18 @@ class Runner:
 
     def look(self) -> None:
         """Take over what is due, as far as there are threads; other conductors take the rest."""
+        self._sign()
         self._take_due(self._builds, {BUILD})
         # A newer conductor may have begun an action that is unknown here.
         self._take_due(self._others, self._flows.keys() - {BUILD})
+
+    def _sign(self) -> None:
+        """Store now and then that this conductor works, by the clock that deadlines are of."""
+        now = clock.utcnow()
+        since = None if self._signed_at is None else (now - self._signed_at).total_seconds()
+        if since is None or not 0 <= since < pulse.SECONDS:
+            self._store.run(lambda c: pulse.sign(c, self._name))
+            self._signed_at = now
 
     def _take_due(self, pool: ThreadPool, actions: Collection[str]) -> None:
         room = pool.free()

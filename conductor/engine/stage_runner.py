@@ -7,11 +7,13 @@ import datetime
 from typing import Any
 
 from common import clock
+from common.failures import passes
 from common.log import logger
-from common.messages.reports import Outcome
+from common.messages.reports import Failure, Outcome
 from common.metrics import stages as measured
+from conductor.engine import overslept
 from conductor.engine.cases import Cases
-from conductor.engine.stages import Table, Task, Work
+from conductor.engine.stages import Stage, Table, Task, Work
 from conductor.engine.undoing import Undoing
 from conductor.store import operations as ledger
 from conductor.store import servers
@@ -43,8 +45,13 @@ class StageRunner:
         if _taken(table, task):
             _lose(table, task)
             return
+        if task.overslept and table.is_past_return(task):
+            task = task.awake()
         if back := table.back(task):
-            self._undoing(table).go_on(task, back)
+            if task.overslept and task.late:
+                overslept.leave(self._store, table, task, overslept.unseen(task))
+            else:
+                self._undoing(table).go_on(task, back)
             return
         position = table.reached(task)
         if position is not None:
@@ -62,6 +69,11 @@ class StageRunner:
             return
         if task.ended:
             return
+        if task.overslept and table.is_past_return(task):
+            task = task.awake()
+        if task.overslept and not (outcome.ok or outcome.gone):
+            self._not_seen(table, task, outcome)
+            return
         if back := table.back(task):
             self._undoing(table).heard(task, back, outcome)
             return
@@ -75,8 +87,9 @@ class StageRunner:
         while position < len(table.stages):
             stage = table.stages[position]
             task = task.at(stage.name)
-            if task.late and table.late is not None and not stage.final:
-                table.late(task)
+            if stage.final:
+                task = task.awake()
+            if table.late is not None and not stage.final and self._ends_late(table, task, stage):
                 return
             with measured.stage(task.operation.action, stage.name) as result:
                 following = stage.do(task)
@@ -85,6 +98,42 @@ class StageRunner:
                 return
             task, table = following, self.table.of(following)
             position = [one.name for one in table.stages].index(stage.name) + 1
+
+    def _ends_late(self, table: Table[Any], task: Work, stage: Stage[Any]) -> bool:
+        """End the task if its deadline has passed; return whether.
+
+        If it passed while no conductor ran, an agent looks first: what its stage was to make may
+        be there, and be in use.
+        """
+        if not task.overslept:
+            if not task.late:
+                return False
+            if self._store.run(lambda c: overslept.woke(c, task.operation)):
+                # Its thread was frozen. The next look takes it up as what it is now.
+                return True
+        elif stage.heard is not None and not task.late:
+            return False
+        self._give_up(table, task)
+        return True
+
+    def _not_seen(self, table: Table[Any], task: Work, outcome: Outcome) -> None:
+        """Take an outcome that says that a task which overslept isn't done: nothing was changed.
+
+        It is looked at again where the look failed.
+        """
+        failure = outcome.failure or overslept.unseen(task)
+        if passes(failure) and not task.late:
+            overslept.again(self._store, task.operation, failure)
+        elif table.back(task):
+            overslept.leave(self._store, table, task, failure, outcome.power_state)
+        else:
+            self._give_up(table, task, failure)
+
+    def _give_up(self, table: Table[Any], task: Work, failure: Failure | None = None) -> None:
+        if task.overslept and table.uncertain is not None:
+            overslept.leave(self._store, table, task, failure or overslept.unseen(task))
+        elif table.late is not None:
+            table.late(task)
 
     def overtaken(self, operation: Operation) -> None:
         """Unwind, if another operation has the server now.

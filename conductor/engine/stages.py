@@ -51,6 +51,17 @@ class Work:
         return False
 
     @property
+    def overslept(self) -> bool:
+        """Return whether its deadline passed while no conductor ran: its commands only look."""
+        return self.operation.overslept
+
+    def awake(self) -> Self:
+        """Return the same as one that did not oversleep: no deadline ends it any more."""
+        return dataclasses.replace(
+            self, operation=dataclasses.replace(self.operation, overslept=False)
+        )
+
+    @property
     def late(self) -> bool:
         """Return whether its deadline has passed."""
         deadline = self.operation.deadline
@@ -150,6 +161,10 @@ class Table(Generic[W]):
     what came too late. None: nothing of that stays."""
     load: Callable[[Transaction, Operation], W] | None = None
     """Reads what the operation is about. None: it is a server; see ``Task``."""
+    uncertain: Callable[[Transaction, W], None] | None = None
+    """For one that overslept and was not seen done: has its resource show that, and changes
+    nothing else, where ``late`` would have something removed. None: ``late`` removes nothing, or
+    its undos do, which only look then."""
 
     def __post_init__(self) -> None:
         names = [stage.name for stage in self.stages] + [undo.name for undo in self.undos]
@@ -218,6 +233,15 @@ class Table(Generic[W]):
         if not self.owns:
             return 0
         return next((n for n, stage in enumerate(self.stages) if stage.shown == shown), None)
+
+    def is_past_return(self, task: W) -> bool:
+        """Return whether the stage reached is final: no deadline ends the task."""
+        if self.late is None:
+            return True
+        if self.back(task):
+            return False
+        position = self.reached(task)
+        return position is not None and self.stages[position].final
 
     def heard_by(self, task: W) -> int | None:
         """Return the agent's stage: if none is committed, the last with the task_state."""

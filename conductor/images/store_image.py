@@ -103,7 +103,21 @@ class StoreImageFlow:
     def table(self) -> Table[Storing]:
         """Return the one stage: an agent uploads the file."""
         stage = Stage("store", self._send, self._heard)
-        return Table((stage,), lost=None, late=self._late, owns=False, load=load)
+        return Table(
+            (stage,),
+            lost=None,
+            late=self._late,
+            owns=False,
+            load=load,
+            uncertain=self._uncertain,
+        )
+
+    @staticmethod
+    def _uncertain(connection: Transaction, task: Storing) -> None:
+        """Have the image be killed, unless a cluster has it: the file isn't removed."""
+        row = uploads.locked(connection, task.operation.resource_id)
+        if row is not None:
+            uploads.gave_up(connection, row, task.operation.id)
 
     def _late(self, task: Storing) -> None:
         failure = Failure(Category.TASK_TIMEOUT, "The cluster did not get the image in time.")

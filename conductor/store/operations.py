@@ -51,6 +51,8 @@ class Operation:
     lease_owner: str | None = None
     lease_expires_at: datetime.datetime | None = None
     message: str | None = None
+    overslept: bool = False
+    """Its deadline passed while no conductor ran: its commands only look. See ``store.pulse``."""
     begun_on: Server | None = field(default=None, compare=False, repr=False)
     """Its new server, as the transaction that began it wrote both; not of the row."""
     handed_to: tuple[str, str] | None = field(default=None, compare=False, repr=False)
@@ -78,7 +80,9 @@ class Operation:
     def ctxt(self) -> RequestContext:
         """The context of the request that began it."""
         server_uuid = self.server_uuid or None
-        return RequestContext.from_message({**self.context, "server_uuid": server_uuid})
+        return RequestContext.from_message(
+            {**self.context, "server_uuid": server_uuid, "only_look": self.overslept}
+        )
 
 
 _NAMES = [
@@ -183,6 +187,7 @@ def _row(ctxt: RequestContext, new: NewOperation, now: datetime.datetime) -> dic
         "plan": plans.dump_plan(new.plan),
         "stage": new.stage,
         "message": None,
+        "overslept": False,
         "started_at": now,
         "updated_at": now,
     }

@@ -74,6 +74,14 @@ def gave_up(connection: sa.Connection, row: Any, operation_id: int) -> None:
         _write(connection, row.id, status=KILLED)
 
 
+def kill(connection: sa.Connection, image_id: str) -> None:
+    """Write that an image which is being made won't be, if there is such a one."""
+    made = (_C.id == image_id) & (_C.status == SAVING)
+    connection.execute(
+        images.update().where(made).values(status=KILLED, updated_at=clock.utcnow())
+    )
+
+
 def volumes(row: Any) -> Sequence[tuple[str, str]]:
     """Return (cluster, volume) of the files with an image's data; none of a server's image."""
     if row.project_id is None or row.home is not None or row.server_uuid is not None:

@@ -9,7 +9,7 @@ from common.log import logger
 from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
 from conductor.flows.accept import Accept
-from conductor.store import servers
+from conductor.store import pulse, servers
 
 LOG = logger(__name__)
 
@@ -30,6 +30,11 @@ class Reclaim:
         """Begin the deletes that are due."""
         before = clock.after(-self._cloud.conf.conductor.reclaim_instance_interval)
         with self._cloud.store.read() as connection:
+            awake = pulse.awake_since(connection)
+            # One may have been restored since an older database was written: its users get all of
+            # the time again.
+            if awake is not None and awake > before:
+                return
             due = servers.soft_deleted(connection, before, MOST)
         for uuid in due:
             ctxt = internal()

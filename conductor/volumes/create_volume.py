@@ -28,7 +28,7 @@ from conductor.store.operations import NewOperation, Operation
 from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
 from conductor.store.volumes import backends, backups, quota, records, types
-from conductor.volumes import awaited_by, places, remove_volume, sources
+from conductor.volumes import awaited_by, places, remove_volume, sources, uncertain
 from conductor.volumes.load import VolumeWork, load
 
 LOG = logger(__name__)
@@ -213,7 +213,14 @@ class CreateVolumeFlow:
     def table(self) -> Table[VolumeWork]:
         """Return the one stage: an agent makes the volume."""
         stage = Stage("make", self._send, self._heard)
-        return Table((stage,), lost=None, late=self._late, owns=False, load=load)
+        return Table(
+            (stage,),
+            lost=None,
+            late=self._late,
+            owns=False,
+            load=load,
+            uncertain=uncertain.restored_volume,
+        )
 
     def _late(self, task: VolumeWork) -> None:
         text = "The volume was not made in time."

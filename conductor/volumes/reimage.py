@@ -28,7 +28,7 @@ from conductor.store import vmids
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, backends, records, snapshots
-from conductor.volumes import beginning, places, remove_volume, sources
+from conductor.volumes import beginning, places, remove_volume, sources, uncertain
 from conductor.volumes.load import VolumeWork, load
 
 LOG = logger(__name__)
@@ -188,7 +188,14 @@ class ReimageVolumeFlow:
     def table(self) -> Table[VolumeWork]:
         """Return the one stage: an agent makes the new holder."""
         stage = Stage("make", self._send, self._heard)
-        return Table((stage,), lost=None, late=self._late, owns=False, load=load)
+        return Table(
+            (stage,),
+            lost=None,
+            late=self._late,
+            owns=False,
+            load=load,
+            uncertain=uncertain.volume,
+        )
 
     def _late(self, task: VolumeWork) -> None:
         text = "The volume did not get its image in time."

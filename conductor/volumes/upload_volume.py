@@ -28,6 +28,7 @@ from conductor.store import leases, registry, server_images, vmids
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records, snapshots
+from conductor.volumes import uncertain
 from conductor.volumes.load import VolumeWork, load
 
 LOG = logger(__name__)
@@ -117,6 +118,7 @@ class UploadVolumeFlow:
             undone=self._undone,
             owns=False,
             load=load,
+            uncertain=uncertain.uploaded_volume,
         )
 
     def _reserve(self, task: VolumeWork) -> VolumeWork:

@@ -19,7 +19,7 @@ from conductor.engine import ends, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.images import remove_image
 from conductor.plans import ImagePlan
-from conductor.store import leases, registry, server_images, transitions, vmids
+from conductor.store import leases, registry, server_images, transitions, uploads, vmids
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 
@@ -44,6 +44,7 @@ class ServerImageFlow:
             lost=self._lost,
             late=self._late,
             undone=self._undone,
+            uncertain=self._uncertain,
         )
 
     # --- the stages
@@ -170,6 +171,18 @@ class ServerImageFlow:
     def _undone(self, connection: Transaction, task: Task) -> None:
         """End with the server as it was."""
         ends.as_before(connection, task)
+
+    @staticmethod
+    def _uncertain(connection: Transaction, task: Task) -> None:
+        """Have the server be as it was, and the image be killed: its template isn't removed."""
+        transitions.move(
+            connection,
+            task.server,
+            operation_id=task.operation.id,
+            vm_state=VmState(task.server.vm_state),
+            task_state=None,
+        )
+        uploads.kill(connection, task.operation.planned(ImagePlan).image_id)
 
     def _lost(self, task: Task) -> None:
         """End without an image: the server has another operation, such as a delete."""

@@ -20,7 +20,7 @@ from conductor.plans import BackupPlan
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backends, backups, quota, records, snapshots
-from conductor.volumes import beginning, remove_volume
+from conductor.volumes import beginning, remove_volume, uncertain
 from conductor.volumes.backups import remove_backup, storages
 from conductor.volumes.backups.load import BackupWork, load
 
@@ -98,7 +98,14 @@ class BackUpFlow:
     def table(self) -> Table[BackupWork]:
         """Return the one stage: an agent has the archive made."""
         stage = Stage("dump", self._send, self._heard)
-        return Table((stage,), lost=None, late=self._late, owns=False, load=load)
+        return Table(
+            (stage,),
+            lost=None,
+            late=self._late,
+            owns=False,
+            load=load,
+            uncertain=lambda c, task: uncertain.backup(c, task, task.plan.volume_id),
+        )
 
     def _late(self, task: BackupWork) -> None:
         text = "The backup was not made in time."

@@ -26,7 +26,7 @@ from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
 from conductor.store.volumes import backends, backups, records, snapshots
-from conductor.volumes import beginning, remove_volume
+from conductor.volumes import beginning, remove_volume, uncertain
 from conductor.volumes.backups import storages
 from conductor.volumes.load import VolumeWork, load
 
@@ -101,7 +101,14 @@ class RestoreFlow:
     def table(self) -> Table[VolumeWork]:
         """Return the one stage: an agent restores the archive into a holder of its own."""
         stage = Stage("restore", self._send, self._heard)
-        return Table((stage,), lost=None, late=self._late, owns=False, load=load)
+        return Table(
+            (stage,),
+            lost=None,
+            late=self._late,
+            owns=False,
+            load=load,
+            uncertain=uncertain.restored_volume,
+        )
 
     def _late(self, task: VolumeWork) -> None:
         text = "The backup was not restored in time."

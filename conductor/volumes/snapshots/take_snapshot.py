@@ -23,7 +23,7 @@ from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
 from conductor.store.volumes import attachments, quota, snapshots, types
-from conductor.volumes import remove_volume
+from conductor.volumes import remove_volume, uncertain
 from conductor.volumes.snapshots import remove_snapshot
 from conductor.volumes.snapshots.load import SnapshotWork, load
 
@@ -128,7 +128,14 @@ class TakeSnapshotFlow:
     def table(self) -> Table[SnapshotWork]:
         """Return the one stage: an agent takes it."""
         stage = Stage("take", self._send, self._heard)
-        return Table((stage,), lost=None, late=self._late, owns=False, load=load)
+        return Table(
+            (stage,),
+            lost=None,
+            late=self._late,
+            owns=False,
+            load=load,
+            uncertain=uncertain.snapshot,
+        )
 
     def _late(self, task: SnapshotWork) -> None:
         text = "The snapshot was not taken in time."

@@ -142,6 +142,8 @@ class Compute:
         self.ratios: Ratios | None = None
         """What agents were told last."""
         self.sent: list[tuple[str, Command]] = []
+        self.looks: list[Command] = []
+        """Those of them that may only look."""
         self.vms: dict[int, Inspection] = {}
         self.told: list[tuple[str, StrictGroup, tuple[int, ...]]] = []
         """What clusters were told of server groups."""
@@ -183,6 +185,8 @@ class Compute:
     def _keep(self, ctxt: RequestContext, worker: str, command: Command) -> None:
         with self._news:
             self.sent.append((worker, command))
+            if ctxt.only_look:
+                self.looks.append(command)
             self._news.notify_all()
         if self.answering is not None:
             self.answering(command)
@@ -710,6 +714,17 @@ class World:
 
         self.conductor.store.run(work)
         self.conductor.runner.wake()
+
+    def oversleep(self) -> None:
+        """No conductor has worked for an hour, in which every deadline passed."""
+
+        def work(connection: sa.Connection) -> None:
+            signs = schema.leases.update().where(schema.leases.c.name == "ledger")
+            connection.execute(signs.values(expires_at=clock.after(-3600)))
+            times = {"deadline": clock.after(-1800), "lease_expires_at": clock.after(-3500)}
+            connection.execute(schema.operations.update().values(times))
+
+        self.conductor.store.run(work)
 
     def silence(self) -> None:
         """Nobody has heard of any agent for an hour."""

@@ -21,6 +21,7 @@ from proxmoxer import core
 from common.failures import Verdict
 from common.messages.reports import Category
 from common.metrics import table
+from compute.hypervisor.only_look import require_may_write
 from compute.hypervisor.proxmox.api import handshake
 from compute.hypervisor.proxmox.api.errors import ApiError, api_error
 from compute.hypervisor.proxmox.api.multipart import Multipart
@@ -327,6 +328,8 @@ class Client:
         return self._ask(method, path, values)[1]
 
     def _ask(self, method: str, path: str, values: dict[str, Any]) -> tuple[_Endpoint, Any]:
+        if method != "get":
+            require_may_write(f"{method.upper()} {path}")
         problems: list[str] = []
         lost = False
         last: ApiError | None = None

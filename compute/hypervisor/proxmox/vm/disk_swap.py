@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from common.failures import Verdict
 from common.messages.commands import Image, ServerVolume, Swap
 from common.messages.reports import Category
+from compute.hypervisor.only_look import may_only_look
 from compute.hypervisor.port import Detail, HypervisorError, Removal
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.observe.snapshot import Storage
@@ -68,7 +69,16 @@ class VmDisks:
 
     def swapped(self, swap: Swap) -> bool:
         """Return whether it has the new root disk and all that goes with it."""
-        return noted_swap.is_swapped(self._vm, swap.operation_id, self._wanted(swap))
+        if noted_swap.is_swapped(self._vm, swap.operation_id, self._wanted(swap)):
+            return True
+        # For one that may repeat it, an earlier operation's number proves nothing: numbers are
+        # used again once an older database was put back.
+        return may_only_look() and noted_swap.has_ended(self._vm, swap.operation_id)
+
+    def has_former(self, *, rescued: bool = False) -> bool:
+        """Return whether the note of it is there."""
+        operation_id = None if rescued else self._vm.work.command.operation_id
+        return noted_swap.has_former(self._vm, operation_id)
 
     def upload(self, swap: Swap, image: Callable[[], bytes]) -> Detail:
         """Upload the ISO under the name that the one in use doesn't have."""
@@ -83,6 +93,8 @@ class VmDisks:
 
         An image that is a CD is inserted, beside a blank disk.
         """
+        if may_only_look() and noted_swap.has_ended(self._vm, swap.operation_id):
+            return {"swapped": True}
         self._make_ready(swap)
         if swap.root is not None:
             return self._name_root(swap, swap.root)

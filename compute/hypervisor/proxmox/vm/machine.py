@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from common.failures import Verdict
 from common.local_disks import LocalDisk
 from common.messages.commands import Build, Destroy, Move, Plug, PlugVolume, Size
 from common.messages.filters import Filter
@@ -159,6 +160,20 @@ class ProxmoxMachine:
             saved.complete(self._vm)
             self._suspended = False
         return {"node": self._vm.node, "found": "the server's VM", "lock": config.get("lock")}
+
+    def find_built(self) -> Detail:
+        """See ``port.Machine``."""
+        config = self._see()
+        if config is None:
+            self._absent = not volumes.of_vm(self._vm)
+        if not self._is_finished(config):
+            seen = "not there" if config is None else "not as a build leaves it: running"
+            raise HypervisorError(
+                Category.UNKNOWN_OUTCOME,
+                f"{self._vm} is {seen}. It was not touched.",
+                verdict=Verdict.FATAL,
+            )
+        return {"node": self._vm.node, "found": "the server's VM", "power_state": "RUNNING"}
 
     def start(self) -> Detail:
         """Start it and see it running."""

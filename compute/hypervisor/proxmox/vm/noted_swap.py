@@ -73,6 +73,18 @@ def is_swapped(vm: Vm, operation_id: int, wanted: Callable[[Config], Wanted]) ->
     return not swaps.missing(config, found, wanted(config))
 
 
+def has_ended(vm: Vm, operation_id: int) -> bool:
+    """Return whether the VM got what the operation gave it, and let go of what it had before."""
+    return swaps.ended(vm.look() or {}) == operation_id
+
+
+def has_former(vm: Vm, operation_id: int | None) -> bool:
+    """Return whether it has another disk than before the operation's swap; None: is rescued."""
+    config = vm.look() or {}
+    found = _own(config, operation_id) is not None
+    return found or (operation_id is None and swaps.rescued_from(config) is not None)
+
+
 def swap(
     vm: Vm, operation_id: int, wanted: Callable[[Config], Wanted], storage: str, source: str
 ) -> None:
@@ -149,11 +161,20 @@ def let_go(vm: Vm, server_uuid: str, operation_id: int) -> Removal:
     """Remove what the VM had before the operation's swap: it keeps what it was given."""
     found = _own(vm.look() or {}, operation_id)
     cleaned = _free(vm, found.replaced) if found is not None else []
-    return _end(vm, server_uuid, cleaned, found)
+    return _end(vm, server_uuid, cleaned, found, swaps.with_end)
 
 
-def _end(vm: Vm, server_uuid: str, cleaned: list[str], ended: Note | None) -> Removal:
-    """Remove the config drive that isn't used, and at last the note; another's note stays."""
+def _end(
+    vm: Vm,
+    server_uuid: str,
+    cleaned: list[str],
+    ended: Note | None,
+    described: Callable[[Config], str] = swaps.without_note,
+) -> Removal:
+    """Remove the config drive that isn't used, and at last the note; another's note is left.
+
+    ``described``: the description without the note.
+    """
     config = vm.look() or {}
     keep = {swaps.volume(str(config.get(disks.CONFIG_DRIVE, "")))}
     there = swaps.note_of(config)
@@ -163,7 +184,7 @@ def _end(vm: Vm, server_uuid: str, cleaned: list[str], ended: Note | None) -> Re
     if not drive.gone:
         return Removal(False, (*cleaned, *drive.cleaned), drive.left)
     if ended is not None:
-        _set_description(vm, lambda one: swaps.note_of(one) is None, swaps.without_note)
+        _set_description(vm, lambda one: swaps.note_of(one) is None, described)
     return Removal(True, (*cleaned, *drive.cleaned))
 
 

@@ -23,6 +23,8 @@ from compute.hypervisor.proxmox.vmconfig.disks import (
 )
 
 _NOTE = "micronova: before="
+#: the last operation whose swap has ended with what is new
+_ENDED = "micronova: swapped="
 _UNUSED = re.compile(r"unused\d+")
 _NETWORK = re.compile(r"net\d+")
 _DRIVE = re.compile(r"(?:scsi|virtio|ide|sata)\d+")
@@ -96,8 +98,26 @@ def with_note(config: Config, noted: Note) -> str:
 
 def without_note(config: Config) -> str:
     """Return the description without any note."""
+    return _without(config, _NOTE)
+
+
+def with_end(config: Config) -> str:
+    """Return the description that says which operation's swap has ended, instead of its note."""
+    found = note_of(config)
+    ended = [] if found is None else [f"{_ENDED}{found.operation_id}"]
+    return "\n".join([_without(config, _NOTE, _ENDED), *ended]).strip()
+
+
+def ended(config: Config) -> int | None:
+    """Return the last operation whose swap has ended with what is new; None: there was none."""
+    text = next((line for line in marks.lines(config) if line.startswith(_ENDED)), "")
+    number = text.removeprefix(_ENDED)
+    return int(number) if number.isascii() and number.isdigit() else None
+
+
+def _without(config: Config, *marked: str) -> str:
     kept = str(config.get("description", "")).splitlines()
-    return "\n".join(line for line in kept if not line.strip().startswith(_NOTE)).rstrip()
+    return "\n".join(line for line in kept if not line.strip().startswith(marked)).rstrip()
 
 
 def missing(config: Config, noted: Note, wanted: Mapping[str, str | None]) -> dict[str, str]:

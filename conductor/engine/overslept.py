@@ -1,0 +1,101 @@
+"""Operations whose deadline passed while no conductor ran: what ends them changes nothing.
+
+See ``conductor.store.pulse``. Their commands only look. What is seen done is done; else they fail
+as one that is late, and their undos only look as well. What is neither done nor as before is left
+as it is, and shown.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.log import logger
+from common.messages.reports import Category, Failure
+from common.states import PowerState, VmState, found_well
+from conductor.cloud import backoff
+from conductor.engine import ends
+from conductor.engine.stages import Table, Task, Work
+from conductor.store import leases, pulse, transitions
+from conductor.store import operations as ledger
+from conductor.store.operations import Operation
+from conductor.store.transactions import Store, Transaction
+
+LOG = logger(__name__)
+
+_UNSEEN = (
+    "No conductor ran when the deadline of the {} passed, and it was not seen done since. "
+    "Nothing was removed."
+)
+
+
+def unseen(task: Work) -> Failure:
+    """Return the failure of one that was not seen done."""
+    text = _UNSEEN.format(task.operation.action)
+    return Failure(
+        Category.UNKNOWN_OUTCOME,
+        text,
+        host=task.operation.plan.target.host,
+        owner_message=text,
+        remedy="micronova audit",
+    )
+
+
+def woke(connection: Transaction, operation: Operation) -> bool:
+    """Return whether the operation has overslept; it is due at once then.
+
+    For a thread that finds it late: it may have been frozen since it read the operation.
+    """
+    pulse.sign(connection, operation.lease_owner or "")
+    now = ledger.get(connection, operation.id)
+    if now is None or not now.overslept:
+        return False
+    leases.postpone(connection, operation.id, 0)
+    return True
+
+
+def again(store: Store, operation: Operation, failure: Failure) -> None:
+    """Look again later, as the look failed."""
+
+    def work(connection: Transaction) -> None:
+        ledger.record_failure(connection, operation, failure)
+        following = leases.next_attempt(connection, operation)
+        leases.postpone(connection, following.id, backoff(operation.attempt))
+
+    store.run(work)
+
+
+def leave(
+    store: Store,
+    table: Table[Any],
+    task: Work,
+    failure: Failure,
+    seen: PowerState = PowerState.NOSTATE,
+) -> None:
+    """End it as failed. What it reserved is kept until its resource is deleted.
+
+    ``seen``: the power state of the server's VM, if that was proven its own and unlocked: then it
+    can be used.
+    """
+    operation = task.operation
+
+    def work(connection: Transaction) -> None:
+        if ends.has_ended(connection, operation):
+            return
+        if table.uncertain is not None:
+            table.uncertain(connection, task)
+        elif isinstance(task, Task) and table.owns and task.shown is not None:
+            transitions.move(
+                connection,
+                task.server,
+                operation_id=operation.id,
+                vm_state=found_well(VmState.ERROR, seen),
+                task_state=None,
+                power_state=seen,
+            )
+        ends.close_failed(connection, operation, failure)
+
+    store.run(work)
+    LOG.error(
+        "%s %s: its %s is left as it is: %s",
+        *(operation.resource_type, operation.resource_id, operation.action, failure.message),
+    )

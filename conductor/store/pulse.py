@@ -1,0 +1,103 @@
+"""Whether a conductor was at work all the time, and which deadlines passed while none was.
+
+Each conductor stores every few seconds that it works. If that row is old, nobody ran: all were
+stopped or frozen, or an older copy of the database was put back. What the record says of open
+operations may then be of the past, and a deadline that passed in that time proves nothing: such
+an operation has ``overslept``, and its commands only look from then on.
+"""
+
+from __future__ import annotations
+
+import datetime
+
+import sqlalchemy as sa
+
+from common import clock
+from common.log import logger
+from common.states import OperationState
+from db.schema import leases, operations
+
+LOG = logger(__name__)
+
+#: seconds between two signs of a conductor
+SECONDS = 3.0
+#: seconds without a sign after which nobody counts as having been at work
+GAP_SECONDS = 10.0
+#: seconds that an operation which overslept gets for its look
+LOOK_SECONDS = 300.0
+
+#: rows of ``leases``: the last sign, and the end of the last gap
+_SIGN, _AWAKE = "ledger", "ledger awake since"
+_RENEW = leases.update().where(
+    leases.c.name == _SIGN,
+    sa.bindparam("from_") <= leases.c.expires_at,
+    sa.bindparam("to") >= leases.c.expires_at,
+)
+
+
+def sign(connection: sa.Connection, owner: str) -> None:
+    """Store that ``owner`` works on the ledger; mark what overslept, if nobody did for a while.
+
+    One statement, unless there was a gap. A sign of the future is of a clock that was put back:
+    deadlines are of that clock, too, and none has passed unseen.
+    """
+    now = clock.utcnow()
+    gap = datetime.timedelta(seconds=GAP_SECONDS)
+    renewed = connection.execute(
+        _RENEW, {"from_": now - gap, "to": now + gap, "owner": owner, "expires_at": now}
+    )
+    if renewed.rowcount == 1:
+        return
+    last = connection.scalar(
+        sa.select(leases.c.expires_at).where(leases.c.name == _SIGN).with_for_update()
+    )
+    if last is not None and abs(now - last) < gap:
+        return  # Another conductor was faster.
+    _store(connection, _SIGN, owner, now, known=last is not None)
+    if last is None or last > now:
+        return
+    _store(connection, _AWAKE, owner, now, known=awake_since(connection) is not None)
+    marked = _mark(connection, last, now)
+    LOG.warning(
+        "No conductor worked from %s to %s: %d operations whose deadline passed are looked at, and"
+        " nothing is removed because of it.",
+        *(last.isoformat(timespec="seconds"), now.isoformat(timespec="seconds"), marked),
+    )
+
+
+def awake_since(connection: sa.Connection) -> datetime.datetime | None:
+    """Return the end of the last gap; None: there was none.
+
+    What is removed after a time of waiting waits for all of it from then on.
+    """
+    ended: datetime.datetime | None = connection.scalar(
+        sa.select(leases.c.expires_at).where(leases.c.name == _AWAKE)
+    )
+    return ended
+
+
+def _store(
+    connection: sa.Connection, name: str, owner: str, at: datetime.datetime, *, known: bool
+) -> None:
+    values = {"owner": owner, "expires_at": at}
+    if known:
+        connection.execute(leases.update().where(leases.c.name == name).values(values))
+    else:
+        connection.execute(leases.insert().values(name=name, **values))
+
+
+def _mark(connection: sa.Connection, last: datetime.datetime, now: datetime.datetime) -> int:
+    """Mark open operations whose deadline passed in the gap, or will before they can be carried
+    out; return how many. What unwinds was decided while somebody ran."""
+    columns = operations.c
+    until = now + datetime.timedelta(seconds=LOOK_SECONDS)
+    marked = connection.execute(
+        operations.update()
+        .where(
+            columns.state.in_((OperationState.QUEUED, OperationState.RUNNING)),
+            columns.deadline > last,
+            columns.deadline <= now + datetime.timedelta(seconds=GAP_SECONDS),
+        )
+        .values(overslept=True, deadline=until, not_before=None, updated_at=now)
+    )
+    return marked.rowcount

@@ -1,0 +1,58 @@
+"""What resources show after an operation that overslept and was not seen done.
+
+Each is in error and names the reason; whatever exists of it stays in the record, so that it is
+removed with the resource, by its owner. See ``conductor.engine.overslept``.
+"""
+
+from __future__ import annotations
+
+from common.volumes import BackupStatus, SnapshotStatus, VolumeAction
+from conductor.engine import overslept
+from conductor.engine.stages import Work
+from conductor.plans import UploadVolumePlan
+from conductor.store import uploads
+from conductor.store.transactions import Transaction
+from conductor.store.volumes import backups, records, snapshots
+from conductor.volumes import awaited_by
+
+
+def volume(connection: Transaction, task: Work) -> None:
+    """Show that it isn't known what became of the action on a volume."""
+    operation = task.operation
+    row = records.held(connection, operation.resource_id)
+    fault = overslept.unseen(task).message
+    if row is None or not records.end(connection, row, operation.action, ok=False, fault=fault):
+        return
+    if operation.action == VolumeAction.CREATE:
+        awaited_by.wake(connection, row.id)
+
+
+def restored_volume(connection: Transaction, task: Work) -> None:
+    """As ``volume``, of one that is made of a backup, which is free again."""
+    volume(connection, task)
+    backups.restored(connection, getattr(task.operation.plan, "backup_id", None))
+
+
+def uploaded_volume(connection: Transaction, task: Work) -> None:
+    """As ``volume``, of one that becomes an image, which can be deleted."""
+    volume(connection, task)
+    uploads.kill(connection, task.operation.planned(UploadVolumePlan).image_id)
+
+
+def snapshot(connection: Transaction, task: Work) -> None:
+    """Show that it isn't known whether a snapshot was taken."""
+    row = snapshots.held(connection, task.operation.resource_id)
+    if row is not None and row.status == SnapshotStatus.CREATING:
+        fault = overslept.unseen(task).message
+        snapshots.change(connection, row.id, status=SnapshotStatus.ERROR, fault=fault)
+
+
+def backup(connection: Transaction, task: Work, volume_id: str) -> None:
+    """Show that it isn't known whether a backup was made; its volume can be used."""
+    held = records.held(connection, volume_id)
+    row = backups.held(connection, task.operation.resource_id)
+    if held is not None:
+        records.end(connection, held, VolumeAction.BACK_UP, ok=False)
+    if row is not None and row.status == BackupStatus.CREATING:
+        reason = overslept.unseen(task).message
+        backups.change(connection, row.id, status=BackupStatus.ERROR, fail_reason=reason)

@@ -123,7 +123,7 @@ operations = sa.Table(
     sa.Column("stage", sa.String(64)),
     sa.Column("message", sa.Text),  # how it failed, in a sentence
     # Its deadline passed while no conductor ran; see conductor.store.pulse.
-    sa.Column("overslept", sa.Boolean, nullable=False, default=False, server_default=sa.false()),
+    sa.Column("overslept", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("started_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime, nullable=False),
     sa.Column("finished_at", UtcDateTime),

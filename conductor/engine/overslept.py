@@ -69,7 +69,7 @@ def leave(
     table: Table[Any],
     task: Work,
     failure: Failure,
-    seen: PowerState = PowerState.NOSTATE,
+    seen: int = PowerState.NOSTATE,
 ) -> None:
     """End it as failed. What it reserved is kept until its resource is deleted.
 

@@ -19,8 +19,8 @@ from common.messages.commands import Image, StrictGroup
 from common.messages.facts import HostFacts
 from common.messages.reports import Category, Failure, Outcome, Step
 from common.states import TaskState, VmState
-from conductor.cloud import Cloud
-from conductor.engine import endings
+from conductor.cloud import Cloud, placed
+from conductor.engine import endings, overslept
 from conductor.engine.endings import Ended, Ending
 from conductor.engine.stages import Stage, Table, Task
 from conductor.engine.walk import Walk, must_build
@@ -169,6 +169,11 @@ class Create:
         return True
 
     def _late(self, task: Task) -> None:
+        if task.overslept and placed(task.operation) is not None:
+            # A VM may have got the VMID and be in use: without it in the record, an audit would
+            # take that for a leftover of this build.
+            overslept.leave(self._cloud.store, self.table(), task, overslept.unseen(task))
+            return
         failure = _timed_out(task.operation, task.server)
         self._unwinding.fail(task.operation, task.server, failure)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from oslo_context import context as oslo_context
+
+from common import ids
 
 
 class RequestContext(oslo_context.RequestContext):
@@ -56,11 +59,31 @@ class RequestContext(oslo_context.RequestContext):
         return cls(**{key: value for key, value in data.items() if key in _FIELDS})
 
     def get_logging_values(self) -> dict[str, Any]:
-        """Return the values that oslo.log's format may name."""
+        """Return the values that oslo.log's format may name: identifiers in their form only."""
         values: dict[str, Any] = super().get_logging_values()
-        values["server_uuid"] = self.server_uuid or "-"
+        values["server_uuid"] = self.server_uuid
+        for name, is_one in _IDENTIFIERS.items():
+            values[name] = values[name] if values[name] and is_one(str(values[name])) else "-"
         return values
 
+
+#: Keystone's are UUIDs without dashes; of users and groups of LDAP, and of federated ones, SHA-256
+_HEXADECIMAL = re.compile(r"[0-9a-f]{32}|[0-9a-f]{64}")
+
+
+def _is_identifier(text: str) -> bool:
+    return ids.is_uuid(text) or _HEXADECIMAL.fullmatch(text) is not None
+
+
+_IDENTIFIERS: Mapping[str, Callable[[str], bool]] = {
+    "request_id": ids.is_request_id,
+    "global_request_id": ids.is_request_id,
+    "server_uuid": ids.is_uuid,
+    "resource_uuid": ids.is_uuid,
+    "project": _is_identifier,
+    "project_id": _is_identifier,
+    "user": _is_identifier,
+}
 
 _FIELDS = frozenset(RequestContext(overwrite=False).to_message())
 

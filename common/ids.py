@@ -6,6 +6,7 @@ import re
 import uuid
 
 _UUID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
+_REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 #: names that have no UUID of their own (bridges, image volumes) get one from this name space
 NAMESPACE = uuid.UUID("8f6a5a7e-6f0e-5c39-9d0b-0f8b6f6d2f11")
@@ -26,6 +27,11 @@ def new_uuid() -> str:
 def new_request_id() -> str:
     """Return a request ID in OpenStack's form: ``req-`` and a UUID."""
     return f"req-{uuid.uuid4()}"
+
+
+def is_request_id(text: str) -> bool:
+    """Return whether the text has the form of a request ID."""
+    return _REQUEST_ID.fullmatch(text) is not None
 
 
 def named(kind: str, name: str) -> str:

@@ -1,10 +1,19 @@
-"""Logging: oslo.log, one format for every service, loggers named ``micronova.*``."""
+"""Logging: oslo.log, one format for every service, loggers named ``micronova.*``.
+
+What clients send gets into messages, and into the texts of exceptions. So each record is one line
+of printable characters; the lines of its traceback, if any, follow with an indent that no record
+begins with. ``escape_output`` does so for every handler of a process, whichever library made it.
+"""
 
 from __future__ import annotations
 
+import copy
 import logging
+import traceback
+from collections.abc import Iterator
 
 from oslo_config import cfg
+from oslo_log import formatters
 from oslo_log import log as oslo_log
 
 #: request ID, global request ID, user, project and server in every line
@@ -45,9 +54,77 @@ def register(conf: cfg.ConfigOpts) -> None:
 def setup(conf: cfg.ConfigOpts, service: str) -> None:
     """Start logging of this process as ``micronova-<service>``."""
     oslo_log.setup(conf, f"micronova-{service}")
+    escape_output()
 
 
 def logger(module: str) -> logging.LoggerAdapter[logging.Logger]:
     """Return the logger of a module: ``logger(__name__)``."""
     adapter: logging.LoggerAdapter[logging.Logger] = oslo_log.getLogger(f"micronova.{module}")
     return adapter
+
+
+def escaped(text: str) -> str:
+    """Return a text with all that isn't printable as escape sequences: one line, and no commands
+    to a terminal.
+
+    >>> escaped("a\\nb")
+    'a\\\\nb'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text
+    )
+
+
+def escape_output() -> None:
+    """Have all handlers that this process has now write escaped records; may be called again.
+
+    JSON and Fluentd's messages escape by themselves.
+    """
+    known = [logging.getLogger(), *logging.Logger.manager.loggerDict.values()]
+    handlers = [one for each in known if isinstance(each, logging.Logger) for one in each.handlers]
+    if logging.lastResort is not None:
+        handlers.append(logging.lastResort)
+    for handler in handlers:
+        inner = handler.formatter or logging.Formatter()
+        if not isinstance(inner, _ESCAPE_THEMSELVES):
+            handler.setFormatter(Escaping(inner))
+
+
+class Escaping(logging.Formatter):
+    """Formats a record as another formatter does, escaped; the traceback below it, indented."""
+
+    def __init__(self, inner: logging.Formatter) -> None:
+        super().__init__()
+        self._inner = inner
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one line, and those of the traceback and of the stack."""
+        first = copy.copy(record)
+        # Colours would be escaped as well; another handler may have formatted the exception.
+        first.color, first.exc_info, first.exc_text, first.stack_info = "", None, None, None
+        lines = [self._inner.format(first), *_below(record)]
+        return f"\n{_INDENT}".join(map(escaped, lines))
+
+
+_INDENT = "    "
+_ESCAPE_THEMSELVES = (Escaping, formatters.JSONFormatter, formatters.FluentFormatter)
+#: what a frame's lines begin with; in a group of exceptions they are indented by bars
+_FRAME, _MARGIN = 'File "', " |"
+
+
+def _below(record: logging.LogRecord) -> Iterator[str]:
+    """Yield the lines of a record's traceback and stack.
+
+    Each part of a traceback but a frame is one line: the text of an exception may have breaks.
+    """
+    if record.exc_info and record.exc_info[1] is not None:
+        for part in traceback.TracebackException(*record.exc_info).format():
+            is_frame = part.lstrip(_MARGIN).startswith(_FRAME)
+            text = part.strip("\n")
+            yield from text.split("\n") if is_frame else [text]
+    elif record.exc_text:
+        yield record.exc_text
+    if record.stack_info:
+        yield from record.stack_info.split("\n")

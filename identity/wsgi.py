@@ -14,9 +14,11 @@ sys.argv[1:] = []
 from keystone.common.rbac_enforcer.enforcer import RBACEnforcer  # noqa: E402
 from keystone.wsgi.api import application as keystone  # noqa: E402
 
+from common.log import escape_output  # noqa: E402
 from identity.guard import Guard  # noqa: E402
 from identity.transactions import queue_writers  # noqa: E402
 
+escape_output()
 queue_writers()
 RBACEnforcer()._enforcer.load_rules()
 

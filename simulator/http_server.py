@@ -168,7 +168,7 @@ class Server:
         except Dropped:
             raise
         except Exception as error:
-            LOG.exception("%s %s failed", request.method, request.target)
+            LOG.exception("%r %r failed", request.method, request.target)
             text = "".join(traceback.format_exception_only(error)).strip()
             return Response(500, f"internal error of the simulator: {text}".replace("\n", " "))
 

@@ -97,7 +97,13 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             raise ConfigError("TLS ends in a proxy in front: leave keyfile and certfile out.")
 
     def init_process(self) -> None:
-        """Raise the limit of descriptors to all connections' need, then start."""
+        """Raise the limit of descriptors to all connections' need, then start.
+
+        What gunicorn logs of requests is escaped as all that we log.
+        """
+        from common import log  # weighs some MiB that gunicorn's master doesn't need
+
+        log.escape_output()
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         wanted = self.worker_connections + _SPARE_DESCRIPTORS
         if soft != resource.RLIM_INFINITY and soft < wanted:

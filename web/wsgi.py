@@ -23,7 +23,6 @@ LOG = logger(__name__)
 ONLY_LOOK = frozenset({"GET", "HEAD", "OPTIONS"})
 
 _SLASHES = re.compile("//+")
-_REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class RequestId:
@@ -42,7 +41,7 @@ class RequestId:
         environ["openstack.request_id"] = request_id
         environ["micronova.received_at"] = clock.utcnow()
         theirs = environ.get("HTTP_X_OPENSTACK_REQUEST_ID", "")
-        if _REQUEST_ID.fullmatch(theirs):
+        if ids.is_request_id(theirs):
             environ["openstack.global_request_id"] = theirs
         ours = [(name, request_id) for name in self._names]
 
@@ -72,7 +71,8 @@ class ContextMiddleware:
     ) -> None:
         """Add the server that the path names to the context, for logs; note the route."""
         req.env[measuring.ROUTE] = req.uri_template or ""
-        req.context.ctxt.server_uuid = params.get("server_id")
+        named = params.get("server_id", "")
+        req.context.ctxt.server_uuid = named if ids.is_uuid(named) else None
 
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, succeeded: bool

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import quote
 
 import pytest
 
@@ -218,3 +219,16 @@ def test_a_log_without_room_stops_nothing() -> None:
         with server.connect(b"no request\r\n\r\n") as connection:  # which gunicorn logs
             assert rest_of(connection).startswith(b"HTTP/1.1 400 ")
         assert server.ask("/logged")["path"] == "/logged"
+
+
+def test_what_clients_send_writes_no_lines_of_the_log(tmp_path: Path) -> None:
+    forged = b"2026-01-01 00:00:00.000 1 INFO micronova.x [- -] forged"
+    with (tmp_path / "log").open("wb") as written, running(written) as server:
+        server.ask("/%0d%0a" + quote(forged) + "%1b[2J%7f%c2%9b%e2%80%a8%e2%80%ae")
+        with server.connect(b"GET /\x1b[2J\x0b\xc2\x85 HTTP/9.\xe2\x80\xa8\r\n\r\n") as asked:
+            assert rest_of(asked).startswith(b"HTTP/1.1 400 ")  # gunicorn logs it
+    lines = (tmp_path / "log").read_bytes()
+    assert b"forged" in lines
+    assert b"Invalid HTTP Version" in lines or b"Invalid request from" in lines
+    assert not [line for line in lines.split(b"\n") if line.startswith(forged)]
+    assert all(line.isprintable() for line in lines.decode().split("\n"))

@@ -205,3 +205,18 @@ def test_slashes_in_a_row_are_one(asker: Asker) -> None:
     assert_refused(refused, "valid JSON")
     unknown = {"X-Auth-Token": "\xe9"}
     assert asker.ask("POST", "users//application_credentials", b'{"a": {}}', unknown)[0] < 500
+
+
+def test_names_of_logins_write_no_lines_of_the_log(
+    keystone: RunningKeystone, asker: Asker
+) -> None:
+    name = "nobody\n2026-01-01 00:00:00.000 1 INFO keystone forged\x1b[2J\u2028\u202e\x9b"
+    user = {"name": name, "domain": {"id": "default"}, "password": "x"}
+    login = {"auth": {"identity": {"methods": ["password"], "password": {"user": user}}}}
+    status, _ = asker.ask("POST", "auth/tokens", json.dumps(login).encode())
+    assert status == 401
+    lines = keystone.server.log_path.read_text("utf-8").split("\n")
+    named = [line for line in lines if "forged" in line]
+    assert named
+    assert not [line for line in named if line.startswith("2026-01-01")]
+    assert all(line.isprintable() for line in lines)

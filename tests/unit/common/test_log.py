@@ -1,0 +1,138 @@
+"""Log lines: one record is one line of printable characters, whatever clients send."""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+
+import pytest
+from oslo_log import formatters
+
+from common import config, log
+from common.context import RequestContext
+
+HOSTILE = "a\nb\r\x1b[2J\x7f\x9b31m\u2028\u2029\u202e\u2066\x00\x85\udcffz"
+ESCAPED = r"a\nb\r\x1b[2J\x7f\x9b31m\u2028\u2029\u202e\u2066\x00\x85\udcffz"
+UUID = "0d3f9a52-6c1e-4b0a-9d3b-5c1f6f1e2a3b"
+
+
+def written(make: str = "%(levelname)s %(message)s", **record: object) -> list[str]:
+    """Return the lines that a record is written as."""
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(log.Escaping(logging.Formatter(make)))
+    handler.handle(logging.makeLogRecord({"levelname": "INFO", "levelno": 20, **record}))
+    return stream.getvalue().removesuffix("\n").split("\n")
+
+
+def test_control_characters_are_written_as_escapes() -> None:
+    assert log.escaped(HOSTILE) == ESCAPED
+    assert written(msg="path %s", args=(HOSTILE,)) == [f"INFO path {ESCAPED}"]
+
+
+def test_text_of_other_languages_is_left_alone() -> None:
+    assert log.escaped("Größe 名前 \\n %0a") == "Größe 名前 \\n %0a"
+
+
+def test_values_of_a_context_are_escaped_too() -> None:
+    assert written("%(user_name)s: %(message)s", msg="m", user_name="a\nb") == [r"a\nb: m"]
+
+
+def failed(error: Exception) -> list[str]:
+    try:
+        try:
+            raise KeyError(HOSTILE)
+        except KeyError as cause:
+            raise error from cause
+    except type(error):
+        return written(msg="failed", exc_info=sys.exc_info())
+
+
+def test_the_text_of_an_exception_is_one_line_below_the_record() -> None:
+    lines = failed(ValueError("x\n2026-01-01 00:00:00.000 1 INFO micronova.fake [- -] forged"))
+    assert lines[0] == "INFO failed"
+    assert all(line.startswith("    ") for line in lines[1:])
+    assert lines[-1].startswith("    ValueError: x\\n2026-01-01")
+    assert "    The above exception was the direct cause of the following exception:" in lines
+    assert any('File "' in line for line in lines)
+
+
+def test_notes_and_groups_of_exceptions_are_indented() -> None:
+    error = ExceptionGroup("all\nof them", [ValueError("one\ntwo")])
+    error.add_note("first\nsecond")
+    lines = failed(error)
+    assert all(line.startswith("    ") for line in lines[1:])
+    assert any(r"ValueError: one\n" in line for line in lines)
+
+
+def test_a_stack_is_indented() -> None:
+    lines = written(msg="here", stack_info="Stack\n  File x")
+    assert lines == ["INFO here", "    Stack", "      File x"]
+
+
+def test_every_handler_of_the_process_is_escaped_once() -> None:
+    mine = logging.getLogger("tests.escaped")
+    handlers = [logging.StreamHandler(io.StringIO()), logging.StreamHandler(io.StringIO())]
+    handlers[1].setFormatter(formatters.JSONFormatter())
+    try:
+        for handler in handlers:
+            mine.addHandler(handler)
+        log.escape_output()
+        first = handlers[0].formatter
+        log.escape_output()
+        assert isinstance(first, log.Escaping)
+        assert handlers[0].formatter is first
+        assert isinstance(handlers[1].formatter, formatters.JSONFormatter)
+    finally:
+        for handler in handlers:
+            mine.removeHandler(handler)
+
+
+def test_setup_escapes_what_a_service_writes(capsys: pytest.CaptureFixture[str]) -> None:
+    conf = config.load([log.register])
+    root = logging.getLogger()
+    before = list(root.handlers), root.level
+    try:
+        log.setup(conf, "test")
+        try:
+            raise OSError("down\nforged")
+        except OSError:
+            # oslo.log adds the error that is being handled to the line
+            log.logger("tests").warning("a\nb")
+        line = capsys.readouterr().out
+        assert line.count("\n") == 1
+        assert line.endswith("a\\nb: OSError: down\n")
+    finally:
+        root.handlers[:], root.level = before
+
+
+@pytest.mark.parametrize("text", ["a\nb", "x" * 40, "../1", f"{UUID}\n", "٣" * 32])
+def test_a_context_logs_nothing_but_identifiers(text: str) -> None:
+    made = RequestContext(
+        request_id=text, global_request_id=text, user_id=text, project_id=text, server_uuid=text
+    )
+    values = made.get_logging_values()
+    for name in (
+        "request_id",
+        "global_request_id",
+        "user",
+        "project",
+        "project_id",
+        "server_uuid",
+    ):
+        assert values[name] == "-"
+
+
+def test_a_context_logs_identifiers() -> None:
+    made = RequestContext(
+        request_id=f"req-{UUID}",
+        user_id="ab" * 32,
+        project_id=UUID.replace("-", ""),
+        server_uuid=UUID,
+    )
+    values = made.get_logging_values()
+    assert values["request_id"] == f"req-{UUID}"
+    assert values["user"] == "ab" * 32
+    assert values["project_id"] == UUID.replace("-", "")
+    assert values["server_uuid"] == UUID

@@ -109,6 +109,8 @@ def connect(options: argparse.Namespace, version: str) -> Any:
     import openstack.config
     import openstack.connection
 
+    from common import direct
+
     # about the SDK's own future, nothing that the user could change
     warnings.filterwarnings("ignore", module="openstack")
     config = openstack.config.OpenStackConfig(
@@ -119,7 +121,10 @@ def connect(options: argparse.Namespace, version: str) -> Any:
     if not named.get("auth_url") and not named.get("endpoint"):
         raise CommandFailed(NO_CLOUD)  # rather than to ask for a password that nobody would check
     region = config.get_one(argparse=options)
-    return openstack.connection.Connection(config=region)
+    made = openstack.connection.Connection(config=region)
+    if direct.is_of_this_machine(str(named.get("auth_url") or named.get("endpoint"))):
+        direct.without_environment(made.session.session)  # no proxy reaches our loopback address
+    return made
 
 
 def _ask_password(prompt: str | None = None) -> str:

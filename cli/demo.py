@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from cli.leftovers import held
+from common import direct
 from common.story.explanation import explanation_lines
 from common.story.text import plain_text
 
@@ -127,7 +128,9 @@ def _connect(clouds_file: Path, name: str) -> Any:
     config = openstack.config.OpenStackConfig(
         config_files=[str(clouds_file)], load_envvars=False
     ).get_one(name)
-    return openstack.connection.Connection(config=config)
+    made = openstack.connection.Connection(config=config)
+    direct.without_environment(made.session.session)  # it is the cloud of this machine
+    return made
 
 
 def _public_key() -> str:

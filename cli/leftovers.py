@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import requests
+from common import direct
 
 Held = dict[str, list[str]]
 
@@ -25,9 +25,10 @@ def held(folder: Path) -> dict[str, Held]:
 def states(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield each cluster's name and whole state."""
     endpoints = json.loads((folder / "endpoints.json").read_text(encoding="utf-8"))
-    answer = requests.get(
-        f"{endpoints[0]['url']}/_sim/state", verify=str(folder / "ca.pem"), timeout=30
-    )
+    with direct.session() as session:
+        answer = session.get(
+            f"{endpoints[0]['url']}/_sim/state", verify=str(folder / "ca.pem"), timeout=30
+        )
     answer.raise_for_status()
     for cluster in answer.json()["clusters"]:
         yield cluster["name"], cluster

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import requests
 from keystoneauth1 import adapter as ksa_adapter
 from keystoneauth1 import exceptions as ksa_exceptions
 from keystoneauth1 import loading
 from keystoneauth1 import session as ksa_session
 from oslo_config import cfg
 
+from common import direct
 from common.errors import ConfigurationError
 
 CONNECTIONS = 32
@@ -56,7 +56,7 @@ def session(conf: cfg.ConfigOpts, group: str) -> ksa_session.Session:
     if plugin is None:
         raise ConfigurationError(f"[{group}] doesn't say how to log in: auth_type is not set.")
     return loading.load_session_from_conf_options(
-        conf, group, auth=plugin, session=_pooled(CONNECTIONS)
+        conf, group, auth=plugin, session=direct.session(CONNECTIONS)
     )
 
 
@@ -70,10 +70,3 @@ def adapter(
     return loading.load_adapter_from_conf_options(
         conf, group, session=login or session(conf, group)
     )
-
-
-def _pooled(connections: int) -> requests.Session:
-    pooled = requests.Session()
-    for scheme in list(pooled.adapters):
-        pooled.mount(scheme, ksa_session.TCPKeepAliveAdapter(pool_maxsize=connections))
-    return pooled

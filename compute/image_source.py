@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import requests
 
+from common import direct
 from common.messages.commands import StoreImage
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
@@ -33,9 +34,7 @@ class ImageSource:
     def pieces(self) -> Iterator[bytes]:
         """Yield all of it in order. Raises HypervisorError if it isn't there, or not whole."""
         at, size = 0, self._command.size_bytes
-        with contextlib.closing(requests.Session()) as session:
-            # Proxies and .netrc of the environment are not meant for the cloud's own services.
-            session.trust_env = False
+        with contextlib.closing(direct.session()) as session:
             while at < size:
                 self._check()
                 data = self._piece(session, at, min(at + PIECE_BYTES, size) - 1)

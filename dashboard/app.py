@@ -9,6 +9,7 @@ import requests
 from keystoneauth1.session import Session as HttpSession
 from oslo_config import cfg
 
+from common import direct
 from common.errors import ConfigurationError
 from dashboard import login, render
 from dashboard.config import GROUP
@@ -34,7 +35,8 @@ def make_app(conf: cfg.ConfigOpts, transport: requests.Session | None = None) ->
     options = conf[GROUP]
     if not options.auth_url:
         raise ConfigurationError("[dashboard] auth_url is not set.")
-    http = HttpSession(session=transport or _transport(), verify=options.cafile or True)
+    transport = transport or direct.session(_CONNECTIONS)
+    http = HttpSession(session=transport, verify=options.cafile or True)
     static = StaticFiles()
     site = Site(options, http, sessions(options), render.environment(static.address), SECTIONS)
     app: falcon.App[Any, Any] = falcon.App()
@@ -58,11 +60,3 @@ def _paths() -> dict[str, dict[str, Page]]:
         for page in section.pages:
             found.setdefault(page.path, {})[page.method] = page
     return found
-
-
-def _transport() -> requests.Session:
-    made = requests.Session()
-    made.trust_env = False
-    for scheme in ("http://", "https://"):
-        made.mount(scheme, requests.adapters.HTTPAdapter(pool_maxsize=_CONNECTIONS))
-    return made

@@ -6,9 +6,11 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
+from common import direct
 from identity.layout import REGION
 from identity.private_file import private_directory, write_private
 
@@ -61,6 +63,10 @@ def openrc(auth_url: str, passwords: Mapping[str, str]) -> str:
         "OS_IDENTITY_API_VERSION": "3",
     }
     lines = [f"export {name}={shlex.quote(value)}\n" for name, value in variables.items()]
+    if direct.is_of_this_machine(auth_url):
+        # A proxy would be sent the password, and connects to its own loopback address.
+        host = urlsplit(auth_url).hostname
+        lines.append(f'export no_proxy="${{no_proxy:-${{NO_PROXY:-}}}},{host}"\n')
     return "".join(["unset OS_CLOUD\n", *lines])
 
 

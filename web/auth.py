@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
+from common import direct
 from web.token_cache import TokenCache
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def protect(
     if not conf[GROUP].memcached_servers:
         cache = TokenCache(conf[CACHE_GROUP].max_tokens)
         overrides["cache"] = _CACHE_KEY
-    checked = auth_token.AuthProtocol(_settle(app), overrides)
+    checked = _direct(auth_token.AuthProtocol)(_settle(app), overrides)
 
     def guarded(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         for name in IDENTITY_VARIABLES.intersection(environ):
@@ -115,6 +116,16 @@ def protect(
         return answer
 
     return guarded
+
+
+def _direct(kind: Any) -> Any:
+    """Return keystonemiddleware's class of the token check, with direct connections."""
+
+    class Direct(kind):  # type: ignore[misc]
+        def _create_session(self, **options: Any) -> Any:
+            return super()._create_session(session=direct.session(), **options)
+
+    return Direct
 
 
 def _settle(app: WSGIApplication) -> WSGIApplication:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from cli.command import Command, argument, flag
 from cli.errors import CommandFailed
@@ -34,6 +35,12 @@ The first server, in another shell:
   {program} explain web-1
 
 Ctrl-C stops the cloud; its servers are found again at the next start.
+"""
+_PROXIED = """
+{variable} is set: other clients than micronova send their requests, passwords included, to that
+proxy, unless their shell has this (openrc does it where the address is a loopback one):
+
+  export no_proxy="${{no_proxy:-${{NO_PROXY:-}}}},{host}"
 """
 
 
@@ -201,6 +208,7 @@ class Up(Command):
         return 0
 
     def _announce(self, supervisor: Supervisor, settings: Settings) -> None:
+        from common import direct
         from launcher.embedded.example import image
 
         text = _READY.format(
@@ -213,6 +221,10 @@ class Up(Command):
             network=" --network vmbr0" if settings.proxmox or settings.bridges > 1 else "",
             program=_program(),
         )
+        variable = direct.proxied(supervisor.auth_url)
+        if variable:
+            host = urlsplit(supervisor.auth_url).hostname
+            text += _PROXIED.format(variable=variable, host=host)
         self.app.stdout.write(text)
         self.app.stdout.flush()
 

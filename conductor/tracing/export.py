@@ -16,6 +16,7 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
+from common import direct
 from conductor.tracing.spans import Span
 
 _PATH = "/v1/traces"
@@ -30,7 +31,7 @@ class Exporter:
         self._resource = Resource.create(
             {"service.name": service_name, "service.instance.id": instance}
         )
-        self._exporter = OTLPSpanExporter(endpoint=url_of(endpoint))
+        self._exporter = OTLPSpanExporter(endpoint=url_of(endpoint), session=direct.session())
 
     def send(self, spans: Sequence[Span]) -> bool:
         """Return whether the endpoint took them."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import requests
 from keystoneauth1 import exceptions as ksa_exceptions
 
-from common import credentials
+from common import credentials, direct
 from common.context import internal
 from common.errors import Unavailable
 from launcher.embedded.patience import Missing, Patience
@@ -28,6 +28,7 @@ class Readiness:
         self._wiring = wiring
         self._stopping = stopping
         self._session = credentials.session(wiring.conf, "placement")
+        self._direct = direct.session()
         options = wiring.conf.embedded
         self._base_url = options.base_url
         self._hosts = options.hosts
@@ -46,7 +47,7 @@ class Readiness:
 
     def _versions(self) -> Missing | None:
         for number, name in enumerate(("compute", "placement", "image", "network", "volume")):
-            answer = requests.get(f"{self._base_url}/{name}/", timeout=_REQUEST_SECONDS)
+            answer = self._direct.get(f"{self._base_url}/{name}/", timeout=_REQUEST_SECONDS)
             if answer.status_code not in (200, 300):
                 return Missing(f"the {name} API answers {answer.status_code}", number)
         return None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import requests
 
-from common import credentials, garbage, log
+from common import credentials, direct, garbage, log
 from common.child import report
 from common.errors import MicronovaError
 from common.health import Health
@@ -72,9 +72,6 @@ class Cloud:
         session = credentials.session(self._conf, "placement")
         base_url = self._conf.embedded.base_url
         path = "/placement"
-        # Everything is on this machine: looking for proxies in the environment costs a request
-        # a sixth of its time.
-        session.session.trust_env = False
         session.session.mount(f"{base_url}{path}", WsgiAdapter(placement, path))
         return session
 
@@ -82,8 +79,7 @@ class Cloud:
         self, placement: WSGIApplication, apps: Mapping[str, WSGIApplication]
     ) -> requests.Session:
         """Return what reaches the APIs of this process without a socket, and a thread of it."""
-        made = requests.Session()
-        made.trust_env = False
+        made = direct.session()
         for name, app in {"placement": placement, **apps}.items():
             made.mount(f"{self._conf.embedded.base_url}/{name}", WsgiAdapter(app, f"/{name}"))
         return made

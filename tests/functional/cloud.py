@@ -182,5 +182,11 @@ def _logs(state_dir: Path) -> str:
     return "".join(tails)
 
 
+#: nobody listens there: what goes to a proxy of the environment fails
+_NO_PROXY = "http://127.0.0.1:9"
+
+
 def _environment() -> Mapping[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+    proxies = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), _NO_PROXY)
+    return ours | proxies | {"no_proxy": "", "NO_PROXY": ""}

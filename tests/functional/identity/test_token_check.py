@@ -206,3 +206,22 @@ def test_a_configuration_file_is_enough(
     assert ask(auth.protect(show_context, own), keystone.token())[0] == 200
     _, headers, _ = ask(auth.protect(show_context, own), None)
     assert headers["WWW-Authenticate"].startswith('Keystone uri="http://')
+
+
+def test_no_proxy_of_the_environment_gets_tokens_or_passwords(
+    keystone: RunningKeystone, conf: cfg.ConfigOpts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = keystone.token()
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        url = f"http://127.0.0.1:{proxy.getsockname()[1]}"
+        for name in ("http_proxy", "https_proxy", "all_proxy"):
+            monkeypatch.setenv(name, url)
+        monkeypatch.setenv("no_proxy", "")
+        monkeypatch.setenv("NO_PROXY", "")
+        status, _, seen = ask(auth.protect(show_context, conf), token)
+        assert (status, seen["user_name"]) == (200, "demo")
+        session = credentials.session(conf, CLIENT_GROUP)
+        assert session.get(f"{keystone.auth_url}/auth/projects").status_code == 200
+        proxy.setblocking(False)
+        with pytest.raises(BlockingIOError):  # nobody came
+            proxy.accept()

@@ -18,6 +18,7 @@ import requests
 import requests.adapters
 from proxmoxer import core
 
+from common import direct
 from common.failures import Verdict
 from common.messages.reports import Category
 from common.metrics import table
@@ -78,9 +79,7 @@ class _Endpoint:
             verify_ssl=settings.verify,
             timeout=(settings.connect_seconds, settings.timeout_seconds),
         )
-        session: requests.Session = self._api._store["session"]
-        # Proxies and .netrc of the environment are not meant for hypervisors.
-        session.trust_env = False
+        session = direct.without_environment(self._api._store["session"])
         session.mount(
             "https://", requests.adapters.HTTPAdapter(pool_maxsize=POOL, pool_block=False)
         )

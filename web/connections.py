@@ -75,6 +75,10 @@ class Connection:
         self.is_busy = False
         """Whether a thread is answering a request of it."""
         self.is_closing = False
+        self.drains_until = 0.0
+        """When a closing connection is closed although its client still sends."""
+        self.drained = 0
+        """Bytes that it sent since it won time by them."""
         self.watched: tuple[int, Callable[[Connection], None]] | None = None
         self.waits_since = time.monotonic()
         self.deadline = self.waits_since + seconds

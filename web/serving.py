@@ -50,7 +50,11 @@ ANSWER_SECONDS = 30.0
 """Time for a client to read an answer, or more of a long one."""
 
 CLOSING_SECONDS = 2.0
-"""Time for a client to read the end of an answer before the connection is closed."""
+"""Time for a client to read the end of an answer before the connection is closed; and for each
+piece of a body that it still sends."""
+
+DRAINING_SECONDS = 30.0
+"""How long the rest of a refused body is read: many clients read no answer before all is sent."""
 
 LINGER_SECONDS = 0.3
 """How long an idle connection stays open when the worker stops, for a request in transit."""
@@ -79,6 +83,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     request_seconds = REQUEST_SECONDS
     answer_seconds = ANSWER_SECONDS
     stream_seconds = STREAM_SECONDS
+    draining_seconds = DRAINING_SECONDS
     streams = STREAMS
     peer_share = PEER_SHARE
 
@@ -226,7 +231,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """Shut down writing, and let the client read the answer before the connection is closed.
 
         Closing a socket with unread bytes resets the connection, and the client may lose the
-        answer.
+        answer. So the rest of a body is read, for a time.
         """
         try:
             connection.real.shutdown(socket.SHUT_WR)
@@ -234,17 +239,28 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self._close(connection)
             return
         connection.is_closing = True
-        connection.deadline = time.monotonic() + CLOSING_SECONDS
+        now = time.monotonic()
+        connection.deadline = now + CLOSING_SECONDS
+        connection.drains_until = now + self.draining_seconds
         self._watch(connection, selectors.EVENT_READ, self._discard)
 
     def _discard(self, connection: Connection) -> None:
         with contextlib.suppress(BlockingIOError, InterruptedError):
             try:
-                if connection.real.recv(_RECEIVE_BYTES):
+                if received := len(connection.real.recv(_RECEIVE_BYTES)):
+                    self._drained(connection, received)
                     return
             except ConnectionError:
                 pass  # gone, which is what is waited for
             self._close(connection)
+
+    def _drained(self, connection: Connection, received: int) -> None:
+        """Give a client that goes on sending its time again, within the limit."""
+        connection.drained += received
+        if connection.drained >= _PROGRESS_BYTES:
+            connection.drained = 0
+            later = time.monotonic() + CLOSING_SECONDS
+            connection.deadline = min(later, connection.drains_until)
 
     def _last_words(self, connection: Connection, text: bytes) -> None:
         with contextlib.suppress(OSError):  # the client is gone already
@@ -314,7 +330,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             parsed = next(parser)
             if request.body is not None:
                 parsed.body = Body(connection.real, request.body, self.stream_seconds)
-                parsed.force_close()
+            if request.last:
+                parsed.force_close()  # and the answer says so
             keeps = bool(self.handle_request(parsed, connection)) and connection.keeps
         except (http.errors.NoMoreData, StopIteration) as error:
             self.log.debug("A request is not whole: %s", error)

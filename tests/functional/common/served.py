@@ -26,6 +26,7 @@ class Worker(serving.Worker):
     answer_seconds = 1.5
     stream_seconds = 1.5
     streams = 3
+    draining_seconds = 4.0
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:

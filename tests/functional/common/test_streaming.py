@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 from tests.functional.common.served import THREADS, Worker
 from tests.functional.common.test_serving import Served, rest_of, running
+from web import serving
 
 DATA = os.urandom(3_000_000)
 TOLD = f"{len(DATA)} {hashlib.sha256(DATA).hexdigest()}".encode()
@@ -70,6 +72,47 @@ def test_who_sends_what_nobody_reads_gets_the_answer(served: Served) -> None:
         with contextlib.suppress(ConnectionError):
             connection.sendall(DATA)
         assert rest_of(connection).startswith(b"HTTP/1.1 200 OK")
+
+
+POST = b"POST /refused HTTP/1.1\r\nHost: test\r\n%s\r\n"
+LONG = [
+    (POST % (b"Content-Length: %d\r\n" % len(DATA)), DATA),
+    (POST % (b"Content-Length: %d\r\nExpect: 100-continue\r\n" % len(DATA)), DATA),
+    (POST % b"Transfer-Encoding: chunked\r\n", chunks(DATA, 65_536) + b"0\r\n\r\n"),
+    (WITH_LENGTH.replace(b"application/octet-stream", b"text/plain"), DATA),
+    (WITH_LENGTH.replace(b"/long", b"/refused"), DATA),
+    (IN_CHUNKS.replace(b"/long", b"/refused"), chunks(DATA, 65_536) + b"0\r\n\r\n"),
+]
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    LONG,
+    ids=["length", "expecting", "chunks", "another type", "stream", "stream in chunks"],
+)
+def test_an_answer_to_what_is_not_read_closes_and_says_so(
+    served: Served, head: bytes, body: bytes
+) -> None:
+    """Who sends all of it first, takes its time, and then sends another request on it."""
+    with served.connect(head) as connection:
+        for at in range(0, len(body), 1_000_000):
+            # Longer in all than the time to read the end of an answer.
+            time.sleep(serving.CLOSING_SECONDS / 3)
+            connection.sendall(body[at : at + 1_000_000])
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(b"GET /next HTTP/1.1\r\nHost: test\r\n\r\n")
+        answer = rest_of(connection)
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert answer.count(b"HTTP/1.1") == 1
+    assert b"\r\nConnection: close\r\n" in answer
+
+
+def test_a_body_that_never_ends_is_not_read_for_ever(served: Served) -> None:
+    with served.connect(LONG[0][0]) as connection, contextlib.suppress(ConnectionError):
+        for _ in range(100):
+            connection.sendall(DATA[:20_000])  # gives a client its time again
+            time.sleep(Worker.draining_seconds / 10)
+        pytest.fail("all of it was read")
 
 
 @pytest.mark.parametrize(

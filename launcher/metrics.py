@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from common.health import Health
 from common.metrics import config
-from common.metrics.listener import Listener
+from web.operators import Listener
 
 if TYPE_CHECKING:
     from oslo_config import cfg

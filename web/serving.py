@@ -9,21 +9,15 @@ A request with data of any length has a thread of another pool as soon as its he
 reads its body (``web.streaming``). One more than that pool has threads is refused.
 
 Answers are made in memory before they are sent; a part of a file (``web.file_parts``) may follow,
-which the loop has the kernel send. TLS ends in the proxy in front.
-
-The file is long because the loop and its handling of one connection are one idea.
+which the loop has the kernel send. TLS ends in the proxy in front. How connections are accepted,
+read and written is ``web.loop``'s.
 """
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import functools
 import resource
 import selectors
-import socket
 import time
-from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
@@ -31,30 +25,10 @@ from gunicorn import http
 from gunicorn.errors import ConfigError
 from gunicorn.workers.gthread import ThreadWorker
 
-from web.connections import (
-    LATE,
-    TOO_LARGE,
-    TOO_MANY,
-    TOO_MANY_STREAMS,
-    Connection,
-    Connections,
-    Outgoing,
-)
+from web.connections import TOO_LARGE, TOO_MANY_STREAMS, Connection, Outgoing
 from web.incoming import HeadTooLarge, Request
+from web.loop import TICK_SECONDS, Loop
 from web.streaming import Body
-
-REQUEST_SECONDS = 30.0
-"""Time from a new connection, or the first byte of a request, until the request is complete."""
-
-ANSWER_SECONDS = 30.0
-"""Time for a client to read an answer, or more of a long one."""
-
-CLOSING_SECONDS = 2.0
-"""Time for a client to read the end of an answer before the connection is closed; and for each
-piece of a body that it still sends."""
-
-DRAINING_SECONDS = 30.0
-"""How long the rest of a refused body is read: many clients read no answer before all is sent."""
 
 LINGER_SECONDS = 0.3
 """How long an idle connection stays open when the worker stops, for a request in transit."""
@@ -71,29 +45,21 @@ PEER_SHARE = 0.5
 turned_at: float | None = None
 """When the loop of this process last turned, by the monotonic clock; None: there is no loop."""
 
-_TICK_SECONDS = 1.0
-_RECEIVE_BYTES = 65_536
-_PROGRESS_BYTES = 16_384
 _SPARE_DESCRIPTORS = 512
 
 
-class Worker(ThreadWorker):  # type: ignore[misc]
+class Worker(Loop, ThreadWorker):  # type: ignore[misc]
     """A worker with one loop and a pool of threads; it stops when all requests are answered."""
 
-    request_seconds = REQUEST_SECONDS
-    answer_seconds = ANSWER_SECONDS
     stream_seconds = STREAM_SECONDS
-    draining_seconds = DRAINING_SECONDS
     streams = STREAMS
     peer_share = PEER_SHARE
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        most = self.worker_connections
-        self._open = Connections(most, max(1, int(most * self.peer_share)))
+        self._begin_with(self.worker_connections, self.peer_share)
         self._streaming = 0
         self._end: float | None = None
-        self._look_at = 0.0
 
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:
@@ -159,131 +125,16 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     @property
     def _pause(self) -> float:
-        return _TICK_SECONDS if self._end is None else LINGER_SECONDS / 3
+        return TICK_SECONDS if self._end is None else LINGER_SECONDS / 3
+
+    def _pause_accepting(self) -> None:
+        self.set_accept_enabled(False)
 
     def _dispatch(self) -> None:
         for key, _ in self.poller.select(self._pause):
             key.data(key.fileobj)
 
-    def _close_late(self) -> None:
-        """Close connections at their deadline; answer 408 to incomplete requests."""
-        now = time.monotonic()
-        if now < self._look_at:
-            return
-        self._look_at = now + self._pause
-        for connection in self._open.all():
-            if connection.is_busy or now < connection.deadline:
-                continue
-            if not (connection.is_closing or connection.pending or connection.incoming.is_empty):
-                self._last_words(connection, LATE)
-            self._close(connection)
-
-    # --- connections
-
-    def accept(self, listener: Any) -> None:
-        """Accept a connection; close an idle one where there is no room."""
-        try:
-            real, client = listener.accept()
-        except OSError as error:
-            if error.errno in (errno.EMFILE, errno.ENFILE):
-                self._close_all(self._open.longest_waiting())
-                self.set_accept_enabled(False)  # until the next round of the loop
-            elif error.errno not in (errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK):
-                raise
-            return
-        real.setblocking(False)
-        connection = Connection(real, client, listener.getsockname(), self.request_seconds)
-        if self._open.is_full(connection.peer):
-            self._close_all(self._open.longest_waiting(connection.peer))
-        if self._open.is_full(connection.peer):
-            self._last_words(connection, TOO_MANY)
-            real.close()
-            return
-        self._open.add(connection)
-        self._watch(connection, selectors.EVENT_READ, self._readable)
-
-    def _watch(
-        self, connection: Connection, events: int, react: Callable[[Connection], None]
-    ) -> None:
-        """Call `react` when one of `events` happens, instead of what was watched before."""
-        if connection.watched == (events, react):
-            return
-        self._unwatch(connection)
-        callback = functools.partial(_ignoring_file, react, connection)
-        self.poller.register(connection.real, events, callback)
-        connection.watched = (events, react)
-
-    def _unwatch(self, connection: Connection) -> None:
-        if connection.watched is not None:
-            self.poller.unregister(connection.real)
-            connection.watched = None
-
-    def _close(self, connection: Connection) -> None:
-        self._unwatch(connection)
-        self._open.remove(connection)
-        connection.real.close()
-
-    def _close_all(self, connections: Iterable[Connection]) -> None:
-        for connection in connections:
-            self._close(connection)
-
-    def _close_gently(self, connection: Connection) -> None:
-        """Shut down writing, and let the client read the answer before the connection is closed.
-
-        Closing a socket with unread bytes resets the connection, and the client may lose the
-        answer. So the rest of a body is read, for a time.
-        """
-        try:
-            connection.real.shutdown(socket.SHUT_WR)
-        except OSError:
-            self._close(connection)
-            return
-        connection.is_closing = True
-        now = time.monotonic()
-        connection.deadline = now + CLOSING_SECONDS
-        connection.drains_until = now + self.draining_seconds
-        self._watch(connection, selectors.EVENT_READ, self._discard)
-
-    def _discard(self, connection: Connection) -> None:
-        with contextlib.suppress(BlockingIOError, InterruptedError):
-            try:
-                if received := len(connection.real.recv(_RECEIVE_BYTES)):
-                    self._drained(connection, received)
-                    return
-            except ConnectionError:
-                pass  # gone, which is what is waited for
-            self._close(connection)
-
-    def _drained(self, connection: Connection, received: int) -> None:
-        """Give a client that goes on sending its time again, within the limit."""
-        connection.drained += received
-        if connection.drained >= _PROGRESS_BYTES:
-            connection.drained = 0
-            later = time.monotonic() + CLOSING_SECONDS
-            connection.deadline = min(later, connection.drains_until)
-
-    def _last_words(self, connection: Connection, text: bytes) -> None:
-        with contextlib.suppress(OSError):  # the client is gone already
-            connection.real.send(text)
-
     # --- requests
-
-    def _readable(self, connection: Connection) -> None:
-        try:
-            data = connection.real.recv(_RECEIVE_BYTES)
-        except (BlockingIOError, InterruptedError):
-            return
-        except OSError:
-            data = b""
-        if not data:
-            self._close(connection)
-            return
-        if connection.incoming.is_empty:
-            now = time.monotonic()
-            connection.deadline = now + self.request_seconds
-            connection.waits_since = now
-        connection.incoming.feed(data)
-        self._next_request(connection)
 
     def _next_request(self, connection: Connection) -> None:
         """Pass a complete request to a thread, or wait for the rest of it."""
@@ -350,22 +201,6 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._send_now(connection)
         return keeps
 
-    def _send_now(self, connection: Connection) -> None:
-        """Send what the socket takes at once; the loop sends the rest."""
-        left = connection.unsent
-        try:
-            while left:
-                left = left[connection.real.send(left) :]
-            if connection.file is not None and not left:
-                connection.file.send(connection.real)
-                connection.file = connection.file if connection.file.left else None
-        except (BlockingIOError, InterruptedError):
-            pass  # the loop sends it
-        except OSError:  # the client is gone
-            connection.keeps = False
-            left, connection.file = memoryview(b""), None
-        connection.unsent = left
-
     def _answered(self, connection: Connection, request: Request, done: Future[bool]) -> None:
         """Continue with a connection whose request is answered."""
         connection.is_busy = False
@@ -376,19 +211,6 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         connection.keeps = connection.keeps and answered
         connection.deadline = time.monotonic() + self.answer_seconds
         self._flush(connection)
-
-    def _flush(self, connection: Connection) -> None:
-        if connection.pending:
-            before = connection.pending
-            self._send_now(connection)
-            if before - connection.pending >= _PROGRESS_BYTES:
-                connection.deadline = time.monotonic() + self.answer_seconds
-        if connection.pending:
-            self._watch(connection, selectors.EVENT_WRITE, self._flush)
-        elif not connection.keeps:
-            self._close_gently(connection)
-        else:
-            self._wait_for_next(connection)
 
     def _wait_for_next(self, connection: Connection) -> None:
         now = time.monotonic()
@@ -402,9 +224,3 @@ def _turn() -> None:
     """Note that the loop turns."""
     global turned_at
     turned_at = time.monotonic()
-
-
-def _ignoring_file(
-    react: Callable[[Connection], None], connection: Connection, _file: object
-) -> None:
-    react(connection)

@@ -14,7 +14,7 @@ import pytest
 
 from tests.functional.common.served import THREADS, Worker
 from tests.functional.common.test_serving import Served, rest_of, running
-from web import serving
+from web import loop
 
 DATA = os.urandom(3_000_000)
 TOLD = f"{len(DATA)} {hashlib.sha256(DATA).hexdigest()}".encode()
@@ -97,7 +97,7 @@ def test_an_answer_to_what_is_not_read_closes_and_says_so(
     with served.connect(head) as connection:
         for at in range(0, len(body), 1_000_000):
             # Longer in all than the time to read the end of an answer.
-            time.sleep(serving.CLOSING_SECONDS / 3)
+            time.sleep(loop.CLOSING_SECONDS / 3)
             connection.sendall(body[at : at + 1_000_000])
         with contextlib.suppress(ConnectionError):
             connection.sendall(b"GET /next HTTP/1.1\r\nHost: test\r\n\r\n")

@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 import http.client
 import socket
+import threading
 from collections.abc import Iterator
 
 import pytest
 
 from common.health import Health
-from common.metrics import listener as listening
-from common.metrics import table
-from common.metrics.listener import Listener
+from common.metrics import exposition, table
 from tests.functional.monitor.test_promtool import promtool
 from tests.functional.waiting import eventually
+from web import operators as listening
+from web.operators import Listener
 
 
 @contextlib.contextmanager
@@ -67,7 +68,7 @@ def test_there_is_nothing_else(path: str) -> None:
 
 def test_other_methods_are_refused() -> None:
     with answering() as made:
-        assert ask(made.wait_port(10), "/metrics", "POST")[0] == 501
+        assert ask(made.wait_port(10), "/metrics", "POST")[0] == 405
 
 
 def test_a_port_in_use_is_taken_when_it_is_free(
@@ -84,9 +85,118 @@ def test_a_port_in_use_is_taken_when_it_is_free(
         assert ask(made.wait_port(10), "/healthz")[0] == 200
 
 
-def test_silent_clients_do_not_keep_it_from_answering() -> None:
+SLOW = b"GET /metrics HTTP/1.1\r\nHost: test\r\n\r\n"
+
+
+def connect(port: int, first: bytes = b"", address: str = "127.0.0.1") -> socket.socket:
+    made = socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(address, 0))
+    made.sendall(first)
+    return made
+
+
+def rest_of(connection: socket.socket) -> bytes:
+    """Return what comes until the other side closes; a reset is a close."""
+    received = bytearray()
+    with contextlib.suppress(ConnectionResetError):
+        while data := connection.recv(65536):
+            received += data
+    return bytes(received)
+
+
+def crowd_of(
+    stack: contextlib.ExitStack, port: int, number: int, first: bytes = b"", **more: str
+) -> list[socket.socket]:
+    return [stack.enter_context(connect(port, first, **more)) for _ in range(number)]
+
+
+@pytest.mark.parametrize("words", [b"", b"GET /healthz HT", b"GET /healthz HTTP/1.1\r\nA: b\r\n"])
+def test_unfinished_requests_keep_nobody_from_being_answered(words: bytes) -> None:
     with answering() as made, contextlib.ExitStack() as stack:
         port = made.wait_port(10)
-        for _ in range(listening._AT_ONCE - 1):
-            stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+        threads = threading.active_count()
+        crowd = crowd_of(stack, port, 3 * listening.PLACES, words)
         assert ask(port, "/healthz")[0] == 200
+        assert threading.active_count() <= threads + 3
+        # Those that are more than an address may hold went at once, the others at their time.
+        for each in crowd:
+            assert rest_of(each)[:12] in (b"", b"HTTP/1.1 408")
+
+
+def test_one_address_leaves_room_for_others() -> None:
+    with answering() as made, contextlib.ExitStack() as stack:
+        port = made.wait_port(10)
+        other = stack.enter_context(connect(port, address="127.0.0.2"))
+        crowd_of(stack, port, 2 * listening.PLACES)
+        assert ask(port, "/healthz")[0] == 200
+        other.sendall(b"GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n")
+        assert rest_of(other).startswith(b"HTTP/1.1 200 ")
+
+
+def test_bytes_that_trickle_win_no_time() -> None:
+    with answering() as made, connect(made.wait_port(10), b"GET /heal") as connection:
+        connection.settimeout(0.2)
+        answer = b""
+        for _ in range(100):
+            with contextlib.suppress(ConnectionError):
+                connection.sendall(b"t")
+            with contextlib.suppress(TimeoutError):
+                answer = connection.recv(100)
+                break
+    assert answer.startswith(b"HTTP/1.1 408 ")
+
+
+def test_neither_slow_scrapes_nor_a_slow_database_stop_the_health(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, go_on = threading.Semaphore(0), threading.Event()
+
+    def slow(*_: object) -> bytes:
+        begun.release()
+        assert go_on.wait(30)
+        return b"slow\n"
+
+    monkeypatch.setattr(exposition, "text", slow)
+    health = Health({}, {"database": lambda: bool(slow())})
+    with answering(health) as made, contextlib.ExitStack() as stack:
+        port = made.wait_port(10)
+        stack.callback(go_on.set)
+        scrapes = crowd_of(stack, port, listening.WAITING, SLOW)
+        ready = crowd_of(stack, port, listening.WAITING, SLOW.replace(b"/metrics", b"/readyz"))
+        assert begun.acquire(timeout=10)
+        assert begun.acquire(timeout=10)
+        # More of either are refused, and the health is answered.
+        eventually(lambda: ask(port, "/metrics")[0] == 503, 10)
+        eventually(lambda: ask(port, "/readyz")[2].startswith(b"Too many"), 10)
+        assert ask(port, "/healthz")[0] == 200
+        crowd_of(stack, port, listening.PLACES)
+        assert ask(port, "/healthz")[0] == 200
+        go_on.set()
+        for each in scrapes:
+            assert rest_of(each).endswith(b"\r\n\r\nslow\n")
+        for each in ready:
+            assert rest_of(each).endswith(b"\r\n\r\nok\n")
+
+
+def test_a_scrape_that_nobody_reads_keeps_nobody_from_scraping(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(exposition, "text", lambda: b"x" * 20_000_000)
+    with answering() as made, contextlib.ExitStack() as stack:
+        port = made.wait_port(10)
+        crowd_of(stack, port, listening.WAITING, SLOW)
+        eventually(lambda: len(ask(port, "/metrics")[2]) == 20_000_000, 20)
+
+
+def test_what_fails_is_an_error_and_the_next_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering() as made:
+        port = made.wait_port(10)
+        with monkeypatch.context() as broken:
+            broken.setattr(exposition, "text", lambda: 1 / 0)
+            assert ask(port, "/metrics")[::2] == (500, b"failed\n")
+        assert ask(port, "/metrics")[0] == 200
+
+
+@pytest.mark.parametrize("words", [b"nonsense\r\n\r\n", b"GET /healthz\r\n\r\n", b"\0\r\n\r\n"])
+def test_what_is_no_request_is_refused(words: bytes) -> None:
+    with answering() as made, connect(made.wait_port(10), words) as connection:
+        assert rest_of(connection).startswith(b"HTTP/1.1 400 ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
 from common import context
@@ -37,12 +38,16 @@ class Proxy:
         self._conductor, self._compute = conductor, compute
         self._sessions, self._relay_url = sessions, relay_url
 
-    def serve(self, browser: Stream, token: str) -> None:
-        """Pass on until either end closes. Raises Refused before anything was sent."""
+    def serve(self, browser: Stream, token: str, opened: Callable[[], None]) -> None:
+        """Pass on until either end closes. Raises Refused before anything was sent.
+
+        `opened` is called once the token is found to be good.
+        """
         ctxt = context.internal()
         try:
             with self._sessions.session() as session:
                 target = self._conductor.use_console_token(ctxt, token_hash(token))
+                opened()
                 ctxt.server_uuid = target.server_uuid
                 order = OpenConsole(target, self._relay_url, session.grant)
                 self._compute.open_console(ctxt, order)

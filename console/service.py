@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import http
 import socket
-import ssl
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from oslo_config import cfg
@@ -24,7 +25,8 @@ from common.log import logger
 from common.streams import LIBRARY_LOG, WebSocketStream
 from compute.client import ComputeClient
 from conductor.client import ConductorClient
-from console import origins
+from console import doors, origins, tls
+from console.doors import Doors, Entrance
 from console.pages import Pages
 from console.proxy import Proxy, Refused, token_of
 from console.sessions import Sessions
@@ -57,6 +59,7 @@ class ConsoleService:
         self._options = conf.console
         self._pages = Pages()
         self._sessions = Sessions(self._options.sessions)
+        self._doors = Doors()
         self._conductor = ConductorClient(transport)
         self._proxy = Proxy(
             self._conductor,
@@ -64,7 +67,7 @@ class ConsoleService:
             self._sessions,
             self._options.relay_url,
         )
-        self._tls = _tls(self._options)
+        self._tls = tls.context(self._options)
         self._listener = listener
         self._server: Server | None = None
         self._thread: threading.Thread | None = None
@@ -82,18 +85,20 @@ class ConsoleService:
 
     def start(self) -> None:
         """Listen; returns at once. Raises ConfigurationError."""
+        listener = self._listener or _listen(self._options.host, self._options.port)
         self._server = serve(
             self._handle,
-            sock=self._listener or _listen(self._options.host, self._options.port),
-            ssl=self._tls,
+            sock=Entrance.of(listener, self._doors),
             process_request=self._before,
             select_subprotocol=_subprotocol,
             compression=None,
             server_header=None,
+            open_timeout=doors.OPEN_SECONDS,
             close_timeout=_CLOSE_SECONDS,
             max_size=_LONGEST,
             logger=LIBRARY_LOG,
         )
+        self._server.handler = self._released(self._server.handler)
         self._thread = threading.Thread(
             target=self._server.serve_forever, name="console-proxy", daemon=True
         )
@@ -105,6 +110,27 @@ class ConsoleService:
             return
         self._server.shutdown()
         self._thread.join()
+
+    def _released(self, handle: Callable[[socket.socket, Any], None]) -> Any:
+        """Return what handles a connection, and then counts it no longer."""
+
+        def handle_and_release(connection: socket.socket, address: Any) -> None:
+            try:
+                handle(self._encrypted(connection), address)
+            finally:
+                self._doors.release(address)
+
+        return handle_and_release
+
+    def _encrypted(self, connection: socket.socket) -> socket.socket:
+        """Return a connection behind its TLS, if there is any; a closed one after a failure."""
+        if self._tls is None:
+            return connection
+        try:
+            return tls.encrypted(connection, self._tls, doors.OPEN_SECONDS)
+        except OSError as error:
+            LOG.info("A client began no TLS: %s", error)
+            return connection  # the library finds it closed, and counts its thread no longer
 
     def _before(self, connection: ServerConnection, request: Request) -> Response | None:
         """Answer what is no websocket, and refuse pages of others; None: go on."""
@@ -133,17 +159,19 @@ class ConsoleService:
         request = connection.request
         if request is None:
             return
-        stream = WebSocketStream(connection)
+        stream, address = WebSocketStream(connection), connection.remote_address
+        opened = functools.partial(self._doors.release, address)
         if urlsplit(request.path).path == RELAY_PATH:
             given = request.headers.get("Authorization", "")
-            if not self._sessions.join(given.removeprefix(_BEARER), stream):
+            if not self._sessions.join(given.removeprefix(_BEARER), stream, opened):
                 connection.close(CloseCode.POLICY_VIOLATION, "Nobody waits for this.")
             return
         token = token_of(request.path)
         try:
             if not token:
                 raise Refused("The address has no token.")
-            self._proxy.serve(stream, token)
+            self._doors.is_asking(address)
+            self._proxy.serve(stream, token, opened)
         except Refused as refused:
             connection.close(CloseCode.POLICY_VIOLATION, str(refused))
 
@@ -160,14 +188,3 @@ def _listen(host: str, port: int) -> socket.socket:
         raise ConfigurationError(
             f"[console] can't listen on {host} port {port}: {error.strerror or error}."
         ) from error
-
-
-def _tls(options: cfg.ConfigOpts.GroupAttr) -> ssl.SSLContext | None:
-    if not options.cert_file:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(options.cert_file, options.key_file or None)
-    except OSError as error:
-        raise ConfigurationError(f"[console] cert_file can't be used: {error}.") from error
-    return context

@@ -7,7 +7,7 @@ import hashlib
 import queue
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from common.errors import Unavailable
 from common.metrics import table
@@ -64,16 +64,18 @@ class Sessions:
         with self._lock:
             self._expected.pop(_key(grant), None)
 
-    def join(self, grant: str, agent: Stream) -> bool:
+    def join(self, grant: str, agent: Stream, opened: Callable[[], None]) -> bool:
         """Hand an agent's stream to the session of its grant, and return at the session's end.
 
-        False: nobody waits for it; a grant is good once.
+        `opened` is called once it is handed over. False: nobody waits for it; a grant is good
+        once.
         """
         with self._lock:
             found = self._expected.pop(_key(grant), None)
         if found is None:
             return False
         found.agent.put(agent)
+        opened()
         found.ended.wait()
         return True
 

@@ -6,7 +6,7 @@ import ipaddress
 import socket
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from web.file_parts import FilePart
 from web.incoming import Incoming
@@ -108,27 +108,39 @@ def peer_of(client: Any) -> str:
     return str(address)
 
 
-class Connections:
-    """The connections of one worker: at most `most`, and `of_peer` of one peer."""
+class Held(Protocol):
+    """A connection that counts."""
+
+    peer: str
+    is_busy: bool
+    """Whether it can't be closed for another one."""
+    waits_since: float
+
+
+HeldT = TypeVar("HeldT", bound=Held)
+
+
+class Connections(Generic[HeldT]):
+    """The connections of one server: at most `most`, and `of_peer` of one peer."""
 
     def __init__(self, most: int, of_peer: int) -> None:
         self._most, self._of_peer = most, of_peer
-        self._by_peer: dict[str, dict[Connection, None]] = {}
+        self._by_peer: dict[str, dict[HeldT, None]] = {}
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
-    def all(self) -> list[Connection]:
+    def all(self) -> list[HeldT]:
         """Return every connection."""
         return [each for connections in self._by_peer.values() for each in connections]
 
-    def add(self, connection: Connection) -> None:
+    def add(self, connection: HeldT) -> None:
         """Add a connection."""
         self._by_peer.setdefault(connection.peer, {})[connection] = None
         self._count += 1
 
-    def remove(self, connection: Connection) -> None:
+    def remove(self, connection: HeldT) -> None:
         """Remove a connection; may be called twice."""
         connections = self._by_peer.get(connection.peer, {})
         if connection in connections:
@@ -141,7 +153,7 @@ class Connections:
         """Return whether a peer may open no more connections."""
         return self._count >= self._most or self._held(peer) >= self._of_peer
 
-    def longest_waiting(self, peer: str | None = None) -> list[Connection]:
+    def longest_waiting(self, peer: str | None = None) -> list[HeldT]:
         """Return the idle connection to close for a new one of a peer, if there is any.
 
         It is the peer's where it is at its limit, else of the peer that has most.

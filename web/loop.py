@@ -49,7 +49,7 @@ class Loop:
 
     def _begin_with(self, most: int, share: float) -> None:
         """Hold so many connections, and this share of them of one address."""
-        self._open = Connections(most, max(1, int(most * share)))
+        self._open: Connections[Connection] = Connections(most, max(1, int(most * share)))
         self._look_at = 0.0
 
     @property

@@ -14,13 +14,15 @@ from tests.unit.console.scripted import Scripted
 def test_an_agent_joins_by_its_grant_once() -> None:
     sessions, agent = Sessions(2), Scripted()
     joined: list[bool] = []
+    opened = threading.Event()
     with sessions.session() as session:
         waiting = threading.Thread(
-            target=lambda: joined.append(sessions.join(session.grant, agent))
+            target=lambda: joined.append(sessions.join(session.grant, agent, opened.set))
         )
         waiting.start()
         assert session.agent(5) is agent
-        assert not sessions.join(session.grant, Scripted())
+        assert opened.wait(5)
+        assert not sessions.join(session.grant, Scripted(), pytest.fail)
         assert joined == []
     waiting.join(5)
     assert joined == [True]
@@ -31,8 +33,8 @@ def test_a_grant_ends_with_its_session() -> None:
     with sessions.session() as session:
         with pytest.raises(Unavailable):
             session.agent(0)
-    assert not sessions.join(session.grant, Scripted())
-    assert not sessions.join("", Scripted())
+    assert not sessions.join(session.grant, Scripted(), pytest.fail)
+    assert not sessions.join("", Scripted(), pytest.fail)
 
 
 def test_places_are_given_back() -> None:

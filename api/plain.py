@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
-from urllib.parse import parse_qsl
 
 import falcon
 
 from common.context import RequestContext
-from web import bodies, wording, wsgi
+from web import bodies, queries, wording, wsgi
 from web.guard import Describe, Operation, Params, Target, responders_of, send_reply
 from web.policy import Enforcer
 from web.schemas import Validator, Words
@@ -55,7 +54,7 @@ class PlainApi:
 
     def call(self, req: falcon.Request, resp: falcon.Response, params: Params) -> Call:
         """Return the request."""
-        pairs = parse_qsl(req.query_string, keep_blank_values=True)
+        pairs = queries.pairs(req.query_string)
         return Call(wsgi.context(req), req.forwarded_prefix, req.path, pairs, request=req)
 
     def check_request(

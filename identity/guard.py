@@ -15,7 +15,6 @@ import logging
 import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
 
 import falcon
 import orjson
@@ -24,7 +23,7 @@ from oslo_utils import timeutils
 from common import ids
 from common.digits import number
 from common.errors import Invalid, MicronovaError, TooLarge
-from web import bodies, proxies
+from web import bodies, proxies, queries
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -98,8 +97,7 @@ def _check_path(raw: str) -> None:
 
 
 def _check_query(raw: str) -> None:
-    pairs = parse_qsl(raw, keep_blank_values=True, errors="surrogateescape")
-    for name, value in pairs:
+    for name, value in queries.pairs(raw, errors="surrogateescape"):
         for text in (name, value):
             _readable("query string", text.encode("utf-8", "surrogateescape"))
         # Keystone takes a parameter without a value for one that isn't there.

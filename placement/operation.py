@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from email.utils import formatdate
 from functools import lru_cache
 from typing import Any
-from urllib.parse import parse_qsl
 
 import falcon
 import orjson
@@ -24,7 +23,7 @@ from placement.follower import Follower
 from placement.ledger import Ledger
 from placement.policies import PREFIX
 from placement.schemas.common import BODY, QUERY
-from web import bodies
+from web import bodies, queries
 from web.errors import NotAcceptable, UnsupportedMedia
 from web.guard import Describe, Operation, Params, Target
 from web.policy import Enforcer
@@ -120,7 +119,7 @@ class Call:
 
 def _query(text: str) -> dict[str, list[str]]:
     try:
-        pairs = parse_qsl(text, keep_blank_values=True, errors="strict")
+        pairs = queries.pairs(text, errors="strict")
     except UnicodeDecodeError as error:
         raise Invalid(f"Invalid query string parameters: {error}") from error
     query: dict[str, list[str]] = {}

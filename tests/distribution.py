@@ -46,6 +46,7 @@ GROUPS: Mapping[str, str] = {
     "tests/functional/follow/test_people.py": "embedded",
     "tests/functional/monitor/test_embedded.py": "embedded",
     "tests/functional/test_early_answers.py": "embedded",
+    "tests/functional/test_long_queries.py": "embedded",
     "tests/functional/identity/test_concurrency.py": "keystone",
     "tests/functional/identity/test_contents.py": "keystone",
     "tests/functional/identity/test_projects.py": "keystone",

@@ -100,6 +100,10 @@ What isn't supported is refused with 400 and a message, never ignored.
 - **Regular expressions** in filters mean the same on every database: RE2's, without look-around
   and back references, of 255 characters and 1,000 repetitions at the most. One that still takes
   the database longer than `[database] reader_statement_seconds` is refused.
+- **A query string** has 128 values at the most, of all parameters together and with the items
+  between commas, and 8,192 characters (the server takes 4,094 bytes of a request's first line);
+  more is answered 400. So it is in the image, network, volume and placement APIs, and in the
+  embedded Keystone.
 - **Texts** may hold any printable character of Unicode, where Nova stops at U+FFFF; a line feed
   at the end of a name is refused, where Nova lets it pass.
 - **Faults** tell the owner of a server what happened, without host names. Administrators also

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from urllib.parse import parse_qsl
 
 from oslo_utils import strutils
 
 from common import clock
 from common.errors import Invalid
+from web import queries
 
 
 class Query(dict[str, list[str]]):
@@ -18,7 +18,7 @@ class Query(dict[str, list[str]]):
     def parse(cls, text: str) -> Query:
         """Return the parameters of a query string; blank values count. Raises Invalid."""
         query = cls()
-        for name, value in parse_qsl(text, keep_blank_values=True):
+        for name, value in queries.pairs(text):
             if "\0" in name or "\0" in value:
                 raise Invalid("A query parameter holds a null character.")
             query.setdefault(name, []).append(value)

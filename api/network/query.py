@@ -18,8 +18,6 @@ Pairs = Sequence[tuple[str, str]]
 _NO_FILTERS = frozenset({"fields", "sort_key", "sort_dir", "limit", "marker", "page_reverse"})
 #: tags are separated by commas
 _TAGS = frozenset({"tags", "tags-any", "not-tags", "not-tags-any"})
-#: what a record can have (neutron/extensions/tagging.py)
-MOST_TAGS = 50
 #: parts of `fixed_ips=part=value` → the record's field
 _FIXED_IPS: Mapping[str, str] = {
     "ip_address": "ip",
@@ -80,21 +78,13 @@ def _filter(
         elif name == "fixed_ips" and fixed_ips:
             _addresses(query, values)
         elif name in _TAGS:
-            _tags(query, name, {tag for value in values for tag in value.split(",") if tag})
+            tags = {tag for value in values for tag in value.split(",") if tag}
+            if tags:
+                query.where[name] = sorted(tags)
         else:
             unknown.append(name)
     if unknown:
         raise Invalid(f"{unknown} is invalid attribute for filtering")
-
-
-def _tags(query: Query, name: str, tags: set[str]) -> None:
-    if len(tags) > MOST_TAGS:
-        # Nothing has so many: `tags` finds nothing, `not-tags` leaves nothing out.
-        if name.endswith("-any"):
-            raise Invalid(f"More than {MOST_TAGS} tags in the filter {name}.")
-        query.possible = query.possible and name != "tags"
-    elif tags:
-        query.where[name] = sorted(tags)
 
 
 def _attribute(query: Query, attribute: Attribute, values: Sequence[str]) -> None:

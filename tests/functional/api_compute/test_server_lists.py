@@ -11,6 +11,7 @@ from tests.fixtures import auth
 from tests.fixtures.compute import IMAGE, ComputeApi, a_full_server, uuid_of
 from tests.fixtures.listings import NOW, a_port, counted
 from tests.functional.api_compute.conftest import MakeApi
+from web.queries import MOST_VALUES
 
 pytestmark = pytest.mark.database
 
@@ -190,16 +191,16 @@ def test_patterns_of_every_parameter_end(make: MakeApi) -> None:
 def test_a_tag_is_no_pattern(make: MakeApi) -> None:
     api = make(a_full_server(1, tags=["c++"]), a_full_server(2, tags=["c"]))
     assert numbers(api, "tags=c%2B%2B") == [1]
-    assert numbers(api, f"tags-any={'x,' * 2000}c") == [2]
+    assert numbers(api, f"tags-any={'x,' * 120}c") == [2]
 
 
 def test_a_statement_asks_for_so_many_tags_only(api: ComputeApi) -> None:
-    most = ",".join(map(str, range(500)))
+    most = ",".join(map(str, range(MOST_VALUES)))
     for parameter in ("tags", "tags-any", "not-tags", "not-tags-any"):
         assert api.get(f"/servers?{parameter}={most}", version="2.96").status_code == 200
         answer = api.get(f"/servers?{parameter}={most},more", version="2.96")
         assert answer.status_code == 400
-        assert "500 tags" in answer.json["badRequest"]["message"]
+        assert f"{MOST_VALUES} are allowed" in answer.json["badRequest"]["message"]
 
 
 def test_the_shown_second_is_before_itself(api: ComputeApi) -> None:

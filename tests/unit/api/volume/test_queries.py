@@ -22,9 +22,9 @@ def asked(text: str) -> Call:
 @pytest.mark.parametrize(
     "text",
     [
-        "sort=" + ",".join(["name:asc", "size", *["name:desc", "size:asc"] * 1000]),
+        "sort=" + ",".join(["name:asc", "size", *["name:desc", "size:asc"] * 60]),
         "&".join(
-            ["sort_key=name&sort_dir=asc&sort_key=size&sort_dir=desc", *["sort_key=name"] * 1000]
+            ["sort_key=name&sort_dir=asc&sort_key=size&sort_dir=desc", *["sort_key=name"] * 60]
         ),
     ],
     ids=["sort", "sort_key"],
@@ -71,7 +71,7 @@ def test_a_dictionary_of_strings() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("x", "'x'", "{'a': 1}", "{1: 'a'}", "{[]: 'a'}", "{{}: 'a'}", "{**{}}", "(" * 10_000),
+        *("x", "'x'", "{'a': 1}", "{1: 'a'}", "{[]: 'a'}", "{{}: 'a'}", "{**{}}", "(" * 2_500),
         *(r"{'a': '\ud800'}", r"{'\udfff': 'a'}", r"{'a': '\0'}"),
     ],
     ids=lambda text: text[:16],

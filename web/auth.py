@@ -103,7 +103,7 @@ def protect(
     if not conf[GROUP].memcached_servers:
         cache = TokenCache(conf[CACHE_GROUP].max_tokens)
         overrides["cache"] = _CACHE_KEY
-    checked = _direct(auth_token.AuthProtocol)(_settle(app), overrides)
+    checked = _checking(auth_token.AuthProtocol)(_settle(app), overrides)
 
     def guarded(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         for name in IDENTITY_VARIABLES.intersection(environ):
@@ -118,14 +118,43 @@ def protect(
     return guarded
 
 
-def _direct(kind: Any) -> Any:
-    """Return keystonemiddleware's class of the token check, with direct connections."""
+#: older types of a service, by which access rules may name it
+_TYPES: Mapping[str, str] = {"volumev3": "block-storage", "volumev2": "block-storage"}
 
-    class Direct(kind):  # type: ignore[misc]
+
+def _checking(kind: Any) -> Any:
+    """Return keystonemiddleware's class of the token check, as it is used here.
+
+    Its connections are direct. Access rules of application credentials are compared with the path
+    below the mount point too: `/v2.1/servers`, wherever an API is mounted.
+    """
+    from keystonemiddleware.auth_token import InvalidToken
+
+    class Checking(kind):  # type: ignore[misc]
         def _create_session(self, **options: Any) -> Any:
             return super()._create_session(session=direct.session(), **options)
 
-    return Direct
+        def validate_allowed_request(self, request: Any, token: Mapping[str, Any]) -> None:
+            asked = _with_types(token)
+            try:
+                super().validate_allowed_request(request, asked)
+            except InvalidToken:
+                below = type(request)({**request.environ, "SCRIPT_NAME": ""})
+                super().validate_allowed_request(below, asked)
+
+    return Checking
+
+
+def _with_types(token: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a token whose access rules name services by the types that are checked here."""
+    credential = token.get("application_credential") or {}
+    if not credential.get("access_rules"):
+        return token
+    rules = [
+        {**rule, "service": _TYPES.get(rule["service"], rule["service"])}
+        for rule in credential["access_rules"]
+    ]
+    return {**token, "application_credential": {**credential, "access_rules": rules}}
 
 
 def _settle(app: WSGIApplication) -> WSGIApplication:

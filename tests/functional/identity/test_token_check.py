@@ -152,18 +152,42 @@ def test_keystone_out_of_reach_is_503(keystone: RunningKeystone, conf: cfg.Confi
 def test_access_rules_of_an_application_credential(
     keystone: RunningKeystone, conf: cfg.ConfigOpts
 ) -> None:
-    token = _application_credential_token(keystone)
+    token = _application_credential_token(keystone, "compute", "/servers")
     app = auth.protect(show_context, conf, service_type="compute")
     assert ask(app, token, "/servers")[0] == 200
     assert ask(app, token, "/flavors")[0] == 401
+    assert ask(app, token, "/servers/x")[0] == 401
+    assert ask(app, token, "/servers", REQUEST_METHOD="POST")[0] == 401
     assert ask(auth.protect(show_context, conf), token, "/servers")[0] == 401
+    other = auth.protect(show_context, conf, service_type="image")
+    assert ask(other, token, "/servers")[0] == 401
 
 
-def _application_credential_token(keystone: RunningKeystone) -> str:
-    """Return a token that may GET /servers of the compute API and nothing else."""
+@pytest.mark.parametrize("path", ["/v2.1/servers/**", "/compute/v2.1/servers/**"])
+def test_access_rules_name_paths_with_or_without_the_mount_point(
+    keystone: RunningKeystone, conf: cfg.ConfigOpts, path: str
+) -> None:
+    token = _application_credential_token(keystone, "compute", path)
+    app = auth.protect(show_context, conf, service_type="compute")
+    assert ask(app, token, "/v2.1/servers/1", SCRIPT_NAME="/compute")[0] == 200
+    assert ask(app, token, "/v2.1/flavors/1", SCRIPT_NAME="/compute")[0] == 401
+
+
+@pytest.mark.parametrize("kind", ["volumev3", "block-storage"])
+def test_access_rules_name_a_service_by_any_of_its_types(
+    keystone: RunningKeystone, conf: cfg.ConfigOpts, kind: str
+) -> None:
+    token = _application_credential_token(keystone, kind, "/v3/volumes")
+    app = auth.protect(show_context, conf, service_type="block-storage")
+    assert ask(app, token, "/v3/volumes", SCRIPT_NAME="/volume")[0] == 200
+    assert ask(app, token, "/v3/snapshots", SCRIPT_NAME="/volume")[0] == 401
+
+
+def _application_credential_token(keystone: RunningKeystone, service: str, path: str) -> str:
+    """Return a token that may GET this path of a service and nothing else."""
     session = keystone.session()
     user = session.get_user_id()
-    rule = {"service": "compute", "method": "GET", "path": "/servers"}
+    rule = {"service": service, "method": "GET", "path": path}
     credential = session.post(
         f"{keystone.auth_url}/users/{user}/application_credentials",
         json={"application_credential": {"name": uuid.uuid4().hex, "access_rules": [rule]}},

@@ -53,6 +53,14 @@ OPTIONS = [
         "for login_pause_seconds.",
     ),
     cfg.IntOpt(
+        "login_failures_of_address",
+        default=50,
+        min=1,
+        max=100_000,
+        help="Failed logins from one address (one IPv4 address, one IPv6 /64), whichever the "
+        "users, after which further ones from there are refused for login_pause_seconds.",
+    ),
+    cfg.IntOpt(
         "login_pause_seconds",
         default=300,
         min=1,

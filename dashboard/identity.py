@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import http
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,7 @@ import requests
 from keystoneauth1 import exceptions as ksa_exceptions
 from keystoneauth1.session import Session as HttpSession
 
-from dashboard.errors import ApiRefused, ApiUnreachable, LoginFailed
+from dashboard.errors import ApiRefused, ApiUnreachable, LoginFailed, TooManyLogins
 
 #: projects that a session offers
 _MOST = 200
@@ -38,10 +39,14 @@ class Identity:
         self._base = base if base.endswith("/v3") else f"{base}/v3"
         self._http, self._seconds = http, seconds
 
-    def log_in(self, user: str, password: str, domain: str) -> Token:
-        """Return an unscoped token. Raises LoginFailed."""
+    def log_in(self, user: str, password: str, domain: str, address: str) -> Token:
+        """Return an unscoped token. Raises LoginFailed, TooManyLogins.
+
+        Keystone may count those that fail by the browser's address.
+        """
         named = {"name": user, "domain": {"name": domain}, "password": password}
-        return self._token({"methods": ["password"], "password": {"user": named}}, "unscoped")
+        method = {"methods": ["password"], "password": {"user": named}}
+        return self._token(method, "unscoped", {"X-Forwarded-For": address})
 
     def scoped(self, token: str, project_id: str) -> Token:
         """Return a token for a project. Raises LoginFailed where the user has no role there."""
@@ -58,13 +63,17 @@ class Identity:
         """Have a token end now. Raises ApiRefused or ApiUnreachable."""
         self._send("DELETE", "/auth/tokens", {"X-Auth-Token": token, "X-Subject-Token": token})
 
-    def _token(self, method: dict[str, Any], scope: Any) -> Token:
+    def _token(
+        self, method: dict[str, Any], scope: Any, headers: dict[str, str] | None = None
+    ) -> Token:
         body = {"auth": {"identity": method, "scope": scope}}
         try:
-            answer = self._send("POST", "/auth/tokens", {}, body)
+            answer = self._send("POST", "/auth/tokens", headers or {}, body)
         except ApiRefused as error:
             if error.status >= 500:
                 raise ApiUnreachable("Keystone can't answer now.") from error
+            if error.status == http.HTTPStatus.TOO_MANY_REQUESTS:
+                raise TooManyLogins from error
             raise LoginFailed from error
         return Token(answer.headers["X-Subject-Token"], answer.json())
 

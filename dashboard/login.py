@@ -14,6 +14,7 @@ from dashboard.guard import CSRF_FIELD, LOGIN, SESSION, THEME, Site, check_forge
 from dashboard.identity import Token
 from dashboard.page import View
 from dashboard.sessions import Session
+from web.connections import peer_of
 
 LOG = logger(__name__)
 
@@ -73,22 +74,33 @@ class Login:
         """
         options, store = self._site.options, self._site.sessions.store
         pause = options.login_pause_seconds
-        # Keystone's names are the same in upper and lower case on MariaDB
-        facts = (domain.casefold(), user.casefold(), address)
-        key = self._site.sessions.signed(f"login {facts}")
-        if store.count(key, now(), pause, more=1) > options.login_failures:
-            raise TooManyLogins
+        of_address, of_user = self._counters(address, user, domain)
+        # That of the address is first: names that are tried make no counters of their own then.
+        most = {of_address: options.login_failures_of_address, of_user: options.login_failures}
+        for key, failures in most.items():
+            if store.count(key, now(), pause, more=1) > failures:
+                raise TooManyLogins
         try:
-            found = self._site.identity.log_in(user, password, domain)
+            found = self._site.identity.log_in(user, password, domain, address)
         except LoginFailed:
             LOG.warning("A login of user %r from %s failed.", user[:_LONGEST], address)
             raise
         except ApiUnreachable:
             # This one alone: a password may be what Keystone can't answer.
-            store.count(key, now(), pause, more=-1)
+            for key in most:
+                store.count(key, now(), pause, more=-1)
             raise
-        store.forget(key)
+        store.count(of_address, now(), pause, more=-1)
+        store.forget(of_user)
         return found
+
+    def _counters(self, address: str, user: str, domain: str) -> tuple[str, str]:
+        """Return the names of the counters of an address, and of a user from there."""
+        peer = peer_of((address,))
+        # Keystone's names are the same in upper and lower case on MariaDB
+        facts = (domain.casefold(), user.casefold(), peer)
+        signed = self._site.sessions.signed
+        return signed(f"logins of {peer}"), signed(f"login {facts}")
 
     def _form(
         self,

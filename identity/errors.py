@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.errors import ConfigurationError, Unavailable
+from common.errors import ConfigurationError, Forbidden, Unavailable
 
 
 class PortBusy(ConfigurationError):
@@ -24,3 +24,10 @@ class KeystoneFailed(Unavailable):
 
     code = "micronova.identity_failed"
     sentence = "The embedded Keystone failed."
+
+
+class TooManyLogins(Forbidden):
+    """Too many logins from one address have failed; details: seconds."""
+
+    code = "micronova.identity_too_many_logins"
+    sentence = "Too many logins from this address have failed: try again later."

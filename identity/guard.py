@@ -23,6 +23,7 @@ from oslo_utils import timeutils
 from common import ids
 from common.digits import number
 from common.errors import Invalid, MicronovaError, TooLarge
+from identity.errors import TooManyLogins
 from web import bodies, proxies, queries
 
 if TYPE_CHECKING:
@@ -70,6 +71,9 @@ class Guard:
             return _answer(environ, start_response, status, str(error))
         try:
             return self._app(environ, start_response)
+        except TooManyLogins as error:
+            later = ("Retry-After", str(error.details["seconds"]))
+            return _answer(environ, start_response, 429, error.message, later)
         except Exception:
             request_id = _request_id(environ)
             method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
@@ -198,7 +202,11 @@ def _request_id(environ: WSGIEnvironment) -> str:
 
 
 def _answer(
-    environ: WSGIEnvironment, start_response: StartResponse, status: int, message: str
+    environ: WSGIEnvironment,
+    start_response: StartResponse,
+    status: int,
+    message: str,
+    *more: tuple[str, str],
 ) -> Iterable[bytes]:
     title = http.HTTPStatus(status).phrase
     error = {"code": status, "title": title, "message": message}
@@ -208,6 +216,7 @@ def _answer(
         ("Content-Length", str(len(body))),
         ("Vary", "X-Auth-Token"),
         ("x-openstack-request-id", _request_id(environ)),
+        *more,
     ]
     start_response(f"{status} {title}", headers)
     return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]

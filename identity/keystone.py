@@ -27,18 +27,8 @@ from identity.errors import AddressUnusable, KeystoneFailed, PortBusy
 from identity.layout import Endpoint, Job
 
 GROUP = "embedded_identity"
+LOGIN_FAILURES = 50
 OPTIONS = (
-    cfg.HostAddressOpt(
-        "host",
-        default="127.0.0.1",
-        help="Address that the embedded Keystone listens on. It speaks plain HTTP: put a TLS "
-        "proxy in front before choosing an address that other machines reach.",
-    ),
-    cfg.PortOpt(
-        "port",
-        default=5000,
-        help="TCP port of the embedded Keystone; 0 takes any free one, and a new one every start.",
-    ),
     cfg.IntOpt(
         "threads",
         default=8,
@@ -46,6 +36,16 @@ OPTIONS = (
         max=64,
         help="Threads that serve Keystone's requests at the same time. A check of a password that "
         "a user chose keeps one busy for about a third of a second.",
+    ),
+    cfg.IntOpt(
+        "login_failures",
+        default=LOGIN_FAILURES,
+        min=0,
+        max=100_000,
+        help="Logins by password from one address (one IPv4 address, one IPv6 /64) that may fail "
+        "in five minutes; further ones are answered 429 until then, but for users who have logged "
+        "in from there before. Behind a proxy on this machine the address is the last one of "
+        "X-Forwarded-For. 0: any number.",
     ),
 )
 
@@ -66,6 +66,7 @@ class Keystone:
         *,
         advertised_host: str | None = None,
         threads: int = 8,
+        login_failures: int = LOGIN_FAILURES,
     ) -> None:
         """Name what to run; `advertised_host` is the name clients use when it isn't `host`."""
         self._state_dir = state_dir
@@ -73,6 +74,7 @@ class Keystone:
         self._port = port
         self._advertised_host = advertised_host or host
         self._threads = threads
+        self._login_failures = login_failures
         self._socket: socket.socket | None = None
         self._child: Child | None = None
 
@@ -169,7 +171,7 @@ class Keystone:
         folder = self._state_dir / "keystone"
         return Child(
             "Keystone",
-            python("identity.server", str(listener), str(self._threads)),
+            python("identity.server", *map(str, (listener, self._threads, self._login_failures))),
             self.log_path,
             pass_fds=(listener,),
             extra_environment=preparation.configuration_environment(folder),

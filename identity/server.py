@@ -1,6 +1,6 @@
 """The embedded Keystone's process: gunicorn, and before it what its folder lacks.
 
-    python -m identity.server <number of the listening socket> <threads>
+    python -m identity.server <number of the listening socket> <threads> <failed logins>
 
 The master imports Keystone, which costs more than most of its work, and nothing more: it opens no
 database. The worker that serves is forked from it, and so is the child that makes database, keys,
@@ -30,9 +30,10 @@ _SELDOM_USED = ("saml2.client_base", "saml2.sigver")
 class Server(BaseApplication):  # type: ignore[misc]
     """gunicorn, configured; the application is made in the worker."""
 
-    def __init__(self, listener: int, threads: int) -> None:
+    def __init__(self, listener: int, threads: int, login_failures: int) -> None:
         self._listener = listener
         self._threads = threads
+        self._login_failures = login_failures
         super().__init__()
 
     def load_config(self) -> None:
@@ -58,7 +59,7 @@ class Server(BaseApplication):  # type: ignore[misc]
         die_with_parent(signal.SIGTERM)  # the parent is gunicorn's master
         from identity.wsgi import application
 
-        return application
+        return application(self._login_failures)
 
 
 def _listening(server: Any) -> None:
@@ -101,7 +102,7 @@ def _made(job: str) -> bool:
     return status == 0
 
 
-def main(listener: int, threads: int) -> int:
+def main(listener: int, threads: int, login_failures: int) -> int:
     """Serve until a signal ends the process; return the exit code where it can't."""
     job = sys.stdin.readline()
     report(step="loading Keystone")
@@ -111,9 +112,9 @@ def main(listener: int, threads: int) -> int:
         if not _made(job):
             return 1
         report(made=True)
-    Server(listener, threads).run()
+    Server(listener, threads, login_failures).run()
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(main(*map(int, sys.argv[1:4])))

@@ -8,6 +8,7 @@ others that come meanwhile would be refused by the part that is there, so it is 
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 sys.argv[1:] = []
 
@@ -16,12 +17,17 @@ from keystone.wsgi.api import application as keystone  # noqa: E402
 
 from common.log import escape_output  # noqa: E402
 from identity.guard import Guard  # noqa: E402
+from identity.logins import Logins  # noqa: E402
 from identity.transactions import queue_writers  # noqa: E402
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
 
 escape_output()
 queue_writers()
 RBACEnforcer()._enforcer.load_rules()
 
-application = Guard(keystone)
 
-__all__ = ["application"]
+def application(login_failures: int) -> WSGIApplication:
+    """Return Keystone behind its guard; so many logins of an address may fail, 0: any number."""
+    return Guard(Logins(keystone, login_failures))

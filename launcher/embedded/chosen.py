@@ -9,6 +9,7 @@ from oslo_config import cfg
 
 from common.errors import ConfigurationError
 from compute.hypervisor.proxmox.settings import CLUSTER_OPTIONS
+from identity import keystone
 from launcher import configuration
 from launcher.embedded.settings import Sections
 
@@ -22,7 +23,7 @@ def chosen(given: Iterable[str]) -> Sections:
 
     Raises ConfigurationError, one line, for one that doesn't exist, or a value that it can't have.
     """
-    conf, made = configuration.load([]), Sections()
+    conf, made = configuration.load([], keystone.register), Sections()
     for text in given:
         match = _GIVEN.fullmatch(text)
         if match is None:

@@ -27,7 +27,7 @@ from common.child import Child, ChildFailed, python
 from common.errors import ConfigurationError
 from identity.clouds import service_credentials, write_client_files
 from identity.errors import PortBusy
-from identity.keystone import Keystone
+from identity.keystone import GROUP, Keystone
 from identity.layout import catalog
 from identity.passwords import load_passwords
 from launcher.embedded.ending import Ending
@@ -222,8 +222,13 @@ class Supervisor:
     def _listen_identity(self, listener: socket.socket) -> Keystone:
         settings = self._settings
         port = _port(listener) + 1 if settings.port else 0
+        numbers = {name: int(text) for name, text in settings.chosen.get(GROUP, {}).items()}
         keystone = Keystone(
-            settings.state_dir, settings.host, port, advertised_host=settings.advertised_host
+            settings.state_dir,
+            settings.host,
+            port,
+            advertised_host=settings.advertised_host,
+            **numbers,
         )
         try:
             keystone.listen()

@@ -137,6 +137,19 @@ def test_a_login_that_succeeds_forgets_those_that_failed(
     assert [fail(client) for _ in range(3)] == [True, True, False]
 
 
+def test_few_users_are_tried_from_one_address(tmp_path: Path, keystone: Keystone) -> None:
+    conf = behind_proxy(tmp_path, keystone.url)
+    conf.set_override("login_failures_of_address", 3, config.GROUP)
+    client = falcon.testing.TestClient(make_app(conf))
+    assert log_in(client, user="admin", password=RIGHT).status_code == 303
+    near, far = "2001:db8::1:1", "2001:db8:0:1::1"
+    tried = [fail(client, user=f"user-{number}", address=near) for number in range(5)]
+    assert tried == [True, True, True, False, False]
+    # A login that would succeed is refused as well; of its network, too, and nowhere else.
+    assert log_in(client, user="admin", password=RIGHT, address="2001:db8::2").status_code == 401
+    assert log_in(client, user="admin", password=RIGHT, address=far).status_code == 303
+
+
 def test_what_keystone_cannot_answer_counts_for_nothing(client: falcon.testing.TestClient) -> None:
     for _ in range(3):
         assert log_in(client, user="admin", password=DOWN).status_code == 503

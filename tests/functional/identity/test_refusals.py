@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
+from identity.keystone import LOGIN_FAILURES
 from tests.functional.keystone_fixture import RunningKeystone
 
 
@@ -220,3 +221,21 @@ def test_names_of_logins_write_no_lines_of_the_log(
     assert named
     assert not [line for line in named if line.startswith("2026-01-01")]
     assert all(line.isprintable() for line in lines)
+
+
+def test_passwords_tried_on_many_users_are_few(asker: Asker, keystone: RunningKeystone) -> None:
+    """From an address that no other test has; who was there before goes on."""
+    given = keystone.passwords["demo-reader"]
+
+    def log_in(name: str, password: str) -> int:
+        user = {"name": name, "domain": {"id": "default"}, "password": password}
+        login = {"auth": {"identity": {"methods": ["password"], "password": {"user": user}}}}
+        where = {"X-Forwarded-For": "203.0.113.9"}
+        return asker.ask("POST", "auth/tokens", json.dumps(login).encode(), where)[0]
+
+    assert log_in("demo-reader", given) == 201
+    tried = [log_in(f"nobody-{number}", "Password1") for number in range(LOGIN_FAILURES + 1)]
+    assert tried == [401] * LOGIN_FAILURES + [429]
+    assert log_in("demo", keystone.passwords["demo"]) == 429
+    assert log_in("demo-reader", given) == 201
+    assert keystone.token()

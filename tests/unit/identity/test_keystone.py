@@ -28,8 +28,8 @@ def test_options_have_ranges_and_help() -> None:
     conf = cfg.ConfigOpts()
     keystone.register(conf)
     conf([], default_config_files=[])
-    assert conf[keystone.GROUP].host == "127.0.0.1"
-    assert conf[keystone.GROUP].port == 5000
+    assert conf[keystone.GROUP].threads == 8
+    assert conf[keystone.GROUP].login_failures == 50
     assert all(option.help for option in keystone.OPTIONS)
 
 

@@ -21,6 +21,9 @@ def test_they_replace_what_is_made_up() -> None:
         ]
     )
     assert found["conductor"] == {"scan_seconds": "2", "reclaim_instance_interval": "60"}
+    assert chosen(["embedded_identity.login_failures=0"]) == {
+        "embedded_identity": {"login_failures": "0"}
+    }
     assert found["proxmox:pve.a"] == {"linked_clones": "never"}
     written = made(settings(chosen=found), {"conductor": {"scan_seconds": "9"}})
     assert written["conductor"] == {"name": "embedded", **found["conductor"]}
@@ -35,6 +38,7 @@ def test_they_replace_what_is_made_up() -> None:
         ("conductor.scan_seconds", "it is not <group>.<option>=<value>"),
         ("conductor.scan_seconds=1\n[database]", "it is not <group>.<option>=<value>"),
         ("conductor.scan_second=5", "there is no such option"),
+        ("embedded_identity.threads=0", "Should be greater than or equal to 1"),
         ("conducto.scan_seconds=5", "there is no such option"),
         ("proxmox:sim1.nothing=5", "there is no such option"),
         ("conductor.reclaim_instance_interval=soon", "soon"),

@@ -32,11 +32,15 @@ from common.context import RequestContext  # noqa: E402
 from common.errors import (  # noqa: E402
     Conflict,
     Forbidden,
+    Gone,
     Invalid,
     NotFound,
+    NotSupported,
+    NoValidHost,
     TooLarge,
     Unauthorized,
     Unavailable,
+    Unimplemented,
 )
 from common.log import logger  # noqa: E402
 from common.metrics import messages  # noqa: E402
@@ -68,7 +72,10 @@ OPTIONS = [
 REMOTE_ERRORS = ["common.errors"]
 
 #: errors of the caller: one line in the log, no traceback
-REFUSALS = (Invalid, Unauthorized, Forbidden, NotFound, Conflict, TooLarge)
+REFUSALS = (
+    *(Invalid, Unauthorized, Forbidden, NotFound, Conflict, Gone, TooLarge),
+    *(NoValidHost, NotSupported, Unimplemented),
+)
 
 #: None: the DEFAULT group, with transport_url
 _MESSAGING_GROUPS = (None, "oslo_messaging_rabbit")

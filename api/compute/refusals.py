@@ -17,7 +17,7 @@ import orjson
 
 from common import clock
 from common.context import RequestContext
-from common.errors import MicronovaError
+from common.errors import MicronovaError, Unavailable
 from common.log import logger
 from conductor.client import ConductorClient
 from conductor.messages import Refused
@@ -104,8 +104,12 @@ class Refusals:
                 continue
             try:
                 self._conductor.refused(ctxt, refused)
-            except Exception:
+            except Unavailable as error:
                 # The client has its answer already.
+                LOG.warning(
+                    "The refusal of %s is not recorded: %s", ctxt.request_id, error.message
+                )
+            except Exception:
                 LOG.exception("The refusal of %s could not be recorded.", ctxt.request_id)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from oslo_config import cfg
 from oslo_messaging.transport import RPCTransport
 
-from common import config, context, log, rpc
+from common import config, context, errors, log, rpc
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.localbus import LocalDriver, _Listener
@@ -42,6 +43,15 @@ class _SlowDriver(LocalDriver):
         return _SlowListener(self._bus, target.topic, target.server)
 
 
+#: all errors that aren't failures
+_RAISED = {
+    kind.__name__: kind
+    for kind in errors.MicronovaError.__subclasses__()
+    if kind.__module__ == errors.__name__
+    and kind not in (errors.ConfigurationError, errors.OperationFailed)
+}
+
+
 class Endpoint:
     """Keeps what it was asked."""
 
@@ -51,6 +61,8 @@ class Endpoint:
     def ask(self, ctxt: Any, what: str) -> str:
         """Answer."""
         self.asked.append(what)
+        if what in _RAISED:
+            raise _RAISED[what]
         if what == "nowhere":
             raise Unavailable("There is no storage for it.")
         if what == "lost":
@@ -135,3 +147,16 @@ def test_only_an_error_behind_what_is_unavailable_has_a_traceback(
     server.stop()
     assert bool([one for one in caplog.records if one.exc_info]) is traced
     assert traced or "ask is not carried out: There is no storage for it." in caplog.text
+
+
+@pytest.mark.parametrize("kind", sorted(_RAISED))
+def test_a_refusal_is_one_line(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    conf = config.load([rpc.register, log.register])
+    bus = RPCTransport(LocalDriver(conf, f"micronova-local://{kind}"))
+    server = rpc.Server(bus, "topic", "me", [Endpoint()], workers=1)
+    server.start()
+    with pytest.raises(_RAISED[kind]):
+        rpc.Client(bus, "topic").call(context.internal(), "ask", what=kind)
+    server.stop()
+    assert not [one for one in caplog.records if one.exc_info]
+    assert not [one for one in caplog.records if one.levelno >= logging.ERROR]

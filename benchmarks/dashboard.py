@@ -38,7 +38,7 @@ from tests.functional.dashboard.service import served
 PAGE_MS, IDLE_MIB = 300.0, 60.0
 LISTED, MANY = 1_000, 10_000
 _CSRF = re.compile(r'name="csrf" value="([^"]+)"')
-_API_MS = re.compile(r"dur=([\d.]+)")
+_API_MS = re.compile(r"dur=([0-9.]+)")
 _AT_ONCE = 500
 
 

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 #: what a period is written as, as in Nova, and no begin that some month hasn't
 PATTERN = (
-    r"^(hour(@[0-5]?\d)?|day(@([01]?\d|2[0-3]))?"
-    r"|month(@([01]?\d|2[0-8]))?|year(@(0?\d|1[0-2]))?)$"
+    r"^(hour(@[0-5]?[0-9])?|day(@([01]?[0-9]|2[0-3]))?"
+    r"|month(@([01]?[0-9]|2[0-8]))?|year(@(0?[0-9]|1[0-2]))?)$"
 )
 DEFAULT = "month"
 

@@ -21,7 +21,7 @@ _PROGRAM = 64 * 1024
 #: bytes of memory to match with; with less than the program needs, a match is slower
 _MATCHING = 512 * 1024
 #: a number that RE2 would take for text, as it is none of its repetitions
-_HUGE = re.compile(r"(?<!\\)\{(?:\d*,)?\d{5}")
+_HUGE = re.compile(r"(?<!\\)\{(?:[0-9]*,)?[0-9]{5}")
 
 
 def check(pattern: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,9 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self' ws://{host} wss://{host}"
 )
+
+
+_HOST = re.compile(r"[A-Za-z0-9.:\[\]-]*")
 
 
 @dataclass(frozen=True)
@@ -60,4 +64,4 @@ class Pages:
 
 def _plain(host: str) -> str:
     """Return a Host header that can stand in another header, or nothing."""
-    return host if all(one.isalnum() or one in ".-:[]" for one in host) else ""
+    return host if _HOST.fullmatch(host) else ""

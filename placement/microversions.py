@@ -60,7 +60,7 @@ VERSIONS = Microversions(
     history=HISTORY,
     header="openstack-api-version",
     entry=re.compile(r"placement\s+(\S+)", re.IGNORECASE),
-    number=re.compile(r"(\d+)\.(\d+)", re.ASCII),
+    number=re.compile(r"([0-9]+)\.([0-9]+)", re.ASCII),
     malformed="Invalid microversion: invalid version string: {asked}",
     not_served="Invalid microversion: Unacceptable version header: {asked}",
 )

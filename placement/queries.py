@@ -67,12 +67,11 @@ def resources(text: str) -> dict[str, int]:
         name, colon, number = entry.partition(":")
         if not colon or ":" in number:
             raise Invalid(_RESOURCES.format(f"{entry}."))
-        try:
-            amount = min(int(number), _MOST)
-        except ValueError as error:
+        amount = digits.integer(number, _MOST)
+        if amount is None:
             raise Invalid(
                 f"Requested resource {name} expected positive integer amount. Got: {number}."
-            ) from error
+            )
         if amount < 1:
             raise Invalid(f"Requested resource {name} requires amount >= 1. Got: {amount}.")
         amounts[name] = amount

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from simulator.digits import is_digits
 from simulator.errors import PveError, forbidden, unauthorized
 
 TICKET_SECONDS = 7200
@@ -195,7 +196,7 @@ class Access:
         found = self._by_path(ugid, kind, path)
         if path.startswith("/vms/"):
             vmid = path[5:]
-            pool = self.pool_of.get(int(vmid)) if vmid.isdigit() else None
+            pool = self.pool_of.get(int(vmid)) if is_digits(vmid) else None
             if pool is not None:
                 found |= self._by_path(ugid, kind, f"/pool/{pool}")
         return found

@@ -47,7 +47,7 @@ def prunable(call: Call) -> list[dict[str, Any]]:
     """`GET …/prunebackups`: list what would be kept and removed; removes nothing."""
     storage = call.cluster.enabled_storage(call.get("storage"), call.node)
     place = call.cluster.place(storage.id, call.node)
-    kept = re.search(r"keep-last=(\d+)", call.get("prune-backups"))
+    kept = re.search(r"keep-last=([0-9]+)", call.get("prune-backups"))
     by_vm: dict[int, list[Volume]] = {}
     for volume in call.cluster.volumes.at(place, 0):
         vmid = backups.owner(volume.name)

@@ -11,9 +11,9 @@ from simulator.model import ConfigMap, Storage, Vm, Volume
 from simulator.qemu.drives import Drive
 from simulator.volumes import content_of, parse_volid, path_of
 
-_NAME = re.compile(r"^backup/vzdump-qemu-(\d+)-[\d_]+-[\d_]+\.(vma(?:\.\w+)?)$")
+_NAME = re.compile(r"^backup/vzdump-qemu-([0-9]+)-[0-9_]+-[0-9_]+\.(vma(?:\.\w+)?)$")
 _NOT_SAVED = frozenset({"lock", "parent", "vmstate", "digest", "description"})
-_NOT_RESTORED = re.compile(r"unused\d+")
+_NOT_RESTORED = re.compile(r"unused[0-9]+")
 _MAP = "#qmdump#map:"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from simulator.call import Call
+from simulator.digits import is_digits
 from simulator.engine import Sleep, Work
 from simulator.errors import PveError
 from simulator.model import Node, Vm
@@ -126,7 +127,7 @@ def _vmids(call: Call) -> list[int]:
     text = call.get("vms")
     for separator in ("\0", ";", " "):
         text = text.replace(separator, ",")
-    return sorted({int(one) for one in text.split(",") if one.isdigit()})
+    return sorted({int(one) for one in text.split(",") if is_digits(one)})
 
 
 def _cluster(call: Call, kind: str, action: _Action, title: str, verb: str) -> str:

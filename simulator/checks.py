@@ -10,8 +10,8 @@ Check = Callable[[str], str | None]
 
 _SHAPES = {
     "boolean": re.compile("[01]"),
-    "integer": re.compile(r"-?\d+"),
-    "number": re.compile(r"-?\d+(\.\d+)?"),
+    "integer": re.compile(r"-?[0-9]+"),
+    "number": re.compile(r"-?[0-9]+(\.[0-9]+)?"),
 }
 _TAG = re.compile(r"^[a-z0-9_][a-z0-9_\-+.]*$", re.IGNORECASE)
 _LABEL = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
@@ -62,13 +62,13 @@ def matching(expression: str, message: str) -> Check:
     return check
 
 
-vmid = matching(r"[1-9]\d{2,8}", "value does not look like a valid VM ID")
+vmid = matching(r"[1-9][0-9]{2,8}", "value does not look like a valid VM ID")
 node_name = matching(_LABEL, "value does not look like a valid node name")
 dns_name = matching(
     rf"(?=.{{1,253}}$){_LABEL}(?:\.{_LABEL})*", "value does not look like a valid DNS name"
 )
 config_id = matching("[a-zA-Z][a-zA-Z0-9_-]+", "invalid configuration ID '{value}'")
-ha_sid = matching(r"(vm:|ct:)?[1-9]\d{2,8}", "unable to parse HA resource ID '{value}'")
+ha_sid = matching(r"(vm:|ct:)?[1-9][0-9]{2,8}", "unable to parse HA resource ID '{value}'")
 storage_id = matching(
     r"[a-zA-Z][a-zA-Z0-9\-_.]*[a-zA-Z0-9]", "storage ID '{value}' contains illegal characters"
 )

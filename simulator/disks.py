@@ -38,7 +38,7 @@ def print_size(size: int) -> str:
 
 def parse_size(text: str) -> int:
     """Return the bytes of a size with an optional unit letter."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT])?", text)
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([KMGT])?", text)
     if match is None:
         raise PveError(f"unable to parse size '{text}'")
     shift = dict(_UNITS).get(match.group(2) or "", 0)

@@ -6,6 +6,7 @@ from typing import Any
 
 from simulator import firewall_config as config
 from simulator.call import Call
+from simulator.digits import is_digits
 from simulator.firewall_config import Firewall
 from simulator.firewall_macros import MACROS
 
@@ -26,7 +27,7 @@ def options(call: Call) -> dict[str, Any]:
     """`GET …/firewall/options`: the options that were set, without defaults."""
     found = config.read(call)
     shown: dict[str, Any] = {
-        name: int(text) if text.isdecimal() else text for name, text in found.options.items()
+        name: int(text) if is_digits(text) else text for name, text in found.options.items()
     }
     return shown | {"digest": found.digest()}
 

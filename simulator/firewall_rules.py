@@ -109,7 +109,7 @@ def _verify(call: Call, made: Rule) -> None:
     action = made.get("action", "")
     if made.get("type") != "group" and action not in _ACTIONS:
         errors["action"] = f"unknown action '{action}'"
-    if "vmid" in call.params and not re.fullmatch(r"net\d+", made.get("iface", "net0")):
+    if "vmid" in call.params and not re.fullmatch(r"net[0-9]+", made.get("iface", "net0")):
         errors["iface"] = "value does not match the regex pattern 'net\\d+'"
     if "macro" in made and made["macro"] not in MACROS:
         errors["macro"] = f"unknown macro '{made['macro']}'"

@@ -11,6 +11,7 @@ from typing import Any
 
 from simulator.call import Call
 from simulator.cluster import Cluster
+from simulator.digits import is_digits
 from simulator.errors import PveError
 from simulator.ha_config import HaGroup, HaResource, HaRule, infeasible, nodes_of
 
@@ -70,7 +71,7 @@ def add_resource(call: Call) -> None:
     _, _, name = sid.partition(":")
     if call.get("group") and cluster.version.ha_rules:
         raise PveError("invalid parameter 'group': ha groups have been migrated to rules")
-    if not name.isdigit() or int(name) not in cluster.vms:
+    if not is_digits(name) or int(name) not in cluster.vms:
         raise PveError(f"resource '{sid}' does not exist in cluster")
     if sid in cluster.ha.resources:
         raise PveError(f"create resource failed: resource ID '{sid}' already defined")
@@ -123,7 +124,7 @@ def forget(cluster: Cluster, sid: str, *, purge: bool) -> bool:
 
 
 def _sid(cluster: Cluster, text: str) -> str:
-    if text.isdigit():
+    if is_digits(text):
         if int(text) not in cluster.vms:
             raise PveError(f"unable to detect SID from VMID - VM/CT {text} does not exist")
         return f"vm:{text}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from simulator.call import Call
 from simulator.cluster import Cluster
+from simulator.digits import is_digits
 from simulator.errors import PveError
 from simulator.ha_config import HaResource
 from simulator.model import Vm
@@ -35,7 +36,7 @@ def relocate(call: Call) -> dict[str, str]:
 
 def _asked(call: Call, *, online: bool) -> dict[str, str]:
     sid, node = call.get("sid"), call.get("node")
-    sid = f"vm:{sid}" if sid.isdigit() else sid
+    sid = f"vm:{sid}" if is_digits(sid) else sid
     if sid not in call.cluster.ha.resources:
         raise PveError(f"no such resource '{sid}'")
     vmid = int(sid.partition(":")[2])

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from simulator.app import Request, Response, now_header
+from simulator.digits import is_digits
 from simulator.errors import Dropped
 from simulator.websocket import Gone, WebSocket, accept_key
 
@@ -201,7 +202,7 @@ def _read_request(
     if "transfer-encoding" in headers:
         raise BadRequest(501, "chunked transfer encoding not supported")
     length = headers.get("content-length", "0")
-    if not length.isdigit():
+    if not is_digits(length):
         raise BadRequest(400, "invalid content length")
     if headers.get("expect", "").lower() == "100-continue":
         connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from simulator.digits import is_digits
 from simulator.websocket import WebSocket
 
 BOOT_LOG = (
@@ -41,4 +42,4 @@ def _number(visitor: WebSocket) -> int:
     digits = b""
     while (character := visitor.exactly(1)) != b":" and len(digits) < 8:
         digits += character
-    return int(digits) if digits.isdigit() else 0
+    return int(digits) if is_digits(digits) else 0

@@ -6,6 +6,7 @@ from typing import Any
 
 from simulator import backups, disks
 from simulator.call import Call
+from simulator.digits import is_digits
 from simulator.engine import Sleep, Work
 from simulator.errors import PveError, no_storage
 from simulator.qemu.permits import volume_access
@@ -32,7 +33,7 @@ def allocate(call: Call) -> Work:
     image_format = call.get("format") or format_of(name)
     size = (
         int(call.get("size")) * 1024
-        if call.get("size").isdigit()
+        if is_digits(call.get("size"))
         else disks.parse_size(call.get("size"))
     )
     volume = yield from disks.allocate(
@@ -70,7 +71,7 @@ def one_content(call: Call) -> dict[str, Any]:
     volume = call.cluster.volume(volid, call.node)
     path = path_of(call.cluster.storage(parsed.storage), parsed.name)
     if volume is None:
-        if parsed.name.partition("/")[0].isdigit():
+        if is_digits(parsed.name.partition("/")[0]):
             raise PveError(f"volume_size_info on '{volid}' failed - no format")
         raise PveError(f"failed to stat '{path}'")
     size = volume.virtual_size or volume.size

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from simulator.digits import is_digits
 from simulator.errors import PveError
 from simulator.model import Storage, Volume
 from simulator.storage_kinds import KINDS
@@ -25,8 +26,8 @@ CONTENT_DIRECTORY = {
     "rootdir": "private",
 }
 #: a volume that is no file
-_BLOCK_NAME = re.compile(r"(?:vm|base)-(\d+)-[^/]+")
-_DISK_NAME = re.compile(r"^(?:vm|base)-(\d+)-(?:disk-\d+|cloudinit|state-.+|fleece-\d+)")
+_BLOCK_NAME = re.compile(r"(?:vm|base)-([0-9]+)-[^/]+")
+_DISK_NAME = re.compile(r"^(?:vm|base)-([0-9]+)-(?:disk-[0-9]+|cloudinit|state-.+|fleece-[0-9]+)")
 
 
 class VolumeName(NamedTuple):
@@ -53,7 +54,7 @@ def parse_volid(volid: str) -> VolumeName:
 def content_of(name: str) -> str:
     """Return the content type by a volume's name."""
     kind = name.partition("/")[0]
-    return "images" if kind.isdigit() or _BLOCK_NAME.fullmatch(name) else kind
+    return "images" if is_digits(kind) or _BLOCK_NAME.fullmatch(name) else kind
 
 
 def owner_of(name: str) -> int:
@@ -62,7 +63,7 @@ def owner_of(name: str) -> int:
     block = _BLOCK_NAME.fullmatch(name)
     if block:
         return int(block[1])
-    return int(kind) if kind.isdigit() else 0
+    return int(kind) if is_digits(kind) else 0
 
 
 def image_name(storage: Storage, vmid: int, stem: str, image_format: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from simulator import backups
 from simulator.call import Call
+from simulator.digits import is_digits
 from simulator.disks import COPY_BYTES_PER_SECOND, human, print_size
 from simulator.engine import Acquire, Release, Sleep, Work
 from simulator.errors import Interrupted, PveError
@@ -62,7 +63,7 @@ def _wanted(call: Call) -> list[int]:
     if call.get("pool"):
         pool = call.cluster.pools.get(call.get("pool"))
         return sorted(pool.vms) if pool is not None else []
-    return [int(one) for one in call.get("vmid").replace(";", ",").split(",") if one.isdigit()]
+    return [int(one) for one in call.get("vmid").replace(";", ",").split(",") if is_digits(one)]
 
 
 def _worker(call: Call, job: Job, name: str, vmids: list[int]) -> Work:

@@ -22,7 +22,7 @@ a request with a longer body is answered without it."""
 
 _DATA_METHOD, _DATA_TYPE = b"PUT ", b"application/octet-stream"
 _HEAD_END = b"\r\n\r\n"
-_LENGTH = re.compile(rb"\d{1,18}", re.ASCII)
+_LENGTH = re.compile(rb"[0-9]{1,18}", re.ASCII)
 _CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;.*)?", re.ASCII)
 _CHUNK_LINE_LIMIT = 8190
 

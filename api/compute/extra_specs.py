@@ -61,7 +61,9 @@ def _anything(value: str) -> str | None:
     return None
 
 
-_CPUS = _like(r"\^?\d+((-\d+)?(,\^?\d+(-\d+)?)?)*", "list of processors, such as 0-3,^1")
+_CPUS = _like(
+    r"\^?[0-9]+((-[0-9]+)?(,\^?[0-9]+(-[0-9]+)?)?)*", "list of processors, such as 0-3,^1"
+)
 _GROUP = r"[a-zA-Z0-9_-]{0,64}"
 _CUSTOM = r"CUSTOM_[A-Z0-9_]+"
 _CLASS = "|".join([*map(re.escape, os_resource_classes.STANDARDS), _CUSTOM])
@@ -76,14 +78,14 @@ _KNOWN: Mapping[str, Check] = {
     "hide_hypervisor_id": _flag,
     "os:secure_boot": _among("disabled", "required", "optional"),
     "pci_passthrough:alias": _like(
-        r"[^:]+:\d+(\s*,\s*[^:]+:\d+)*", "list of NAME:COUNT, such as gpu:1,nic:2"
+        r"[^:]+:[0-9]+(\s*,\s*[^:]+:[0-9]+)*", "list of NAME:COUNT, such as gpu:1,nic:2"
     ),
     "hw:cpu_policy": _among("dedicated", "shared", "mixed"),
     "hw:cpu_thread_policy": _among("prefer", "isolate", "require"),
     "hw:emulator_threads_policy": _among("isolate", "share"),
     "hw:pci_numa_affinity_policy": _among("required", "preferred", "legacy", "socket"),
     "hw:mem_encryption_model": _among("amd-sev", "amd-sev-es", "amd-sev-snp", "intel-tdx"),
-    "hw:mem_page_size": _like(r"large|small|any|\d+([kKMGT]i?)?(b|bit|B)?", "size of pages"),
+    "hw:mem_page_size": _like(r"large|small|any|[0-9]+([kKMGT]i?)?(b|bit|B)?", "size of pages"),
     "hw:tpm_model": _among("tpm-tis", "tpm-crb"),
     "hw:tpm_version": _among("1.2", "2.0"),
     "hw:tpm_secret_security": _among("user", "host", "deployment"),
@@ -91,10 +93,9 @@ _KNOWN: Mapping[str, Check] = {
     "hw:viommu_model": _among("intel", "smmuv3", "virtio", "auto"),
     "hw:maxphysaddr_mode": _among("passthrough", "emulate"),
     "hw:pmem": _like(r"([a-zA-Z0-9_]+,?)+", "list of names"),
-    r"hw:(cpu_realtime_mask|cpu_dedicated_mask|numa_cpus\.\d+)": _CPUS,
-    r"hw:(numa_nodes|numa_mem\.\d+|cpu_(max_)?(sockets|cores|threads)|maxphysaddr_bits)": _number(
-        1
-    ),
+    r"hw:(cpu_realtime_mask|cpu_dedicated_mask|numa_cpus\.[0-9]+)": _CPUS,
+    r"hw:(numa_nodes|numa_mem\.[0-9]+|maxphysaddr_bits)": _number(1),
+    r"hw:cpu_(max_)?(sockets|cores|threads)": _number(1),
     r"hw:(serial_port_count|redirected_usb_ports)|hw_rng:rate_(bytes|period)": _number(0),
     "hw_video:ram_max_mb": _number(0),
     r"hw_rng:allowed|hw:(cpu_realtime|hide_hypervisor_id|locked_memory|boot_menu|pmu"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from common import digits
 from common.errors import Invalid
 from db.reads.images import Condition, Reach
 from db.reads.keyset import Page
@@ -224,10 +225,7 @@ def _page(given: Mapping[str, str]) -> Page:
 
 
 def _integer(text: str, complaint: str) -> int:
-    try:
-        number = int(text)
-    except ValueError as error:
-        raise Invalid(complaint) from error
-    if abs(number) >= 2**63:
+    number = digits.integer(text, 2**63)
+    if number is None or abs(number) >= 2**63:
         raise Invalid(complaint)
     return number

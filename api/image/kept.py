@@ -13,7 +13,7 @@ from common.errors import Forbidden
 from web.errors import RangeNotSatisfiable
 from web.guard import Reply
 
-_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
+_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})", re.ASCII)
 _WITH_DATA = frozenset({"active", "deactivated"})
 
 

@@ -38,7 +38,7 @@ TOKEN_HEADER = "X-Spool-Token"  # noqa: S105 - a name
 
 _READ_BYTES = 1 << 20
 _DATA_TYPE = "application/octet-stream"
-_RANGE = re.compile(r"bytes=(\d{1,18})-(\d{1,18})", re.ASCII)
+_RANGE = re.compile(r"bytes=([0-9]{1,18})-([0-9]{1,18})", re.ASCII)
 #: seconds between two looks at an image that is being saved: the first, and the longest
 _LOOK_SECONDS, _LOOK_MOST_SECONDS = 0.1, 1.0
 #: an image with uploaded data; it becomes the name of a file

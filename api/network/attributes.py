@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.network.errors import InvalidInput
+from common import digits
 from common.clock import iso
 from db.reads.networks import Network, Port, Share, Subnet
 from db.reads.security_groups import SecurityGroup, SecurityGroupRule
@@ -54,11 +55,8 @@ def _boolean(text: str) -> bool:
 
 
 def _integer(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = -1
-    if not 0 <= number < 2**31:
+    number = digits.integer(text, 2**31)
+    if number is None or not 0 <= number < 2**31:
         raise InvalidInput(f"Invalid input for operation: '{text}' is not an integer.")
     return number
 

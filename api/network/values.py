@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from common import digits
 from common.errors import Invalid
 from conductor.messages import AddressPair, FixedIp
 
@@ -195,11 +196,8 @@ def integer(least: int, most: int) -> Callable[[Any], int]:
     """Return the check of a number from ``least`` to ``most``."""
 
     def check(value: Any) -> int:
-        try:
-            number = int(value) if isinstance(value, str | int) else None
-        except ValueError:
-            number = None
-        if number is None or isinstance(value, bool):
+        number = digits.integer(value) if isinstance(value, str) else value
+        if not isinstance(number, int) or isinstance(value, bool):
             raise ValueError(f"'{_shown(value)}' is not an integer")
         if not least <= number <= most:
             raise ValueError(f"'{_shown(value)}' is not from {least} to {most}")

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from common.digits import is_digits
 from common.guest import limits, topology
 from common.guest.asked import Asked, CannotError
 from common.guest.topology import NumaNode
@@ -17,8 +18,8 @@ PCI_ALIAS = "pci_passthrough:alias"
 MAX_DEVICES = 16
 MAX_SERIAL_PORTS = 4
 
-_MACHINE = re.compile(r"(?:pc|q35|(?:pc-i440fx|pc-q35|pc)-(?P<version>\d+(?:\.\d+)+))")
-_ALIAS = re.compile(r"([A-Za-z][A-Za-z0-9_-]+):(\d{1,2})")
+_MACHINE = re.compile(r"(?:pc|q35|(?:pc-i440fx|pc-q35|pc)-(?P<version>[0-9]+(?:\.[0-9]+)+))")
+_ALIAS = re.compile(r"([A-Za-z][A-Za-z0-9_-]+):([0-9]{1,2})")
 _NOT_IN_CLASSES = re.compile(r"[^A-Z0-9_]+")
 
 _FIRMWARES = {"": "", "bios": "bios", "uefi": "uefi"}
@@ -150,4 +151,4 @@ def device_class(name: str) -> str:
 def version(text: str) -> tuple[int, ...]:
     """Return ``10.1`` as (10, 1); an empty tuple for other texts."""
     parts = text.split(".")
-    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else ()
+    return tuple(int(part) for part in parts) if all(map(is_digits, parts)) else ()

@@ -10,7 +10,7 @@ from common.guest.asked import Asked, CannotError
 
 #: no hypervisor here gives a guest more
 MAX_NUMA_NODES = 8
-_RANGE = re.compile(r"(\^?)(\d+)(?:-(\d+))?")
+_RANGE = re.compile(r"(\^?)([0-9]+)(?:-([0-9]+))?")
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from common.metrics.sharing import VARIABLE
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
-_LIVE_GAUGE = re.compile(r"gauge_live\w*_(\d+)\.db")
+_LIVE_GAUGE = re.compile(r"gauge_live\w*_([0-9]+)\.db")
 _SAMPLED = tuple(one for one in table.ALL if isinstance(one, Sampled))
 
 

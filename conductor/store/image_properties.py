@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from common import clock
+from common.digits import is_digits
 from common.errors import ConfigurationError
 from db.schema import images
 
@@ -38,7 +39,7 @@ def _rule(text: str) -> Rule:
     values = {key.strip(): value.strip() for key, _, value in pairs}
     if not pattern or not values or not all(key and equals for key, equals, _ in pairs):
         raise ConfigurationError(f"[images] properties: {text}: not PATTERN; KEY=VALUE; …")
-    if not all(values[name].isdecimal() for name in _NEEDS if name in values):
+    if not all(is_digits(values[name]) for name in _NEEDS if name in values):
         raise ConfigurationError(f"[images] properties: {text}: min_disk and min_ram are numbers")
     return Rule(pattern, values)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from common.digits import is_digits
 from dashboard.cloud import COMPUTE, IMAGE, NETWORK, Call, Missing, rows, segment
 from dashboard.page import Answer, May, Page, view
 from dashboard.story import Decided, decided
@@ -83,7 +84,7 @@ def _decisions(answer: Any) -> Iterator[Decided]:
 def _dry_run(given: Mapping[str, str]) -> Call:
     """Return the dry run of a create; the API validates it."""
     count = given["count"] or "1"
-    number: Any = int(count) if count.isdecimal() and len(count) < 6 else count
+    number: Any = int(count) if is_digits(count) and len(count) < 6 else count
     server: dict[str, Any] = {
         "name": "what-if",
         "flavorRef": given["flavor"],

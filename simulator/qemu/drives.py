@@ -22,7 +22,7 @@ from simulator.volumes import (
     path_of,
 )
 
-_NEW_DISK = re.compile(r"^([^/:\s]+):(\d+(?:\.\d+)?)$")
+_NEW_DISK = re.compile(r"^([^/:\s]+):([0-9]+(?:\.[0-9]+)?)$")
 #: seconds that a copy waits for the lock of the VM whose disk it copies
 IMPORT_LOCK_WAIT = 30.0
 _NOT_KEPT = ("file", "import-from", "format")
@@ -51,7 +51,7 @@ class Drive:
     def cloudinit(self) -> bool:
         """Return whether this is a cloud-init drive, existing or to be created."""
         tail = self.file.rpartition("/")[2]
-        return self.file.endswith(":cloudinit") or bool(re.match(r"vm-\d+-cloudinit", tail))
+        return self.file.endswith(":cloudinit") or bool(re.match(r"vm-[0-9]+-cloudinit", tail))
 
     @property
     def cdrom(self) -> bool:

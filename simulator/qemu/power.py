@@ -242,7 +242,7 @@ def _unpause(cluster: Cluster, vm: Vm) -> None:
 
 
 _KEY = re.compile(
-    r"(?:(?:ctrl|alt|shift|meta_[lr])-)*(?:[a-z0-9]|f\d+|delete|ret|esc|tab|spc|up|down)"
+    r"(?:(?:ctrl|alt|shift|meta_[lr])-)*(?:[a-z0-9]|f[0-9]+|delete|ret|esc|tab|spc|up|down)"
 )
 
 

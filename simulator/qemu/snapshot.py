@@ -23,7 +23,7 @@ from simulator.vmschema import typed
 
 SNAPSHOT_SECONDS = 0.5
 #: options that a snapshot does not have (``__snapshot_copy_config``)
-_NOT_KEPT = re.compile(r"lock|parent|vmstate|description|unused\d+")
+_NOT_KEPT = re.compile(r"lock|parent|vmstate|description|unused[0-9]+")
 
 
 def snapshots(call: Call) -> list[dict[str, Any]]:

@@ -21,8 +21,8 @@ MACHINE = "pc-i440fx-10.2+pve0"
 KEYS = ("lock", "vmstate", "runningmachine", "runningcpu", "running-nets-host-mtu")
 
 
-_PCI = re.compile(r"hostpci\d+")
-_SHARE = re.compile(r"virtiofs\d+")
+_PCI = re.compile(r"hostpci[0-9]+")
+_SHARE = re.compile(r"virtiofs[0-9]+")
 
 
 def check(call: Call, vm: Vm) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from typing import Any
 
@@ -11,12 +10,12 @@ from api.compute.operation import operation
 from api.compute.policies import CACHE_IMAGES, named
 from api.compute.schemas import aggregates as schemas
 from api.compute.views import aggregates as views
+from common import digits
 from common.aggregates import ZONE
 from common.errors import Invalid, NotFound
 from db.reads import aggregates
 from db.reads.aggregates import Aggregate
 
-_NUMBER = re.compile(r"\s*[-+]?[0-9]+\s*", re.ASCII)
 _LARGEST = 2**31 - 1
 
 
@@ -107,9 +106,7 @@ def _find(call: Call, aggregate_id: str) -> Aggregate:
 
 def _number(text: str) -> int:
     """Return the ID in a path; one that no aggregate has where it is too large."""
-    if not _NUMBER.fullmatch(text):
+    found = digits.integer(text, _LARGEST)
+    if found is None:
         raise Invalid("Invalid input received: id must be an integer")
-    digits = text.strip().lstrip("+-0")
-    if text.strip().startswith("-") or len(digits) > 10:
-        return 0
-    return min(int(digits or 0), _LARGEST)
+    return max(0, found)

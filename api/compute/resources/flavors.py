@@ -13,6 +13,7 @@ from api.compute.resources.found import a_flavor
 from api.compute.schemas import flavors as schemas
 from api.compute.schemas.types import MAX_INT
 from api.compute.views import flavors as views
+from common import digits
 from common.errors import Invalid
 from conductor.messages import NewFlavor
 from db.reads import flavors
@@ -118,11 +119,10 @@ def _least(call: Call, parameter: str) -> int | None:
     value = call.query.last(parameter)
     if value is None:
         return None
-    try:
-        # No column holds more than MAX_INT.
-        return max(0, min(int(value), MAX_INT))
-    except ValueError as error:
-        raise Invalid(f"Invalid {parameter} filter [{value}]") from error
+    found = digits.integer(value, MAX_INT)  # no column holds more
+    if found is None:
+        raise Invalid(f"Invalid {parameter} filter [{value}]")
+    return max(0, found)
 
 
 def _next(call: Call, path: str, found: list[Flavor]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.schemas import security_groups as schemas
 from api.compute.views import security_groups as views
-from common import ids
+from common import digits, ids
 from common.errors import Conflict, Forbidden, Invalid, NotFound
 from common.security_rules import INGRESS, IPV4, IPV6, Rule
 from conductor.messages import NewRule, NewSecurityGroup, SecurityGroupChange
@@ -167,10 +167,18 @@ def _rule(asked: Any, remote: str | None) -> Rule:
     return Rule(INGRESS, family, name, *ports, prefix, cidr, remote)
 
 
+def _whole(value: Any) -> int:
+    """Return a number, or one that a text stands for. Raises TypeError, ValueError."""
+    found = digits.integer(value) if isinstance(value, str) else int(value)
+    if found is None:
+        raise ValueError(value)
+    return found
+
+
 def _ports(protocol: str, first: Any, last: Any) -> tuple[int | None, int | None]:
     """Return the range, or type and code; none if it is all of them. Raises Invalid."""
     try:
-        begin, end = int(first), int(last)
+        begin, end = _whole(first), _whole(last)
     except (TypeError, ValueError) as error:
         what = (
             "Type and Code must be integers for ICMP protocol type"

@@ -9,6 +9,7 @@ import orjson
 
 from api.compute.call import Call
 from api.compute.views.hosts import is_up
+from common.digits import is_digits
 from db.reads.hosts import Host
 
 View = Callable[[Call, Host], dict[str, Any]]
@@ -101,7 +102,7 @@ def _cpu(host: Host) -> dict[str, Any]:
 
 def version_number(text: str) -> int:
     """`8.2.4` as Nova counts versions: 8002004."""
-    parts = [int(part) if part.isdigit() else 0 for part in text.split(".")[:3]]
+    parts = [int(part) if is_digits(part) else 0 for part in text.split(".")[:3]]
     major, minor, micro = [*parts, 0, 0, 0][:3]
     return major * 1_000_000 + minor * 1000 + micro
 

@@ -31,7 +31,7 @@ _WITH_HA: Mapping[str, str] = {
     "pve-ha-crm": "It can't become the manager of high availability.",
     "pve-ha-lrm": "HA resources on it are neither started nor stopped.",
 }
-_RELEASE = re.compile(r"(\d+)\.(\d+)", re.ASCII)
+_RELEASE = re.compile(r"([0-9]+)\.([0-9]+)", re.ASCII)
 #: any of them keeps a node's clock
 _CLOCKS = ("chrony", "systemd-timesyncd")
 

@@ -64,7 +64,7 @@ TABLE: Sequence[Pattern] = (
         SOURCE,
     ),
     _row(r"invalid lock token provided", Category.LOCK),
-    _row(r"VM \d+ is running - destroy failed", Category.LOCK),
+    _row(r"VM [0-9]+ is running - destroy failed", Category.LOCK),
     _row(r"base volume '.*' is still in use by linked clone", Category.LOCK),
     # Half done, perhaps.
     _row(r"-locked command timed out", Category.UNKNOWN_OUTCOME, SOURCE),
@@ -77,7 +77,7 @@ TABLE: Sequence[Pattern] = (
         SOURCE,
     ),
     # Something is in the way.
-    _row(r"VM \d+ already exists on node", Category.STORAGE_CONFLICT),
+    _row(r"VM [0-9]+ already exists on node", Category.STORAGE_CONFLICT),
     _row(r"config file already exists", Category.STORAGE_CONFLICT),
     _row(r"atomic file '/etc/pve/.*' failed: File exists", Category.STORAGE_CONFLICT, SOURCE),
     _row(
@@ -102,7 +102,7 @@ TABLE: Sequence[Pattern] = (
     # underlying disk is not the image's fault.
     _row(
         r"qemu-img: (could not open '[^']*/import/"
-        r"|error while reading at byte \d+: (?!Input/output error))",
+        r"|error while reading at byte [0-9]+: (?!Input/output error))",
         Category.IMAGE_CORRUPT,
         SOURCE,
     ),
@@ -154,8 +154,8 @@ _NO_CONFIG = re.compile(
     r"Configuration file '.*' does not exist|unable to find configuration file for VM", re.I
 )
 _EXISTS = re.compile(
-    r"VM \d+ already exists on node|config file already exists"
-    r"|atomic file '/etc/pve/nodes/[^']*/qemu-server/\d+\.conf' failed: File exists",
+    r"VM [0-9]+ already exists on node|config file already exists"
+    r"|atomic file '/etc/pve/nodes/[^']*/qemu-server/[0-9]+\.conf' failed: File exists",
     re.I,
 )
 _NO_VOLUME = re.compile(r"failed to stat '|volume_size_info on '.*' failed|no such volume", re.I)
@@ -168,7 +168,7 @@ _STORAGE_LOCK = re.compile(
 _NO_TASK = re.compile(r"no such task", re.I)
 
 #: from an id's own lock while it is being created
-_BEING_CREATED = re.compile(r"can't lock file '.*lock-\d+\.conf' - got timeout", re.I)
+_BEING_CREATED = re.compile(r"can't lock file '.*lock-[0-9]+\.conf' - got timeout", re.I)
 
 #: 596 to 599 and a gateway's own: the connection broke
 _LOST_CODES = frozenset({502, 503, 504, 596, 597, 598, 599})

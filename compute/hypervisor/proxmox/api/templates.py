@@ -13,7 +13,7 @@ _NAMES = tuple(
     (re.compile(pattern), into)
     for pattern, into in (
         (r"^nodes/[^/]+", "nodes/{node}"),
-        (r"/(qemu|lxc)/\d+", r"/\1/{vmid}"),
+        (r"/(qemu|lxc)/[0-9]+", r"/\1/{vmid}"),
         (r"^(nodes/{node}/storage)/[^/]+", r"\1/{storage}"),
         (r"^storage/[^/]+", "storage/{storage}"),
         (r"(/storage/{storage}/content)/.+", r"\1/{volume}"),

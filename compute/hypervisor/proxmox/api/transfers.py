@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 #: kinds of tasks that may copy disks or memory, and then say in their logs how much
 COPYING = frozenset({"qmclone", "qmconfig", "qmcreate", "qmigrate", "qmmove"})
 
-_SIZE = r"([\d.]+) ?([KMGT]i?)?B"
+_SIZE = r"([0-9.]+) ?([KMGT]i?)?B"
 #: ``migration active, transferred 384.0 MiB of 512.0 MiB VM-state, 144.8 MiB/s``
 _MEMORY = re.compile(rf"transferred {_SIZE} of {_SIZE} VM-state")
 #: ``mirror-scsi0: transferred 1.0 GiB of 2.0 GiB (50.00%) in 4s``; of a stopped VM: without name
-_DISK = re.compile(rf"(?:mirror-(\S+): )?transferred {_SIZE} of {_SIZE} \([\d.]+%\)")
+_DISK = re.compile(rf"(?:mirror-(\S+): )?transferred {_SIZE} of {_SIZE} \([0-9.]+%\)")
 #: ``17104896 bytes (17 MB, 16 MiB) copied, 1 s, 17 MB/s``: dd, of a stopped VM's volume
-_DD = re.compile(r"^(?:[\d-]+ [\d:]+ )?(\d+) bytes \(.*\) copied, ")
+_DD = re.compile(r"^(?:[0-9-]+ [0-9:]+ )?([0-9]+) bytes \(.*\) copied, ")
 #: ``volume 'local:580/…' is 'local:580/…' on the target``: a copy is done, or begins if live
 _NEXT = re.compile(r"volume '[^']+' is '[^']+' on the target")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}

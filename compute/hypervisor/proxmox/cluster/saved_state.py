@@ -14,8 +14,8 @@ from compute.hypervisor.proxmox.vmconfig import disks, hardware
 #: what Proxmox VE adds to twice the memory for the state of devices
 DEVICES_BYTES = 500 << 20
 
-_PCI = re.compile(r"hostpci\d+")
-_SHARE = re.compile(r"virtiofs\d+")
+_PCI = re.compile(r"hostpci[0-9]+")
+_SHARE = re.compile(r"virtiofs[0-9]+")
 
 
 def refusal(

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.digits import is_digits
 from common.messages.facts import HaRule
 
 _FROM_GROUP = "ha-group-"
@@ -86,4 +87,4 @@ def _priorities(text: str) -> dict[str, int]:
 def vmids(sids: Iterable[str]) -> tuple[int, ...]:
     """Return the VMs among resources, by VMID."""
     kinds = (sid.strip().partition(":") for sid in sids)
-    return tuple(sorted(int(name) for kind, _, name in kinds if kind == "vm" and name.isdigit()))
+    return tuple(sorted(int(name) for kind, _, name in kinds if kind == "vm" and is_digits(name)))

@@ -13,7 +13,7 @@ from compute.hypervisor.proxmox.vmconfig import hardware, power_states
 from compute.hypervisor.proxmox.vmconfig.disks import CONFIG_DRIVE
 
 _MIB = 1 << 20
-_TAP = re.compile(r"tap\d+i(\d+)")
+_TAP = re.compile(r"tap[0-9]+i([0-9]+)")
 _MAC = re.compile(r"[0-9a-f]{2}(?::[0-9a-f]{2}){5}", re.IGNORECASE)
 _FAILED = ("failed_rd_operations", "failed_wr_operations", "failed_flush_operations")
 

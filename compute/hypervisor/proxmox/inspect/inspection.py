@@ -22,8 +22,8 @@ from compute.hypervisor.proxmox.vmconfig.marks import Owner
 
 Config = Mapping[str, Any]
 
-_DISK = re.compile(r"(?:scsi|virtio|ide|sata)\d+")
-_NIC = re.compile(r"net(\d+)")
+_DISK = re.compile(r"(?:scsi|virtio|ide|sata)[0-9]+")
+_NIC = re.compile(r"net([0-9]+)")
 _MAC = re.compile(r"[0-9a-f]{2}(?::[0-9a-f]{2}){5}", re.IGNORECASE)
 
 

@@ -18,7 +18,7 @@ from compute.messages import SeenReference, SeenSnapshot
 #: snapshots of one VM whose configurations are read: the last ones
 SNAPSHOTS = 5
 #: the VMID in a volume's name
-_OWNER = re.compile(r"(?:vm|base)-(\d+)-")
+_OWNER = re.compile(r"(?:vm|base)-([0-9]+)-")
 #: how Proxmox VE calls what isn't a snapshot in the list of them
 _NOW = "current"
 

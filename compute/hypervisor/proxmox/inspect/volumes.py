@@ -20,7 +20,7 @@ from compute.messages import SeenBackup, SeenImageFile, SeenVolume
 #: VMIDs without a VM for whose disks the making task is searched, in each inventory
 STRAYS = 50
 
-_CONFIG_DRIVE = re.compile(r"micronova-(\d+)-([0-9a-f-]{36})(?:-2)?\.iso$")
+_CONFIG_DRIVE = re.compile(r"micronova-([0-9]+)-([0-9a-f-]{36})(?:-2)?\.iso$")
 
 
 class VolumeReader:

@@ -21,8 +21,8 @@ from compute.hypervisor.proxmox.vmconfig.disks import LINKED_TYPES, SNAPSHOT_TYP
 
 #: uploads of disk images into storages with content ``import``, and disks made from them
 IMPORTS_SINCE = (8, 4)
-_VERSION = re.compile(r"(\d+)\.(\d+)")
-_WHOLE_VERSION = re.compile(r"\d+(?:\.\d+)+")
+_VERSION = re.compile(r"([0-9]+)\.([0-9]+)")
+_WHOLE_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+")
 
 #: what Proxmox VE gives guests of every x86-64 node since 7.1, older than any supported version
 _TRAITS = (

@@ -17,7 +17,7 @@ from compute.hypervisor.proxmox.vmconfig.hardware import CONFIG_DRIVE_NAME
 CONTENTS = frozenset({"images", "iso"})
 _DRIVE = re.compile(CONFIG_DRIVE_NAME)
 #: a clone's volume id begins with its base where the storage keeps the two linked
-_CLONE = re.compile(r"[:/]base-\d+-[^/]+/")
+_CLONE = re.compile(r"[:/]base-[0-9]+-[^/]+/")
 
 
 def of_storage(storage: str, listed: Iterable[Mapping[str, Any]]) -> dict[int, str]:

@@ -20,7 +20,7 @@ from compute.hypervisor.proxmox.vmconfig import filters
 Config = Mapping[str, Any]
 
 TRIES = 5
-_NIC = re.compile(r"net\d+")
+_NIC = re.compile(r"net[0-9]+")
 _MAC = re.compile(r"=([0-9a-f]{2}(?::[0-9a-f]{2}){5})(?:,|$)", re.IGNORECASE)
 
 

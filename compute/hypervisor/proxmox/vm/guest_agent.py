@@ -19,7 +19,7 @@ PASSWORD_LENGTHS = range(5, 1025)
 _SAYS: Mapping[re.Pattern[str], PasswordProblem] = {
     re.compile(r"guest agent is not running"): PasswordProblem.SILENT,
     re.compile(r"No QEMU guest agent configured"): PasswordProblem.NO_AGENT,
-    re.compile(r"VM \d+ (is )?not running"): PasswordProblem.STOPPED,
+    re.compile(r"VM [0-9]+ (is )?not running"): PasswordProblem.STOPPED,
 }
 
 

@@ -9,7 +9,7 @@ from compute.hypervisor.proxmox.cluster.vmid import Vm
 from compute.hypervisor.proxmox.vm import devices
 from compute.hypervisor.proxmox.vm.devices import Device
 
-_NIC = re.compile(r"net\d+")
+_NIC = re.compile(r"net[0-9]+")
 MOST = 32
 
 

@@ -34,8 +34,8 @@ NO_COPY_OF_SNAPSHOT_TYPES = frozenset({"zfspool", "zfs"})
 #: storages that take only what is written
 THIN_TYPES = LINKED_TYPES | {"cephfs", "btrfs"}
 
-_DISK_KEY = re.compile(r"(?:scsi|virtio|ide|sata|efidisk|tpmstate|unused)\d+|vmstate")
-_SIZE = re.compile(r"(?:^|,)size=(\d+)([KMGT]?)")
+_DISK_KEY = re.compile(r"(?:scsi|virtio|ide|sata|efidisk|tpmstate|unused)[0-9]+|vmstate")
+_SIZE = re.compile(r"(?:^|,)size=([0-9]+)([KMGT]?)")
 _SERIAL = re.compile(r"(?:^|,)serial=([^,]+)")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 

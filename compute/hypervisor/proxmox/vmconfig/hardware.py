@@ -89,7 +89,7 @@ def config_drive_names(vmid: int, server_uuid: str) -> tuple[str, str]:
     return f"{name}.iso", f"{name}-2.iso"
 
 
-CONFIG_DRIVE_NAME = r"/micronova-(?P<vmid>\d+)-[0-9a-f-]{36}(?:-2)?\.iso$"
+CONFIG_DRIVE_NAME = r"/micronova-(?P<vmid>[0-9]+)-[0-9a-f-]{36}(?:-2)?\.iso$"
 """Finds the VMID in a config drive's volume."""
 
 

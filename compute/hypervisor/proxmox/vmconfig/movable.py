@@ -18,8 +18,8 @@ from compute.hypervisor.proxmox.vmconfig.disks import CONFIG_DRIVE
 #: types of storages whose volumes are copied between nodes
 COPIED_TYPES = frozenset({"dir", "btrfs", "zfspool", "lvmthin", "lvm"})
 #: a clone's volume begins with its base
-_BASE = re.compile(r"[:/](base-\d+-[^/]+)/")
-_OWNER = re.compile(r"[:/](?:vm|base|subvol)-(\d+)-[^/]*$")
+_BASE = re.compile(r"[:/](base-[0-9]+-[^/]+)/")
+_OWNER = re.compile(r"[:/](?:vm|base|subvol)-([0-9]+)-[^/]*$")
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from common.messages.commands import Size
 from compute.hypervisor.proxmox.vmconfig import guest
 
 #: the options that a size decides
-_SIZED = re.compile(r"cores|sockets|memory|cpu|numa\d*|watchdog|hostpci\d+")
+_SIZED = re.compile(r"cores|sockets|memory|cpu|numa[0-9]*|watchdog|hostpci[0-9]+")
 #: those that every size does; of the others only those that the former size decided otherwise, as
 #: an operator may have given the VM more
 _ALWAYS = frozenset({"cores", "sockets", "memory"})
-_NETWORK = re.compile(r"net\d+")
+_NETWORK = re.compile(r"net[0-9]+")
 
 
 def changes(

@@ -25,11 +25,11 @@ from compute.hypervisor.proxmox.vmconfig.disks import (
 _NOTE = "micronova: before="
 #: the last operation whose swap has ended with what is new
 _ENDED = "micronova: swapped="
-_UNUSED = re.compile(r"unused\d+")
-_NETWORK = re.compile(r"net\d+")
-_DRIVE = re.compile(r"(?:scsi|virtio|ide|sata)\d+")
+_UNUSED = re.compile(r"unused[0-9]+")
+_NETWORK = re.compile(r"net[0-9]+")
+_DRIVE = re.compile(r"(?:scsi|virtio|ide|sata)[0-9]+")
 #: what Proxmox VE makes a volume of: a storage and a size
-_TO_MAKE = re.compile(r"[^:]+:\d+(?:\.\d+)?")
+_TO_MAKE = re.compile(r"[^:]+:[0-9]+(?:\.[0-9]+)?")
 _RESCUES = (RESCUE_DISK, *RESCUE_CDS.values())
 
 Config = Mapping[str, Any]

@@ -11,9 +11,9 @@ from compute.hypervisor.proxmox.vmconfig import disks
 
 #: where a holder has its disk while an operation needs it plugged
 PLUGGED = disks.ROOT_DISK
-_UNUSED = re.compile(r"unused\d+")
-SCSI = re.compile(r"scsi\d+")
-_DISK = re.compile(r"(?:scsi|virtio|ide|sata|efidisk|tpmstate|unused)\d+")
+_UNUSED = re.compile(r"unused[0-9]+")
+SCSI = re.compile(r"scsi[0-9]+")
+_DISK = re.compile(r"(?:scsi|virtio|ide|sata|efidisk|tpmstate|unused)[0-9]+")
 
 
 def volid(value: Any) -> str:

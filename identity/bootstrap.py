@@ -13,6 +13,7 @@ import uuid
 from typing import Any
 
 from common.child import report
+from common.log import escape_output
 from identity.layout import GRANTS, INTERFACES, PROJECTS, REGION, Job
 
 #: bcrypt's least cost, for the passwords that are made here: they are random, and stand in clear
@@ -41,6 +42,7 @@ def _configure() -> None:
 
     path = os.path.join(os.environ["OS_KEYSTONE_CONFIG_DIR"], "keystone.conf")
     keystone.server.configure(config_files=[path])
+    escape_output()
     # One fsync per commit is most of the time here; the parent syncs the file once
     # before it marks the database as complete.
     import keystone.conf

@@ -78,7 +78,7 @@ class Connection:
         self.drains_until = 0.0
         """When a closing connection is closed although its client still sends."""
         self.drained = 0
-        """Bytes that it sent since it won time by them."""
+        """Bytes that it has sent since it began to close."""
         self.watched: tuple[int, Callable[[Connection], None]] | None = None
         self.waits_since = time.monotonic()
         self.deadline = self.waits_since + seconds

@@ -29,6 +29,9 @@ piece of a body that it still sends."""
 DRAINING_SECONDS = 30.0
 """How long the rest of a refused body is read: many clients read no answer before all is sent."""
 
+DRAINING_BYTES = 1 << 28
+"""How much of it is read."""
+
 TICK_SECONDS = 1.0
 """How often deadlines are looked at; a loop may do so more often."""
 
@@ -158,9 +161,11 @@ class Loop:
 
     def _drained(self, connection: Connection, received: int) -> None:
         """Give a client that goes on sending its time again, within the limit."""
+        before = connection.drained
         connection.drained += received
-        if connection.drained >= _PROGRESS_BYTES:
-            connection.drained = 0
+        if connection.drained > DRAINING_BYTES:
+            self._close(connection)
+        elif connection.drained // _PROGRESS_BYTES > before // _PROGRESS_BYTES:
             later = time.monotonic() + CLOSING_SECONDS
             connection.deadline = min(later, connection.drains_until)
 

@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from cli.leftovers import held
+from cli.streams import write_anything
 from common import direct
 from common.story.explanation import explanation_lines
 from common.story.text import plain_text
@@ -170,6 +171,7 @@ def main(arguments: list[str]) -> int:
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
 
+    write_anything()
     clouds_file, *simulator = arguments
     try:
         Demo(Path(clouds_file), Path(simulator[0]) if simulator else None, say).run()

@@ -12,6 +12,9 @@ def main(argv: list[str] | None = None) -> int:
     from common import garbage
 
     garbage.load()
+    from cli.streams import write_anything
+
+    write_anything()
     from cli.main import main as run
 
     return run(argv)

@@ -230,6 +230,12 @@ _WAKE_AFTER, _WAKE_AGAIN = 0.05, 1.0
 _STARTS = 5
 
 
+def _is_traced(error: Unavailable) -> bool:
+    """Return whether something unexpected is behind it: not a service that doesn't answer."""
+    expected = isinstance(error.__cause__, oslo_messaging.MessagingException | None)
+    return not expected and not error.details.get("given_up")
+
+
 class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
     """Answers refusals as expected errors, without a traceback in the log."""
 
@@ -253,7 +259,7 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
             with deadlines.answering(getattr(incoming, "until", None)):
                 return super().dispatch(incoming)
         except Unavailable as error:
-            if error.__cause__ is not None and not error.details.get("given_up"):
+            if _is_traced(error):
                 raise  # oslo.messaging logs the traceback of the error that caused it
             LOG.warning("%s is not carried out: %s", incoming.message.get("method"), error.message)
             raise oslo_messaging.ExpectedException from error

@@ -118,10 +118,9 @@ def test_bytes_that_trickle_win_no_time(running: Running) -> None:
         pytest.fail("it stays open")
 
 
+@pytest.mark.parametrize("running", ["plain"], indirect=True)
 def test_strangers_with_tokens_are_counted_too(running: Running) -> None:
     """They are kept while a conductor is asked, and then closed; others have room."""
-    if running.tls is not None:
-        pytest.skip("as without TLS")
     upgrade = (
         b"GET /?token=x HTTP/1.1\r\nHost: console.test\r\nUpgrade: websocket\r\n"
         b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import stat
+import subprocess
+import sys
 from urllib.parse import urlsplit
 
 import pytest
@@ -128,3 +130,27 @@ def test_no_password_in_the_log_or_on_a_command_line(keystone: RunningKeystone) 
         environment = stream.read().decode()
     for password in keystone.passwords.values():
         assert password not in log + command + environment
+
+
+@pytest.mark.parametrize("given", [{}, {"no_proxy": "a.test"}, {"NO_PROXY": "a.test,b.test"}])
+def test_openrc_keeps_passwords_from_proxies(
+    keystone: RunningKeystone, given: dict[str, str]
+) -> None:
+    """Sourced by a shell, for a program that follows the variables."""
+    url = f"{keystone.auth_url}/auth/tokens"
+    program = f"import requests.utils as u; print(u.should_bypass_proxies('{url}', None))"
+    proxied = {"http_proxy": "http://127.0.0.1:9", **given}
+    script = f". '{keystone.state_dir}/openrc' && echo $no_proxy && {sys.executable} -c \"$1\""
+    done = subprocess.run(
+        ["sh", "-euc", script, "sh", program],
+        env=proxied,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    kept, bypassed = done.stdout.split()
+    assert bypassed == "True"
+    assert [one for one in kept.split(",") if one] == [
+        *(one for text in given.values() for one in text.split(",")),
+        "127.0.0.1",
+    ]

@@ -60,3 +60,9 @@ def test_services_use_their_own_user() -> None:
     credentials = service_credentials(AUTH_URL, PASSWORDS)
     assert credentials["username"] == "micronova"
     assert credentials["password"] == PASSWORDS["micronova"]
+
+
+def test_openrc_excepts_a_loopback_address_from_proxies() -> None:
+    line = 'export no_proxy="${no_proxy:-${NO_PROXY:-}},127.0.0.1"\n'
+    assert line in openrc(AUTH_URL, PASSWORDS)
+    assert "no_proxy" not in openrc("https://cloud.example:5000/v3", PASSWORDS)

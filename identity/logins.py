@@ -101,14 +101,12 @@ def _address(environ: WSGIEnvironment) -> str:
     """Return the client's address: a proxy on this machine says it last in its header."""
     peer = str(environ.get("REMOTE_ADDR", ""))
     forwarded = str(environ.get("HTTP_X_FORWARDED_FOR", "")).rpartition(",")[2].strip()
-    return forwarded if forwarded and _is_loopback(peer) else peer
-
-
-def _is_loopback(address: str) -> bool:
     try:
-        return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+        ipaddress.ip_address(forwarded)
+        is_near = ipaddress.ip_address(peer.partition("%")[0]).is_loopback
     except ValueError:
-        return False
+        return peer
+    return forwarded if is_near else peer
 
 
 def _user_of(environ: WSGIEnvironment) -> str | None:

@@ -119,6 +119,14 @@ def test_a_proxy_on_this_machine_names_the_client(keystone: Keystone, given: str
     assert keystone.log_in("demo", REMOTE_ADDR="127.0.0.1") == "401"
 
 
+def test_what_is_no_address_names_nobody(keystone: Keystone) -> None:
+    tried = [
+        keystone.log_in("demo", REMOTE_ADDR="127.0.0.1", HTTP_X_FORWARDED_FOR=f"{number}.x")
+        for number in range(5)
+    ]
+    assert tried[-1] == "429"
+
+
 def test_nobody_else_names_an_address(keystone: Keystone) -> None:
     tried = [
         keystone.log_in("demo", HTTP_X_FORWARDED_FOR=f"198.51.100.{number}") for number in range(5)

@@ -21,7 +21,7 @@ _VARIABLES = ("http_proxy", "https_proxy", "all_proxy")
 
 
 def session(connections: int = CONNECTIONS) -> requests.Session:
-    """Return a session that keeps so many connections open to one host; threads may share it."""
+    """Return a session with a pool of this many connections to one host; threads may share it."""
     made = requests.Session()
     for scheme in list(made.adapters):
         made.mount(scheme, ksa_session.TCPKeepAliveAdapter(pool_maxsize=connections))

@@ -1,7 +1,7 @@
 """Connections that haven't proven yet that they may have a console: few, and of each address.
 
-Each costs threads, so that strangers are limited before any is started. Whoever has shown a token,
-or an agent its grant, is counted among the sessions instead.
+Each costs threads, so that strangers are limited before any is started. A browser with a valid
+token, and an agent with its grant, count among the sessions instead.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST, PEER_SHARE = 64, 0.5
 OPEN_SECONDS = 5.0
 #: a client that reads nothing for so long is gone
 SEND_SECONDS = 30
-#: for the threads of one that is closed for another one to end
+#: how long a new connection waits for the threads of the one that it replaces to end
 _LEAVE_SECONDS = 1.0
 
 
@@ -98,7 +98,7 @@ class Entrance(socket.socket):
         return made
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Return a connection with its address; one that ends at once if none is admitted."""
+        """Return a connection with its address; a closed one if none is admitted."""
         while True:
             connection, address = super().accept()
             seconds = struct.pack("ll", SEND_SECONDS, 0)

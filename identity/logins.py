@@ -29,7 +29,7 @@ SECONDS = 300
 
 _LOGIN = "/v3/auth/tokens"
 _PASSWORD = re.compile(r"/v3/users/(?P<id>[^/]+)/password")
-"""Where users change their password: without a token, and by the one that they have."""
+"""Where users change their password, without a token: the old one is checked."""
 
 #: addresses, and users that have logged in from one, that are remembered
 _MOST = 10_000
@@ -40,8 +40,8 @@ _NAMES = ("id", "name", "domain")
 class Logins:
     """WSGI layer: refuses logins by password of an address from which too many have failed.
 
-    A user who has logged in from there before is not refused, so that nobody keeps others out who
-    share the address. It expects bodies that ``identity.guard`` has checked.
+    A user who has logged in from there before is not refused: clients that share an address can't
+    lock each other out. It expects bodies that ``identity.guard`` has checked.
     """
 
     def __init__(

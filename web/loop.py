@@ -40,7 +40,7 @@ _PROGRESS_BYTES = 16_384
 
 
 class Loop:
-    """Handles connections; who has it selects, and says what becomes of requests.
+    """Handles connections; a subclass runs the selector and answers requests.
 
     Not thread-safe, but for ``_send_now``.
     """
@@ -160,7 +160,7 @@ class Loop:
             self._close(connection)
 
     def _drained(self, connection: Connection, received: int) -> None:
-        """Give a client that goes on sending its time again, within the limit."""
+        """Extend the deadline of a client that still sends, within the limits."""
         before = connection.drained
         connection.drained += received
         if connection.drained > DRAINING_BYTES:

@@ -1,7 +1,7 @@
 """The port of a service for operators: ``/metrics``, ``/healthz`` and ``/readyz``.
 
-One loop holds all connections. Each path has a thread of its own: neither silent clients nor a
-slow scrape, nor a database that doesn't answer, keeps the process from saying that it lives.
+One loop holds all connections. Each path has a thread of its own: /healthz answers whatever silent
+clients, a slow scrape or a database that doesn't answer do.
 """
 
 from __future__ import annotations

@@ -86,6 +86,8 @@ def check(environ: WSGIEnvironment) -> None:
     host = environ.get("HTTP_HOST")
     if host and not proxies.is_host(host):
         raise Invalid("The Host header is not a host.")
+    if not ids.is_request_id(environ.get("HTTP_X_OPENSTACK_REQUEST_ID", "")):
+        environ.pop("HTTP_X_OPENSTACK_REQUEST_ID", None)  # Keystone's form takes other letters
     # Keystone would redirect, and fails where it has refused the request before that.
     environ["PATH_INFO"] = _SLASHES.sub("/", environ.get("PATH_INFO", ""))
     _check_path(environ["PATH_INFO"])

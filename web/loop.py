@@ -81,9 +81,11 @@ class Loop:
         for connection in self._open.all():
             if connection.is_busy or now < connection.deadline:
                 continue
-            if not (connection.is_closing or connection.pending or connection.incoming.is_empty):
+            if connection.is_closing or connection.pending or connection.incoming.is_empty:
+                self._close(connection)
+            else:
                 self._last_words(connection, LATE)
-            self._close(connection)
+                self._close_gently(connection)
 
     def accept(self, listener: Any) -> None:
         """Accept a connection; close an idle one where there is no room."""

@@ -101,3 +101,24 @@ def test_head_has_no_body() -> None:
     )
     assert (status, said) == ("400 Bad Request", b"")
     assert int(headers["Content-Length"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "passes"),
+    [
+        ("req-0d3f9a52-6c1e-4b0a-9d3b-5c1f6f1e2a3b", True),
+        ("req-\xe9\xe9\xe9\xe9\xe9\xe9\xe9\xe9-6c1e-4b0a-9d3b-5c1f6f1e2a3b", False),
+        ("req-________-____-____-____-____________", False),
+        ("x", False),
+    ],
+)
+def test_a_callers_request_id_is_one_or_is_dropped(given: str, passes: bool) -> None:
+    seen: list[str | None] = []
+
+    def app(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        seen.append(environ.get("HTTP_X_OPENSTACK_REQUEST_ID"))
+        start_response("200 OK", [])
+        return []
+
+    ask(app, HTTP_X_OPENSTACK_REQUEST_ID=given)  # type: ignore[arg-type]
+    assert seen == [given if passes else None]

@@ -39,10 +39,15 @@ class Endpoint:
 
 
 def catalog(auth_url: str, base_url: str) -> tuple[Endpoint, ...]:
-    """Return the embedded cloud's catalog: identity at `auth_url`, the rest below `base_url`."""
+    """Return the embedded cloud's catalog: identity at `auth_url`, the rest below `base_url`.
+
+    The catalog's URL of identity has no version, as deployment tools write it: Heat appends
+    `/v3/ec2tokens` to it.
+    """
     base = base_url.rstrip("/")
     services = [Endpoint(kind, name, base + path) for kind, (name, path) in SERVICES.items()]
-    return (Endpoint("identity", "keystone", auth_url), *services)
+    identity = auth_url.rstrip("/").removesuffix("/v3")
+    return (Endpoint("identity", "keystone", identity), *services)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -91,10 +91,10 @@ def configuration_environment(folder: Path) -> dict[str, str]:
 
 def configuration(folder: Path, job: Job) -> str:
     """Return the text of keystone.conf for a Keystone that lives in `folder`."""
-    auth_url = next(entry.url for entry in job.endpoints if entry.type == "identity")
+    identity = next(entry.url for entry in job.endpoints if entry.type == "identity")
     values = {
         "folder": str(folder.resolve()),
-        "public_endpoint": auth_url.rstrip("/").removesuffix("/v3"),
+        "public_endpoint": identity,
     }
     # oslo.config would take "$" in a value for a reference.
     return _CONFIGURATION.format(**{key: text.replace("$", "$$") for key, text in values.items()})

@@ -14,7 +14,7 @@ def test_grants_name_known_users_and_projects() -> None:
 def test_catalog_joins_paths_once() -> None:
     urls = {entry.type: entry.url for entry in catalog("http://k:5000/v3", "http://api:8774/")}
     assert urls == {
-        "identity": "http://k:5000/v3",
+        "identity": "http://k:5000",
         "compute": "http://api:8774/compute/v2.1",
         "placement": "http://api:8774/placement",
         "image": "http://api:8774/image",

@@ -1,13 +1,14 @@
 """The config drive: an ISO 9660 image labelled ``config-2`` with OpenStack's metadata files.
 
 Paths and formats are those that cloud-init's ConfigDrive data source reads. The same content
-gives the same bytes.
+gives the same bytes but for its random seed.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,12 +19,20 @@ from common.messages.commands import ConfigDrive, GuestFile
 
 LABEL = "config-2"
 VERSIONS = ("2018-08-27", "latest")
+#: as many as Nova gives
+SEED_BYTES = 512
 
 
-def files(drive: ConfigDrive) -> dict[str, bytes]:
-    """Return path → content. Raises Invalid when the user data, or a file, isn't base64."""
+def files(drive: ConfigDrive, seed: bytes) -> dict[str, bytes]:
+    """Return path → content. Raises Invalid when the user data, or a file, isn't base64.
+
+    ``seed``: random bytes, from which the guest's own generator begins.
+    """
+    random_seed = base64.b64encode(seed).decode()
     documents = {
-        "meta_data.json": _json({**drive.meta_data, **_listed(drive.files)}),
+        "meta_data.json": _json(
+            {**drive.meta_data, "random_seed": random_seed, **_listed(drive.files)}
+        ),
         "network_data.json": _json(drive.network_data),
         "vendor_data.json": _json(drive.vendor_data),
         "vendor_data2.json": _json({"static": drive.vendor_data} if drive.vendor_data else {}),
@@ -47,7 +56,7 @@ def image(drive: ConfigDrive) -> bytes:
     """Return the ISO image. Raises Invalid when the user data isn't base64."""
     from compute import iso  # a library of 2 MiB, which agents without a hypervisor don't need
 
-    return iso.image(LABEL, files(drive))
+    return iso.image(LABEL, files(drive, os.urandom(SEED_BYTES)))
 
 
 def _json(value: Mapping[str, Any]) -> bytes:

@@ -51,6 +51,8 @@ def _meta_data(
             *(_volume(*one) for one in volumes),
             *_local_disks(server),
         ],
+        # No guest is bound to processors of its own; see common.guest.limits.
+        "dedicated_cpus": [],
     }
     if server.public_key:
         name = server.key_name or "key"

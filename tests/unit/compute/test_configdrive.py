@@ -12,8 +12,9 @@ import pytest
 
 from common.errors import Invalid
 from common.messages.commands import ConfigDrive, GuestFile
-from compute import configdrive
+from compute import configdrive, iso
 
+SEED = bytes(range(32))
 DRIVE = ConfigDrive(
     meta_data={"uuid": "u1", "hostname": "web", "public_keys": {"me": "ssh-rsa AAA"}},
     network_data={"links": [{"id": "tap0"}]},
@@ -36,7 +37,9 @@ def test_a_guest_finds_what_cloud_init_reads() -> None:
     assert image[32808:32840].rstrip() == b"config-2"
     for version in ("latest", "2018-08-27"):
         folder = f"/openstack/{version}"
-        assert json.loads(read(image, f"{folder}/meta_data.json")) == DRIVE.meta_data
+        meta_data = json.loads(read(image, f"{folder}/meta_data.json"))
+        assert len(base64.b64decode(meta_data.pop("random_seed"))) == 512
+        assert meta_data == DRIVE.meta_data
         assert json.loads(read(image, f"{folder}/network_data.json")) == DRIVE.network_data
         assert json.loads(read(image, f"{folder}/vendor_data.json")) == {"a": 1}
         assert json.loads(read(image, f"{folder}/vendor_data2.json")) == {"static": {"a": 1}}
@@ -47,14 +50,23 @@ def test_a_guest_finds_what_cloud_init_reads() -> None:
 
 
 def test_without_user_data_there_is_no_such_file() -> None:
-    found = configdrive.files(ConfigDrive({"uuid": "u1"}, {}, {}))
+    found = configdrive.files(ConfigDrive({"uuid": "u1"}, {}, {}), SEED)
     assert not [path for path in found if "user" in path]
 
 
 def test_the_same_content_gives_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = configdrive.image(DRIVE)
+    found = configdrive.files(DRIVE, SEED)
+    before = iso.image(configdrive.LABEL, found)
     monkeypatch.setattr("time.time", lambda: 4_000_000_000.0)
-    assert configdrive.image(DRIVE) == before
+    assert iso.image(configdrive.LABEL, configdrive.files(DRIVE, SEED)) == before
+
+
+def test_each_drive_has_a_seed_of_its_own() -> None:
+    seeds = [
+        json.loads(read(configdrive.image(DRIVE), "/openstack/latest/meta_data.json"))
+        for _ in range(2)
+    ]
+    assert seeds[0]["random_seed"] != seeds[1]["random_seed"]
 
 
 def test_user_data_that_is_no_base64_is_refused() -> None:

@@ -7,7 +7,16 @@ from typing import Protocol, TypeVar
 
 from oslo_config import cfg
 
-from common.errors import Conflict
+from common.errors import Conflict, Invalid
+
+#: what a VM can have: Proxmox VE has net0 to net31
+MOST_INTERFACES = 32
+
+
+def too_many_interfaces() -> Invalid:
+    """Return the refusal of one interface more."""
+    return Invalid(f"A server can't have more than {MOST_INTERFACES} interfaces.")
+
 
 AUTO = cfg.StrOpt(
     "auto",

@@ -38,7 +38,7 @@ class Asked:
         if not text:
             return None
         if not (text.isascii() and text.isdigit()) or not int(text):
-            raise CannotError(f"{spec}={text} is no number over 0")
+            raise CannotError(f"{spec or image_property}={text} is no number over 0")
         return int(text)
 
     def flag(self, spec: str, image_property: str) -> bool:

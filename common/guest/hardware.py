@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from common.digits import is_digits
-from common.guest import limits, topology
+from common.guest import limits, throttle, topology
 from common.guest.asked import Asked, CannotError
+from common.guest.throttle import Throttle
 from common.guest.topology import NumaNode
 
 PCI_ALIAS = "pci_passthrough:alias"
@@ -32,6 +33,12 @@ _WATCHDOG = {
 }
 _VIF = {"": "virtio", **{one: one for one in ("virtio", "e1000", "e1000e", "rtl8139", "vmxnet3")}}
 _VIDEO = {"": "vga", **{one: one for one in ("vga", "cirrus", "qxl", "virtio", "none")}}
+_RNG = {"": "", "virtio": "virtio"}
+#: the bus of the root disk; what has no other meaning is Nova's default
+DISK_BUSES = ("scsi", "virtio", "sata", "ide")
+_DISK_BUS = {"": "scsi", **{one: one for one in DISK_BUSES}}
+#: MiB of a graphics card's memory that QEMU takes
+_VIDEO_RAM = range(4, 513)
 _IOMMU = {"": "", "none": "", "auto": "virtio", "virtio": "virtio", "intel": "intel"}
 
 
@@ -63,6 +70,14 @@ class Hardware:
     windows: bool = False
     devices: tuple[tuple[str, int], ...] = ()
     """(name of a mapped device, how many of it), by name."""
+    disk_bus: str = "scsi"
+    """The bus of a root disk that is the server's own: one of ``DISK_BUSES``."""
+    video_ram_mib: int = 0
+    """The graphics card's memory; 0: the hypervisor's default."""
+    rng: tuple[int, int] | None = None
+    """The random number generator: at most so many bytes in so many milliseconds; (0, 0): as the
+    hypervisor bounds it. None: there is none."""
+    throttle: Throttle = field(default_factory=Throttle)
 
     @property
     def q35(self) -> bool:
@@ -107,7 +122,36 @@ def read(
         serial_ports=_serial_ports(asked),
         windows=asked.agreed("", "os_type") == "windows",
         devices=tuple(sorted(devices(extra_specs).items())),
+        disk_bus=asked.among(_DISK_BUS, "", "hw_disk_bus"),
+        video_ram_mib=_video_ram(asked),
+        rng=_rng(asked),
+        throttle=throttle.read(extra_specs),
     )
+
+
+def _video_ram(asked: Asked) -> int:
+    """Return MiB, at most what the flavor allows where it says so."""
+    text, most = asked.agreed("", "hw_video_ram"), asked.number("hw_video:ram_max_mb", "")
+    if text in ("", "0"):
+        return 0
+    asked_for = asked.number("", "hw_video_ram") or 0
+    if most is not None and asked_for > most:
+        raise CannotError(f"hw_video_ram={text} is over the flavor's hw_video:ram_max_mb={most}")
+    if asked_for not in _VIDEO_RAM:
+        raise CannotError(
+            f"hw_video_ram={text} can't be had, only {_VIDEO_RAM[0]} to {_VIDEO_RAM[-1]} MiB"
+        )
+    return asked_for
+
+
+def _rng(asked: Asked) -> tuple[int, int] | None:
+    """Return the random number generator that the image asks for, unless the flavor forbids it."""
+    allowed = str(asked.extra_specs.get("hw_rng:allowed", "")).strip()
+    may = not allowed or asked.flag("hw_rng:allowed", "")
+    rate, period = (asked.number(f"hw_rng:rate_{one}", "") for one in ("bytes", "period"))
+    if not (asked.among(_RNG, "", "hw_rng_model") and may):
+        return None
+    return rate or 0, period or 0
 
 
 def _machine(asked: Asked, uefi: bool) -> dict[str, str]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from common.guest import throttle
 from common.guest.asked import Asked, CannotError
 
 _NO = frozenset({"", "false", "no", "off", "0", "f", "n"})
@@ -52,7 +53,6 @@ _LIMITS = (
     _limit("mem_encryption_model", _ENCRYPT),
     _limit("pmem", "there is no persistent memory to be had"),
     _limit("pmu", "it is as the processor type of the cluster has it"),
-    _limit("boot_menu", "guests have no boot menu", no=True),
     _limit("virtio_packed_ring", "it can't be switched on", no=True),
     _limit("ephemeral_encryption", "disks can't be encrypted", no=True),
     _limit("ephemeral_encryption_format", "disks can't be encrypted"),
@@ -63,23 +63,20 @@ _LIMITS = (
     _limit("usb_model", _NO_DEVICE),
     _limit("input_bus", _NO_DEVICE, "usb"),
     _limit("redirected_usb_ports", _NO_DEVICE, "0"),
-    _limit("rng_model", _NO_DEVICE),
-    _limit("disk_bus", "root disks are on virtio-scsi", "scsi"),
-    _limit("scsi_model", "root disks are on virtio-scsi", "virtio-scsi"),
-    _limit("cdrom_bus", "config drives are on ide", "ide"),
-    _limit("video_ram", "it can't be chosen", "0"),
+    _limit("scsi_model", "disks on scsi are on virtio-scsi", "virtio-scsi"),
+    # What the guest finds by its label: a preference, as no guest has drivers for one of these.
+    _limit("cdrom_bus", "config drives are on ide", "ide", "sata", "scsi"),
     _limit("emulation_architecture", "guests have their host's architecture"),
     _limit("maxphysaddr_mode", "it can't be chosen", "emulate"),
     _limit("maxphysaddr_bits", "it can't be chosen"),
     _Limit("", "hw_vm_mode", _VM, "guests are fully virtualised"),
     _Limit("", "vm_mode", _VM, "guests are fully virtualised"),
     _Limit("group_policy", "", frozenset({"", "none"}), "resources can't be had in groups"),
-    _Limit("hw_rng:allowed", "", _NO, _NO_DEVICE),
-    _Limit("hw_video:ram_max_mb", "", frozenset({"", "0"}), "it can't be chosen"),
 )
 
+_BOUNDS = frozenset(f"quota:{name}" for name in (*throttle.DISK_LIMITS, *throttle.VIF_LIMITS))
 _REFUSED = (
-    ("quota:", "what a guest uses can't be throttled"),
+    ("quota:", "of what a guest uses only disks and interfaces can be bounded"),
     ("accel:", "there are no accelerators to be had, only mapped devices"),
 )
 _GROUPED = re.compile(r"(?:resources|trait)[a-zA-Z0-9_-]+:.*")
@@ -100,7 +97,7 @@ def check(asked: Asked) -> None:
             raise CannotError(f"{name}={text}: {limit.why}")
     for key, value in asked.extra_specs.items():
         for prefix, why in _REFUSED:
-            if key.startswith(prefix):
+            if key.startswith(prefix) and key not in _BOUNDS:
                 raise CannotError(f"{key}: {why}")
         if _GROUPED.fullmatch(key):
             raise CannotError(f"{key}: resources can't be had in groups, a host gives them all")

@@ -12,6 +12,7 @@ from common import clock, codec, ids, locks, startable, states
 from common.context import RequestContext
 from common.errors import Invalid, NetworkNotFound
 from common.messages.reports import Step
+from common.networks import MOST_INTERFACES, too_many_interfaces
 from common.states import ACTIONS, SHELVED, SOFT_DELETABLE, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
@@ -38,7 +39,8 @@ from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 from conductor.volumes import new_servers, pins
 
-_NOT_IN_HOSTNAMES = re.compile(r"[^a-z0-9.-]+")
+_HYPHENS_IN_HOSTNAMES = re.compile(r"[ _.]")
+_NOT_IN_HOSTNAMES = re.compile(r"[^\w.-]+")
 
 
 #: a resize is under way, which only a delete interrupts
@@ -298,6 +300,8 @@ def requested_networks(
     Raises NetworkNotFound, PortNotFound, Conflict when several networks could be meant or a port
     is in use, Invalid, Forbidden.
     """
+    if len(request.networks) > MOST_INTERFACES:
+        raise too_many_interfaces()
     if request.auto_network:
         network = auto.of_server(connection, ctxt, needed=request.needs_network, make=make)
         return [] if network is None else [_interface(network, None)]
@@ -401,6 +405,11 @@ def _record(
 
 
 def hostname_of(name: str, server_uuid: str) -> str:
-    """Return a host name made from a server's name (as Nova does), 63 characters at most."""
-    text = _NOT_IN_HOSTNAMES.sub("-", name.lower().replace("_", "-")).strip(".-")
-    return text[:63].strip(".-") or f"server-{server_uuid}"
+    """Return a host name made from a server's name, 63 characters at most.
+
+    As Nova's ``sanitize_hostname`` does: a name's dots would make what follows the first one a
+    domain, and ``node.1`` and ``node.2`` the same host.
+    """
+    latin = name.encode("latin-1", "ignore").decode("latin-1")[:63]
+    text = _NOT_IN_HOSTNAMES.sub("", _HYPHENS_IN_HOSTNAMES.sub("-", latin)).lower().strip(".-")
+    return text or f"Server-{server_uuid}"

@@ -28,8 +28,6 @@ from conductor.store.transactions import Transaction
 ATTACH, DETACH = "attach_interface", "detach_interface"
 #: the stages of their flows
 PLUG, UNPLUG = "plug", "unplug"
-#: what a VM can have
-MOST = 32
 
 
 class PlugAcceptance:
@@ -190,7 +188,7 @@ def _leaving(connection: Transaction, server_uuid: str) -> set[str]:
 def _slot(ports: list[Port]) -> int:
     """Return the lowest position that no port of the server has. Raises Invalid."""
     used = {port.position for port in ports}
-    free = next((number for number in range(MOST) if number not in used), None)
+    free = next((number for number in range(choice.MOST_INTERFACES) if number not in used), None)
     if free is None:
-        raise Invalid(f"A server can't have more than {MOST} interfaces.")
+        raise choice.too_many_interfaces()
     return free

@@ -73,8 +73,21 @@ def test_the_flavors_topology_is_before_the_images() -> None:
         ({"pci_passthrough:alias": "gpu"}, "is no list of NAME:COUNT"),
         ({"pci_passthrough:alias": "gpu:17"}, "17 devices can't be had, at most 16"),
         ({"hw:hide_hypervisor_id": "maybe"}, "is neither true nor false"),
-        ({"quota:disk_read_iops_sec": "10"}, "quota:disk_read_iops_sec: what a guest uses"),
-        ({"hw_rng:allowed": "True"}, "hw_rng:allowed=true"),
+        ({"quota:cpu_shares": "10"}, "quota:cpu_shares: of what a guest uses only disks and"),
+        ({"quota:disk_read_iops_sec": "ten"}, "quota:disk_read_iops_sec=ten is no number from 0"),
+        ({"quota:disk_read_iops_sec": "\u0661"}, "is no number from 0"),
+        ({"quota:disk_read_iops_sec": "9" * 5000}, "is no number from 0"),
+        (
+            {"quota:disk_read_iops_sec": "10", "quota:disk_total_iops_sec": "10"},
+            "quota:disk_total_iops_sec and quota:disk_read_iops_sec can't be had together",
+        ),
+        (
+            {"quota:vif_inbound_average": "10", "quota:vif_outbound_average": "20"},
+            "interfaces have one bound for both directions",
+        ),
+        ({"quota:vif_inbound_peak": "10"}, "needs quota:vif_inbound_average beside it"),
+        ({"hw_rng:allowed": "maybe"}, "hw_rng:allowed=maybe is neither true nor false"),
+        ({"hw_rng:rate_bytes": "-1"}, "hw_rng:rate_bytes=-1 is no number over 0"),
     ],
 )
 def test_what_flavors_cannot_have(specs: dict[str, str], reason: str) -> None:
@@ -87,13 +100,41 @@ def test_what_flavors_cannot_have(specs: dict[str, str], reason: str) -> None:
         ({"hw_machine_type": "virt"}, "hw_machine_type=virt can't be had, only pc, q35"),
         ({"hw_firmware_type": "openfirmware"}, "hw_firmware_type=openfirmware can't be had"),
         ({"hw_firmware_type": "bios", "os_secure_boot": "required"}, "secure boot needs"),
-        ({"hw_disk_bus": "ide"}, "hw_disk_bus=ide: root disks are on virtio-scsi"),
+        ({"hw_disk_bus": "xen"}, "hw_disk_bus=xen can't be had, only scsi, virtio, sata, ide"),
+        ({"hw_cdrom_bus": "usb"}, "hw_cdrom_bus=usb: config drives are on ide"),
+        ({"hw_rng_model": "egd"}, "hw_rng_model=egd can't be had, only virtio"),
+        ({"hw_video_ram": "2"}, "hw_video_ram=2 can't be had, only 4 to 512 MiB"),
+        ({"hw_video_ram": "x"}, "hw_video_ram=x is no number over 0"),
         ({"hw_vif_model": "ne2k_pci"}, "hw_vif_model=ne2k_pci can't be had, only virtio, e1000"),
         ({"hw_viommu_model": "intel", "hw_machine_type": "pc"}, "needs hw_machine_type=q35"),
     ],
 )
 def test_what_images_cannot_have(image: dict[str, str], reason: str) -> None:
     assert reason in why_not(image=image)
+
+
+def test_disks_and_interfaces_are_bounded() -> None:
+    bounds = {"disk_total_bytes_sec": 1 << 20, "disk_read_iops_sec": 100, "vif_inbound_average": 9}
+    specs = {f"quota:{name}": str(value) for name, value in bounds.items()}
+    found = of(specs | {"quota:vif_inbound_peak": "20"}).throttle
+    assert dict(found.disks) == {"disk_total_bytes_sec": 1 << 20, "disk_read_iops_sec": 100}
+    assert found.vif_kib == 9
+    assert of({"quota:disk_read_iops_sec": "0"}) == of()
+
+
+def test_a_random_number_generator_is_the_image_s_wish() -> None:
+    image = {"hw_rng_model": "virtio"}
+    assert of(image=image).rng == (0, 0)
+    assert of({"hw_rng:allowed": "False"}, image).rng is None
+    assert of({"hw_rng:rate_bytes": "5", "hw_rng:rate_period": "10"}, image).rng == (5, 10)
+    assert of({"hw_rng:allowed": "True"}).rng is None
+
+
+def test_a_flavor_may_bound_the_memory_of_graphics_cards() -> None:
+    image = {"hw_video_ram": "64"}
+    assert of(image=image).video_ram_mib == 64
+    assert of({"hw_video:ram_max_mb": "64"}, image).video_ram_mib == 64
+    assert "over the flavor's" in why_not({"hw_video:ram_max_mb": "32"}, image)
 
 
 def test_flavor_and_image_must_agree() -> None:
@@ -106,6 +147,7 @@ def test_flavor_and_image_must_agree() -> None:
 def test_harmless_values_ask_for_nothing() -> None:
     specs = {"hw:cpu_policy": "shared", "hw:mem_page_size": "small", "hw:locked_memory": "false"}
     image = {"hw_disk_bus": "scsi", "hw_scsi_model": "virtio-scsi", "hw_vif_model": "virtio"}
+    image |= {"hw_boot_menu": "true", "hw_cdrom_bus": "sata"}
     assert of(specs, image) == of()
 
 

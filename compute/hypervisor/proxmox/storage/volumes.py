@@ -275,7 +275,7 @@ def exists(vm: Vm, node: str, storage: str, volid: str) -> bool:
 
 def grow_root(vm: Vm, storage: str, gib: int) -> None:
     """Grow the root disk, bound to the configuration that was proven ours."""
-    grow(vm, disks.ROOT_DISK, storage, gib << 10)
+    grow(vm, disks.root_slot(vm.look() or {}), storage, gib << 10)
 
 
 def grow(vm: Vm, slot: str, storage: str, mib: int) -> None:

@@ -122,7 +122,8 @@ class Creation:
         if not build.boots_from_volume:
             image = host_checks.image(self._shared, build)
             made = disks.made_of(image, storage.name, storage.type, build.disk_gib)
-            values[disks.ROOT_DISK] = made
+            has = guest.of(build)
+            values[disks.root_slot_of(has)] = disks.bounded(made, guest.disk_limits(has))
         return self._shared.client.post(f"nodes/{self._vm.node}/qemu", **values)
 
     def configure(self, build: Build, seen: Config, storage: Storage) -> None:
@@ -131,9 +132,10 @@ class Creation:
         fresh = [] if firmware.ensure(self._vm, wanted, storage) else [seen]
 
         def configure() -> Any:
-            digest = (fresh.pop() if fresh else self._vm.fence())["digest"]
-            values = self._parameters(build)
-            return self._shared.client.post(f"{self._vm.path}/config", digest=digest, **values)
+            config = fresh.pop() if fresh else self._vm.fence()
+            values = self._parameters(build) | _root_as_asked(build, config)
+            path, digest = f"{self._vm.path}/config", config["digest"]
+            return self._shared.client.post(path, digest=digest, **values)
 
         self._vm.converge(
             lambda: not marks.is_building(self._vm.look() or {}), configure, look_first=False
@@ -148,3 +150,12 @@ class Creation:
 
     def _storage(self, build: Build) -> Storage:
         return host_checks.storage(self._shared, self._vm.node, build.storage)
+
+
+def _root_as_asked(build: Build, config: Config) -> dict[str, str]:
+    """Return the parameters that put a clone's root disk, which is where its template has it, on
+    the bus that the image asks for, with the flavor's bounds."""
+    if build.boots_from_volume:
+        return {}
+    has = guest.of(build)
+    return disks.root_as(config, disks.root_slot_of(has), guest.disk_limits(has))

@@ -72,7 +72,7 @@ class ProxmoxDiskCopy:
             )
         if self._command.volid:
             return self._held(found)
-        volid = str(found.get(disks.ROOT_DISK, "")).split(",", 1)[0]
+        volid = disks.root(found).split(",", 1)[0]
         if ":" not in volid:
             raise HypervisorError(Category.CONFIGURATION, f"{self._source} has no root disk.")
         return volid

@@ -101,8 +101,9 @@ class VmDisks:
         image = host_checks.image(self._shared, swap)
         storage = noted_swap.root_storage(self._vm, self._vm.look() or {})
         noted_swap.swap(self._vm, swap.operation_id, self._wanted(swap), storage, image.volid)
-        slot = disks.rescue_slot(image) if swap.rescue else disks.ROOT_DISK
-        made = str((self._vm.look() or {}).get(slot, ""))
+        config = self._vm.look() or {}
+        slot = disks.rescue_slot(image) if swap.rescue else disks.root_slot(config)
+        made = str(config.get(slot, ""))
         return {"image": image.name, "volume": swaps.volume(made)}
 
     def _name_root(self, swap: Swap, root: ServerVolume) -> Detail:
@@ -156,16 +157,25 @@ class VmDisks:
         root = swap.root
         if root is not None:
             value = volumes.reference(root.volid, root.serial, readonly=root.readonly)
-            return {disks.ROOT_DISK: value}
+            return _instead({disks.ROOT_DISK: value}, config)
         image = host_checks.image(self._shared, swap)
         inserted = disks.cd(image.volid) if image.cd else None
-        values: dict[str, str | None] = {disks.ROOT_DISK: self._made(config, swap, image)}
+        has = guest.of(swap)
+        slot, limits = disks.root_slot_of(has), guest.disk_limits(has)
+        made = disks.bounded(self._made(config, swap, image), limits)
+        values = _instead({slot: made}, config)
         storage = self._storage(config)
         for one in swap.local_disks:
-            values[disks.local_slot(one)] = disks.local(one, storage.name, storage.type)
-        has_cd = disks.INSTALL_CD in config
-        if inserted or (has_cd and not swaps.is_disk_there(config, disks.INSTALL_CD)):
-            values |= {disks.INSTALL_CD: inserted, disks.BOOT: disks.boot_order(image)}
+            made = disks.local(one, storage.name, storage.type, limits)
+            values[disks.local_slot(one)] = made
+        cd, had = disks.install_cd(slot), disks.install_cd(disks.root_slot(config))
+        has_cd = had in config and not swaps.is_disk_there(config, had)
+        if has_cd and had != cd:
+            values[had] = None
+        if inserted or has_cd:
+            values[cd] = inserted
+        if inserted or has_cd or slot != disks.root_slot(config):
+            values[disks.BOOT] = disks.boot_order(image, slot)
         return values
 
     def _made(self, config: Config, swap: Swap, image: Image) -> str:
@@ -174,7 +184,9 @@ class VmDisks:
 
     def _require_free(self, config: Config, swap: Swap, image: Image) -> None:
         """Raise HypervisorError if a CD is to be inserted where the VM has a disk."""
-        slot = disks.rescue_slot(image) if swap.rescue else disks.INSTALL_CD
+        slot = disks.install_cd(disks.root_slot_of(guest.of(swap)))
+        if swap.rescue:
+            slot = disks.rescue_slot(image)
         if image.cd and swaps.is_disk_there(config, slot):
             raise HypervisorError(
                 Category.API_NOT_SUPPORTED,
@@ -204,3 +216,10 @@ class VmDisks:
         """Let a suspended VM, which can't be changed, be a stopped one."""
         if (self._vm.look() or {}).get("lock") == power_states.SUSPENDED:
             saved.discard(self._vm)
+
+
+def _instead(root: dict[str, str], config: Config) -> dict[str, str | None]:
+    """Return the options of a new root disk, which replaces one on another bus, too."""
+    former = disks.root_slot(config)
+    gone: dict[str, str | None] = {} if former in root or former not in config else {former: None}
+    return {**gone, **root}

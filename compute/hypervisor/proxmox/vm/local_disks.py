@@ -6,6 +6,7 @@ serial number that nothing else gets; what has the slot with another serial numb
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from common.local_disks import EPHEMERAL_SLOTS, SWAP_SLOT, LocalDisk
@@ -20,17 +21,23 @@ from compute.hypervisor.proxmox.vmconfig import disks, volumes
 _NO_DISK = LocalDisk(SWAP_SLOT, 0)
 
 
-def fit(vm: Vm, wanted: tuple[LocalDisk, ...], asked: str | None) -> Detail:
+def fit(
+    vm: Vm,
+    wanted: tuple[LocalDisk, ...],
+    asked: str | None,
+    bounds: Mapping[str, str] | None = None,
+) -> Detail:
     """Make, grow and replace disks until the VM has those that are wanted.
 
-    ``asked`` is the storage of new ones; None: where its disks are. Raises HypervisorError.
+    ``asked`` is the storage of new ones; None: where its disks are. ``bounds`` of new ones; None:
+    those of its root disk. Raises HypervisorError.
     """
     config = vm.look() or {}
     for one in wanted:
         _require_own(vm, config, one)
     _remove_swap(vm, config, next((one for one in wanted if one.is_swap), _NO_DISK))
     _grow(vm, wanted)
-    _make(vm, wanted, asked)
+    _make(vm, wanted, asked, bounds)
     return {one.serial: one.size_mib for one in wanted}
 
 
@@ -71,7 +78,9 @@ def _grow(vm: Vm, wanted: tuple[LocalDisk, ...]) -> None:
             storages.grow(vm, disks.local_slot(one), storage, one.size_mib)
 
 
-def _make(vm: Vm, wanted: tuple[LocalDisk, ...], asked: str | None) -> None:
+def _make(
+    vm: Vm, wanted: tuple[LocalDisk, ...], asked: str | None, bounds: Mapping[str, str] | None
+) -> None:
     """Make all that it lacks with one call, bound to the configuration that was proven ours."""
 
     def lacks(config: Config) -> list[LocalDisk]:
@@ -85,8 +94,10 @@ def _make(vm: Vm, wanted: tuple[LocalDisk, ...], asked: str | None) -> None:
         config = vm.fence()
         for one in wanted:
             _require_own(vm, config, one)
+        # A flavor bounds all of a server's own disks alike.
+        limits = disks.limits_of(disks.root(config)) if bounds is None else bounds
         values = {
-            disks.local_slot(one): disks.local(one, storage.name, storage.type)
+            disks.local_slot(one): disks.local(one, storage.name, storage.type, limits)
             for one in lacks(config)
         }
         return vm.shared.client.post(f"{vm.path}/config", digest=config["digest"], **values)
@@ -102,7 +113,7 @@ def _make(vm: Vm, wanted: tuple[LocalDisk, ...], asked: str | None) -> None:
 def _storage(vm: Vm, config: Config, asked: str | None) -> Storage:
     """Return where new disks go: beside those that it has, first beside its root disk."""
     own = disks.volumes(config, vm.vmid)
-    slots = (disks.ROOT_DISK, *(f"scsi{slot}" for slot in (*EPHEMERAL_SLOTS, SWAP_SLOT)))
+    slots = (disks.root_slot(config), *(f"scsi{slot}" for slot in (*EPHEMERAL_SLOTS, SWAP_SLOT)))
     there = (volumes.volid(config.get(slot)) for slot in slots)
     beside = next((disk.partition(":")[0] for disk in there if disk in own), None)
     return host_checks.storage(vm.shared, vm.node, beside or asked)

@@ -129,7 +129,7 @@ class ProxmoxMachine:
             raise HypervisorError(
                 Category.UNKNOWN_OUTCOME, f"{self._vm} is not there after its task ended well."
             )
-        self._root = str(config.get(disks.ROOT_DISK, ""))
+        self._root = disks.root(config)
         if marks.is_building(config):
             self._creation.configure(build, config, storage)
         return {"node": self._vm.node, "vmid": self._vm.vmid, "way": self._creation.way.value}
@@ -236,7 +236,7 @@ class ProxmoxMachine:
 
     def grow_disk(self, gib: int) -> Detail:
         """Grow the root disk, running or not."""
-        root = str((self._vm.look() or {}).get(disks.ROOT_DISK, ""))
+        root = disks.root(self._vm.look() or {})
         present = disks.size_bytes(root)
         if present < gib << 30:
             volumes.grow_root(self._vm, root.partition(":")[0], gib)
@@ -244,7 +244,9 @@ class ProxmoxMachine:
 
     def fit_local_disks(self, wanted: tuple[LocalDisk, ...], storage: str | None = None) -> Detail:
         """Compare with the configuration, and change what differs."""
-        return local_disks.fit(self._vm, wanted, storage)
+        command = self._work.command
+        bounds = guest.disk_limits(guest.of(command)) if isinstance(command, Build) else None
+        return local_disks.fit(self._vm, wanted, storage, bounds)
 
     def write_filter(self, filter_: Filter) -> Detail:
         """Write the VM's own firewall."""
@@ -255,7 +257,7 @@ class ProxmoxMachine:
         """Plug it where it is wanted, or into the first free slot."""
         size = plug.size
         has = guest.of_size(size.vcpus, size.memory_mib, size.extra_specs, plug.image_properties)
-        text = hardware.net(plug.nic, *guest.network(has, size.vcpus))
+        text = hardware.net(plug.nic, *guest.network(has, size.vcpus), guest.rate(has))
         slot = interfaces.plug(self._vm, plug.nic.mac, text, plug.slot)
         return {"mac": plug.nic.mac, "slot": slot}
 

@@ -27,7 +27,7 @@ def root_storage(vm: Vm, config: Config) -> str:
     if ":" not in root:
         raise HypervisorError(
             Category.API_NOT_SUPPORTED,
-            f"{vm} has no disk {disks.ROOT_DISK}, which would be replaced.",
+            f"{vm} has no disk {disks.root_slot(config)}, which would be replaced.",
             verdict=Verdict.FATAL,
         )
     return root.partition(":")[0]
@@ -151,7 +151,7 @@ def _require_not_rescued(vm: Vm, config: Config) -> None:
     raise HypervisorError(
         Category.CONFIGURATION,
         f"{vm} boots from {slot}, and its description doesn't say from what before.",
-        remedy=f"as root on {vm.node}: qm set {vm.vmid} --boot order={disks.ROOT_DISK} "
+        remedy=f"as root on {vm.node}: qm set {vm.vmid} --boot order={disks.root_slot(config)} "
         f"--delete {slot}",
         verdict=Verdict.FATAL,
     )

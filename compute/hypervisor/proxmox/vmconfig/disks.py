@@ -7,11 +7,16 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from common.guest.hardware import DISK_BUSES, Hardware
 from common.guest.rescue import CD_BUSES, rescue_bus
 from common.local_disks import LocalDisk
 from common.messages.commands import Build, Image
 
+#: where holders have their volume, and a VM that boots from one; of others by the root disk's bus
 ROOT_DISK = "scsi0"
+ROOT_SLOTS = {bus: f"{bus}0" for bus in DISK_BUSES}
+#: options of a drive that bound it
+_LIMITS = re.compile(r"(?:iops|mbps)(?:_rd|_wr)?=")
 #: where a rescued VM has the disk that it runs from
 RESCUE_DISK = "scsi15"
 #: where a VM has the ISO image that it was made from
@@ -90,15 +95,17 @@ def blank(storage: str, storage_type: str, gib: int) -> str:
     return f"{storage}:{gib}{_form(storage_type)}"
 
 
-def local(disk: LocalDisk, storage: str, storage_type: str) -> str:
-    """Return the value of an empty disk beside the root disk.
+def local(
+    disk: LocalDisk, storage: str, storage_type: str, limits: Mapping[str, str] | None = None
+) -> str:
+    """Return the value of an empty disk beside the root disk, with these bounds.
 
     Proxmox VE takes sizes in GiB with decimals; a number of MiB has ten of them at most. Backups
     of the VM leave it out.
     """
     gib = f"{disk.size_mib / 1024:.10f}".rstrip("0").rstrip(".")
     options = f"backup=0,discard=on,iothread=1,serial={disk.serial}"
-    return f"{storage}:{gib}{_form(storage_type)},{options}"
+    return bounded(f"{storage}:{gib}{_form(storage_type)},{options}", limits or {})
 
 
 def local_slot(disk: LocalDisk) -> str:
@@ -126,9 +133,17 @@ def cd(volid: str) -> str:
     return f"{volid},media=cdrom"
 
 
-def boot_order(image: Image | None) -> str:
-    """Return the boot order of a VM made of an image: firmware leaves out an empty disk."""
-    return f"order={ROOT_DISK};{INSTALL_CD}" if image and image.cd else f"order={ROOT_DISK}"
+def boot_order(image: Image | None, slot: str = ROOT_DISK) -> str:
+    """Return the boot order of a VM made of an image: firmware leaves out an empty disk.
+
+    ``slot``: where its root disk is.
+    """
+    return f"order={slot};{install_cd(slot)}" if image and image.cd else f"order={slot}"
+
+
+def install_cd(slot: str) -> str:
+    """Return where a VM with that root disk has the ISO image that it was made from."""
+    return INSTALL_CD if slot != INSTALL_CD else "sata4"
 
 
 def rescue_slot(image: Image) -> str:
@@ -136,6 +151,56 @@ def rescue_slot(image: Image) -> str:
     if not image.cd:
         return RESCUE_DISK
     return RESCUE_CDS.get(rescue_bus(image.properties), RESCUE_CDS[CD_BUSES[0]])
+
+
+def root_slot(config: Mapping[str, Any]) -> str:
+    """Return where a VM has its root disk: what it boots from, or (rescued) the first there."""
+    order = str(config.get(BOOT, "")).removeprefix("order=").split(";")
+    named = (one for one in order if one in ROOT_SLOTS.values() and not _is_cd(config.get(one)))
+    there = (one for one in ROOT_SLOTS.values() if one in config and not _is_cd(config[one]))
+    return next(named, None) or next(there, ROOT_DISK)
+
+
+def root(config: Mapping[str, Any]) -> str:
+    """Return the value of the root disk; empty: it has none where ours are."""
+    return str(config.get(root_slot(config), ""))
+
+
+def _is_cd(value: Any) -> bool:
+    return "media=cdrom" in str(value)
+
+
+def root_slot_of(found: Hardware, *, from_volume: bool = False) -> str:
+    """Return where a new VM gets its root disk; a volume's bus is its own."""
+    return ROOT_DISK if from_volume else ROOT_SLOTS[found.disk_bus]
+
+
+def bounded(value: str, limits: Mapping[str, str]) -> str:
+    """Return a drive's value with these bounds, and no others."""
+    parts = [part for part in value.split(",") if not _LIMITS.match(part)]
+    return ",".join([*parts, *(f"{name}={bound}" for name, bound in sorted(limits.items()))])
+
+
+def limits_of(value: str) -> dict[str, str]:
+    """Return the bounds in a drive's value."""
+    parts = (part.partition("=") for part in value.split(",") if _LIMITS.match(part))
+    return {name: bound for name, _, bound in parts}
+
+
+def root_as(config: Mapping[str, Any], slot: str, limits: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters that give a VM its root disk in a slot, with these bounds.
+
+    Proxmox VE takes a volume out of one slot and into another in one call: what is deleted becomes
+    unused, and what is named again is unused no more (``write_vm_config`` of qemu-server).
+    """
+    there = root_slot(config)
+    value = str(config.get(there, ""))
+    if not value:
+        return {}
+    wanted = bounded(value, limits)
+    if there != slot:
+        return {slot: wanted, "delete": there}
+    return {} if wanted == value else {slot: wanted}
 
 
 def size_bytes(value: str) -> int:
@@ -152,7 +217,7 @@ def bytes_of(config: Mapping[str, Any], volids: Collection[str]) -> int:
 
 def root_bytes(config: Mapping[str, Any]) -> int:
     """Return the size of a configuration's root disk, 0 if it has none."""
-    return size_bytes(str(config.get(ROOT_DISK, "")))
+    return size_bytes(root(config))
 
 
 def volumes(config: Mapping[str, Any], vmid: int) -> frozenset[str]:

@@ -53,8 +53,10 @@ def options(found: Hardware, cpu_type: str) -> dict[str, Any]:
         "ostype": _WINDOWS if found.windows else _LINUX,
         "cpu": f"{cpu_type},hidden=1" if found.hidden else cpu_type,
         "cores": found.cores,
-        "vga": _VGA.get(found.video_model, found.video_model),
+        "vga": _vga(found),
     }
+    if found.rng is not None:
+        values["rng0"] = _rng(*found.rng)
     if found.sockets > 1:
         values["sockets"] = found.sockets
     if found.numa:
@@ -72,6 +74,19 @@ def options(found: Hardware, cpu_type: str) -> dict[str, Any]:
     return values | _devices(found)
 
 
+def _vga(found: Hardware) -> str:
+    model = _VGA.get(found.video_model, found.video_model)
+    if not found.video_ram_mib or model == "none":
+        return model
+    return f"{model},memory={found.video_ram_mib}"
+
+
+def _rng(rate: int, period: int) -> str:
+    """Return the generator: the node's pool, which no guest can exhaust, bounded by QEMU."""
+    bound = f",max_bytes={rate},period={period or 1000}" if rate else ""
+    return f"source=/dev/urandom{bound}"
+
+
 def _devices(found: Hardware) -> dict[str, str]:
     names = [name for name, count in found.devices for _ in range(count)]
     express = ",pcie=1" if found.q35 else ""
@@ -82,6 +97,37 @@ def network(found: Hardware, vcpus: int) -> tuple[str, int]:
     """Return (model of the interfaces, their queues; 0: the model's default)."""
     queues = min(vcpus, _MAX_QUEUES) if found.multiqueue and vcpus > 1 else 0
     return found.vif_model, queues if found.vif_model == "virtio" else 0
+
+
+#: Nova's bounds of disks → Proxmox VE's, and what they are divided by: it counts MiB
+_DISK_LIMITS = {
+    "disk_read_bytes_sec": ("mbps_rd", 1 << 20),
+    "disk_write_bytes_sec": ("mbps_wr", 1 << 20),
+    "disk_total_bytes_sec": ("mbps", 1 << 20),
+    "disk_read_iops_sec": ("iops_rd", 1),
+    "disk_write_iops_sec": ("iops_wr", 1),
+    "disk_total_iops_sec": ("iops", 1),
+}
+
+
+def disk_limits(found: Hardware) -> dict[str, str]:
+    """Return the options that bound each of the VM's own disks."""
+    return {
+        name: _decimal(value, unit)
+        for limit, value in found.throttle.disks
+        for name, unit in [_DISK_LIMITS[limit]]
+    }
+
+
+def rate(found: Hardware) -> str:
+    """Return the bound of each interface in MiB a second; empty: none."""
+    return _decimal(found.throttle.vif_kib, 1024) if found.throttle.vif_kib else ""
+
+
+def _decimal(value: int, unit: int) -> str:
+    """Return a quotient as a decimal; never 0, which would be no bound."""
+    text = f"{max(value / unit, 1e-6):.6f}"
+    return text.rstrip("0").rstrip(".")
 
 
 def disks(found: Hardware, storage: str, storage_type: str) -> dict[str, str]:

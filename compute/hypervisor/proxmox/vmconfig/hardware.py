@@ -28,6 +28,7 @@ def parameters(
     """
     has = guest.of(build)
     model, queues = guest.network(has, build.vcpus)
+    slot = disks.root_slot_of(has, from_volume=build.boots_from_volume)
     found: dict[str, Any] = {
         "name": vm_name(build),
         "description": mark.description(*_about(build)),
@@ -41,17 +42,20 @@ def parameters(
     } | guest.options(has, cpu_type)
     if not build.boots_from_volume:
         # Proxmox VE takes no order with a disk that isn't there yet: a volume brings it along.
-        found[disks.BOOT] = disks.boot_order(build.image)
-    found |= {f"net{number}": net(nic, model, queues) for number, nic in enumerate(build.nics)}
+        found[disks.BOOT] = disks.boot_order(build.image, slot)
+    found |= {
+        f"net{number}": net(nic, model, queues, guest.rate(has))
+        for number, nic in enumerate(build.nics)
+    }
     if config_drive is not None:
         found[disks.CONFIG_DRIVE] = disks.cd(config_drive)
     if build.image is not None and build.image.cd:
-        found[disks.INSTALL_CD] = disks.cd(build.image.volid)
+        found[disks.install_cd(slot)] = disks.cd(build.image.volid)
     return found
 
 
-def net(nic: Nic, model: str = "virtio", queues: int = 0) -> str:
-    """Return one network interface."""
+def net(nic: Nic, model: str = "virtio", queues: int = 0, rate: str = "") -> str:
+    """Return one network interface. ``rate``: MiB a second, in each direction."""
     parts = [f"{model}={nic.mac.upper()}", f"bridge={nic.bridge}"]
     if nic.mtu is not None:
         parts.append(f"mtu={nic.mtu}")
@@ -61,6 +65,8 @@ def net(nic: Nic, model: str = "virtio", queues: int = 0) -> str:
         parts.append("firewall=1")
     if queues:
         parts.append(f"queues={queues}")
+    if rate:
+        parts.append(f"rate={rate}")
     return ",".join(parts)
 
 

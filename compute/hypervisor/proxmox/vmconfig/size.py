@@ -9,9 +9,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from common.local_disks import EPHEMERAL_SLOTS, SWAP_SLOT, LocalDisk
 from common.messages.commands import Size
-from compute.hypervisor.proxmox.vmconfig import guest
+from compute.hypervisor.proxmox.vmconfig import disks, guest
 
+#: every local disk that a server may have
+LOCAL_DISKS = tuple(LocalDisk(slot, 0) for slot in (*EPHEMERAL_SLOTS, SWAP_SLOT))
 #: the options that a size decides
 _SIZED = re.compile(r"cores|sockets|memory|cpu|numa[0-9]*|watchdog|hostpci[0-9]+")
 #: those that every size does; of the others only those that the former size decided otherwise, as
@@ -48,16 +51,33 @@ def _wanted(
     has = guest.of_size(size.vcpus, size.memory_mib, size.extra_specs, image_properties)
     options = guest.options(has, cpu_type) | {"memory": size.memory_mib}
     _, queues = guest.network(has, size.vcpus)
+    rate, limits = guest.rate(has), guest.disk_limits(has)
     networks = {name: str(value) for name, value in config.items() if _NETWORK.fullmatch(name)}
     return {name: str(value) for name, value in options.items() if _SIZED.fullmatch(name)} | {
-        name: _with_queues(value, queues) for name, value in networks.items()
+        **{name: _network(value, queues, rate) for name, value in networks.items()},
+        **{name: disks.bounded(value, limits) for name, value in own_disks(config).items()},
     }
 
 
-def _with_queues(value: str, queues: int) -> str:
-    parts = [part for part in value.split(",") if not part.startswith("queues=")]
+def own_disks(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the disks that a flavor bounds: the root disk, unless it is a volume, and the local
+    ones beside it."""
+    slots = (disks.root_slot(config), *(disks.local_slot(one) for one in LOCAL_DISKS))
+    values = {slot: str(config[slot]) for slot in slots if slot in config}
+    return {name: value for name, value in values.items() if not _is_volume(value)}
+
+
+def _is_volume(value: str) -> bool:
+    """Return whether a disk is a volume: its serial number is the volume's ID."""
+    return disks.serial(value) not in {"", *(one.serial for one in LOCAL_DISKS)}
+
+
+def _network(value: str, queues: int, rate: str) -> str:
+    parts = [part for part in value.split(",") if not part.startswith(("queues=", "rate="))]
     if queues and value.startswith("virtio="):
         parts.append(f"queues={queues}")
+    if rate:
+        parts.append(f"rate={rate}")
     return ",".join(parts)
 
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.guest.hardware import Hardware
-from compute.hypervisor.proxmox.vmconfig import guest, marks
+from compute.hypervisor.proxmox.vmconfig import disks, guest, marks
 from compute.hypervisor.proxmox.vmconfig.disks import (
     BOOT,
     CONFIG_DRIVE,
     RESCUE_CDS,
     RESCUE_DISK,
-    ROOT_DISK,
+    ROOT_SLOTS,
 )
 
 _NOTE = "micronova: before="
@@ -54,7 +54,7 @@ class Note:
     @property
     def rescues(self) -> bool:
         """Whether it is a rescue's."""
-        return ROOT_DISK not in self.before
+        return not any(slot in self.before for slot in ROOT_SLOTS.values())
 
     @property
     def config_drive(self) -> str:
@@ -237,4 +237,4 @@ def _is_cd(value: str) -> bool:
 
 def root(config: Config) -> str:
     """Return the value of the root disk; empty: it has none where we look for it."""
-    return str(config.get(ROOT_DISK, ""))
+    return disks.root(config)

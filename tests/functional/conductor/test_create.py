@@ -311,3 +311,12 @@ def test_the_vlan_of_a_network_is_asked_of_the_host_and_reported_to_the_agent(
     assert world.scheduler.asked[-1].vlans == (("vmbr1", 7),)
     world.conductor.store.run(lambda c: networks.set_vlans(c, {}))
     assert {row.vlan for row in world.rows(schema.networks)} == {None}
+
+
+def test_a_33rd_interface_is_refused_before_anything(world: World) -> None:
+    """Proxmox VE has net0 to net31."""
+    networks = (RequestedNetwork(ids.named("network", "vmbr0")),) * 33
+    with pytest.raises(Invalid, match="more than 32 interfaces"):
+        world.create(networks=networks)
+    assert world.rows(schema.servers) == []
+    assert world.rows(schema.operations) == []

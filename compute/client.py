@@ -70,8 +70,10 @@ class ComputeClient:
         self,
         transport: oslo_messaging.Transport,
         now: Callable[[], datetime.datetime] = clock.utcnow,
+        cloud: Callable[[], str] = str,
     ) -> None:
-        self._now = now
+        """``cloud`` returns the ID of the cloud that sends commands."""
+        self._now, self._cloud = now, cloud
         self._heard: dict[str, datetime.datetime] = {}
         self._workers: TypedClient[WorkerRpc] = TypedClient(rpc.Client(transport, COMPUTE_TOPIC))
         self._everyone = events.to_workers(transport)
@@ -410,4 +412,5 @@ class ComputeClient:
     def _sent(self, worker: str, command: AnyCommand) -> AnyCommand:
         # Workers ignore commands sent before their process began, by their own clock.
         now = self._now()
-        return dataclasses.replace(command, sent_at=max(now, self._heard.get(worker, now)))
+        sent_at = max(now, self._heard.get(worker, now))
+        return dataclasses.replace(command, sent_at=sent_at, cloud=command.cloud or self._cloud())

@@ -58,6 +58,9 @@ class SeenVm:
     """The image whose template it is by its description."""
     cloud: str | None = None
     """The cloud that its description names."""
+    project_id: str | None = None
+    """The project for which it was made, by its description."""
+    user_id: str | None = None
     proven: bool = False
     """All its marks agree: the ownership fence would pass."""
     smbios_uuid: str | None = None

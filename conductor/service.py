@@ -87,7 +87,7 @@ class ConductorService:
         self._conf, self._name = conf, name
         down = conf.conductor.host_down_seconds
         self._record_metrics = RecordMetrics(self.store, conf.metrics.record_seconds, down)
-        self._compute = ComputeClient(transport)
+        self._compute = ComputeClient(transport, cloud=lambda: cloud.id)
         often = liveness.interval(conf.conductor.host_down_seconds)
         self._beat = liveness.Beat(transport, "nova-conductor", name, often)
         flows: dict[str, Flow] = {}

@@ -140,6 +140,8 @@ class Command:
     """When the agent must give up and report so."""
     sent_at: datetime.datetime | None = field(default=None, kw_only=True)
     """When this message was sent."""
+    cloud: str = field(default="", kw_only=True)
+    """The cloud that sends it: its ID is in all that is made, and must be in what is changed."""
 
 
 @dataclass(frozen=True)
@@ -174,8 +176,6 @@ class Build(Command):
     nics: tuple[Nic, ...] = ()
     config_drive: ConfigDrive | None = None
     tags: tuple[str, ...] = ()
-    cloud: str = ""
-    """The cloud of the templates: several may make templates of one image in one cluster."""
     extra_specs: Mapping[str, str] = field(default_factory=dict)
     group: StrictGroup | None = None
     image_properties: Mapping[str, str] = field(default_factory=dict)
@@ -237,7 +237,6 @@ class RetireTemplate(Command):
     """
 
     image_id: str = ""
-    cloud: str = ""
 
 
 @dataclass(frozen=True)
@@ -407,7 +406,6 @@ class Copy(Command):
     storage: str = ""
     image_id: str = ""
     image_name: str = ""
-    cloud: str = ""
     backup: bool = False
     """Only for the name of the step."""
     volid: str = ""
@@ -424,6 +422,10 @@ class Mark(Command):
     again: bool = False
     """Restore a mark that was edited, if the SMBIOS UUID is the server's and no task on record
     shows that others made the VM."""
+    project_id: str = ""
+    user_id: str = ""
+    nics: tuple[Nic, ...] = ()
+    """The interfaces that the record has."""
 
 
 @dataclass(frozen=True)
@@ -463,7 +465,8 @@ class MakeVolume(Command):
     storage: str = ""
     source: VolumeSource | None = None
     """None: an empty volume."""
-    cloud: str = ""
+    project_id: str = ""
+    """For whom it is made."""
 
 
 @dataclass(frozen=True)
@@ -474,7 +477,6 @@ class RemoveVolume(Command):
     """None: it isn't known to be made."""
     users: tuple[VolumeUser, ...] = ()
     """Servers that had it last: their configurations are read before."""
-    cloud: str = ""
 
 
 @dataclass(frozen=True)
@@ -485,7 +487,6 @@ class GrowVolume(Command):
     size_gib: int = 0
     user: VolumeUser | None = None
     """The server that has it; None: nobody has."""
-    cloud: str = ""
 
 
 @dataclass(frozen=True)
@@ -502,7 +503,6 @@ class RetypeVolume(Command):
     """Servers that had it: the old disk goes only if their VMs don't name it."""
     settle: bool = False
     """Move nothing: see where it is, and remove what is left beside it."""
-    cloud: str = ""
 
 
 class SnapshotVerb(enum.StrEnum):
@@ -527,7 +527,6 @@ class SnapVolume(Command):
     description: str = ""
     user: VolumeUser | None = None
     """The server that has the volume; None: nobody has."""
-    cloud: str = ""
 
 
 @dataclass(frozen=True)
@@ -541,7 +540,6 @@ class BackUpVolume(Command):
     volid: str = ""
     storage: str = ""
     """The one that the archive goes to."""
-    cloud: str = ""
 
 
 @dataclass(frozen=True)
@@ -556,7 +554,6 @@ class RemoveBackup(Command):
     """None: it isn't known to be made."""
     volume_id: str | None = None
     """Whose holder is parked before; None: it was seen parked."""
-    cloud: str = ""
 
 
 @dataclass(frozen=True)
@@ -570,7 +567,6 @@ class PlugVolume(Command):
     volid: str = ""
     holder: Placed | None = None
     """Must have it parked when it is plugged, if its node answers."""
-    cloud: str = ""
     on: bool = True
     slot: int = 1
     """The SCSI slot that it gets."""

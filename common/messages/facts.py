@@ -188,6 +188,8 @@ class Inspection:
     """All marks name the given server."""
     marked_by: str | None = None
     """The server in its mark."""
+    cloud: str | None = None
+    """The cloud in its mark."""
     name: str = ""
     lock: str | None = None
     power_state: int = 0

@@ -314,6 +314,7 @@ def _seen(vmid: int, vm: Vm) -> SeenVm:
         memory_mib=vm.memory_mib,
         read=True,
         server_uuid=vm.server_uuid,
+        cloud=vm.cloud,
         proven=True,
     )
 

@@ -34,6 +34,7 @@ class Vm:
     filter: Filter | None = None
     """What is to pass its interfaces."""
     image_id: str | None = None
+    cloud: str = ""
     before: tuple[int, str | None, bool, str | None] | None = None
     """A swap's operation, the image that the VM had before, whether it is rescued, and the volume
     that was its root disk, if it gets another one."""
@@ -107,6 +108,7 @@ class NullMachine:
             build.disk_gib,
             macs={nic.mac for nic in build.nics},
             image_id=None if build.image is None else build.image.id,
+            cloud=build.cloud,
         )
         with self._lock:
             self._vms.setdefault(self._vmid, vm)

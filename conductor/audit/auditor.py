@@ -17,6 +17,7 @@ from common.errors import MicronovaError
 from common.failures import backoff_seconds
 from common.log import logger
 from compute.messages import ClusterInventory
+from conductor.audit import losses
 from conductor.audit.differences import differences
 from conductor.audit.facts import Facts, Finding
 from conductor.audit.gather import Gatherer
@@ -137,7 +138,9 @@ class Auditor:
     def audit(self, *, asked: bool = True) -> dict[str, Any]:
         """Look, look again, heal, look at what was healed; return the report."""
         facts, found = self._look_twice()
-        kept = self._cloud.store.run(lambda c: store.keep(c, [_new_finding(one) for one in found]))
+        kept = self._cloud.store.run(
+            lambda c: store.keep(c, [_new_finding(facts, one) for one in found])
+        )
         now = {one.key for one in found}
         tried = self._heal([one for one in kept if (one.kind, one.subject) in now], asked=asked)
         if tried:
@@ -219,7 +222,7 @@ def _may_try(finding: Kept) -> bool:
     return finding.heals < MAX_HEALS and rested
 
 
-def _new_finding(finding: Finding) -> NewFinding:
+def _new_finding(facts: Facts, finding: Finding) -> NewFinding:
     kind = KINDS[finding.kind]
     verb = kind.verb if finding.proven and kind.verb is not Verb.REPORT else None
     remedy = kind.remedy if finding.proven or kind.doubt is None else kind.doubt
@@ -233,14 +236,18 @@ def _new_finding(finding: Finding) -> NewFinding:
         "storage": finding.evidence.get("storage"),
         **{name: finding.evidence.get(name) for name in ("marks", "mac", "bridge", "volume")},
         **{name: finding.evidence.get(name) for name in ("snapshot", "option")},
+        "project": finding.evidence.get("project") or "…",
         "vlan": finding.evidence.get("vlan") or "none",
     }
+    text = remedy.format(**words) if remedy else None
+    if kind.destroys:
+        text = f"{losses.sentence(facts, finding)} {text or ''}".rstrip()
     return NewFinding(
         kind=finding.kind,
         subject=finding.subject,
         severity=kind.severity,
         cause=finding.cause,
-        remedy=remedy.format(**words) if remedy else None,
+        remedy=text,
         heal=verb,
         server_uuid=finding.server_uuid,
         cluster=finding.cluster,

@@ -55,6 +55,8 @@ class Kind:
     """For the operator; may name {vmid}, {node}, {cluster}, {server}, {subject} and evidence."""
     doubt: str | None = None
     """The remedy if it is not proven; None: the same."""
+    destroys: bool = False
+    """Whether a remedy, or the verb, destroys something: then what is lost is said with it."""
 
 
 _JOURNAL_AND_MARK = (
@@ -78,6 +80,7 @@ KINDS: Mapping[str, Kind] = {
             f"{_JOURNAL_AND_MARK}: it was deleted",
             "micronova orphan reap",
             _NOT_PROVEN,
+            destroys=True,
         ),
         Kind(
             "vm_not_recorded",
@@ -86,16 +89,26 @@ KINDS: Mapping[str, Kind] = {
             f"{_JOURNAL_AND_MARK}: it has none, or another one",
             "micronova orphan reap",
             _NOT_PROVEN,
+            destroys=True,
         ),
         Kind(
             "vm_without_server",
             Severity.LEAK,
             Verb.REPORT,
-            "none: its marks name a server that this cloud never had",
+            "none: its marks name a server that the record doesn't have, and no cloud",
             "If another cloud owns it, give every cloud on the cluster a band of VMIDs of its own "
-            "(vmid_low, vmid_high). If this cloud lost its record of it, take the lines "
-            "'micronova: …' off its description, then: micronova server adopt --cluster {cluster} "
-            "--vmid {vmid} --project …",
+            "(vmid_low, vmid_high). If it is this cloud's, take the lines 'micronova: …' off its "
+            "description, then: micronova server adopt --cluster {cluster} --vmid {vmid} "
+            "--project …",
+        ),
+        Kind(
+            "vm_record_lost",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "none: its marks name this cloud, and only a person knows what became of the record",
+            "Nothing of it is ever destroyed by this cloud. To have its server again, with the "
+            "same ID: micronova server adopt --cluster {cluster} --vmid {vmid} --project "
+            "{project}",
         ),
         Kind(
             "vm_half_made",
@@ -103,6 +116,7 @@ KINDS: Mapping[str, Kind] = {
             Verb.REPORT,
             "none that a token could act on: only root clears its lock",
             "as root on {node}: qm unlock {vmid} && qm destroy {vmid} --purge",
+            destroys=True,
         ),
         Kind(
             "vm_foreign",
@@ -132,6 +146,7 @@ KINDS: Mapping[str, Kind] = {
             "its mark names this cloud, the journal gave the VMID to a template, and no build "
             "is open that might use it",
             "If nothing is cloned from it, as root on {node}: qm destroy {vmid} --purge",
+            destroys=True,
         ),
         Kind("server_without_vm", Severity.DAMAGE, Verb.REPORT, "the cluster lists no such VM"),
         Kind(
@@ -176,6 +191,7 @@ KINDS: Mapping[str, Kind] = {
             "micronova orphan reap",
             "A VM of this cloud had the VMID, but no task on record says that it made this disk. "
             "If it is that VM's, and it is not needed, as root on {node}: pvesm free {volid}",
+            destroys=True,
         ),
         Kind(
             "volume_foreign",
@@ -193,6 +209,7 @@ KINDS: Mapping[str, Kind] = {
             "micronova orphan reap",
             "It bears the name of a server of this cloud. If no VM uses it, as root on {node}: "
             "pvesm free {volid}",
+            destroys=True,
         ),
         Kind(
             "volume_left_behind",
@@ -201,6 +218,7 @@ KINDS: Mapping[str, Kind] = {
             "none: no task on record says who left it there",
             "A move could not remove it, or somebody put it there. If it is not needed, as root "
             "on {node}: pvesm free {volid}",
+            destroys=True,
         ),
         Kind(
             "config_drive_left_behind",
@@ -211,6 +229,7 @@ KINDS: Mapping[str, Kind] = {
             "micronova orphan reap",
             "It bears the name of a server whose VM is on another node. If no VM uses it, as root "
             "on {node}: pvesm free {volid}",
+            destroys=True,
         ),
         # Volumes
         Kind(
@@ -220,6 +239,7 @@ KINDS: Mapping[str, Kind] = {
             "its description names a volume of this cloud that the record doesn't have there",
             "If its disk is not needed, as root on {node}: qm set {vmid} --protection 0 && qm "
             "destroy {vmid} --purge",
+            destroys=True,
         ),
         Kind(
             "holder_replaced",
@@ -250,6 +270,7 @@ KINDS: Mapping[str, Kind] = {
             "the archive's notes name a backup of this cloud that the record doesn't have there",
             "If it is not needed, as root on {node}: pvesh set "
             "/nodes/{node}/storage/<storage>/content/{volid} --protected 0 && pvesm free {volid}",
+            destroys=True,
         ),
         Kind(
             "backup_missing",
@@ -289,6 +310,7 @@ KINDS: Mapping[str, Kind] = {
             "none: a person made the snapshot, in which volumes are as well",
             "A roll-back of it changes the volumes, also after they are detached. If it is not "
             "needed, as root on {node}: qm delsnapshot {vmid} {snapshot}",
+            destroys=True,
         ),
         Kind(
             "snapshot_without_record",
@@ -298,6 +320,7 @@ KINDS: Mapping[str, Kind] = {
             "If it is not needed, as root on {node}: qm delsnapshot {vmid} {snapshot}. The disk "
             "must be plugged for that: qm set {vmid} --protection 0 --scsi0 <the disk>, and "
             "afterwards: qm set {vmid} --delete scsi0 --protection 1",
+            destroys=True,
         ),
         Kind(
             "snapshot_missing",
@@ -324,6 +347,7 @@ KINDS: Mapping[str, Kind] = {
             "image there, and no operation works on it",
             None,
             "If no other cloud uses the storage, as root on {node}: pvesm free {volid}",
+            destroys=True,
         ),
         Kind(
             "vnet_without_network",
@@ -334,6 +358,7 @@ KINDS: Mapping[str, Kind] = {
             None,
             "If no other cloud uses the zone: pvesh delete /cluster/sdn/vnets/<vnet>, then pvesh "
             "set /cluster/sdn",
+            destroys=True,
         ),
         Kind(
             "network_without_vnet",
@@ -504,6 +529,7 @@ KINDS: Mapping[str, Kind] = {
 BY_MARKS = frozenset(
     {"mark_lost", "smbios_edited", "vm_replaced", "template_unmarked"}
     | {"vm_of_deleted_server", "vm_not_recorded", "vm_without_server", "vm_half_made"}
+    | {"vm_record_lost"}
     | {"vm_foreign", "band_shared", "template_without_record"}
 )
 #: kinds that only a VM's own configuration shows, of VMs that are known to be ours

@@ -45,12 +45,10 @@ def _is_suspended(vm: SeenVm, owner: ServerFacts | None) -> bool:
 
 
 def _another_clouds(facts: Facts, cluster: str, vm: SeenVm) -> bool:
-    """Return whether it is in the band of another cloud and has that cloud's mark."""
-    if _in_band(facts, cluster, vm):
+    """Return whether it is in the band of another cloud, and its mark names no server of ours."""
+    if _in_band(facts, cluster, vm) or vm.cloud == facts.cloud:
         return False
-    if vm.image_id is not None:
-        return vm.cloud not in (None, facts.cloud)
-    return vm.server_uuid is not None and vm.server_uuid not in facts.servers
+    return vm.cloud is not None or (vm.server_uuid or "") not in {"", *facts.servers}
 
 
 def _in_band(facts: Facts, cluster: str, vm: SeenVm) -> bool:
@@ -79,6 +77,17 @@ def _vm(
         return _template(facts, cluster, vm, recorded=template)
     if template is not None:
         return _unmarked(facts, cluster, vm, template)
+    return _unexplained(facts, cluster, vm)
+
+
+def _unexplained(facts: Facts, cluster: str, vm: SeenVm) -> Finding | None:
+    """Return a VM that the record has nowhere, by what its marks name."""
+    if vm.volume_id is not None and vm.cloud is not None:
+        text = f"It holds volume {vm.volume_id} of cloud {vm.cloud}"
+        return _of_another_cloud(facts, cluster, vm, text)
+    lost = vm.server_uuid is not None and vm.server_uuid not in facts.servers
+    if lost and facts.cloud and vm.cloud == facts.cloud:
+        return _record_lost(cluster, vm)
     strange = vm.server_uuid is None or not vm.proven
     return (_foreign if strange else _unrecorded)(facts, cluster, vm)
 
@@ -100,21 +109,30 @@ def _unread(cluster: str, vm: SeenVm) -> Finding | None:
 
 def _owned(facts: Facts, cluster: str, vm: SeenVm, owner: ServerFacts) -> Finding | None:
     """Return a VM with a server's VMID whose marks don't agree, by what they still name."""
-    if vm.proven and vm.server_uuid == owner.uuid:
+    names_it = vm.server_uuid == owner.uuid
+    if vm.proven and names_it and not _names_another_cloud(facts, vm):
         return None
     journalled = owner.uuid in facts.journal.get((cluster, vm.vmid), ())
-    if journalled and vm.smbios_uuid == owner.uuid.lower() and not vm.template:
-        text = f"Its SMBIOS UUID is the server's, but {_names(vm)}: its mark was edited."
+    is_it = vm.smbios_uuid == owner.uuid.lower() or (names_it and vm.proven)
+    if journalled and is_it and not vm.template:
+        text = f"Its SMBIOS UUID is the server's, but {_names(vm, owner)}: its mark was edited."
         return _finding("mark_lost", cluster, vm, text, server=owner.uuid)
-    if vm.server_uuid == owner.uuid:
+    if names_it:
         text = f"Its description names the server, its SMBIOS UUID is {vm.smbios_uuid or 'none'}."
         return _finding("smbios_edited", cluster, vm, text, server=owner.uuid)
     text = f"The VM at the server's VMID is not the server's: {_says(vm)}."
     return _finding("vm_replaced", cluster, vm, text, server=owner.uuid)
 
 
-def _names(vm: SeenVm) -> str:
-    """Return what its description names."""
+def _names_another_cloud(facts: Facts, vm: SeenVm) -> bool:
+    """Return whether its description names another cloud, or none."""
+    return bool(facts.cloud) and vm.cloud != facts.cloud
+
+
+def _names(vm: SeenVm, owner: ServerFacts) -> str:
+    """Return what its description names instead."""
+    if vm.server_uuid == owner.uuid:
+        return f"its description names {_cloud(vm)}"
     if vm.server_uuid:
         return f"its description names server {vm.server_uuid}"
     return "its description names no server"
@@ -133,13 +151,7 @@ def _unrecorded(facts: Facts, cluster: str, vm: SeenVm) -> Finding:
     uuid = str(vm.server_uuid)
     server = facts.servers.get(uuid)
     if server is None:
-        had = bool(facts.journal.get((cluster, vm.vmid)))
-        text = f"Its marks name server {uuid}, which this cloud never had: "
-        if not had:
-            text += "it is another cloud's, which has ids of our band."
-            return _finding("vm_foreign", cluster, vm, text)
-        text += "another cloud has ids of our band, or this one lost its record."
-        return _finding("vm_without_server", cluster, vm, text, proven=False)
+        return _unknown(facts, cluster, vm)
     journalled = uuid in facts.journal.get((cluster, vm.vmid), ())
     if server.deleted_at is not None:
         asked = uuid in facts.deleted_on_request
@@ -151,6 +163,33 @@ def _unrecorded(facts: Facts, cluster: str, vm: SeenVm) -> Finding:
     text = f"Server {uuid} has {place} by the record."
     safe = server.place is None or _is_there(facts, server)
     return _finding("vm_not_recorded", cluster, vm, text, proven=journalled and safe, server=uuid)
+
+
+def _record_lost(cluster: str, vm: SeenVm) -> Finding:
+    """Return a VM of this cloud whose server the record doesn't have, as after a restore."""
+    text = f"It is server {vm.server_uuid} of this cloud, which the record doesn't have: the "
+    text += "record is older than the VM, or was changed by hand."
+    if not vm.proven:
+        text += " Its SMBIOS UUID is another one: it may be a copy of the server's VM."
+    return _finding("vm_record_lost", cluster, vm, text)
+
+
+def _unknown(facts: Facts, cluster: str, vm: SeenVm) -> Finding:
+    """Return a VM whose marks name a server that the record doesn't have: its cloud decides."""
+    text = f"Its marks name server {vm.server_uuid}"
+    if vm.cloud is not None:
+        return _of_another_cloud(facts, cluster, vm, f"{text} of cloud {vm.cloud}")
+    text += ", which the record doesn't have, and no cloud."
+    return _finding("vm_without_server", cluster, vm, text, proven=False)
+
+
+def _of_another_cloud(facts: Facts, cluster: str, vm: SeenVm, text: str) -> Finding:
+    """Return a VM with the mark of another cloud."""
+    if cluster not in facts.bands:
+        return _finding("vm_foreign", cluster, vm, f"{text}.")
+    low, high = facts.bands[cluster]
+    text += f", in the band {low} to {high} that is ours."
+    return _finding("band_shared", cluster, vm, text)
 
 
 def _is_there(facts: Facts, server: ServerFacts) -> bool:
@@ -171,12 +210,7 @@ def _template(facts: Facts, cluster: str, vm: SeenVm, *, recorded: str | None) -
     if recorded == vm.image_id:
         return None
     if vm.cloud not in (None, facts.cloud):
-        text = f"It is a template of cloud {vm.cloud}"
-        if cluster not in facts.bands:
-            return _finding("vm_foreign", cluster, vm, f"{text}.")
-        low, high = facts.bands[cluster]
-        text += f", in the band {low} to {high} that is ours."
-        return _finding("band_shared", cluster, vm, text)
+        return _of_another_cloud(facts, cluster, vm, f"It is a template of cloud {vm.cloud}")
     building = any(one.action == "create" for one in facts.operations)
     ours = vm.cloud == facts.cloud and (cluster, vm.vmid) in facts.template_places
     text = f"A template of image {vm.image_id} that no record names."
@@ -187,6 +221,10 @@ def _template(facts: Facts, cluster: str, vm: SeenVm, *, recorded: str | None) -
         text,
         proven=ours and recorded is None and not building,
     )
+
+
+def _cloud(vm: SeenVm) -> str:
+    return "no cloud" if vm.cloud is None else f"cloud {vm.cloud}"
 
 
 def _says(vm: SeenVm) -> str:
@@ -213,6 +251,8 @@ def _finding(
         "maker": vm.maker,
         "description_names": vm.server_uuid or vm.image_id,
         "cloud": vm.cloud,
+        "project": vm.project_id,
+        "user": vm.user_id,
         "smbios_uuid": vm.smbios_uuid,
         "marks_agree": vm.proven,
     }

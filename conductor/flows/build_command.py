@@ -104,7 +104,6 @@ def volume(attached: Any) -> ServerVolume:
 def build(
     operation: Operation,
     server: Server,
-    cloud: str,
     group: StrictGroup | None = None,
     attached: Sequence[Any] = (),
 ) -> Build:
@@ -130,7 +129,6 @@ def build(
         config_drive=guest_data.config_drive(
             server, plan.nics, asked.admin_password, asked.files, tagged(attached)
         ),
-        cloud=cloud,
         group=group,
         volumes=tuple(map(volume, attached)),
     )
@@ -155,6 +153,15 @@ def of_server(server: Server) -> dict[str, Any]:
         "tags": tuple(server.tags),
         "extra_specs": server.flavor.get("extra_specs") or {},
         "image_properties": server.image_properties,
+    }
+
+
+def owner(connection: Transaction, server: Server) -> dict[str, Any]:
+    """Return the fields of a ``Mark``: whose the VM is, and the interfaces that the record has."""
+    return {
+        "project_id": server.project_id,
+        "user_id": server.user_id,
+        "nics": nics_of(connection, server.uuid),
     }
 
 

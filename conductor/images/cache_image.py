@@ -81,7 +81,6 @@ class Cache:
             storage=plan.storage,
             image=plan.image,
             template=plan.template,
-            cloud=self._cloud.id,
         )
         self._cloud.compute.cache_image(operation.ctxt, worker, command)
 

@@ -93,7 +93,6 @@ class RemoveTemplate:
             where,
             clock.after(self._cloud.conf.conductor.action_timeout_seconds),
             image_id=plan.image_id,
-            cloud=self._cloud.id,
         )
         self._cloud.compute.retire_template(operation.ctxt, worker, command)
 

@@ -251,7 +251,7 @@ class CreateVolumeFlow:
             size_gib=plan.size_gib,
             storage=plan.storage,
             source=plan.source,
-            cloud=self._cloud.id,
+            project_id=str(operation.project_id),
         )
         self._cloud.compute.make_volume(operation.ctxt, worker, command)
 

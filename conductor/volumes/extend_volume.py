@@ -114,7 +114,6 @@ class ExtendVolumeFlow:
             volid=str(plan.volid),
             size_gib=plan.size_gib,
             user=user,
-            cloud=self._cloud.id,
         )
         self._cloud.compute.grow_volume(operation.ctxt, worker, command)
 

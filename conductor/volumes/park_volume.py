@@ -68,7 +68,7 @@ class ParkVolumeFlow:
             self._cloud.wait(operation, backoff(operation.attempt))
             return
         deadline = clock.after(self._cloud.conf.conductor.action_timeout_seconds)
-        command = task.command(self._cloud, SnapshotVerb.PARK, deadline)
+        command = task.command(SnapshotVerb.PARK, deadline)
         self._cloud.compute.snap_volume(operation.ctxt, worker, command)
 
     def _heard(self, task: SnapshotWork, outcome: Outcome) -> None:

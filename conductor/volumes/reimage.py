@@ -163,7 +163,7 @@ def drop(
         )
 
 
-def command(operation: Operation, content: NewContent, cloud: Cloud) -> MakeVolume:
+def command(operation: Operation, content: NewContent) -> MakeVolume:
     """Return the command that makes the new holder; it may be sent again."""
     place = content.place
     return MakeVolume(
@@ -175,7 +175,7 @@ def command(operation: Operation, content: NewContent, cloud: Cloud) -> MakeVolu
         size_gib=content.size_gib,
         storage=content.storage,
         source=content.source,
-        cloud=cloud.id,
+        project_id=str(operation.project_id),
     )
 
 
@@ -212,9 +212,7 @@ class ReimageVolumeFlow:
             self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=task.place.host))
             return
         content = operation.planned(ReimagePlan).content
-        self._cloud.compute.make_volume(
-            operation.ctxt, worker, command(operation, content, self._cloud)
-        )
+        self._cloud.compute.make_volume(operation.ctxt, worker, command(operation, content))
 
     def _heard(self, task: VolumeWork, outcome: Outcome) -> None:
         operation = task.operation

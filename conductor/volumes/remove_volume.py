@@ -126,7 +126,6 @@ class RemoveVolumeFlow:
             clock.after(self._cloud.conf.conductor.action_timeout_seconds),
             volid=plan.volid,
             users=_users(task),
-            cloud=self._cloud.id,
         )
         self._cloud.compute.remove_volume(operation.ctxt, worker, command)
 

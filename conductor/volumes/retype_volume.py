@@ -175,7 +175,6 @@ class RetypeVolumeFlow:
             storage=plan.storage,
             users=users,
             settle=settle,
-            cloud=self._cloud.id,
         )
 
     def _heard(self, task: VolumeWork, outcome: Outcome) -> None:

@@ -160,7 +160,6 @@ class UploadVolumeFlow:
             storage=plan.storage,
             image_id=plan.image_id,
             image_name=plan.name,
-            cloud=self._cloud.id,
             volid=plan.volid,
         )
         self._cloud.compute.copy(operation.ctxt, worker, command)

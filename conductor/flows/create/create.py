@@ -296,7 +296,7 @@ class Create:
         LOG.info("Build is sent to host %s, VMID %s.", host, operation.plan.target.vmid)
         group = self._group(server)
         attached = self._attached(task)
-        command = build_command.build(operation, server, self._cloud.id, group, attached)
+        command = build_command.build(operation, server, group, attached)
         if any(nic.filtered for nic in command.nics):
             with self._cloud.store.read() as connection:
                 wanted = filters.wanted(connection, server.uuid)

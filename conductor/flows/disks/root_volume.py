@@ -104,7 +104,7 @@ class RootVolume:
         worker = self._cloud.take_to(operation, str(task.server.host))
         if worker is None or content is None:
             return False
-        command = reimage.command(operation, content, self._cloud)
+        command = reimage.command(operation, content)
         self._cloud.compute.make_volume(operation.ctxt, worker, command)
         return True
 

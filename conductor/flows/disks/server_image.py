@@ -105,7 +105,6 @@ class ServerImageFlow:
             storage=plan.storage,
             image_id=plan.image_id,
             image_name=plan.name,
-            cloud=self._cloud.id,
             backup=bool(plan.backup_type),
         )
 

@@ -52,7 +52,6 @@ class _Plugging(Plugging):
             volume_id=plan.volume_id,
             volid=plan.volid,
             holder=plan.holder,
-            cloud=self._cloud.id,
             on=on,
             slot=plan.slot,
             others=self._others(task) if on else (),

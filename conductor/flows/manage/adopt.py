@@ -17,6 +17,7 @@ from common.states import OperationState, PowerState, TaskState, VmState
 from conductor.cloud import Cloud, backoff, failure_of, placed
 from conductor.engine import ends, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo
+from conductor.flows import build_command
 from conductor.flows.remove.finish_delete import let_go
 from conductor.plans import AdoptParams
 from conductor.store import operations as ledger
@@ -76,6 +77,8 @@ class Adopt:
             self._cloud.wait(operation, backoff(operation.attempt))
             return
         seconds = self._cloud.conf.conductor.action_timeout_seconds
+        with self._cloud.store.read() as connection:
+            owner = build_command.owner(connection, server)
         command = Mark(
             operation.id,
             operation.attempt,
@@ -84,6 +87,7 @@ class Adopt:
             deadline if on else clock.after(seconds),
             on=on,
             smbios_uuid=operation.asked(AdoptParams).smbios_uuid,
+            **owner,
         )
         self._cloud.compute.mark(operation.ctxt, worker, command)
 

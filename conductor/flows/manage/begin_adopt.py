@@ -36,7 +36,7 @@ class Acceptance:
     def adopt(self, ctxt: RequestContext, asked: Adoption) -> tuple[Adopted, Operation]:
         """See ``ConductorClient.adopt``."""
         found = self._inspect(ctxt, asked)
-        refused = candidate.refusal(found, asked.cluster)
+        refused = candidate.refusal(found, asked.cluster, self._cloud.id)
         if refused is None and asked.flavor is not None:
             refused = candidate.too_small(asked.flavor, found)
         if refused is not None:
@@ -58,7 +58,7 @@ class Acceptance:
     ) -> Operation:
         """Write the record, its VMID, ports and quota. Raises Conflict, QuotaExceeded."""
         facts = _host(connection, asked.cluster, found.node)
-        uuid = _free_uuid(connection, found)
+        uuid = self._uuid(connection, found)
         flavor = asked.flavor or candidate.flavor(found, uuid)
         each = {"instances": 1, "cores": flavor.vcpus, "ram": flavor.memory_mib}
         began = clock.utcnow()
@@ -81,6 +81,15 @@ class Acceptance:
         servers.insert(connection, [row])
         _record_step(connection, operation, found, nics)
         return operation
+
+    def _uuid(self, connection: Transaction, found: Inspection) -> str:
+        """Return the server's UUID: the one in the VM's mark, if this cloud lost its record."""
+        if not candidate.is_lost(found, self._cloud.id):
+            return _free_uuid(connection, found)
+        uuid = str(found.marked_by)
+        if servers.exists(connection, uuid):
+            raise Conflict(f"VM {found.vmid} carries the mark of server {uuid}, which exists.")
+        return uuid
 
 
 def _host(connection: Transaction, cluster: str, node: str) -> HostFacts:

@@ -15,8 +15,13 @@ from conductor.store.networks import Network
 _NOT_IN_NAMES = re.compile(r"[^\x20-\x7e]+")
 
 
-def refusal(found: Inspection, cluster: str) -> MicronovaError | None:
-    """Return why the VM can't be adopted, or None."""
+def is_lost(found: Inspection, cloud: str) -> bool:
+    """Return whether its marks name a server of this cloud; the record must not have that."""
+    return bool(cloud) and found.marked_by is not None and found.cloud == cloud
+
+
+def refusal(found: Inspection, cluster: str, cloud: str) -> MicronovaError | None:
+    """Return why the VM can't be adopted, or None. ``cloud`` is the ID of this one."""
     what = f"VM {found.vmid} of cluster {cluster}"
     if found.failure is not None:
         return Unavailable(f"{what} can't be looked at: {found.failure.message}")
@@ -25,7 +30,7 @@ def refusal(found: Inspection, cluster: str) -> MicronovaError | None:
     reasons = (
         (found.kind != "vm", f"is a {found.kind}: only virtual machines can be adopted."),
         (
-            found.marked_by is not None,
+            found.marked_by is not None and not is_lost(found, cloud),
             f"carries the mark of server {found.marked_by}. If that server is not to be found, "
             "take the line with the mark out of the VM's description first.",
         ),

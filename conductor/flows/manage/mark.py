@@ -17,6 +17,7 @@ from common.states import InternalAction, OperationState
 from conductor.cloud import Cloud, placed
 from conductor.engine import begins, ends
 from conductor.engine.stages import Stage, Table, Task
+from conductor.flows import build_command
 from conductor.plans import PLANS, FollowPlan, Place, Plan
 from conductor.store import leases, servers, vmids
 from conductor.store import operations as ledger
@@ -78,6 +79,8 @@ class Remark:
             text = f"The agent of host {where.host} does not answer."
             self._fail(task, Failure(Category.NODE_UNHEALTHY, text, host=where.host))
             return
+        with self._cloud.store.read() as connection:
+            owner = build_command.owner(connection, task.server)
         self._cloud.compute.mark(
             operation.ctxt,
             worker,
@@ -88,6 +91,7 @@ class Remark:
                 where,
                 operation.deadline or clock.utcnow(),
                 again=True,
+                **owner,
             ),
         )
 

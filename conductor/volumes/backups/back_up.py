@@ -131,7 +131,6 @@ class BackUpFlow:
             backup_id=operation.resource_id,
             volid=plan.volid,
             storage=plan.storage,
-            cloud=self._cloud.id,
         )
         self._cloud.compute.back_up_volume(operation.ctxt, worker, command)
 

@@ -108,7 +108,6 @@ class RemoveBackupFlow:
             storage=plan.storage,
             archive=plan.archive,
             volume_id=None if plan.gone else plan.volume_id,
-            cloud=self._cloud.id,
         )
         self._cloud.compute.remove_backup(operation.ctxt, worker, command)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.messages.commands import Placed, SnapshotVerb, SnapVolume, VolumeUser
-from conductor.cloud import Cloud, placed
+from conductor.cloud import placed
 from conductor.engine.stages import Work
 from conductor.plans import VolumeSnapshotPlan
 from conductor.store import servers
@@ -37,7 +37,7 @@ class SnapshotWork(Work):
             raise ValueError(f"operation {self.operation.id} has no place")
         return where
 
-    def command(self, cloud: Cloud, verb: SnapshotVerb, deadline: Any) -> SnapVolume:
+    def command(self, verb: SnapshotVerb, deadline: Any) -> SnapVolume:
         """Return what an agent does with the snapshot in the volume's holder."""
         plan, operation = self.plan, self.operation
         return SnapVolume(
@@ -52,7 +52,6 @@ class SnapshotWork(Work):
             name=str(plan.snapname),
             description=f"micronova: snapshot={operation.resource_id}",
             user=self.user,
-            cloud=cloud.id,
         )
 
 

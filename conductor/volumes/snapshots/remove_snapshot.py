@@ -120,7 +120,7 @@ class RemoveSnapshotFlow:
             return
         deadline = clock.after(self._cloud.conf.conductor.action_timeout_seconds)
         if plan.snapname is not None:
-            command = task.command(self._cloud, SnapshotVerb.REMOVE, deadline)
+            command = task.command(SnapshotVerb.REMOVE, deadline)
             self._cloud.compute.snap_volume(operation.ctxt, worker, command)
             return
         copy = RemoveVolume(
@@ -130,7 +130,6 @@ class RemoveSnapshotFlow:
             task.place,
             deadline,
             volid=plan.volid,
-            cloud=self._cloud.id,
         )
         self._cloud.compute.remove_volume(operation.ctxt, worker, copy)
 

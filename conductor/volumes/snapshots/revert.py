@@ -102,7 +102,7 @@ class RevertVolumeFlow:
             self._failed(task, Failure(Category.NODE_UNHEALTHY, text))
             return
         deadline = operation.deadline or clock.utcnow()
-        command = task.command(self._cloud, SnapshotVerb.REVERT, deadline)
+        command = task.command(SnapshotVerb.REVERT, deadline)
         self._cloud.compute.snap_volume(operation.ctxt, worker, command)
 
     def _heard(self, task: SnapshotWork, outcome: Outcome) -> None:

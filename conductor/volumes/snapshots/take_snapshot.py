@@ -156,7 +156,7 @@ class TakeSnapshotFlow:
             return
         deadline = operation.deadline or clock.utcnow()
         if plan.snapname is not None:
-            command = task.command(self._cloud, SnapshotVerb.TAKE, deadline)
+            command = task.command(SnapshotVerb.TAKE, deadline)
             self._cloud.compute.snap_volume(operation.ctxt, worker, command)
             return
         copy = MakeVolume(
@@ -169,7 +169,7 @@ class TakeSnapshotFlow:
             size_gib=plan.size_gib,
             storage=plan.storage,
             source=VolumeSource(str(plan.volid)),
-            cloud=self._cloud.id,
+            project_id=str(operation.project_id),
         )
         self._cloud.compute.make_volume(operation.ctxt, worker, copy)
 

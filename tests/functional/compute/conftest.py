@@ -281,17 +281,21 @@ def a_build(vmid: int | None = None, **more: Any) -> Build:
     }
     placed = Placed("pve1", "c1", "pve1", vmid or 100_000 + number)
     deadline = more.pop("deadline", clock.after(60))
+    more.setdefault("cloud", CLOUD)
     return Build(number, 1, server, placed, deadline, **(values | more))
 
 
+def _of(build: Build) -> tuple[Any, ...]:
+    """What every command on a built VM begins with."""
+    return next(_numbers), 1, build.server_uuid, build.placed, clock.after(60)
+
+
 def a_destroy(build: Build) -> Destroy:
-    return Destroy(next(_numbers), 1, build.server_uuid, build.placed, clock.after(60))
+    return Destroy(*_of(build), cloud=build.cloud)
 
 
 def a_power(build: Build, action: PowerAction) -> Power:
-    return Power(
-        next(_numbers), 1, build.server_uuid, build.placed, clock.after(60), action=action
-    )
+    return Power(*_of(build), cloud=build.cloud, action=action)
 
 
 def a_move(build: Build, target: str, *, source: str = "pve1", **changes: Any) -> Move:
@@ -302,6 +306,7 @@ def a_move(build: Build, target: str, *, source: str = "pve1", **changes: Any) -
         "live": True,
         "config_drive": build.config_drive,
         "deadline": clock.after(60),
+        "cloud": build.cloud,
     } | changes
     return Move(next(_numbers), 1, build.server_uuid, placed, **values)
 
@@ -310,24 +315,18 @@ def a_shape(build: Build, size: Size, *, running: bool = True, **changes: Any) -
     """Another size for a built VM."""
     former = Size(build.vcpus, build.memory_mib, build.extra_specs)
     values: dict[str, Any] = {"size": size, "former": former, "running": running}
-    return Shape(
-        next(_numbers), 1, build.server_uuid, build.placed, clock.after(60), **(values | changes)
-    )
+    return Shape(*_of(build), cloud=build.cloud, **(values | changes))
 
 
 def a_growth(build: Build, disk_gib: int) -> Grow:
-    return Grow(
-        next(_numbers), 1, build.server_uuid, build.placed, clock.after(60), disk_gib=disk_gib
-    )
+    return Grow(*_of(build), cloud=build.cloud, disk_gib=disk_gib)
 
 
 def a_plug(build: Build, nic: Nic, **changes: Any) -> Plug:
     """An interface for a built VM."""
     size = Size(build.vcpus, build.memory_mib, build.extra_specs)
     values: dict[str, Any] = {"nic": nic, "size": size, "slot": len(build.nics)}
-    return Plug(
-        next(_numbers), 1, build.server_uuid, build.placed, clock.after(60), **(values | changes)
-    )
+    return Plug(*_of(build), cloud=build.cloud, **(values | changes))
 
 
 def a_volume(vmid: int | None = None, **more: Any) -> MakeVolume:
@@ -408,6 +407,7 @@ def an_end(build: Build, *, keep: bool, running: bool = True, rescued: bool = Fa
         build.server_uuid,
         placed,
         late,
+        cloud=build.cloud,
         keep=keep,
         running=running,
         rescued=rescued,

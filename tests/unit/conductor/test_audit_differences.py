@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from compute.messages import ClusterInventory, SeenReplica, SeenVm, SeenVolume
+from conductor.audit import losses
 from conductor.audit.differences import differences
 from conductor.audit.facts import (
     Facts,
@@ -130,9 +131,11 @@ BANDS = {"c1": (100_000, 199_999)}
 
 
 def test_another_clouds_vms_in_its_own_band_are_no_difference() -> None:
-    theirs = a_vm(300_001, STRANGER, lock="clone")
+    theirs = a_vm(300_001, STRANGER, lock="clone", cloud="south")
     template = a_vm(300_002, None, image_id="image", proven=True, cloud="south")
-    assert found(facts(a_vm(), theirs, template, bands=BANDS, cloud="north")) == {}
+    holder = a_vm(300_003, None, volume_id="data", proven=True, cloud="south")
+    ours = a_vm(cloud="north")
+    assert found(facts(ours, theirs, template, holder, bands=BANDS, cloud="north")) == {}
     # Out of our band, but ours: a copy by hand says that it is a server of ours.
     copy = a_vm(300_001, GONE, proven=False)
     given = facts(a_vm(), copy, bands=BANDS, servers=with_servers(a_deleted()))
@@ -141,11 +144,64 @@ def test_another_clouds_vms_in_its_own_band_are_no_difference() -> None:
 
 def test_another_cloud_in_our_band_is_reported_as_an_overlap() -> None:
     template = a_vm(100_002, None, image_id="image", proven=True, cloud="south")
-    told = found(facts(a_vm(), template, bands=BANDS, cloud="north"))["band_shared"]
-    assert "cloud south" in told.cause
-    assert "100000 to 199999" in told.cause
-    theirs = found(facts(a_vm(), a_vm(100_003, STRANGER), bands=BANDS))["vm_foreign"]
-    assert "another cloud's" in theirs.cause
+    server = a_vm(100_003, STRANGER, cloud="south")
+    holder = a_vm(100_004, None, volume_id="data", proven=True, cloud="south")
+    for theirs in (template, server, holder):
+        given = facts(a_vm(cloud="north"), theirs, bands=BANDS, cloud="north")
+        told = found(given)["band_shared"]
+        assert "cloud south" in told.cause
+        assert "100000 to 199999" in told.cause
+
+
+@pytest.mark.parametrize("vmid", [100_003, 300_003], ids=["in our band", "elsewhere"])
+@pytest.mark.parametrize("had", [True, False])
+@pytest.mark.parametrize("proven", [True, False])
+def test_a_vm_of_this_cloud_that_the_record_lost_is_not_another_clouds(
+    vmid: int, had: bool, proven: bool
+) -> None:
+    lost = a_vm(vmid, STRANGER, cloud="north", project_id="p", user_id="u", proven=proven)
+    given = facts(
+        a_vm(cloud="north"),
+        lost,
+        bands=BANDS,
+        cloud="north",
+        journal=journal(vmid, GONE) if had else {},
+    )
+    [(kind, one)] = found(given).items()
+    assert kind == "vm_record_lost"
+    assert "of this cloud" in one.cause
+    assert ("a copy" in one.cause) is not proven
+    assert "destroy" not in str(KINDS[kind].remedy).replace("is ever destroyed", "")
+
+
+def test_a_vm_whose_description_names_another_cloud_has_lost_its_mark() -> None:
+    for cloud in (None, "south"):
+        given = facts(a_vm(cloud=cloud), cloud="north", journal=journal(100_001, WEB))
+        [one] = differences(given)
+        assert one.kind == "mark_lost"
+        assert f"names {'cloud south' if cloud else 'no cloud'}" in one.cause
+
+
+def test_what_is_lost_is_said() -> None:
+    disks = (a_volume(100_003, size_bytes=3 << 30), a_volume(100_001), a_drive(100_003, STRANGER))
+    holder = a_vm(100_003, None, volume_id="data", proven=True, cloud="us", project_id="p7")
+    given = facts(a_vm(cloud="us"), holder, volumes=disks, cloud="us")
+    one = found(given)["holder_without_volume"]
+    assert losses.sentence(given, one) == (
+        "Lost with it: local:100003/vm-100003-disk-0.qcow2 (3.0 GiB), of volume data, project p7."
+    )
+    blind = dataclasses.replace(given.inventories["c1"], unseen=("Storage s is not available.",))
+    hidden = dataclasses.replace(given, inventories={"c1": blind})
+    assert losses.sentence(hidden, one).endswith("Not all could be read, so it may be more.")
+
+
+def test_every_kind_whose_remedy_destroys_says_what_is_lost() -> None:
+    words = ("destroy", "pvesm free", "delsnapshot", "orphan reap", "delete /cluster")
+    for kind in KINDS.values():
+        texts = [text for text in (kind.remedy, kind.doubt) if text is not None]
+        removes = any(word in text for text in texts for word in words)
+        if kind.name != "vm_record_lost":
+            assert removes is kind.destroys or kind.verb.startswith(("remove", "retire")), kind
 
 
 @pytest.mark.parametrize(
@@ -192,12 +248,14 @@ def test_a_vm_of_a_server_that_failed() -> None:
 
 
 def test_a_vm_of_another_cloud_is_reported() -> None:
-    assert "vm_foreign" in found(facts(a_vm(), a_vm(100_002, STRANGER)))
-    # Where a server of ours was, the record may have been lost instead.
-    had = facts(a_vm(), a_vm(100_002, STRANGER), journal=journal(100_002, GONE))
-    one = found(had)["vm_without_server"]
-    assert not one.proven
-    assert "qm destroy" not in (KINDS[one.kind].remedy or "")
+    theirs = a_vm(100_002, STRANGER, cloud="south")
+    assert "vm_foreign" in found(facts(a_vm(cloud="us"), theirs, cloud="us"))
+    # Without a cloud in its mark it may be anybody's.
+    for had in ({}, journal(100_002, GONE)):
+        one = found(facts(a_vm(), a_vm(100_002, STRANGER), journal=had))["vm_without_server"]
+        assert not one.proven
+        assert "another cloud" not in one.cause
+        assert "qm destroy" not in (KINDS[one.kind].remedy or "")
 
 
 @pytest.mark.parametrize(
@@ -324,9 +382,9 @@ def test_templates() -> None:
         "templates": (TemplateFacts("c1", 100_009, "image"),),
         "reservations": {PLACE: reserved(), ("c1", 100_009): reserved(100_009, None)},
     }
-    assert differences(facts(a_vm(), template, **known)) == []
+    assert differences(facts(a_vm(cloud="us"), template, **known)) == []
     unread = dataclasses.replace(template, read=False, image_id=None)
-    assert differences(facts(a_vm(), unread, **known)) == []
+    assert differences(facts(a_vm(cloud="us"), unread, **known)) == []
 
 
 def test_a_template_that_no_record_names() -> None:
@@ -770,7 +828,7 @@ def test_an_operation_that_an_operator_has_wait_is_none_of_them() -> None:
 def test_every_remedy_can_be_filled_in() -> None:
     words = dict.fromkeys(("vmid", "node", "cluster", "server", "subject", "volid"), "x")
     words |= dict.fromkeys(("storage", "marks", "mac", "bridge", "vlan"), "x")
-    words |= dict.fromkeys(("volume", "snapshot", "option"), "x")
+    words |= dict.fromkeys(("volume", "snapshot", "option", "project"), "x")
     for kind in KINDS.values():
         for remedy in (kind.remedy, kind.doubt):
             assert remedy is None or remedy.format(**words)

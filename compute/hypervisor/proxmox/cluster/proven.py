@@ -15,6 +15,6 @@ from compute.hypervisor.proxmox.vmconfig.marks import Owner
 def config(shared: Shared, node: str, vmid: int, server_uuid: str) -> Mapping[str, Any]:
     """Return the VM's configuration. Raises HypervisorError unless the VM is the server's."""
     found: Mapping[str, Any] = shared.client.get(f"nodes/{node}/qemu/{vmid}/config")
-    if marks.owner(found, marks.server_mark(server_uuid)) is not Owner.OURS:
+    if marks.owner(found, marks.server_mark(server_uuid, "")) is not Owner.OURS:
         raise HypervisorError(Category.PROTECTED, f"VM {vmid} on {node} isn't the server's.")
     return found

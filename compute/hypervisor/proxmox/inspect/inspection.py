@@ -71,7 +71,7 @@ def inspected(
     vmid: int, node: str, config: Config, power_state: PowerState, server_uuid: str | None
 ) -> Inspection:
     """Return what a configuration says. Pure."""
-    mark = marks.server_mark(server_uuid) if server_uuid is not None else None
+    mark = marks.server_mark(server_uuid, "") if server_uuid is not None else None
     return Inspection(
         vmid,
         exists=True,
@@ -79,6 +79,7 @@ def inspected(
         kind="template" if str(config.get("template", "0")) == "1" else "vm",
         ours=mark is not None and marks.owner(config, mark) is Owner.OURS,
         marked_by=marks.named(config),
+        cloud=marks.cloud_of(config),
         name=str(config.get("name", "")),
         lock=str(config["lock"]) if "lock" in config else None,
         power_state=power_state,

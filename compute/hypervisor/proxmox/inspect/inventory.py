@@ -270,15 +270,13 @@ def replicas(jobs: Iterable[Mapping[str, Any]]) -> tuple[SeenReplica, ...]:
 
 def whose(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the owner that a configuration names, and whether all its marks agree."""
-    server = image = cloud = volume = None
-    for line in marks.lines(config):
-        server = server or _after(line, marks.SERVER)
-        image = image or _after(line, marks.TEMPLATE)
-        volume = volume or _after(line, marks.VOLUME)
-        cloud = cloud or _after(line, marks.CLOUD)
+    server, image, volume = (_said(config, name) for name in marks.OWNED)
+    cloud, project, user = (
+        _said(config, name) for name in (marks.CLOUD, marks.PROJECT, marks.USER)
+    )
     mark = marks.template_mark(image or "", cloud or "")
     if server is not None:
-        mark = marks.server_mark(server)
+        mark = marks.server_mark(server, cloud or "")
     elif volume is not None:
         mark = marks.volume_mark(volume, cloud or "")
     ours = marks.owner(config, mark) is marks.Owner.OURS
@@ -286,14 +284,18 @@ def whose(config: Mapping[str, Any]) -> dict[str, Any]:
         "server_uuid": server,
         "image_id": image,
         "cloud": cloud,
+        "project_id": project,
+        "user_id": user,
         "volume_id": volume,
         "proven": bool(server or image or volume) and ours,
         "smbios_uuid": marks.smbios_uuid(config),
     }
 
 
-def _after(line: str, prefix: str) -> str | None:
-    return line.removeprefix(prefix) or None if line.startswith(prefix) else None
+def _said(config: Mapping[str, Any], prefix: str) -> str | None:
+    """Return what follows on the first line of the description that begins so."""
+    found = (line.removeprefix(prefix) for line in marks.lines(config) if line.startswith(prefix))
+    return next(filter(None, found), None)
 
 
 def _tags(one: Mapping[str, Any]) -> Sequence[str]:

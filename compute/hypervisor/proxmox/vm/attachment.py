@@ -30,7 +30,7 @@ def plug(vm: Vm, command: PlugVolume) -> str:
     text = volumes.reference(command.volid, command.serial, readonly=command.readonly)
     slots = [f"scsi{slot}" for slot in (command.slot, *command.others)]
     boot = {disks.BOOT: f"order={slots[0]}"} if slots[0] == disks.ROOT_DISK else {}
-    return devices.plug(vm, wanted, text, slots, boot)
+    return devices.plug(vm, wanted, text, slots, lambda _: boot)
 
 
 def unplug(vm: Vm, volid: str) -> None:

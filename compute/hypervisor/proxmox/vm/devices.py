@@ -16,7 +16,7 @@ from common.failures import Verdict
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.errors import ApiError
-from compute.hypervisor.proxmox.cluster.vmid import Vm
+from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 
 
 @dataclass(frozen=True)
@@ -82,20 +82,20 @@ def plug(
     device: Device,
     text: str,
     slots: Sequence[str],
-    also: Mapping[str, str] = MappingProxyType({}),
+    also: Callable[[Config], Mapping[str, str]] = lambda _: {},
 ) -> str:
     """Plug it into the first of the slots that is free, unless it is plugged; return its slot.
 
-    ``also``: options that are set with it. Raises HypervisorError if the VM doesn't take it; then
-    it may be pending.
+    ``also`` returns options that are set with it, by the present ones. Raises HypervisorError if
+    the VM doesn't take it; then it may be pending.
     """
     now = look(vm, device)
     if now.plugged:
         return str(now.slot)
 
-    def change(pending: list[Mapping[str, Any]]) -> dict[str, str]:
+    def change(config: Config, pending: list[Mapping[str, Any]]) -> dict[str, str]:
         slot = seen(pending, device).waiting or free_slot(pending, slots, device.what)
-        return {slot: text, **also}
+        return {slot: text, **also(config)}
 
     _change(vm, device, lambda after: after.plugged, change)
     now = _look_after(vm, device)
@@ -112,7 +112,7 @@ def unplug(vm: Vm, device: Device, also: Mapping[str, str] = MappingProxyType({}
     if look(vm, device).gone:
         return
 
-    def change(pending: list[Mapping[str, Any]]) -> dict[str, str]:
+    def change(_: Config, pending: list[Mapping[str, Any]]) -> dict[str, str]:
         now = seen(pending, device)
         if now.slot is None:
             return {"revert": str(now.waiting)}
@@ -135,7 +135,7 @@ def unplug(vm: Vm, device: Device, also: Mapping[str, str] = MappingProxyType({}
 def _take_back(vm: Vm, device: Device) -> None:
     """Make a removal that is pending none, so that the next start changes nothing."""
 
-    def change(pending: list[Mapping[str, Any]]) -> dict[str, str]:
+    def change(_: Config, pending: list[Mapping[str, Any]]) -> dict[str, str]:
         return {"revert": str(seen(pending, device).slot)}
 
     _change(vm, device, lambda after: not after.leaving, change)
@@ -163,14 +163,14 @@ def _change(
     vm: Vm,
     device: Device,
     done: Callable[[Seen], bool],
-    change: Callable[[list[Mapping[str, Any]]], dict[str, str]],
+    change: Callable[[Config, list[Mapping[str, Any]]], dict[str, str]],
 ) -> None:
     """Write the change unless it is seen done, with the digest of the configuration that passed
     the ownership fence."""
 
     def call() -> Any:
         config = vm.fence()
-        values = change(_pending(vm))
+        values = change(config, _pending(vm))
         return vm.shared.client.post(f"{vm.path}/config", digest=config["digest"], **values)
 
     vm.converge(lambda: done(look(vm, device)), call, look_first=False)

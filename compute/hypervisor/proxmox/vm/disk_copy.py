@@ -25,7 +25,8 @@ class ProxmoxDiskCopy:
 
     def __init__(self, shared: Shared, work: Work, command: Copy) -> None:
         self._shared, self._command = shared, command
-        where, mark = command.placed, server_mark(command.server_uuid)
+        where = command.placed
+        mark = server_mark(command.server_uuid, command.cloud)
         if command.volid:
             mark = volume_mark(command.server_uuid, command.cloud)
         self._source = Vm(shared, work, command.source_vmid, where.node, mark)

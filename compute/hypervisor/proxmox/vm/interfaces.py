@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from common.messages.commands import Nic
 from compute.hypervisor.proxmox.cluster.vmid import Vm
 from compute.hypervisor.proxmox.vm import devices
 from compute.hypervisor.proxmox.vm.devices import Device
+from compute.hypervisor.proxmox.vmconfig import marks
 
 _NIC = re.compile(r"net[0-9]+")
 MOST = 32
@@ -28,9 +30,18 @@ def slots(wanted: int) -> list[str]:
     return [f"net{number}" for number in (wanted, *range(MOST))]
 
 
-def plug(vm: Vm, mac: str, text: str, wanted: int) -> str:
-    """Plug it, unless it is plugged; return its slot. Raises what ``devices.plug`` does."""
-    return devices.plug(vm, device(mac), text, slots(wanted))
+def plug(vm: Vm, nic: Nic, text: str, wanted: int) -> str:
+    """Plug it, unless it is plugged; return its slot. Raises what ``devices.plug`` does.
+
+    The same call writes the port and its addresses into the description.
+    """
+    return devices.plug(
+        vm,
+        device(nic.mac),
+        text,
+        slots(wanted),
+        lambda config: {"description": marks.with_port(config, nic)},
+    )
 
 
 def unplug(vm: Vm, mac: str) -> None:

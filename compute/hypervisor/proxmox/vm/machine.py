@@ -45,7 +45,7 @@ class ProxmoxMachine:
     def __init__(self, shared: Shared, templates: Templates, work: Work) -> None:
         self._shared, self._work = shared, work
         command = work.command
-        mark = marks.server_mark(command.server_uuid)
+        mark = marks.of_command(command)
         self._vm = Vm(shared, work, command.placed.vmid, command.placed.node, mark)
         self._absent = False
         self._foreign = False
@@ -258,7 +258,7 @@ class ProxmoxMachine:
         size = plug.size
         has = guest.of_size(size.vcpus, size.memory_mib, size.extra_specs, plug.image_properties)
         text = hardware.net(plug.nic, *guest.network(has, size.vcpus), guest.rate(has))
-        slot = interfaces.plug(self._vm, plug.nic.mac, text, plug.slot)
+        slot = interfaces.plug(self._vm, plug.nic, text, plug.slot)
         return {"mac": plug.nic.mac, "slot": slot}
 
     def unplug(self, mac: str) -> Detail:

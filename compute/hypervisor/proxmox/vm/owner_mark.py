@@ -22,7 +22,7 @@ class ProxmoxOwnerMark:
 
     def __init__(self, shared: Shared, work: Work) -> None:
         command = work.command
-        self._mark = marks.server_mark(command.server_uuid)
+        self._mark = marks.of_command(command)
         self._vm = Vm(shared, work, command.placed.vmid, command.placed.node, self._mark)
 
     def mark(self, smbios_uuid: str | None) -> Detail:

@@ -28,7 +28,7 @@ def steer(shared: Shared, vmid: int, node: str, server_uuid: str, *, abort: bool
         return f"The agent's token lacks {lacks[0].privileges[0]} on {lacks[0].path}."
     path = f"nodes/{node}/qemu/{vmid}"
     config = shared.client.get(f"{path}/config")
-    if marks.owner(config, marks.server_mark(server_uuid)) is not Owner.OURS:
+    if marks.owner(config, marks.server_mark(server_uuid, "")) is not Owner.OURS:
         raise HypervisorError(Category.PROTECTED, f"VM {vmid} on {node} isn't the server's.")
     locked = config.get("lock") == "migrate"
     if not locked or not _copies(shared.client.post(f"{path}/monitor", command="info migrate")):

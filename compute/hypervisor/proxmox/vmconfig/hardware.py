@@ -8,7 +8,7 @@ from typing import Any
 
 from common.messages.commands import Build, Nic
 from compute.hypervisor.proxmox.vmconfig import disks, guest
-from compute.hypervisor.proxmox.vmconfig.marks import Mark, cloud_line
+from compute.hypervisor.proxmox.vmconfig.marks import Mark
 
 TAG = "micronova"
 
@@ -31,7 +31,7 @@ def parameters(
     slot = disks.root_slot_of(has, from_volume=build.boots_from_volume)
     found: dict[str, Any] = {
         "name": vm_name(build),
-        "description": mark.description(*_about(build)),
+        "description": mark.description(),
         "tags": ";".join(dict.fromkeys((TAG, *(_tag(tag) for tag in build.tags if _tag(tag))))),
         "smbios1": f"uuid={build.server_uuid}",
         "memory": build.memory_mib,
@@ -108,15 +108,6 @@ def image_of_template(name: str) -> str | None:
     """Return the image that a template of this name holds, or None."""
     prefix = template_name("")
     return name.removeprefix(prefix) if name.startswith(prefix) else None
-
-
-def _about(build: Build) -> tuple[str, ...]:
-    cloud = (cloud_line(build.cloud),) if build.cloud else ()
-    return (
-        *cloud,
-        f"micronova: project={build.project_id}",
-        f"micronova: user={build.user_id}",
-    )
 
 
 def _tag(text: str) -> str:

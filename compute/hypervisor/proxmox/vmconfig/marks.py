@@ -1,33 +1,44 @@
 """The ownership fence: who owns a VM, by the marks in its configuration. Pure.
 
-A server's VM has its UUID twice: in the description and as SMBIOS UUID. A clone gets a new SMBIOS
-UUID, so until it is configured a second line of the description says that it is being built. An
-adopted VM keeps its SMBIOS UUID; if that isn't the server's UUID, a second line names it, so that
-a copy of the VM, which gets another one, can be recognised. Nothing else is ever changed or
-destroyed.
+A server's VM has its UUID twice: in the description and as SMBIOS UUID. The description also has
+the IDs of the cloud that made the VM, of the server's project and user, and of each port with its
+addresses, which nothing else in a configuration shows. A clone gets a new SMBIOS UUID, so until it
+is configured another line of the description says that it is being built. An adopted VM keeps its
+SMBIOS UUID; if that isn't the server's UUID, a line names it, so that a copy of the VM, which gets
+another one, can be recognised. Nothing else is ever changed or destroyed.
 """
 
 from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from common.messages import commands
+from common.messages.commands import Build, Command, Nic
 
 SERVER = "micronova: server="
 TEMPLATE = "micronova: template="
 VOLUME = "micronova: volume="
 #: the cloud that made it: several may share a cluster, and make templates of the same images
 CLOUD = "micronova: cloud="
+#: the project and the user for whom it was made
+PROJECT = "micronova: project="
+USER = "micronova: user="
+#: a port, the MAC address of its interface, and its addresses
+PORT = "micronova: port="
 BUILDING = "micronova: building"
 #: what the notes of an archive begin with
 BACKUP = "micronova: backup="
 ADOPTED = "micronova: adopted smbios="
 _NO_SMBIOS = "none"
 _OURS = "micronova: "
-_OWNED = (SERVER, TEMPLATE, VOLUME)
+#: what a mark begins with, by what the VM is
+OWNED = (SERVER, TEMPLATE, VOLUME)
 
+_NIC = re.compile(r"net\d+")
 _SMBIOS_UUID = re.compile(r"(?:^|,)uuid=([0-9a-fA-F-]{36})")
 
 
@@ -48,25 +59,83 @@ class Mark:
     smbios_uuid: str | None
     also: tuple[str, ...] = ()
     """Further lines that the description must have."""
+    about: tuple[str, ...] = ()
+    """Lines that are written with it, and prove nothing."""
 
     def description(self, *more: str) -> str:
         """Return the text for the VM's description."""
-        return "\n".join((self.line, *self.also, *more))
+        return "\n".join((*self.lines, *more))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All lines that are written."""
+        return (self.line, *self.also, *self.about)
 
 
-def server_mark(server_uuid: str) -> Mark:
-    """Return the mark of a server's VM."""
-    return Mark(f"{SERVER}{server_uuid}", server_uuid)
+def server_mark(server_uuid: str, cloud: str, about: Iterable[str] = ()) -> Mark:
+    """Return the mark of a server's VM; ``about``: see ``owner_lines`` and ``port_line``."""
+    return Mark(f"{SERVER}{server_uuid}", server_uuid, _of_cloud(cloud), tuple(about))
+
+
+def of_command(command: Command) -> Mark:
+    """Return the mark of the server's VM that a command is about, and what is written with it."""
+    about: tuple[str, ...] = ()
+    if isinstance(command, Build | commands.Mark):
+        owner = owner_lines(command.project_id, command.user_id)
+        about = (*owner, *map(port_line, command.nics))
+    return server_mark(command.server_uuid, command.cloud, about)
 
 
 def template_mark(image_id: str, cloud: str) -> Mark:
     """Return the mark of an image's template in one cloud: other clouds use the same image id."""
-    return Mark(f"{TEMPLATE}{image_id}", None, (cloud_line(cloud),) if cloud else ())
+    return Mark(f"{TEMPLATE}{image_id}", None, _of_cloud(cloud))
 
 
-def volume_mark(volume_id: str, cloud: str) -> Mark:
-    """Return the mark of a volume's holder."""
-    return Mark(f"{VOLUME}{volume_id}", volume_id, (cloud_line(cloud),) if cloud else ())
+def volume_mark(volume_id: str, cloud: str, about: Iterable[str] = ()) -> Mark:
+    """Return the mark of a volume's holder; ``about``: see ``owner_lines``."""
+    return Mark(f"{VOLUME}{volume_id}", volume_id, _of_cloud(cloud), tuple(about))
+
+
+def _of_cloud(cloud: str) -> tuple[str, ...]:
+    return (cloud_line(cloud),) if cloud else ()
+
+
+def owner_lines(project_id: str, user_id: str) -> tuple[str, ...]:
+    """Return the lines that name the project and the user for whom a VM is made."""
+    pairs = ((PROJECT, project_id), (USER, user_id))
+    return tuple(f"{name}{value}" for name, value in pairs if value)
+
+
+def port_line(nic: Nic) -> str:
+    """Return the line of a port: its ID, its MAC address, and its addresses."""
+    return " ".join((f"{PORT}{nic.port_id}", nic.mac.lower(), *nic.ips))
+
+
+def addresses_of(config: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the addresses by MAC address, of all ports that a description names."""
+    found = {}
+    for line in lines(config):
+        words = line.removeprefix(PORT).split()
+        if line.startswith(PORT) and len(words) > 1:
+            found[words[1].lower()] = tuple(words[2:])
+    return found
+
+
+def with_port(config: Mapping[str, Any], nic: Nic) -> str:
+    """Return the description with a port's line, without those of interfaces that are gone."""
+    there = "\n".join(str(value) for key, value in config.items() if _NIC.fullmatch(key)).lower()
+    kept = [
+        line
+        for line in str(config.get("description", "")).splitlines()
+        if not line.strip().startswith(PORT) or _mac(line) in there
+    ]
+    return "\n".join([*(line for line in kept if _mac(line) != nic.mac.lower()), port_line(nic)])
+
+
+def _mac(line: str) -> str:
+    """Return the MAC address in a port's line; of others what no configuration has."""
+    words = line.strip().removeprefix(PORT).split()
+    return words[1].lower() if line.strip().startswith(PORT) and len(words) > 1 else "-"
 
 
 def backup_notes(backup_id: str, cloud: str) -> str:
@@ -90,7 +159,7 @@ def cloud_line(cloud: str) -> str:
 def stranger(config: Mapping[str, Any]) -> str | None:
     """Describe a VM of any micronova that is in the wrong place; None for others."""
     said = lines(config)
-    what = next((line for line in said if line.startswith(_OWNED)), None)
+    what = next((line for line in said if line.startswith(OWNED)), None)
     if what is None:
         return None
     where = next((line for line in said if line.startswith(CLOUD)), "")
@@ -101,7 +170,7 @@ def stranger(config: Mapping[str, Any]) -> str | None:
 def why_not(config: Mapping[str, Any], mark: Mark) -> str:
     """Return why a VM is not ours."""
     said = lines(config)
-    if mark.line in said and mark.smbios_uuid is not None:
+    if {mark.line, *mark.also} <= set(said) and mark.smbios_uuid is not None:
         has = smbios_uuid(config)
         return f"its SMBIOS UUID is {has or 'missing'}, its description names {mark.smbios_uuid}"
     return stranger(config) or "it carries no marks of micronova's"
@@ -143,6 +212,12 @@ def named(config: Mapping[str, Any]) -> str | None:
     return next(found, None)
 
 
+def cloud_of(config: Mapping[str, Any]) -> str | None:
+    """Return the cloud that a description names."""
+    found = (line.removeprefix(CLOUD) for line in lines(config) if line.startswith(CLOUD))
+    return next(found, None)
+
+
 def marks_of(config: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the description's lines that are marks of any micronova."""
     return tuple(line for line in lines(config) if line.startswith(_OURS))
@@ -150,21 +225,21 @@ def marks_of(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 def is_claimed(config: Mapping[str, Any]) -> bool:
     """Return whether the description names what any micronova has it for."""
-    return any(line.startswith(_OWNED) for line in lines(config))
+    return any(line.startswith(OWNED) for line in lines(config))
 
 
 def with_mark(config: Mapping[str, Any], mark: Mark) -> str:
     """Return the description of an adopted VM: the old text, then the mark."""
     has = smbios_uuid(config)
     same = mark.smbios_uuid is not None and has == mark.smbios_uuid.lower()
-    more = [mark.line] if same else [mark.line, f"{ADOPTED}{has or _NO_SMBIOS}"]
+    more = [*mark.lines] if same else [*mark.lines, f"{ADOPTED}{has or _NO_SMBIOS}"]
     before = str(config.get("description", "")).rstrip()
     return "\n".join([*([before] if before else []), *more])
 
 
 def without_owner(config: Mapping[str, Any]) -> str:
     """Return the description without the lines that name an owner."""
-    says = (*_OWNED, CLOUD, BUILDING, ADOPTED)
+    says = (*OWNED, CLOUD, PROJECT, USER, PORT, BUILDING, ADOPTED)
     kept = str(config.get("description", "")).splitlines()
     return "\n".join(line for line in kept if not line.strip().startswith(says)).rstrip()
 

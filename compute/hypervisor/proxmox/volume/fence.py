@@ -34,7 +34,7 @@ def user_of(holder: Vm, disk: str, users: Iterable[VolumeUser]) -> str | None:
     ``users``: servers that had it. In large clusters only their VMs are read.
     """
     for user in users:
-        mark = server_mark(user.server_uuid)
+        mark = server_mark(user.server_uuid, holder.work.command.cloud)
         vm = Vm(holder.shared, holder.work, user.vmid, user.node, mark)
         config = vm.locate()
         if config is not None and volumes.names(config, disk):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.messages.commands import Command, Placed, VolumeUser
+from common.messages.commands import Command, MakeVolume, Placed, VolumeUser
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Work
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.vmconfig import marks, volumes
-from compute.hypervisor.proxmox.vmconfig.marks import Mark, server_mark, volume_mark
+from compute.hypervisor.proxmox.vmconfig.marks import Mark, owner_lines, server_mark, volume_mark
 
 #: looks for a server's VM
 _LOOKS = 2
@@ -26,8 +26,11 @@ class Holder:
     def of_command(cls, shared: Shared, work: Work) -> Holder:
         """Return that of the volume which the command is about."""
         command: Command = work.command
-        cloud = str(getattr(command, "cloud", ""))
-        return cls.of(shared, work, command.placed, volume_mark(command.server_uuid, cloud))
+        about: tuple[str, ...] = ()
+        if isinstance(command, MakeVolume):
+            about = owner_lines(command.project_id, "")
+        mark = volume_mark(command.server_uuid, command.cloud, about)
+        return cls.of(shared, work, command.placed, mark)
 
     @classmethod
     def of(cls, shared: Shared, work: Work, placed: Placed, mark: Mark) -> Holder:
@@ -64,7 +67,8 @@ class Holder:
 
     def server(self, user: VolumeUser) -> Vm:
         """Return the VM of a server that has the volume, proven the server's."""
-        vm = Vm(self._shared, self._work, user.vmid, user.node, server_mark(user.server_uuid))
+        mark = server_mark(user.server_uuid, self._work.command.cloud)
+        vm = Vm(self._shared, self._work, user.vmid, user.node, mark)
         # It may be moved while the lock of that is waited for.
         for _ in range(_LOOKS):
             config = vm.locate()

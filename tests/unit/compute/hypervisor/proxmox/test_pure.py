@@ -52,7 +52,7 @@ OTHER = "00000000-0000-4000-8000-000000000000"
     ],
 )
 def test_whose_a_vm_is(vm: dict[str, Any], whose: str) -> None:
-    assert owner(vm, server_mark(SERVER)) is Owner[whose]
+    assert owner(vm, server_mark(SERVER, "")) is Owner[whose]
 
 
 def test_a_template_is_known_by_its_image() -> None:
@@ -144,14 +144,14 @@ def test_volumes_of_a_vm_are_those_with_its_id() -> None:
 def test_hardware_of_a_server() -> None:
     nic = Nic("p", "n", "net", "vmbr1", "fa:16:3e:aa:bb:cc", 1450, 7)
     build = a_build(nics=(nic,), tags=("Blue Team", "x"), hostname="My_Server.example")
-    found = hardware.parameters(build, server_mark(SERVER), "host", "l:iso/a.iso")
+    found = hardware.parameters(build, server_mark(SERVER, ""), "host", "l:iso/a.iso")
     assert found["net0"] == "virtio=FA:16:3E:AA:BB:CC,bridge=vmbr1,mtu=1450,tag=7"
     assert found["smbios1"] == f"uuid={SERVER}"
     assert found["tags"] == "micronova;blue-team;x"
     assert found["name"] == "my-server.example"
     assert found["ide2"] == "l:iso/a.iso,media=cdrom"
-    assert owner(found, server_mark(SERVER)) is Owner.OURS
-    assert "ide2" not in hardware.parameters(build, server_mark(SERVER), "host", None)
+    assert owner(found, server_mark(SERVER, "")) is Owner.OURS
+    assert "ide2" not in hardware.parameters(build, server_mark(SERVER, ""), "host", None)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_cd_beside_a_blank_disk() -> None:
     cd = Image("i", "a.iso", "s:iso/a.iso", cd=True)
     build = a_build(image=cd)
     assert disks.way(build, "l", "dir", linked=True) is Way.BLANK
-    found = hardware.parameters(build, server_mark(SERVER), "host", "l:iso/drive.iso")
+    found = hardware.parameters(build, server_mark(SERVER, ""), "host", "l:iso/drive.iso")
     assert (found["boot"], found["ide0"]) == ("order=scsi0;ide0", "s:iso/a.iso,media=cdrom")
     assert found["ide2"] == "l:iso/drive.iso,media=cdrom"
     assert disks.made_of(cd, "l", "dir", 20) == "l:20,format=qcow2"

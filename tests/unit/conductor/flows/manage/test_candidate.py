@@ -34,13 +34,13 @@ ASKED = Adoption("c1", 500, "p", "u")
     ],
 )
 def test_refusals(changes: dict[str, Any], error: type[MicronovaError], words: str) -> None:
-    refused = candidate.refusal(replace(VM, **changes), "c1")
+    refused = candidate.refusal(replace(VM, **changes), "c1", "us")
     assert isinstance(refused, error)
     assert words in refused.message
 
 
 def test_a_plain_vm_may() -> None:
-    assert candidate.refusal(VM, "c1") is None
+    assert candidate.refusal(VM, "c1", "us") is None
 
 
 def test_a_flavor_of_its_own_says_what_the_vm_has() -> None:

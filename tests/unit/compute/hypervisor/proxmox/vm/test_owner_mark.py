@@ -10,7 +10,7 @@ from compute.hypervisor.proxmox.vmconfig.marks import Owner
 
 SERVER = "6b0f9c5e-55a5-4bb1-8f0c-9e2c3fbb0a01"
 OTHER = "11111111-2222-4333-8444-555555555555"
-MARK = marks.server_mark(SERVER)
+MARK = marks.server_mark(SERVER, "")
 
 
 def smbios(uuid: str) -> str:

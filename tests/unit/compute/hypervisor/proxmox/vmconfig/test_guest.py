@@ -29,7 +29,7 @@ def options(
 ) -> dict[str, Any]:
     sizes = {"vcpus": 4, "memory_mib": 4096, **changes}
     build = a_build(extra_specs=specs or {}, image_properties=image or {}, **sizes)
-    found = hardware.parameters(build, server_mark(SERVER), "host", None)
+    found = hardware.parameters(build, server_mark(SERVER, ""), "host", None)
     return found | guest.disks(guest.of(build), storage.name, storage.type)
 
 

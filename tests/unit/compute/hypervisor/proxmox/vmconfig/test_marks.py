@@ -31,6 +31,6 @@ OTHER = "5b0d2b6f-4a0b-4a57-9f0e-000000000002"
     ],
 )
 def test_why_not(config: dict[str, str], why: str) -> None:
-    mark = marks.server_mark(UUID)
+    mark = marks.server_mark(UUID, "")
     assert marks.owner(config, mark) is marks.Owner.FOREIGN
     assert marks.why_not(config, mark) == why

@@ -41,7 +41,7 @@ from common.messages.commands import (
     Swap,
 )
 from common.messages.consoles import ConsoleTarget, OpenConsole
-from common.messages.facts import HaService, Inspection
+from common.messages.facts import HaService, Inspection, OtherVm
 from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.topics import COMPUTE_TOPIC
@@ -294,6 +294,17 @@ class ComputeClient:
             vmid=vmid,
             node=node,
             server_uuid=server_uuid,
+        )
+
+    def look_at_others(
+        self, ctxt: RequestContext, worker: str, cluster: str, wanted: list[OtherVm]
+    ) -> list[OtherVm]:
+        """Return VMs and containers that the record doesn't know with their interfaces.
+
+        Raises Unavailable when the worker doesn't answer.
+        """
+        return self._workers.to(worker, INVENTORY_SECONDS).call(
+            ctxt, WorkerRpc.look_at_others, cluster=cluster, wanted=wanted
         )
 
     def ha_service(

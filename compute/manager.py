@@ -38,7 +38,7 @@ from common.messages.commands import (
     Swap,
 )
 from common.messages.consoles import ConsoleTarget, OpenConsole
-from common.messages.facts import HaService, Inspection
+from common.messages.facts import HaService, Inspection, OtherVm
 from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Failure
@@ -204,6 +204,12 @@ class Manager:
             return hypervisor.inspect(vmid, node, server_uuid)
         except HypervisorError as error:
             return Inspection(vmid, failure=Failure(error.category, error.message))
+
+    def look_at_others(
+        self, ctxt: RequestContext, cluster: str, wanted: list[OtherVm]
+    ) -> list[OtherVm]:
+        """Return VMs and containers that the record doesn't know with their interfaces."""
+        return self._carried(cluster).look_at_others(wanted)
 
     def ha_service(self, ctxt: RequestContext, cluster: str, vmid: int) -> HaService | None:
         """Return a VM as the manager of high availability has it."""

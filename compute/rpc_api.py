@@ -34,7 +34,7 @@ from common.messages.commands import (
     Swap,
 )
 from common.messages.consoles import ConsoleTarget, OpenConsole
-from common.messages.facts import HaService, Inspection
+from common.messages.facts import HaService, Inspection, OtherVm
 from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from compute.messages import ClusterInventory
@@ -107,6 +107,9 @@ class WorkerRpc(Protocol):
         self, ctxt: RequestContext, target: GuestTarget, wanted: Filter
     ) -> FilterCheck: ...
     def set_password(self, ctxt: RequestContext, order: SetPassword) -> PasswordProblem | None: ...
+    def look_at_others(
+        self, ctxt: RequestContext, cluster: str, wanted: list[OtherVm]
+    ) -> list[OtherVm]: ...
     def inventory(
         self, ctxt: RequestContext, cluster: str, known: list[int], read: list[int]
     ) -> ClusterInventory: ...

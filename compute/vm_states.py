@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from common.messages.facts import VmFacts, VmStates
+from common.messages.facts import LAST, VmFacts, VmStates
 from compute.causes import Causes
 from compute.hypervisor.port import Observation
 
@@ -19,8 +19,6 @@ from compute.hypervisor.port import Observation
 VMS_PER_MESSAGE = 500
 #: after this time a change is published again
 REPEAT_SECONDS = 30.0
-#: above the highest VMID of Proxmox VE
-_LAST = 2**31 - 1
 
 
 @dataclass
@@ -165,7 +163,7 @@ def _everything(head: VmStates, cluster: _Cluster, most: int) -> Iterator[VmStat
     for start in range(0, max(1, len(vms)), most):
         part = vms[start : start + most]
         last = start + most >= len(vms)
-        high = _LAST if last else part[-1].vmid
+        high = LAST if last else part[-1].vmid
         yield replace(head, vms=tuple(part), low=low, high=high)
         low = high + 1
 

@@ -7,11 +7,11 @@ import functools
 import math
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from oslo_config import cfg
 
-from common import failures
+from common import clock, failures
 from common.errors import Unavailable
 from common.failures import Verdict
 from common.messages.commands import Destroy, Placed
@@ -43,6 +43,8 @@ class Cloud:
     """For how many seconds reports of agents could arrive without a gap."""
     start: Callable[[Operation], None]
     """Carry out an operation that this conductor has just begun."""
+    since: datetime.datetime = field(default_factory=clock.utcnow)
+    """When this conductor began: its record may have been restored before."""
 
     @functools.cached_property
     def id(self) -> str:

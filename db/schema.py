@@ -240,6 +240,31 @@ vmids = sa.Table(
     sa.Column("read_at", UtcDateTime),  # when the audit read its VM's description last
 )
 
+# VMs and containers that the record doesn't know, while they are seen.
+other_vms = sa.Table(
+    "other_vms",
+    metadata,
+    sa.Column("cluster", _NAME, primary_key=True),
+    sa.Column("vmid", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("node", _NAME, nullable=False),
+    sa.Column("kind", sa.String(16), nullable=False),  # common.messages.facts.VmFacts
+    sa.Column("read_at", UtcDateTime, index=True),  # None: its interfaces are to be read
+)
+
+# Their interfaces; a row for each address, or one without: nobody else gets what they have.
+other_nics = sa.Table(
+    "other_nics",
+    metadata,
+    sa.Column("cluster", _NAME, primary_key=True),
+    sa.Column("vmid", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("mac", sa.String(17), nullable=False, index=True),
+    sa.Column("bridge", sa.String(32), nullable=False),
+    sa.Column("segment", sa.Integer, nullable=False),  # the VLAN tag, 0 without one
+    sa.Column("ip", sa.String(64)),
+    sa.Index("ix_other_nics_bridge_segment_ip", "bridge", "segment", "ip"),
+)
+
 # Who ever had which VMID: kept when it is released, as a proof for later findings.
 vmid_journal = sa.Table(
     "vmid_journal",
@@ -419,6 +444,8 @@ clusters = sa.Table(
     sa.Column("cluster", _NAME, primary_key=True),
     sa.Column("facts", Json, nullable=False),  # common.messages.facts.ClusterFacts
     sa.Column("updated_at", UtcDateTime, nullable=False),
+    # when all its VMs were compared with the record last
+    sa.Column("looked_at", UtcDateTime),
 )
 
 images = sa.Table(

@@ -11,6 +11,8 @@ from common.messages.reports import Failure, Working
 
 #: what pins a VM to its node, unless somebody takes it out before, as a move of ours does
 CONFIG_DRIVE = "its config drive"
+#: above the highest VMID: what the last message of all VMs of a cluster ends with
+LAST = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ class VmFacts:
     power_state: int
     server_uuid: str | None = None
     kind: str = "VM"
-    """``VM``; for others with a VMID of the band: ``template`` or ``container``."""
+    """``VM`` or ``container``; of those with a VMID of the band also ``template``."""
 
 
 @dataclass(frozen=True)
@@ -171,8 +173,20 @@ class NicFacts:
     mac: str
     bridge: str
     vlan: int | None = None
-    ip: str | None = None
-    """The fixed address that the hypervisor's own cloud-init gives it, if any."""
+    ips: tuple[str, ...] = ()
+    """The addresses that the configuration shows: those of the hypervisor's own cloud-init, of
+    the port in its description, and those that its filter lets out."""
+
+
+@dataclass(frozen=True)
+class OtherVm:
+    """A VM or container that the record doesn't know."""
+
+    vmid: int
+    node: str
+    kind: str = "VM"
+    """As in ``VmFacts``."""
+    nics: tuple[NicFacts, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -226,6 +240,16 @@ class HaService:
 
 
 @dataclass(frozen=True)
+class VnetFacts:
+    """An SDN vnet of a cluster."""
+
+    vnet: str
+    zone: str
+    tag: int | None = None
+    """Its VNI, or VLAN tag."""
+
+
+@dataclass(frozen=True)
 class ClusterFacts:
     """The facts common to a cluster's hosts."""
 
@@ -235,6 +259,8 @@ class ClusterFacts:
     images: tuple[ImageFacts, ...] = ()
     vmid_low: int = 0
     vmid_high: int = 0
+    vnets: tuple[VnetFacts, ...] = ()
+    """All SDN vnets that are applied, whoever made them."""
 
 
 @dataclass(frozen=True)

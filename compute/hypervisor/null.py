@@ -6,7 +6,7 @@ Nothing survives the process; a repeated command converges as with any driver.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from oslo_config import cfg
@@ -29,6 +29,7 @@ from common.messages.facts import (
     HostFacts,
     ImageFacts,
     Inspection,
+    OtherVm,
     StorageFacts,
     VmFacts,
 )
@@ -181,6 +182,10 @@ class NullHypervisor:
     def disk_copy(self, work: Work, command: Copy) -> NullCopy:
         """Return the copy of a server's disk, of which only the name is kept."""
         return NullCopy(self.vms, self.volumes, self.templates, self.lock, command)
+
+    def look_at_others(self, wanted: Sequence[OtherVm]) -> list[OtherVm]:
+        """Return them without interfaces: nobody else has VMs here."""
+        return list(wanted)
 
     def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
         """Return what is in memory about a VM."""

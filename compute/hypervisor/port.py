@@ -36,7 +36,7 @@ from common.messages.commands import (
     StrictGroup,
 )
 from common.messages.consoles import ConsoleTarget
-from common.messages.facts import ClusterFacts, HaService, HostFacts, Inspection, VmFacts
+from common.messages.facts import ClusterFacts, HaService, HostFacts, Inspection, OtherVm, VmFacts
 from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.queues import Queue
@@ -410,6 +410,12 @@ class Hypervisor(Protocol):
         ``node`` is where it should be, ``server_uuid`` whose it should be. It is absent only if
         neither its node, which must answer, nor the cluster's list has it. Raises
         HypervisorError when that is not known.
+        """
+
+    def look_at_others(self, wanted: Sequence[OtherVm]) -> list[OtherVm]:
+        """Return VMs and containers that the record doesn't know with their interfaces.
+
+        Without: what is gone, or can't be read.
         """
 
     def ha_service(self, vmid: int) -> HaService | None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, Invalid
-from common.messages.commands import Nic
+from common.messages.commands import Address, Nic
 from common.messages.facts import NicFacts
 from conductor.store import addresses
-from conductor.store.networks import Network
+from conductor.store.networks import Network, address_columns
 from conductor.store.pools import Pools
 from db.schema import ports
 
@@ -31,25 +33,41 @@ def port(
     taken = connection.execute(sa.select(ports.c.server_uuid).where(ports.c.mac == nic.mac))
     if (other := taken.scalar()) is not None:
         raise Conflict(f"MAC address {nic.mac} is that of a port of server {other}.")
-    subnet, ip = None, None
-    if nic.ip is not None:
-        pools = Pools(connection, [network.id])
-        with contextlib.suppress(Invalid):
-            found, address = addresses.chosen(pools.subnets(network.id), nic.ip, anywhere=True)
-            if pools.is_free(found, address):
-                subnet, ip = found, address
+    given = _addresses(connection, nic.ips, network.id)
     port_id = ids.new_uuid()
     connection.execute(
         ports.insert().values(
             id=port_id,
             network_id=network.id,
-            subnet_id=subnet.id if subnet else None,
+            **address_columns([(subnet.id, ip) for subnet, ip in given]),
             server_uuid=server_uuid,
             project_id=project_id,
             position=position,
             mac=nic.mac,
-            ip=ip,
             created_at=clock.utcnow(),
         )
     )
-    return Nic(port_id, network.id, network.name, network.bridge, nic.mac, ip=ip)
+    first, second = [*(ip for _, ip in given), None, None][:2]
+    return Nic(
+        port_id,
+        network.id,
+        network.name,
+        network.bridge,
+        nic.mac,
+        ip=first,
+        second=Address(second, given[1][0].cidr) if second else None,
+    )
+
+
+def _addresses(
+    connection: sa.Connection, ips: Sequence[str], network_id: str
+) -> list[tuple[Any, str]]:
+    """Return (subnet, address): one of each family, IPv4 first, of those known and free."""
+    pools = Pools(connection, [network_id] if ips else [])
+    found: dict[bool, tuple[Any, str]] = {}
+    for asked in ips:
+        with contextlib.suppress(Invalid):
+            subnet, address = addresses.chosen(pools.subnets(network_id), asked, anywhere=True)
+            if pools.is_free(subnet, address):
+                found.setdefault(":" in address, (subnet, address))
+    return [one for _, one in sorted(found.items(), key=lambda item: item[0])]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,8 +14,8 @@ from common import clock, ids
 from common.errors import ConfigurationError, Conflict, Invalid
 from common.messages.commands import Address
 from common.security_rules import DEFAULT
-from conductor.store import addresses, security_groups, subnet_rules
-from conductor.store.pools import Pools, in_use
+from conductor.store import addresses, others, security_groups, subnet_rules
+from conductor.store.pools import ANYWHERE, Macs, Pools, Within, in_use
 from db.reads.network_access import own_or_shared, usable_by
 from db.schema import networks, ports, subnets
 
@@ -325,19 +324,21 @@ def create_ports(
     *,
     filtered: bool = False,
     groups: Sequence[str] = (DEFAULT,),
+    within: Within = ANYWHERE,
 ) -> list[Port]:
     """Create a port for each wish; ``first`` is the position of the first one, and None one whose
     port is there. They are in these security groups: ids, or the project's default one;
     ``filtered``: by their rules.
 
-    Raises Conflict when a subnet has no free address, Invalid when a requested one is in use by
-    now, or is not the network's any more, NetworkNotFound when that is gone, NotFound for a group
-    that is. Permission was checked before.
+    Raises Unsettled (see ``Pools``), Conflict when a subnet has no free address, Invalid when a
+    requested one is in use by now, or is not the network's any more, NetworkNotFound when that is
+    gone, NotFound for a group that is. Permission was checked before.
     """
     there = [wish for wish in wishes if wish is not None]
-    pools = Pools(connection, (wish.network_id for wish in there))
+    macs = Macs(mac_prefix, len(there))
+    pools = Pools(connection, (wish.network_id for wish in there), macs, within)
     made = [
-        _new_port(pools, wish, position, mac_prefix, filtered)
+        _new_port(pools, wish, position, macs.take(), filtered)
         for position, wish in enumerate(wishes, first)
         if wish is not None
     ]
@@ -366,7 +367,7 @@ def create_ports(
 
 
 def _new_port(
-    pools: Pools, wish: Wish, position: int, mac_prefix: str, filtered: bool
+    pools: Pools, wish: Wish, position: int, mac: str, filtered: bool
 ) -> tuple[Port, dict[str, str | None]]:
     """Return a port with its addresses, and the columns of these. Raises Conflict, Invalid."""
     given = _addresses(pools, wish.network_id, wish.fixed_ip)
@@ -380,7 +381,7 @@ def _new_port(
         )
         for subnet, ip in given
     ]
-    port = Port(ids.new_uuid(), wish.network_id, new_mac(mac_prefix), None, position=position)
+    port = Port(ids.new_uuid(), wish.network_id, mac, None, position=position)
     port = dataclasses.replace(port, tag=wish.tag, port_security=filtered or None)
     if found:
         port = dataclasses.replace(port, **vars(found[0]), second=next(iter(found[1:]), None))
@@ -391,11 +392,6 @@ def address_columns(given: Sequence[tuple[str, str]]) -> dict[str, str | None]:
     """Return the columns of a port's (subnet, address), of which it has two at the most."""
     (subnet_id, ip), (subnet6_id, ip6) = [*given, *[(None, None)] * 2][:2]
     return {"subnet_id": subnet_id, "ip": ip, "subnet6_id": subnet6_id, "ip6": ip6}
-
-
-def new_mac(prefix: str) -> str:
-    """Return a random MAC address with this beginning."""
-    return f"{prefix}:{secrets.token_bytes(3).hex(':')}"
 
 
 def check_address(
@@ -421,10 +417,12 @@ def delete_ports(connection: sa.Connection, *server_uuids: str) -> None:
 
 
 def address_in_use(connection: sa.Connection, network_id: str, fixed_ip: str) -> bool:
-    """Return whether a port of the network has the address."""
+    """Return whether a port of the network has the address, or a VM that the record doesn't
+    know."""
     has = (ports.c.ip == fixed_ip) | (ports.c.ip6 == fixed_ip)
     query = sa.select(ports.c.id).where(ports.c.network_id == network_id, has)
-    return connection.execute(query).first() is not None
+    others_have = others.on_network(network_id, fixed_ip)
+    return connection.execute(query.union_all(others_have)).first() is not None
 
 
 def delete_port(connection: sa.Connection, port_id: str, server_uuid: str | None) -> None:

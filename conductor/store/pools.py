@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import datetime
 import ipaddress
+import secrets
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
 
-from common.errors import NetworkNotFound
+from common.errors import NetworkNotFound, Unavailable
+from conductor.store import others
 from conductor.store.addresses import in_order, pools_of
-from db.schema import networks, ports, subnets
+from db.schema import networks, other_nics, ports, subnets
 
+_MACS: sa.BindParameter[Sequence[str]] = sa.bindparam("macs", expanding=True)
+_CLUSTER: sa.BindParameter[str] = sa.bindparam("cluster")
+_SINCE: sa.BindParameter[datetime.datetime] = sa.bindparam("since")
+#: what is asked beside a lock, to need no further statement
+_BESIDE = (
+    sa.exists(others.macs(_MACS)).label("macs_taken"),
+    sa.type_coerce(others.unsettled(_CLUSTER, _SINCE), sa.Boolean).label("unsettled"),
+)
 # Built once: every build executes them.
 _LOCK = (
-    sa.select(subnets)
+    sa.select(subnets, *_BESIDE)
     .where(subnets.c.network_id.in_(sa.bindparam("networks", expanding=True)))
     .order_by(subnets.c.network_id, subnets.c.cidr)
     .with_for_update()
 )
 _LOCK_NETWORKS = (
-    sa.select(networks.c.id)
+    sa.select(networks.c.id, *_BESIDE)
     .where(networks.c.id.in_(sa.bindparam("networks", expanding=True)))
     .order_by(networks.c.id)
     .with_for_update(read=True)
@@ -31,18 +42,71 @@ _LOCK_NETWORKS = (
 _OF: sa.BindParameter[str] = sa.bindparam("subnet_id")
 _IP: sa.BindParameter[str] = sa.bindparam("ip")
 _FIRST, _SECOND = ports.c.subnet_id == _OF, ports.c.subnet6_id == _OF
-_USER = sa.union_all(
+_PORTS = (
     sa.select(ports.c.id).where(_FIRST, ports.c.ip == _IP),
     sa.select(ports.c.id).where(_SECOND, ports.c.ip6 == _IP),
 )
-_USED = sa.union_all(sa.select(ports.c.ip).where(_FIRST), sa.select(ports.c.ip6).where(_SECOND))
+_USER = sa.union_all(*_PORTS)
+# Also what VMs have that the record doesn't know.
+_TAKEN = sa.union_all(*_PORTS, others.ADDRESSES.where(other_nics.c.ip == _IP))
+_USED = sa.union_all(
+    sa.select(ports.c.ip).where(_FIRST), sa.select(ports.c.ip6).where(_SECOND), others.ADDRESSES
+)
 _MOVE_ON = subnets.update().where(subnets.c.id == sa.bindparam("of"))
 
 
-def in_use(connection: sa.Connection, subnet: Any, ip: str) -> bool:
+def of_port(connection: sa.Connection, subnet: Any, ip: str) -> bool:
     """Return whether a port, or the gateway, has the address of a subnet's row."""
     wanted = {"subnet_id": subnet.id, "ip": ip}
     return ip == subnet.gateway_ip or connection.execute(_USER, wanted).first() is not None
+
+
+def in_use(connection: sa.Connection, subnet: Any, ip: str) -> bool:
+    """Return whether a port, the gateway, or a VM that the record doesn't know, has the address
+    of a subnet's row."""
+    wanted = {"subnet_id": subnet.id, "ip": ip}
+    return ip == subnet.gateway_ip or connection.execute(_TAKEN, wanted).first() is not None
+
+
+class Unsettled(Unavailable):
+    """Which addresses the VMs of a cluster have isn't known yet."""
+
+
+@dataclass(frozen=True)
+class Within:
+    """The cluster whose VMs' addresses must be known, and since when; empty: it isn't asked."""
+
+    cluster: str
+    since: datetime.datetime
+
+
+ANYWHERE = Within("", datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC))
+
+
+class Macs:
+    """New MAC addresses that no VM has which the record doesn't know."""
+
+    def __init__(self, prefix: str, count: int) -> None:
+        self._prefix, self._count = prefix, count
+        self.tried = [self._new() for _ in range(count)]
+        """They are looked for with the locks of the networks."""
+
+    def _new(self) -> str:
+        return f"{self._prefix}:{secrets.token_bytes(3).hex(':')}"
+
+    def choose(self, connection: sa.Connection) -> None:
+        """Take others in the place of those that are in use."""
+        while True:
+            taken: set[str] = {
+                row.mac for row in connection.execute(others.macs(_MACS), {"macs": self.tried})
+            }
+            if not taken:
+                return
+            self.tried = [self._new() if mac in taken else mac for mac in self.tried]
+
+    def take(self) -> str:
+        """Return one that was not returned yet."""
+        return self.tried.pop()
 
 
 class Pools:
@@ -50,18 +114,33 @@ class Pools:
     always in the same order, as who took them one by one could wait for another who waits too.
 
     None of the networks is deleted meanwhile: that takes the locks of its subnets. Where it has
-    none, its own row is locked. Raises NetworkNotFound.
+    none, its own row is locked. Raises NetworkNotFound, and Unsettled while what VMs in the
+    cluster have, that the record doesn't know, isn't known either.
     """
 
-    def __init__(self, connection: sa.Connection, network_ids: Iterable[str]) -> None:
+    def __init__(
+        self,
+        connection: sa.Connection,
+        network_ids: Iterable[str],
+        macs: Macs | None = None,
+        within: Within = ANYWHERE,
+    ) -> None:
         self._connection = connection
         found: defaultdict[str, list[Any]] = defaultdict(list)
         self._states: dict[str, _State] = {}
         wanted = sorted(set(network_ids))
-        for row in connection.execute(_LOCK, {"networks": wanted}) if wanted else ():
+        macs = macs or Macs("", 0)
+        beside = {"macs": macs.tried, "cluster": within.cluster, "since": within.since}
+        rows = list(connection.execute(_LOCK, {"networks": wanted, **beside}) if wanted else ())
+        for row in rows:
             found[row.network_id].append(row)
             self._states[row.id] = _State(row)
-        _require(connection, [one for one in wanted if one not in found])
+        missing = [one for one in wanted if one not in found]
+        rows += _require(connection, missing, beside)
+        if any(row.unsettled for row in rows):
+            raise Unsettled(f"The VMs of cluster {within.cluster} were not looked at yet.")
+        if any(row.macs_taken for row in rows):
+            macs.choose(connection)
         self._subnets = {key: in_order(rows) for key, rows in found.items()}
 
     def subnets(self, network_id: str) -> Sequence[Any]:
@@ -108,14 +187,18 @@ class Pools:
             self._connection.execute(_MOVE_ON, moved)
 
 
-def _require(connection: sa.Connection, network_ids: Sequence[str]) -> None:
-    """Have these networks stay. Raises NetworkNotFound."""
+def _require(
+    connection: sa.Connection, network_ids: Sequence[str], beside: Mapping[str, Any]
+) -> list[Any]:
+    """Have these networks stay; return their rows. Raises NetworkNotFound."""
     if not network_ids:
-        return
-    known = set(connection.execute(_LOCK_NETWORKS, {"networks": network_ids}).scalars())
+        return []
+    rows = connection.execute(_LOCK_NETWORKS, {"networks": network_ids, **beside}).all()
+    known = {row.id for row in rows}
     for network_id in network_ids:
         if network_id not in known:
             raise NetworkNotFound(f"Network {network_id} could not be found.")
+    return list(rows)
 
 
 @dataclass
@@ -141,7 +224,7 @@ class _State:
         if not self._asked:
             self._asked = True
             wanted = {"subnet_id": self.row.id, "ip": self.text(number)}
-            return connection.execute(_USER, wanted).first() is not None
+            return connection.execute(_TAKEN, wanted).first() is not None
         if self._used is None:
             found = connection.execute(_USED, {"subnet_id": self.row.id}).scalars()
             self._used = {_number(ip) for ip in found if ip is not None}

@@ -14,7 +14,7 @@ from common import clock, ids
 from common.errors import Conflict, SubnetNotFound
 from conductor.messages import NewSubnet
 from conductor.store import addresses, network_locks, subnet_rules
-from conductor.store.pools import in_use
+from conductor.store.pools import of_port
 from conductor.store.segments import invalid_input
 from db.schema import ports, subnets
 
@@ -104,7 +104,7 @@ def _locked(connection: sa.Connection, subnet_id: str) -> Any:
 
 
 def _require_free(connection: sa.Connection, row: Any, address: str) -> None:
-    if in_use(connection, row, address):
+    if of_port(connection, row, address):
         raise Conflict(
             f"Unable to complete operation for network {row.network_id}. The IP address "
             f"{address} is in use.",

@@ -9,10 +9,10 @@ import sqlalchemy as sa
 
 from common.errors import Conflict, Invalid
 from common.vnets import HIGHEST_VNI, VniRange
-from conductor.store import quotas, vnets
-from db.schema import findings, networks
+from conductor.store import others, quotas, vnets
+from db.schema import networks
 
-_C, _F = networks.c, findings.c
+_C = networks.c
 #: kind of finding: a VM that isn't ours has a tag of a network's, or of one that may be made
 OF_OTHERS = "vlan_of_others"
 #: no project's name has a space
@@ -177,7 +177,7 @@ class Segments:
 
     def _free_tag(self, ranges: Sequence[TagRange]) -> tuple[str, int] | None:
         for one in ranges:
-            used = self._used(one.bridge) | self._others(one.bridge)
+            used = self._used(one.bridge) | others.tags(self._connection, one.bridge)
             for tag in range(one.first, one.last + 1):
                 if tag not in used:
                     return one.bridge, tag
@@ -188,12 +188,6 @@ class Segments:
         return set(
             self._connection.execute(sa.select(_C.segment).where(_C.bridge == bridge)).scalars()
         )
-
-    def _others(self, bridge: str) -> set[int]:
-        """Return the tags on a bridge that VMs of others have, as the last audit saw."""
-        query = sa.select(_F.evidence).where(_F.kind == OF_OTHERS, _F.healed_at.is_(None))
-        seen = self._connection.execute(query).scalars()
-        return {int(one["vlan"]) for one in seen if one["bridge"] == bridge}
 
     def _require_bridge(self, bridge: str, kind: str, more: Iterable[str]) -> None:
         known = sa.select(_C.id).where(_C.bridge == bridge, _C.discovered)

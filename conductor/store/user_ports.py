@@ -26,17 +26,19 @@ from conductor.store import (
     filter_outbox,
     network_tags,
     networks,
+    others,
     port_security,
     security_groups,
 )
-from conductor.store.pools import Pools
+from conductor.store.pools import Macs, Pools
 from db import schema
 
 _C = schema.ports.c
 
 # Built once: every creation and every deletion executes them.
 _COUNT = sa.select(sa.func.count()).where(_C.project_id == sa.bindparam("project"))
-_MACS = sa.select(_C.mac).where(_C.mac.in_(sa.bindparam("macs", expanding=True)))
+_WANTED: sa.BindParameter[Sequence[str]] = sa.bindparam("macs", expanding=True)
+_MACS = sa.union_all(sa.select(_C.mac).where(_C.mac.in_(_WANTED)), others.macs(_WANTED))
 _INSERT = schema.ports.insert()
 _LOCK = sa.select(schema.ports).where(_C.id == sa.bindparam("port")).with_for_update()
 _DELETE = schema.ports.delete().where(_C.id == sa.bindparam("port"), _C.server_uuid == "")
@@ -67,14 +69,16 @@ def create(
     pools.
     """
     wanted_networks = [new.network_id for new in wanted]
-    pools = Pools(connection, wanted_networks)
+    macs = Macs(mac_prefix, sum(not new.mac for new in wanted))
+    pools = Pools(connection, wanted_networks, macs)
     _require_networks(connection, wanted_networks, viewer)
     for new in wanted:
         network_tags.require_few("port", sorted(set(new.tags)))
     _require_free_macs(connection, [(new.network_id, new.mac) for new in wanted if new.mac])
     now = clock.utcnow()
     rows = [
-        _row(connection, pools, new, mac_prefix, filtered) | {"created_at": now} for new in wanted
+        _row(connection, pools, new, new.mac or macs.take(), filtered) | {"created_at": now}
+        for new in wanted
     ]
     pools.close()
     connection.execute(_INSERT, rows)
@@ -83,10 +87,9 @@ def create(
 
 
 def _row(
-    connection: sa.Connection, pools: Pools, new: NewPort, mac_prefix: str, filtered: bool
+    connection: sa.Connection, pools: Pools, new: NewPort, mac: str, filtered: bool
 ) -> dict[str, Any]:
     given = _addresses(connection, pools, new.network_id, new.fixed_ips, new.any_address)
-    mac = new.mac or networks.new_mac(mac_prefix)
     return {
         "id": ids.new_uuid(),
         "network_id": new.network_id,

@@ -14,7 +14,9 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import Conflict, Unavailable
 from common.messages.facts import VmFacts
-from db.schema import vmid_bands, vmid_journal, vmids
+from conductor.store import others
+from conductor.store.others import Compared
+from db.schema import other_vms, vmid_bands, vmid_journal, vmids
 
 RESERVED = "reserved"
 QUARANTINED = "quarantined"
@@ -253,19 +255,29 @@ def end_quarantines(connection: sa.Connection, seconds: float) -> None:
 def unexplained(
     connection: sa.Connection,
     cluster: str,
-    seen: Collection[int],
+    seen: Mapping[int, VmFacts],
     gone: Collection[int],
     covered: tuple[int, int] | None,
-) -> tuple[list[int], list[int]]:
-    """Return (VMIDs of the band seen but not reserved, taken ones that are free again).
+) -> tuple[list[int], list[int], Compared]:
+    """Return (VMIDs of the band seen but not reserved, taken ones that are free again, how the
+    VMs that the record doesn't know have changed).
 
     ``covered``: everything in this range was seen; None: only a part.
     """
-    wanted = vmids.c.vmid.in_([*seen, *gone])
-    if covered is not None:
-        wanted = vmids.c.vmid.between(*covered)
-    query = sa.select(vmids.c.vmid, vmids.c.state).where(vmids.c.cluster == cluster, wanted)
-    known = {row.vmid: row.state for row in connection.execute(query)}
+
+    def wanted(column: sa.Column[int]) -> sa.ColumnElement[bool]:
+        return column.in_([*seen, *gone]) if covered is None else column.between(*covered)
+
+    query = sa.select(vmids.c.vmid, vmids.c.state, sa.literal(True)).where(
+        vmids.c.cluster == cluster, wanted(vmids.c.vmid)
+    )
+    stored = others.known(cluster, wanted(other_vms.c.vmid)).add_columns(sa.literal(False))
+    known: dict[int, str] = {}
+    unknown: dict[int, str] = {}
+    for vmid, text, recorded in connection.execute(query.union_all(stored)):
+        (known if recorded else unknown)[vmid] = text
+    reserved = {vmid for vmid, state in known.items() if state == RESERVED}
+    changed = others.compared(seen, unknown, reserved, gone, covers=covered is not None)
     there = frozenset(seen)
     free = [
         vmid
@@ -274,9 +286,9 @@ def unexplained(
     ]
     new = there - known.keys()
     if not new:
-        return [], free
+        return [], free, changed
     low, high = bands(connection).get(cluster, (0, -1))
-    return sorted(vmid for vmid in new if low <= vmid <= high), free
+    return sorted(vmid for vmid in new if low <= vmid <= high), free, changed
 
 
 def take_notice(

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from common import clock, vnets
 from common.vnets import VniRange
+from conductor.store import others
 from db.schema import hosts, networks
 from db.schema import vnets as table
 
@@ -87,22 +88,25 @@ def has_zone(connection: sa.Connection, vnet: Vnet) -> bool:
 
 
 def used(connection: sa.Connection, zone: str) -> set[int]:
-    """Return the VNIs in use in zones of this name: also those that are being removed."""
+    """Return the VNIs in use in zones of this name: also those that are being removed, and those
+    of vnets that the record doesn't know."""
     of_networks = sa.select(networks.c.vni).where(networks.c.zone == zone)
     of_vnets = sa.select(_C.vni).where(_C.zone == zone)
-    return set(connection.execute(of_networks.union(of_vnets)).scalars())
+    ours = set(connection.execute(of_networks.union(of_vnets)).scalars())
+    return ours | {tag for _, where, tag in others.vnets(connection) if where == zone and tag}
 
 
 def free_name(connection: sa.Connection, network_id: str) -> str:
     """Return a name for a network's vnets that no other one has."""
     turn = 0
+    there = {name for name, _, _ in others.vnets(connection)}
     while True:
         name = vnets.name(network_id, turn)
         taken = sa.union_all(
             sa.select(_C.network_id).where(_C.vnet == name),
             sa.select(networks.c.id).where(networks.c.bridge == name),
         )
-        if connection.execute(taken).first() is None:
+        if name not in there and connection.execute(taken).first() is None:
             return name
         turn += 1
 

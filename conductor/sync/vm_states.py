@@ -5,7 +5,7 @@ from __future__ import annotations
 from common import clock, ids
 from common.context import RequestContext, internal
 from common.log import logger
-from common.messages.facts import VmStates
+from common.messages.facts import LAST, VmStates
 from common.messages.reports import Step
 from common.states import InternalAction, OperationState, PowerState, as_seen
 from conductor.cloud import Cloud
@@ -14,13 +14,14 @@ from conductor.engine.periodic import Periodic
 from conductor.engine.runner import TIDY_SECONDS, Runner
 from conductor.plans import FollowPlan, Place, Plan
 from conductor.store import operations as ledger
-from conductor.store import servers, transitions, vmids, waiting
+from conductor.store import others, servers, transitions, vmids, waiting
 from conductor.store import vm_states as store
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
-from conductor.sync import drift
+from conductor.sync import drift, other_vms
 from conductor.sync.drift import Difference
+from conductor.sync.other_vms import OtherVms
 
 LOG = logger(__name__)
 
@@ -39,6 +40,7 @@ class VmSync:
         self._runner = runner
         look = Periodic("look_after_errors", TIDY_SECONDS, self.look_after_errors)
         runner.periodic.add(look)
+        runner.periodic.add(Periodic(other_vms.NAME, other_vms.SECONDS, OtherVms(cloud).look))
 
     def take(self, report: VmStates) -> None:
         """Compare a batch with the record: two queries, and writes only for differences."""
@@ -67,21 +69,32 @@ class VmSync:
             self._search(difference)
         self._notice(report)
 
-    # --- VMIDs that others have
+    # --- what others have
 
     def _notice(self, report: VmStates) -> None:
-        """Store which VMIDs of the band others have, so that no build gets them."""
-        seen = {vm.vmid: vm for vm in report.vms if vm.node}
+        """Store which VMs the record doesn't know: no build gets what they have."""
         # What was missing only once is not known to be free.
-        there = [vm.vmid for vm in report.vms]
+        seen = {vm.vmid: vm for vm in report.vms}
         covered = None
         if report.low is not None and report.high is not None and report.whole:
             covered = (report.low, report.high)
         with self._cloud.store.read() as connection:
-            new, free = vmids.unexplained(connection, report.cluster, there, report.gone, covered)
-        strangers = {vmid: seen[vmid] for vmid in new if vmid in seen}
-        if strangers or free:
-            self._cloud.store.run(lambda c: vmids.take_notice(c, report.cluster, strangers, free))
+            new, free, changed = vmids.unexplained(
+                connection, report.cluster, seen, report.gone, covered
+            )
+        strangers = {vmid: seen[vmid] for vmid in new if seen[vmid].node}
+        last = report.low is not None and report.high == LAST
+
+        def work(connection: Transaction) -> None:
+            vmids.take_notice(connection, report.cluster, strangers, free)
+            others.take(connection, report.cluster, changed)
+            if last:
+                others.looked(connection, report.cluster)
+
+        if strangers or free or changed or last:
+            self._cloud.store.run(work)
+        if changed or last:
+            self._runner.periodic.wake(other_vms.NAME)
 
     def _hasten(self, report: VmStates) -> None:
         """Make operations due whose cause of waiting has ended."""

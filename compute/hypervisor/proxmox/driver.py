@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from oslo_config import cfg
 
@@ -18,7 +18,7 @@ from common.messages.commands import (
     StrictGroup,
 )
 from common.messages.consoles import ConsoleTarget
-from common.messages.facts import HaService, Inspection
+from common.messages.facts import HaService, Inspection, OtherVm
 from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.queues import Queue
@@ -31,7 +31,7 @@ from compute.hypervisor.proxmox.cluster.stray_volumes import StrayVolumes
 from compute.hypervisor.proxmox.console import opening
 from compute.hypervisor.proxmox.ha import affinity, service
 from compute.hypervisor.proxmox.ha.rules import has_rules
-from compute.hypervisor.proxmox.inspect import diagnostics, inspection
+from compute.hypervisor.proxmox.inspect import diagnostics, inspection, others
 from compute.hypervisor.proxmox.inspect.inventory import InventoryReader
 from compute.hypervisor.proxmox.observe import facts
 from compute.hypervisor.proxmox.observe.refresh import Refresher
@@ -171,6 +171,10 @@ class ProxmoxHypervisor:
     def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
         """See ``port.Hypervisor``."""
         return inspection.inspect(self.shared, vmid, node, server_uuid)
+
+    def look_at_others(self, wanted: Sequence[OtherVm]) -> list[OtherVm]:
+        """See ``port.Hypervisor``. One call each, of several at a time."""
+        return others.look(self.shared.client, wanted)
 
     def ha_service(self, vmid: int) -> HaService | None:
         """See ``port.Hypervisor``. Two calls."""

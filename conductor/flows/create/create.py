@@ -41,11 +41,15 @@ from conductor.store import (
     templates,
 )
 from conductor.store.operations import Operation
+from conductor.store.pools import Unsettled, Within
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments
 
 LOG = logger(__name__)
+
+#: how long a build waits until the VMs of its cluster were looked at, which follows a start
+UNSETTLED_SECONDS = 1.0
 
 
 class Create:
@@ -192,6 +196,10 @@ class Create:
             return self._cloud.store.run(work)
         except StaleTransition:
             raise
+        except Unsettled as error:
+            LOG.info("%s The addresses wait for it.", error.message)
+            self._cloud.wait(operation, UNSETTLED_SECONDS)
+            return None
         except (Conflict, Invalid, NetworkNotFound) as error:
             failure = Failure(
                 Category.NETWORK,
@@ -226,6 +234,7 @@ class Create:
                 prefix,
                 filtered=self._cloud.conf.networks.firewall,
                 groups=server.security_groups,
+                within=Within(str(operation.plan.target.cluster), self._cloud.since),
             )
             ports.sort(key=lambda port: port.position)
         nics = [build_command.nic(port, asked[port.network_id]) for port in ports]

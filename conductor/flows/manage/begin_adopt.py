@@ -20,7 +20,7 @@ from conductor.flows.accept import hostname_of
 from conductor.flows.manage import candidate
 from conductor.messages import Adopted, Adoption, FlavorSnapshot
 from conductor.plans import AdoptParams, Place, Plan
-from conductor.store import adopted, networks, quotas, registry, servers, vmids
+from conductor.store import adopted, networks, others, quotas, registry, servers, vmids
 from conductor.store import operations as ledger
 from conductor.store import vm_states as store
 from conductor.store.operations import Operation
@@ -76,6 +76,7 @@ class Acceptance:
         )
         operation = ledger.insert(connection, ctxt, [new])[0]
         vmids.claim(connection, asked.cluster, asked.vmid, uuid, operation.id)
+        others.forget(connection, asked.cluster, [asked.vmid])
         nics = _ports(connection, asked, found, uuid)
         row = _record(asked, found, flavor, operation, facts, nics)
         servers.insert(connection, [row])

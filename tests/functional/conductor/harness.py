@@ -28,6 +28,7 @@ from common.messages.facts import (
     HostFacts,
     ImageFacts,
     Inspection,
+    OtherVm,
     StorageFacts,
 )
 from common.messages.filters import Filter, FilterCheck, Filtered
@@ -159,6 +160,12 @@ class Compute:
         """Why they take nothing of it."""
         self.services: dict[int, list[HaService]] = {}
         """VMs under high availability, at each look; the last one stays."""
+        self.others: dict[int, OtherVm] = {}
+        """VMs that the record doesn't know, with their interfaces."""
+        self.asked_for: list[list[int]] = []
+        """Which of them were read, each time."""
+        self.announced = 0
+        """How often everybody was asked to tell all."""
         self.inspected: list[int] = []
         self.deaf = False
         self.heard_of: dict[str, datetime.datetime] = {}
@@ -175,6 +182,17 @@ class Compute:
 
     def introduce(self, ctxt: RequestContext, worker: str) -> None:
         self.introduced.append(worker)
+
+    def announce(self, ctxt: RequestContext) -> None:
+        self.announced += 1
+
+    def look_at_others(
+        self, ctxt: RequestContext, worker: str, cluster: str, wanted: list[OtherVm]
+    ) -> list[OtherVm]:
+        self.asked_for.append([one.vmid for one in wanted])
+        if self.deaf:
+            raise Unavailable("Nobody answers.")
+        return [self.others.get(one.vmid, one) for one in wanted]
 
     def heard(self, worker: str, sent_at: datetime.datetime) -> None:
         self.heard_of[worker] = sent_at

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from common import clock
 from common.context import RequestContext
 from common.errors import ConfigurationError, Conflict, Invalid, NetworkNotFound
 from common.messages.commands import Build, Plug
+from common.messages.facts import LAST, NicFacts, OtherVm, VmFacts, VmStates
 from common.states import PowerState
 from compute.messages import ClusterInventory, SeenTag
 from conductor.endpoints.interfaces import InterfaceEndpoint
@@ -21,6 +23,7 @@ from conductor.store import networks as of_bridges
 from db import schema
 from tests.fixtures.listings import counted
 from tests.functional.conductor.harness import World
+from tests.functional.waiting import eventually
 
 OURS = RequestContext(user_id="u", project_id="p", roles=["member"])
 
@@ -178,6 +181,13 @@ def test_what_the_configuration_and_clusters_say_spares_what_projects_made(
         store.run(lambda c: of_bridges.ensure_subnet(c, over))
 
 
+def seen(world: World, *vms: VmFacts) -> None:
+    """All VMs that the cluster shows, and what is read of those that the record doesn't know."""
+    states = VmStates("w1", "sim1", clock.utcnow(), ("pve1",), True, vms, low=0, high=LAST)
+    world.conductor.followed.take(states)
+    eventually(lambda: all(row.read_at for row in world.rows(schema.other_vms)))
+
+
 def test_a_tag_that_a_vm_of_others_has_is_told_and_not_given_out(
     world: World, networks: NetworkEndpoint
 ) -> None:
@@ -194,6 +204,9 @@ def test_a_tag_that_a_vm_of_others_has_is_told_and_not_given_out(
 
     theirs = SeenTag(900, "pve1", "vmbr1", 1000)
     assert audited(theirs) == {"sim1/900/vmbr1/1000"}
+    nic = NicFacts("bc:24:11:00:00:01", "vmbr1", 1000)
+    world.compute.others[900] = OtherVm(900, "pve1", nics=(nic,))
+    seen(world, VmFacts(900, "pve1", 1))
     made_by(networks, "p")
     assert tags() == {1001}
     with pytest.raises(Conflict, match="No project network is available"):
@@ -201,5 +214,6 @@ def test_a_tag_that_a_vm_of_others_has_is_told_and_not_given_out(
     # An agent that began anew has not read that VM yet.
     assert audited(complete=False) == {"sim1/900/vmbr1/1000"}
     assert audited() == set()
+    seen(world)
     networks.create_networks(OURS, [NewNetwork("p", "second", mtu=1400)])
     assert tags() == {1000, 1001}

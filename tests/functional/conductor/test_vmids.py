@@ -85,7 +85,8 @@ def notice(
 ) -> None:
     """What one message tells of cluster c1."""
     with store.read() as connection:
-        new, free = vmids.unexplained(connection, "c1", seen, gone, covered)
+        there = {vmid: VmFacts(vmid, "pve1", 1) for vmid in seen}
+        new, free, _ = vmids.unexplained(connection, "c1", there, gone, covered)
     strangers = {vmid: VmFacts(vmid, "pve1", 1) for vmid in new}
     store.run(lambda c: vmids.take_notice(c, "c1", strangers, free))
 

@@ -5,6 +5,7 @@ Nothing is changed. Absence needs two sources: the cluster's list and the VM's o
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -23,7 +24,7 @@ from compute.hypervisor.proxmox.vmconfig.marks import Owner
 Config = Mapping[str, Any]
 
 _DISK = re.compile(r"(?:scsi|virtio|ide|sata)[0-9]+")
-_NIC = re.compile(r"net([0-9]+)")
+NIC = re.compile(r"net([0-9]+)")
 _MAC = re.compile(r"[0-9a-f]{2}(?::[0-9a-f]{2}){5}", re.IGNORECASE)
 
 
@@ -102,7 +103,8 @@ def _disk_gib(config: Config) -> int:
 
 def nics(config: Config) -> Iterator[NicFacts]:
     """Yield the interfaces that a configuration names, by number."""
-    found = [(int(match[1]), key) for key in config if (match := _NIC.fullmatch(key))]
+    ports = marks.addresses_of(config)
+    found = [(int(match[1]), key) for key in config if (match := NIC.fullmatch(key))]
     for number, key in sorted(found):
         values = dict(part.partition("=")[::2] for part in str(config[key]).split(","))
         mac = next((value for value in values.values() if _MAC.fullmatch(value)), None)
@@ -110,11 +112,22 @@ def nics(config: Config) -> Iterator[NicFacts]:
         if mac is None or not bridge:
             continue
         vlan = int(values["tag"]) if values.get("tag") else None
-        yield NicFacts(mac.lower(), bridge, vlan, _fixed_ip(config.get(f"ipconfig{number}")))
+        ips = (*fixed_ips(config.get(f"ipconfig{number}")), *ports.get(mac.lower(), ()))
+        yield NicFacts(mac.lower(), bridge, vlan, tuple(dict.fromkeys(ips)))
 
 
-def _fixed_ip(ipconfig: Any) -> str | None:
-    """Return the address of an ``ipconfigN``; None for DHCP."""
-    values = dict(part.partition("=")[::2] for part in str(ipconfig or "").split(","))
-    address = values.get("ip", "").partition("/")[0]
-    return address if address and address != "dhcp" else None
+def fixed_ips(text: Any) -> Iterator[str]:
+    """Yield the addresses in an ``ipconfigN``, or in the interface of a container; no DHCP."""
+    values = dict(part.partition("=")[::2] for part in str(text or "").split(","))
+    for name in ("ip", "ip6"):
+        address = _address(values.get(name, ""))
+        if address is not None:
+            yield address
+
+
+def _address(text: str) -> str | None:
+    """Return an address without its prefix; None for another word, such as ``dhcp``."""
+    try:
+        return str(ipaddress.ip_interface(text).ip)
+    except ValueError:
+        return None

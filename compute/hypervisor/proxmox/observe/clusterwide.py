@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from common import ids, vnets
 from common.log import logger
+from common.messages.facts import VnetFacts
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.api.client import Client
@@ -37,6 +38,7 @@ class ClusterwideFacts:
     rules: tuple[NodeAffinity, ...] = ()
     vnets: Mapping[str, str] = field(default_factory=dict)
     """Vnet → zone, of those that were applied."""
+    all_vnets: tuple[VnetFacts, ...] = ()
     project_vnets: tuple[SeenVnet, ...] | None = None
     """Those of them that say that they are networks'; None: they can't be read."""
 
@@ -75,6 +77,7 @@ class Clusterwide:
             self._devices,
             self._rules,
             {str(one["vnet"]): str(one["zone"]) for one in self._vnets or ()},
+            tuple(map(_fact, self._vnets or ())),
             None if self._vnets is None else tuple(_of_networks(self._vnets)),
         )
 
@@ -114,6 +117,11 @@ class Clusterwide:
             return nothing
         self._logged.pop(what, None)
         return found
+
+
+def _fact(one: Mapping[str, Any]) -> VnetFacts:
+    tag = one.get("tag")
+    return VnetFacts(str(one["vnet"]), str(one["zone"]), int(tag) if tag else None)
 
 
 def _of_networks(listed: Iterable[Mapping[str, Any]]) -> Iterator[SeenVnet]:

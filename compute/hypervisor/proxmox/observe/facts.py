@@ -231,18 +231,21 @@ def _cluster(settings: ClusterSettings, snapshot: Snapshot) -> ClusterFacts:
         tuple(by_volume[volid] for volid in sorted(by_volume)),
         settings.vmid_low,
         settings.vmid_high,
+        snapshot.vnets,
     )
 
 
 def _vms(settings: ClusterSettings, snapshot: Snapshot) -> tuple[VmFacts, ...]:
     """Return every VM; the conductor knows by the VMID whose it is.
 
-    Templates and containers only if they have an id that could be assigned otherwise.
+    Templates only if they have an id that could be assigned otherwise.
     """
     found = []
     for vm in snapshot.vms.values():
         if vm.kind == "qemu" and not vm.template:
             found.append(VmFacts(vm.vmid, vm.node, power_states.listed(vm.status, vm.lock)))
+        elif vm.kind == "lxc" and not vm.template:
+            found.append(VmFacts(vm.vmid, vm.node, PowerState.NOSTATE, kind="container"))
         elif settings.in_band(vm.vmid):
             kind = "template" if vm.kind == "qemu" else "container"
             found.append(VmFacts(vm.vmid, vm.node, PowerState.NOSTATE, kind=kind))

@@ -86,6 +86,7 @@ class Refresher:
             missing=clusterwide.missing,
             silent=self._still_silent(nodes),
             rules=clusterwide.rules,
+            vnets=clusterwide.all_vnets,
             project_vnets=clusterwide.project_vnets,
         )
 

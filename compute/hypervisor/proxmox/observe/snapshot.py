@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from common.messages.facts import ImageFacts
+from common.messages.facts import ImageFacts, VnetFacts
 from compute.hypervisor.proxmox.ha.rules import NodeAffinity
 from compute.messages import SeenVnet
 
@@ -102,6 +102,8 @@ class Snapshot:
     """Nodes that could not be reached through another one when they were asked last."""
     missing: tuple[str, ...] = ()
     """Privileges that the token lacks, each as path and privilege."""
+    vnets: tuple[VnetFacts, ...] = ()
+    """All that are applied."""
     project_vnets: tuple[SeenVnet, ...] | None = None
     """Vnets that say that they are networks'; None: they can't be read."""
 

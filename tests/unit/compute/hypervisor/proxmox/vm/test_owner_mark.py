@@ -68,7 +68,7 @@ def test_what_a_configuration_says() -> None:
     found = inspected(500, "pve1", config, PowerState.RUNNING, SERVER)
     assert (found.vcpus, found.memory_mib, found.disk_gib) == (4, 2048, 11)
     assert found.nics == (
-        NicFacts("aa:bb:cc:dd:ee:01", "vmbr0", None, "10.0.0.5"),
+        NicFacts("aa:bb:cc:dd:ee:01", "vmbr0", None, ("10.0.0.5",)),
         NicFacts("aa:bb:cc:dd:ee:02", "vmbr1", 7),
     )
     assert (found.kind, found.lock, found.smbios_uuid) == ("vm", "backup", SERVER)

@@ -1,0 +1,193 @@
+"""VMs and containers that the record doesn't know, and what their interfaces have.
+
+Nobody else gets a MAC address of theirs, or an address on the same network, while they are seen:
+whoever made them, and also where this record forgot that it did, as after a restore.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import operator
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from common import clock
+from common.messages.facts import OtherVm, VmFacts
+from db.schema import clusters, networks, other_nics, other_vms, subnets
+
+_V, _N = other_vms.c, other_nics.c
+#: kinds that have interfaces which may run
+KINDS = frozenset({"VM", "container"})
+#: after this time what was read is read again
+AGAIN_SECONDS = 3600.0
+
+_OF: sa.BindParameter[str] = sa.bindparam("subnet_id")
+_ON_WIRE = other_nics.join(
+    networks, (_N.bridge == networks.c.bridge) & (_N.segment == networks.c.segment)
+).join(subnets, subnets.c.network_id == networks.c.id)
+#: the addresses that they have on a subnet's network; ``subnet_id`` is a parameter
+ADDRESSES = sa.select(_N.ip).select_from(_ON_WIRE).where(subnets.c.id == _OF, _N.ip.is_not(None))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """How a report of a cluster's VMs differs from what is stored of others'."""
+
+    came: tuple[VmFacts, ...] = ()
+    """New ones, moved ones, and those that changed: they are to be read."""
+    left: tuple[int, ...] = ()
+    """VMIDs that are gone, or the record's by now."""
+
+    def __bool__(self) -> bool:
+        return bool(self.came or self.left)
+
+
+def known(cluster: str, wanted: sa.ColumnElement[bool]) -> sa.Select[tuple[int, str]]:
+    """Return the query for (VMID, node) of those that are stored; ``wanted``: see ``vmid``."""
+    return sa.select(_V.vmid, _V.node).where(_V.cluster == cluster, wanted)
+
+
+def compared(
+    seen: Mapping[int, VmFacts],
+    stored: Mapping[int, str],
+    reserved: Collection[int],
+    gone: Collection[int],
+    *,
+    covers: bool,
+) -> Compared:
+    """Compare a report with what is stored, VMID → node; ``covers``: it has all there is. Pure."""
+    there = {vmid: vm for vmid, vm in seen.items() if vm.kind in KINDS and vmid not in reserved}
+    came = [
+        vm
+        for vmid, vm in sorted(there.items())
+        # What is reported though it is no report of all has changed.
+        if vm.node and (not covers or stored.get(vmid) != vm.node)
+    ]
+    left = [
+        vmid
+        for vmid in sorted(stored)
+        if vmid in reserved or (vmid not in seen and (covers or vmid in gone))
+    ]
+    return Compared(tuple(came), tuple(left))
+
+
+def take(connection: sa.Connection, cluster: str, found: Compared) -> None:
+    """Store what came, to be read, and forget what left."""
+    forget(connection, cluster, found.left)
+    for vm in found.came:
+        values = {"node": vm.node, "kind": vm.kind, "read_at": None}
+        mine = (_V.cluster == cluster) & (_V.vmid == vm.vmid)
+        if connection.execute(other_vms.update().where(mine).values(**values)).rowcount == 0:
+            connection.execute(other_vms.insert().values(cluster=cluster, vmid=vm.vmid, **values))
+
+
+def forget(connection: sa.Connection, cluster: str, vmids: Collection[int]) -> None:
+    """Forget VMs that are gone, or the record's by now."""
+    for table in (other_nics, other_vms) if vmids else ():
+        mine = (table.c.cluster == cluster) & table.c.vmid.in_(sorted(vmids))
+        connection.execute(table.delete().where(mine))
+
+
+def due(connection: sa.Connection, most: int) -> dict[str, list[OtherVm]]:
+    """Return those that are to be read, by cluster: new ones, and those read long ago."""
+    long_ago = clock.after(-AGAIN_SECONDS)
+    query = (
+        sa.select(_V.cluster, _V.vmid, _V.node, _V.kind)
+        .where(_V.read_at.is_(None) | (_V.read_at < long_ago))
+        .order_by(_V.read_at.is_not(None), _V.read_at, _V.cluster, _V.vmid)
+        .limit(most)
+    )
+    found: defaultdict[str, list[OtherVm]] = defaultdict(list)
+    for cluster, *rest in connection.execute(query):
+        found[cluster].append(OtherVm(*rest))
+    return dict(found)
+
+
+def keep(connection: sa.Connection, cluster: str, read: Sequence[OtherVm]) -> None:
+    """Store what was read of those that are still there."""
+    wanted = sorted(one.vmid for one in read)
+    mine = (_V.cluster == cluster) & _V.vmid.in_(wanted)
+    there = set(connection.scalars(sa.select(_V.vmid).where(mine).with_for_update()))
+    connection.execute(
+        other_nics.delete().where(_N.cluster == cluster, _N.vmid.in_(sorted(there)))
+    )
+    rows = [row for one in read if one.vmid in there for row in _rows(cluster, one)]
+    if rows:
+        connection.execute(other_nics.insert(), rows)
+    connection.execute(other_vms.update().where(mine).values(read_at=clock.utcnow()))
+
+
+def _rows(cluster: str, one: OtherVm) -> list[dict[str, object]]:
+    numbers = itertools.count()
+    return [
+        {
+            "cluster": cluster,
+            "vmid": one.vmid,
+            "number": next(numbers),
+            "mac": nic.mac.lower()[:17],
+            "bridge": nic.bridge[:32],
+            "segment": nic.vlan or 0,
+            "ip": ip,
+        }
+        for nic in one.nics
+        for ip in nic.ips or (None,)
+    ]
+
+
+def on_network(network_id: str, ip: str) -> sa.Select[tuple[str | None]]:
+    """Return the query for an address that they have on a network, or on none of its subnets."""
+    wire = (_N.bridge == networks.c.bridge) & (_N.segment == networks.c.segment)
+    there = other_nics.join(networks, wire)
+    return sa.select(_N.ip).select_from(there).where(networks.c.id == network_id, _N.ip == ip)
+
+
+def macs(wanted: sa.BindParameter[Sequence[str]]) -> sa.Select[tuple[str]]:
+    """Return the query for those of some MAC addresses that they have."""
+    return sa.select(_N.mac).where(_N.mac.in_(wanted))
+
+
+def tags(connection: sa.Connection, bridge: str) -> set[int]:
+    """Return the VLAN tags that they have on a bridge."""
+    query = sa.select(_N.segment).where(_N.bridge == bridge, _N.segment > 0)
+    return set(connection.scalars(query.distinct()))
+
+
+# --- whether all of them are known
+
+
+def looked(connection: sa.Connection, cluster: str) -> None:
+    """Store that all VMs of a cluster were compared with the record now."""
+    mine = clusters.c.cluster == cluster
+    connection.execute(clusters.update().where(mine).values(looked_at=clock.utcnow()))
+
+
+def stale(connection: sa.Connection, since: datetime.datetime) -> list[str]:
+    """Return the clusters that were compared before, and not since then."""
+    query = sa.select(clusters.c.cluster).where(clusters.c.looked_at < since)
+    return sorted(connection.scalars(query))
+
+
+def unsettled(
+    cluster: sa.BindParameter[str], since: sa.BindParameter[datetime.datetime]
+) -> sa.ColumnElement[bool]:
+    """Return the condition that a cluster may have VMs whose addresses are not known yet.
+
+    A cluster that was never compared has no record of it to be restored.
+    """
+    unread = sa.exists().where(_V.cluster == cluster, _V.read_at.is_(None))
+    before = sa.exists().where(clusters.c.cluster == cluster, clusters.c.looked_at < since)
+    return unread | before
+
+
+# --- vnets
+
+
+def vnets(connection: sa.Connection) -> list[tuple[str, str, int | None]]:
+    """Return (vnet, zone, tag) of all SDN vnets that clusters have, whoever made them."""
+    facts = connection.scalars(sa.select(clusters.c.facts))
+    listed = (one for each in facts for one in each.get("vnets") or ())
+    return sorted(map(operator.itemgetter("vnet", "zone", "tag"), listed), key=str)

@@ -1,0 +1,57 @@
+"""Reads the interfaces of VMs that the record doesn't know: nobody else gets what they have."""
+
+from __future__ import annotations
+
+import time
+
+from common.context import internal
+from common.errors import Unavailable
+from common.log import logger
+from common.messages.facts import OtherVm
+from conductor.cloud import Cloud
+from conductor.store import others, vm_states
+
+LOG = logger(__name__)
+
+NAME = "other_vms"
+SECONDS = 60.0
+#: read in one turn; the next one follows at once
+MOST = 200
+#: after this time clusters that have not shown their VMs are asked once more
+PATIENCE_SECONDS = 10.0
+
+
+class OtherVms:
+    """Has an agent of each cluster read what is to be read, and stores it."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._asked = time.monotonic()
+
+    def look(self) -> float | None:
+        """Read the next few of each cluster; return 0 if there may be more."""
+        with self._cloud.store.read() as connection:
+            due = others.due(connection, MOST)
+            stale = others.stale(connection, self._cloud.since)
+        done = [self._read(cluster, wanted) for cluster, wanted in due.items()]
+        if stale and time.monotonic() - self._asked > PATIENCE_SECONDS:
+            self._asked = time.monotonic()
+            self._cloud.compute.announce(internal())
+        if due and all(done):
+            self._cloud.wake()
+            return 0.0
+        return PATIENCE_SECONDS if stale or due else None
+
+    def _read(self, cluster: str, wanted: list[OtherVm]) -> bool:
+        with self._cloud.store.read() as connection:
+            down = self._cloud.down(connection)
+            worker = vm_states.worker_in(connection, cluster, None, down)
+        if worker is None:
+            return False
+        try:
+            read = self._cloud.compute.look_at_others(internal(), worker, cluster, wanted)
+        except Unavailable as error:
+            LOG.warning("VMs of others in cluster %s can't be read: %s", cluster, error.message)
+            return False
+        self._cloud.store.run(lambda c: others.keep(c, cluster, read))
+        return True

@@ -1,0 +1,91 @@
+"""What the agent reads of VMs that the record doesn't know: interfaces and their addresses."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from common.context import internal
+from common.messages.commands import Address, Nic
+from common.messages.facts import NicFacts, OtherVm
+from compute.hypervisor.proxmox.inspect.others import containers
+from tests.functional.compute.conftest import (
+    Cluster,
+    Worker,
+    a_build,
+    a_plug,
+    as_root,
+)
+from tests.functional.simulator_fixture import RunningSimulator
+
+MAC, SECOND = "fa:16:3e:00:00:01", "fa:16:3e:00:00:02"
+NIC = Nic(
+    "port-1", "n", "net", "vmbr0", MAC, ip="10.0.0.5", second=Address("fd00::5", "fd00::/64")
+)
+MORE = Nic("port-2", "n", "net", "vmbr0", SECOND, vlan=7, ip="10.0.0.6")
+
+
+def looked_at(worker: Worker, *wanted: OtherVm) -> list[OtherVm]:
+    return worker.client.look_at_others(internal(), worker.service.worker, "c1", list(wanted))
+
+
+def test_a_servers_vm_shows_the_addresses_of_its_ports(worker: Worker, cluster: Cluster) -> None:
+    build = a_build(nics=(NIC,))
+    assert worker.run(build).ok
+    one = OtherVm(build.placed.vmid, "pve1")
+    first = NicFacts(MAC, "vmbr0", None, ("10.0.0.5", "fd00::5"))
+    assert looked_at(worker, one) == [dataclasses.replace(one, nics=(first,))]
+    # One that is attached later is written as well, and one that is detached has no address.
+    assert worker.run(a_plug(build, MORE)).ok
+    second = NicFacts(SECOND, "vmbr0", 7, ("10.0.0.6",))
+    assert looked_at(worker, one) == [dataclasses.replace(one, nics=(first, second))]
+    assert worker.run(a_plug(build, NIC, on=False)).ok
+    assert looked_at(worker, one) == [dataclasses.replace(one, nics=(second,))]
+    lines = cluster.vm(build.placed.vmid)["config"]["description"].splitlines()
+    assert lines[0] == f"micronova: server={build.server_uuid}"
+    assert f"micronova: cloud={build.cloud}" in lines
+    assert f"micronova: port=port-2 {SECOND} 10.0.0.6" in lines
+    # The next change of its interfaces drops what is said of one that is gone.
+    assert worker.run(a_plug(build, dataclasses.replace(NIC, mac="fa:16:3e:00:00:03"))).ok
+    assert MAC not in cluster.vm(build.placed.vmid)["config"]["description"]
+
+
+def test_a_vm_of_others(worker: Worker, simulator: RunningSimulator) -> None:
+    node = as_root(simulator).nodes("pve1")
+    node.qemu.post(
+        vmid=901,
+        net0="virtio=BC:24:11:00:00:01,bridge=vmbr0",
+        ipconfig0="ip=10.0.0.7/24,gw=10.0.0.1,ip6=dhcp",
+        net1="e1000=BC:24:11:00:00:02,bridge=vmbr1,tag=9,firewall=1",
+        ipconfig1="ip=dhcp,ip6=fd00:0::7/64",
+    )
+    sets = node.qemu(901).firewall.ipset
+    sets.post(name="ipfilter-net1")
+    for entry in ("10.0.0.8", "10.1.0.0/16", "fd00::8/128"):
+        sets("ipfilter-net1").post(cidr=entry)
+    sets("ipfilter-net1").post(cidr="10.0.0.9", nomatch=1)
+    seen = looked_at(worker, OtherVm(901, "pve1"), OtherVm(902, "pve1"), OtherVm(3, "no-node"))
+    assert seen == [
+        OtherVm(
+            901,
+            "pve1",
+            nics=(
+                NicFacts("bc:24:11:00:00:01", "vmbr0", None, ("10.0.0.7",)),
+                NicFacts("bc:24:11:00:00:02", "vmbr1", 9, ("fd00::7", "10.0.0.8", "fd00::8")),
+            ),
+        ),
+        OtherVm(902, "pve1"),
+        OtherVm(3, "no-node"),
+    ]
+
+
+def test_a_container() -> None:
+    config = {
+        "hostname": "web",
+        "net0": "name=eth0,bridge=vmbr0,hwaddr=BC:24:11:00:00:0A,ip=10.0.0.4/24,ip6=auto",
+        "net1": "name=eth1,bridge=vmbr1,hwaddr=BC:24:11:00:00:0B,ip=dhcp,tag=12",
+        "network": "is nothing",
+    }
+    assert list(containers(config)) == [
+        NicFacts("bc:24:11:00:00:0a", "vmbr0", None, ("10.0.0.4",)),
+        NicFacts("bc:24:11:00:00:0b", "vmbr1", 12),
+    ]

@@ -1,16 +1,33 @@
 """The files on clusters' storages that hold what users uploaded.
 
-The name says whose data it is, so that a file is provably this cloud's, and no operator's file
-has it: ``mn-<image's UUID>.<disk format>``.
+The name says whose data it is, and which: ``mn-<cloud>-<image>-<digest>.<disk format>``, the
+cloud's and the image's UUIDs, and the beginning of the data's SHA-512. Several clouds may share a
+storage, and users choose the IDs of images; Proxmox VE gives a file its name only after the data's
+hash was found right. So a file is this cloud's, and its content what the record says, by its name
+alone; and no operator's file has such a name.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-_NAME = re.compile(
-    r"mn-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.(qcow2|raw|vmdk|iso)"
-)
+from common import ids
+
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_NAME = re.compile(rf"mn-({_UUID})-({_UUID})-([0-9a-f]+)\.(?:qcow2|raw|vmdk|iso)")
+#: of any cloud, and of any form that names had or will have
+_ANYBODYS = re.compile(rf"mn-{_UUID}.*")
+_DIGITS = 32
+
+
+@dataclass(frozen=True)
+class ImageFile:
+    """What the name of a file says."""
+
+    cloud: str
+    image_id: str
+    digest: str
 
 
 def content(disk_format: str) -> str:
@@ -18,12 +35,33 @@ def content(disk_format: str) -> str:
     return "iso" if disk_format == "iso" else "import"
 
 
-def volid(storage: str, image_id: str, disk_format: str) -> str:
+def volid(storage: str, cloud: str, image_id: str, sha512: str, disk_format: str) -> str:
     """Return the volume that an image's data are on this storage."""
-    return f"{storage}:{content(disk_format)}/mn-{image_id}.{disk_format}"
+    name = f"mn-{cloud_in_name(cloud)}-{image_id}-{sha512[:_DIGITS]}"
+    return f"{storage}:{content(disk_format)}/{name}.{disk_format}"
 
 
-def image_of(volume: str) -> str | None:
-    """Return the image that a volume, or a file, holds the data of; None: of no upload."""
+def parse(volume: str) -> ImageFile | None:
+    """Return what the name of a volume, or a file, says; None: it holds no upload."""
     found = _NAME.fullmatch(volume.rsplit("/", 1)[-1])
-    return None if found is None else found[1]
+    return None if found is None else ImageFile(*found.groups())
+
+
+def is_upload(volume: str) -> bool:
+    """Return whether a volume's name is that of an upload, of whatever cloud: no image of all."""
+    return _ANYBODYS.fullmatch(volume.rsplit("/", 1)[-1]) is not None
+
+
+def is_of(volume: str, cloud: str, image_id: str) -> bool:
+    """Return whether a volume holds data of this cloud's image, by its name."""
+    found = parse(volume)
+    return found is not None and (found.cloud, found.image_id) == (
+        cloud_in_name(cloud),
+        image_id,
+    )
+
+
+def cloud_in_name(cloud: str) -> str:
+    """Return how a cloud is named there: its ID, which is a UUID where the database was made by
+    its migrations."""
+    return cloud if ids.is_uuid(cloud) else ids.named("cloud", cloud)

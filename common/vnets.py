@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from common import ids
 from common.errors import Invalid
 
 #: VNIs have 24 bits
@@ -74,6 +75,17 @@ def name(network_id: str, turn: int = 0) -> str:
         number, digit = divmod(number, len(_DIGITS))
         digits.append(_DIGITS[digit])
     return _BEGINNING + "".join(digits)
+
+
+def alias(network_id: str, cloud: str) -> str:
+    """Return the alias of a network's vnet: whose it is, as several clouds may share a zone."""
+    return f"{network_id} {cloud}".rstrip()
+
+
+def owner(text: str) -> tuple[str, str] | None:
+    """Return the network and the cloud that an alias names; None: it names none."""
+    network_id, _, cloud = text.strip().partition(" ")
+    return (network_id, cloud.strip()) if ids.is_uuid(network_id) else None
 
 
 def is_ours(bridge: str) -> bool:

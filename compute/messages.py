@@ -104,6 +104,7 @@ class SeenImageFile:
     node: str
     """Where it is, or the node through which a shared storage was listed."""
     image_id: str
+    cloud: str
     shared: bool = False
     size_bytes: int = 0
 
@@ -151,6 +152,7 @@ class SeenVnet:
     vnet: str
     zone: str
     network_id: str
+    cloud: str
 
 
 @dataclass(frozen=True)

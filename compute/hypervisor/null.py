@@ -107,12 +107,14 @@ class NullHypervisor:
         with self.lock:
             vms, held = list(self.vms.items()), list(self.volumes.items())
             images = self._images
+        named = ((one, image_files.parse(one.volid)) for one in images)
+        node = self._hosts[0].node
         files = tuple(
             SeenImageFile(
-                one.volid, one.storage, self._hosts[0].node, one.id, True, one.size_bytes
+                one.volid, one.storage, node, name.image_id, name.cloud, True, one.size_bytes
             )
-            for one in images
-            if image_files.image_of(one.volid)
+            for one, name in named
+            if name is not None
         )
         seen = [_seen(vmid, vm) for vmid, vm in vms] + [_holder(*one) for one in held]
         volumes = tuple(

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from common import image_files as image_files_of
 from compute.messages import SeenImageFile
 from conductor.audit.facts import Facts, Finding
 
 
 def image_files(facts: Facts) -> Iterator[Finding]:
     """Yield findings for files without an image, and for images whose file a cluster has not."""
+    us = image_files_of.cloud_in_name(facts.cloud)
     for cluster, inventory in facts.inventories.items():
         for file in inventory.image_files or ():
+            if file.cloud != us:
+                continue  # another cloud's
             upload = facts.uploads.get(file.image_id)
             wanted = upload is not None and upload.locations.get(cluster) == file.volid
             if not wanted and file.image_id not in facts.busy_images:

@@ -343,20 +343,22 @@ KINDS: Mapping[str, Kind] = {
             "image_file_without_image",
             Severity.LEAK,
             Verb.REMOVE_FILE,
-            "its name says whose data it is, the ledger has their upload, the record has no such "
-            "image there, and no operation works on it",
+            "its name says that it is this cloud's, the ledger has its upload, the record has no "
+            "such image there, and no operation works on it",
             None,
-            "If no other cloud uses the storage, as root on {node}: pvesm free {volid}",
+            "It is this cloud's by its name, but the ledger has no upload of it. If it is not "
+            "needed, as root on {node}: pvesm free {volid}",
             destroys=True,
         ),
         Kind(
             "vnet_without_network",
             Severity.LEAK,
             Verb.REMOVE_VNET,
-            "its name and its alias say whose it is, the ledger has its making, the record has no "
-            "such network there, and no operation works on it",
+            "its name and its alias say that it is this cloud's, the ledger has its making, the "
+            "record has no such network there, and no operation works on it",
             None,
-            "If no other cloud uses the zone: pvesh delete /cluster/sdn/vnets/<vnet>, then pvesh "
+            "It is this cloud's by its alias, but the ledger has no making of it. If no VM uses "
+            "it: pvesh delete /cluster/sdn/vnets/<vnet>, then pvesh "
             "set /cluster/sdn",
             destroys=True,
         ),

@@ -15,6 +15,8 @@ def vnets(facts: Facts) -> Iterator[Finding]:
         if inventory.vnets is None:
             continue
         for seen in inventory.vnets:
+            if seen.cloud != facts.cloud:
+                continue  # another cloud's
             known = facts.vnets.get((cluster, seen.network_id))
             wanted = known is not None and known.state is not State.REMOVING
             if not wanted and seen.network_id not in facts.busy_networks:

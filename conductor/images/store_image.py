@@ -85,7 +85,9 @@ def _operation(cloud: Cloud, row: Any, data: ImageData, place: ImagePlace) -> An
         resource_type=ResourceType.IMAGE,
         plan=StoreImagePlan(
             Place(place.host, None, place.cluster, place.node),
-            volid=image_files.volid(place.storage, row.id, data.disk_format),
+            volid=image_files.volid(
+                place.storage, cloud.id, row.id, data.sha512, data.disk_format
+            ),
             url=data.url,
             token=data.token,
             size_bytes=data.size_bytes,

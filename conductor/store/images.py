@@ -23,10 +23,8 @@ def take(connection: sa.Connection, cluster: ClusterFacts) -> None:
         .with_for_update()
     )
     known = {row.id: row for row in connection.execute(query)}
-    # Files of uploads have rows of their own, written before the files.
-    told = {
-        image.id: image for image in cluster.images if image_files.image_of(image.volid) is None
-    }
+    # Files of uploads have rows of their own, written before the files, in this cloud or another.
+    told = {image.id: image for image in cluster.images if not image_files.is_upload(image.volid)}
     for image in told.values():
         row = known.get(image.id)
         if row is None:

@@ -9,12 +9,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, codec, ids
+from common import clock, codec, ids, vnets
 from common.errors import Conflict, HostNotFound
 from common.messages.facts import ClusterFacts, Heartbeat, HostFacts
 from common.messages.queues import Queue, Queues
 from conductor.store import images as images_store
-from conductor.store import networks, told, vmids
+from conductor.store import networks, others, told, vmids
 from db.schema import clusters, hosts, images, servers, services
 
 COMPUTE = "nova-compute"
@@ -130,10 +130,19 @@ def take(
         )
     _zones(connection, zones)
     back = {facts.host for facts in heartbeat.facts if _host(connection, facts)}
-    for bridge in sorted({bridge for facts in heartbeat.facts for bridge in facts.bridges}):
-        if not is_project_s(bridge):
-            networks.ensure_network(connection, bridge)
+    bridges = {bridge for facts in heartbeat.facts for bridge in facts.bridges}
+    bridges = {bridge for bridge in bridges if not is_project_s(bridge)}
+    for bridge in sorted(bridges - _of_clouds(connection, bridges)):
+        networks.ensure_network(connection, bridge)
     return (new - zones.keys()) | back
+
+
+def _of_clouds(connection: sa.Connection, bridges: Iterable[str]) -> frozenset[str]:
+    """Return the vnets among these that some cloud made for a network: perhaps another one's,
+    whose projects share it with nobody."""
+    if not any(map(vnets.is_ours, bridges)):
+        return frozenset()
+    return others.vnets_of_networks(connection)
 
 
 def without_facts(connection: sa.Connection, seconds: float) -> list[str]:

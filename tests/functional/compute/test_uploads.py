@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import itertools
 import os
 import re
 import threading
@@ -12,14 +14,16 @@ from typing import Any
 
 import pytest
 
-from common import clock, ids
+from common import clock, ids, image_files
 from common.messages.commands import Placed, RemoveImage, StoreImage
 from common.messages.reports import Category
 from compute.image_source import PIECE_BYTES
-from tests.functional.compute.conftest import Cluster, Worker
+from tests.functional.compute.conftest import CLOUD, Cluster, Worker
 from tests.functional.simulator_fixture import RunningSimulator
 
 #: three pieces, the last of them a short one
+_numbers = itertools.count(1)
+NORTH, SOUTH = (ids.named("cloud", name) for name in ("north", "south"))
 DATA = os.urandom(2 * PIECE_BYTES + 17)
 PATH = "/storage/shared/upload$"
 
@@ -78,21 +82,23 @@ def spool() -> Iterator[Spool]:
 
 
 def a_store(spool: Spool, **changes: Any) -> StoreImage:
-    image_id = ids.new_uuid()
+    image_id = changes.pop("image_id", None) or ids.new_uuid()
+    sha512 = hashlib.sha512(DATA).hexdigest()
+    cloud = changes.setdefault("cloud", CLOUD)
     values: dict[str, Any] = {
-        "volid": f"shared:import/mn-{image_id}.raw",
+        "volid": image_files.volid("shared", cloud, image_id, sha512, "raw"),
         "url": spool.url,
         "token": "token",
         "size_bytes": len(DATA),
-        "sha512": hashlib.sha512(DATA).hexdigest(),
+        "sha512": sha512,
     }
-    number = int(image_id[:6], 16)
+    number = next(_numbers)
     placed = Placed("pve1", "c1", "pve1", 0)
     return StoreImage(number, 1, image_id, placed, clock.after(60), **(values | changes))
 
 
 def a_removal(stored: StoreImage, **changes: Any) -> RemoveImage:
-    values = {"volid": stored.volid} | changes
+    values = {"volid": stored.volid, "cloud": stored.cloud} | changes
     return RemoveImage(
         stored.operation_id + 2**24,
         1,
@@ -158,6 +164,35 @@ def test_only_files_of_the_image_are_touched(
         assert outcome.failure is not None
         assert outcome.failure.category is Category.PROTECTED
     assert simulator.state()["clusters"][0]["volumes"] == before
+
+
+def test_two_clouds_whose_users_chose_one_id_have_files_of_their_own(
+    simulator: RunningSimulator, worker: Worker, spool: Spool
+) -> None:
+    """The same image ID, storage and size: neither finds, replaces or removes the other's."""
+    image_id = ids.new_uuid()
+    north = a_store(spool, image_id=image_id, cloud=NORTH)
+    assert worker.run(north).ok
+    spool.data = bytes(reversed(DATA))
+    other = hashlib.sha512(spool.data).hexdigest()
+    volid = image_files.volid("shared", SOUTH, image_id, other, "raw")
+    south = a_store(spool, image_id=image_id, cloud=SOUTH, sha512=other, volid=volid)
+    assert worker.run(south).ok
+    both = {north.volid: len(DATA), south.volid: len(DATA)}
+    assert files(simulator) == both
+    for wrong in (
+        dataclasses.replace(south, volid=north.volid),
+        dataclasses.replace(south, volid=north.volid, sha512=north.sha512),
+        a_removal(south, volid=north.volid),
+        # Not even the cloud's own file, if its name is that of other data.
+        dataclasses.replace(south, sha512=north.sha512),
+    ):
+        failure = worker.run(dataclasses.replace(wrong, operation_id=next(_numbers))).failure
+        assert failure is not None
+        assert failure.category is Category.PROTECTED, failure
+        assert files(simulator) == both
+    assert worker.run(a_removal(south)).gone
+    assert files(simulator) == {north.volid: len(DATA)}
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from common.messages.reports import Category
 from compute import preflight
 from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.settings import Token
-from tests.functional.compute.conftest import Worker, as_root, configuration, proxmox_text
+from tests.functional.compute.conftest import CLOUD, Worker, as_root, configuration, proxmox_text
 from tests.functional.compute.test_preflight import Root
 from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
@@ -39,12 +39,13 @@ def root(simulator: RunningSimulator, worker: Worker) -> Any:
 def a_make(network_id: str = "", **changes: Any) -> MakeVnet:
     network_id = network_id or ids.new_uuid()
     values: dict[str, Any] = {"vnet": vnets.name(network_id), "zone": ZONE, "vni": VNI}
+    values["cloud"] = CLOUD
     placed = Placed("pve1", "c1", "pve1", 0)
     return MakeVnet(next(_numbers), 1, network_id, placed, clock.after(60), **(values | changes))
 
 
 def a_removal(made: MakeVnet, **changes: Any) -> RemoveVnet:
-    values = {"vnet": made.vnet, "zone": made.zone} | changes
+    values = {"vnet": made.vnet, "zone": made.zone, "cloud": made.cloud} | changes
     return RemoveVnet(next(_numbers), 1, made.server_uuid, made.placed, clock.after(60), **values)
 
 
@@ -72,7 +73,11 @@ def test_a_vnet_comes_with_the_zone_s_mtu_and_goes(
     outcome = worker.run(command)
     assert (outcome.failure, outcome.mtu) == (None, 1400)
     (seen,) = listed(root)
-    assert (seen["tag"], seen["alias"], "state" in seen) == (VNI, command.server_uuid, False)
+    assert (seen["tag"], seen["alias"], "state" in seen) == (
+        VNI,
+        f"{command.server_uuid} {CLOUD}",
+        False,
+    )
     # Servers can be made on it as soon as the outcome is known.
     beats = worker.conductor.heartbeats
     worker.conductor.wait_for(
@@ -83,7 +88,9 @@ def test_a_vnet_comes_with_the_zone_s_mtu_and_goes(
     assert worker.run(again).mtu == 1400
     other = a_make(vni=VNI + 1, vnet=command.vnet)
     same_vni = a_make()
-    for wrong in (other, a_removal(other), same_vni):
+    south = dataclasses.replace(command, cloud="south", operation_id=next(_numbers))
+    theirs = dataclasses.replace(a_removal(command), cloud="south")
+    for wrong in (other, a_removal(other), same_vni, south, theirs):
         failure = worker.run(wrong).failure
         assert failure is not None
         assert failure.category is Category.PROTECTED, failure

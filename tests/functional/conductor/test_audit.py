@@ -423,8 +423,8 @@ def test_a_vm_that_was_seen_stopped_is_removed_as_long_as_it_is(
 
 def test_force_does_not_pass_the_fence(world: World, cluster: Cluster) -> None:
     cluster.add(100_005, "e5d8c6a0-0000-4000-8000-000000000000")
-    assert audit(world)["open"] == {"vm_foreign": 1}
-    found = findings(world)["vm_foreign"]
+    assert audit(world)["open"] == {"vm_without_server": 1}
+    found = findings(world)["vm_without_server"]
     with pytest.raises(Conflict, match="never touched"):
         world.conductor.audits.heal_finding(world.ctxt, found.id, True)
     assert cluster.destroyed == []

@@ -11,6 +11,7 @@ import pytest
 
 from common.context import RequestContext
 from common.errors import Conflict
+from common.image_files import cloud_in_name
 from common.messages.commands import Command, RemoveImage, StoreImage
 from compute.messages import ClusterInventory, SeenImageFile
 from conductor.endpoints.images import ImageEndpoint
@@ -94,9 +95,10 @@ def test_the_audit_removes_a_file_that_came_late_and_no_stranger(
     image_id = images.create_image(OWNER, NEW)
     images.save_image(OWNER, image_id, DATA)
     stored = _last(world, StoreImage, image_id)
-    file = SeenImageFile(stored.volid, "nfs1", "pve1", image_id, True, 5)
+    file = SeenImageFile(stored.volid, "nfs1", "pve1", image_id, US, True, 5)
     stranger = dataclasses.replace(file, volid=file.volid.replace(image_id, OTHER), image_id=OTHER)
-    world.compute.seen["sim1"] = ClusterInventory("sim1", image_files=(file, stranger))
+    theirs = dataclasses.replace(file, volid=file.volid.replace(US, OTHER), cloud=OTHER)
+    world.compute.seen["sim1"] = ClusterInventory("sim1", image_files=(file, stranger, theirs))
     world.answer(stored, ok=True)
     eventually(lambda: any(row.status == "active" and row.md5 for row in _rows(world)), 10)
     report = world.conductor.auditor.audit()
@@ -109,7 +111,7 @@ def test_the_audit_removes_a_file_that_came_late_and_no_stranger(
     def remove(command: Command) -> None:
         if isinstance(command, RemoveImage):
             assert command.volid == stored.volid
-            world.compute.seen["sim1"] = ClusterInventory("sim1", image_files=(stranger,))
+            world.compute.seen["sim1"] = ClusterInventory("sim1", image_files=(stranger, theirs))
             world.answer(command, ok=True, gone=True)
 
     world.compute.answering = remove
@@ -119,6 +121,7 @@ def test_the_audit_removes_a_file_that_came_late_and_no_stranger(
     assert [row.evidence["image"] for row in kept if row.healed_at is None] == [OTHER]
 
 
+US = cloud_in_name("")
 OTHER = "6f0e4c1e-2a0b-4a51-8f3d-0d6f1f1f0a02"
 
 

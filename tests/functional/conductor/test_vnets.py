@@ -212,20 +212,21 @@ def test_the_audit_makes_what_is_missing_and_removes_what_is_left(
     world.answer(last(world, RemoveVnet, gone), ok=True, gone=True)
     eventually(lambda: len(vnets(world)) == 1)
     other = "6f9619ff-8b86-4011-b42d-00cf4fc964ff"
-    stranger = SeenVnet("mnabcdef", "tenants", other)
-    seen = (SeenVnet(left, "tenants", gone), stranger)
+    stranger = SeenVnet("mnabcdef", "tenants", other, "")
+    theirs = SeenVnet("mnabcdeg", "tenants", other, "another cloud")
+    seen = (SeenVnet(left, "tenants", gone, ""), stranger, theirs)
     world.compute.seen["sim1"] = ClusterInventory("sim1", vnets=seen)
     sent: list[Command] = []
 
     def heal(command: Command) -> None:
         sent.append(command)
-        there = SeenVnet(row(world, here).bridge, "tenants", here)
-        world.compute.seen["sim1"] = ClusterInventory("sim1", vnets=(stranger, there))
+        there = SeenVnet(row(world, here).bridge, "tenants", here, "")
+        world.compute.seen["sim1"] = ClusterInventory("sim1", vnets=(stranger, theirs, there))
         world.answer(command, ok=True, gone=isinstance(command, RemoveVnet), mtu=1450)
 
     world.compute.answering = heal
     report = world.conductor.auditor.audit()
-    # Another cloud's is only told.
+    # One that the ledger doesn't know is only reported, another cloud's isn't.
     assert (report["healed"], report["open"]) == (2, {"vnet_without_network": 1})
     assert {(type(one), one.server_uuid) for one in sent} == {(MakeVnet, here), (RemoveVnet, gone)}
     assert row(world, here).status == "ACTIVE"

@@ -124,8 +124,10 @@ def _image_files(
     found = []
     for one in listed:
         volid = str(one.get("volid", ""))
-        image_id = image_files.image_of(volid)
-        if image_id is not None and one.get("content") in ("import", "iso"):
+        named = image_files.parse(volid)
+        if named is not None and one.get("content") in ("import", "iso"):
             size = int(one.get("size") or 0)
-            found.append(SeenImageFile(volid, storage, node, image_id, shared, size))
+            found.append(
+                SeenImageFile(volid, storage, node, named.image_id, named.cloud, shared, size)
+            )
     return found

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from common import ids, vnets
+from common import vnets
 from common.log import logger
 from common.messages.facts import VnetFacts
 from compute.hypervisor.port import HypervisorError
@@ -121,14 +121,17 @@ class Clusterwide:
 
 def _fact(one: Mapping[str, Any]) -> VnetFacts:
     tag = one.get("tag")
-    return VnetFacts(str(one["vnet"]), str(one["zone"]), int(tag) if tag else None)
+    owner = vnets.owner(str(one.get("alias")))
+    return VnetFacts(
+        str(one["vnet"]), str(one["zone"]), int(tag) if tag else None, owner is not None
+    )
 
 
 def _of_networks(listed: Iterable[Mapping[str, Any]]) -> Iterator[SeenVnet]:
     for one in listed:
-        name, alias = str(one["vnet"]), str(one.get("alias"))
-        if vnets.is_ours(name) and ids.is_uuid(alias):
-            yield SeenVnet(name, str(one["zone"]), alias)
+        name, owner = str(one["vnet"]), vnets.owner(str(one.get("alias")))
+        if vnets.is_ours(name) and owner is not None:
+            yield SeenVnet(name, str(one["zone"]), *owner)
 
 
 def missing_privileges(

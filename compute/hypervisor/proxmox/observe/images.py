@@ -36,11 +36,11 @@ def facts(storage: str, listed: Iterable[Mapping[str, Any]]) -> tuple[ImageFacts
         if _CONFIG_DRIVE.search(volid):
             continue
         name = image_name(volid)
-        uploaded = image_files.image_of(volid)
+        uploaded = image_files.parse(volid)
         created = one.get("ctime")
         found.append(
             ImageFacts(
-                id=uploaded or ids.named("image", name),
+                id=ids.named("image", name) if uploaded is None else uploaded.image_id,
                 name=name,
                 volid=volid,
                 size_bytes=int(one.get("size") or 0),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from common import ids, vnets
+from common import vnets
 from compute.hypervisor.proxmox.api.privileges import Need, lacking
 
 NEW, DELETED = "new", "deleted"
@@ -25,15 +25,15 @@ def value(entry: Entry, name: str) -> Any:
     return found if found is not None else (entry.get("pending") or {}).get(name)
 
 
-def is_network(entry: Entry, network_id: str) -> bool:
-    """Return whether a vnet says that it is this network's."""
-    return bool(value(entry, "alias") == network_id)
+def is_network(entry: Entry, network_id: str, cloud: str) -> bool:
+    """Return whether a vnet says that it is this network's, of this cloud."""
+    return vnets.owner(str(value(entry, "alias"))) == (network_id, cloud)
 
 
 def are_ours(entry: Entry) -> bool:
     """Return whether a vnet is one that an agent makes or removes for a network."""
-    named = vnets.is_ours(str(entry.get("vnet"))) and ids.is_uuid(str(value(entry, "alias")))
-    return named and entry.get("state") in (NEW, DELETED)
+    named = vnets.is_ours(str(entry.get("vnet"))) and vnets.owner(str(value(entry, "alias")))
+    return bool(named) and entry.get("state") in (NEW, DELETED)
 
 
 def hidden(granted: Mapping[str, Mapping[str, int]]) -> list[str]:

@@ -35,7 +35,7 @@ def make(shared: Shared, work: Work, command: MakeVnet) -> MadeVnet:
     Raises HypervisorError.
     """
     zone = _zone(shared, command.zone)
-    vnet = _Vnet(shared, work, command.vnet, command.server_uuid)
+    vnet = _Vnet(shared, work, command.vnet, command)
     found = vnet.look()
     if found is None:
         vnet.require_free(command)
@@ -51,7 +51,7 @@ def make(shared: Shared, work: Work, command: MakeVnet) -> MadeVnet:
 
 def remove(shared: Shared, work: Work, command: RemoveVnet) -> Removal:
     """Delete the vnet, apply it, and see it gone. Raises HypervisorError."""
-    vnet = _Vnet(shared, work, command.vnet, command.server_uuid)
+    vnet = _Vnet(shared, work, command.vnet, command)
     found = vnet.look()
     if found is None:
         return Removal(True)
@@ -68,20 +68,22 @@ def remove(shared: Shared, work: Work, command: RemoveVnet) -> Removal:
 class _Vnet:
     """One vnet, and the network that its alias must name."""
 
-    def __init__(self, shared: Shared, work: Work, name: str, network_id: str) -> None:
+    def __init__(
+        self, shared: Shared, work: Work, name: str, command: MakeVnet | RemoveVnet
+    ) -> None:
         self._shared, self._client, self._work = shared, shared.client, work
-        self._name, self._network_id = name, network_id
+        self._name, self._network_id, self._cloud = name, command.server_uuid, command.cloud
 
     def look(self) -> Entry | None:
         """Return it as it is listed, with what is pending. Raises for one that isn't ours."""
         for one in self._client.get(_VNETS, pending=1):
             if one.get("vnet") != self._name:
                 continue
-            if not changes.is_network(one, self._network_id):
+            if not changes.is_network(one, self._network_id, self._cloud):
                 raise HypervisorError(
                     Category.PROTECTED,
-                    f"Vnet {self._name} is not of network {self._network_id} by its alias. It "
-                    "was not touched.",
+                    f"Vnet {self._name} is not of network {self._network_id} of this cloud by its "
+                    "alias. It was not touched.",
                 )
             return dict(one)
         return None
@@ -132,7 +134,8 @@ class _Vnet:
 
     def create(self, command: MakeVnet) -> None:
         """Configure it; where the answer is lost, what is there counts."""
-        values = {"zone": command.zone, "tag": command.vni, "alias": self._network_id}
+        alias = vnets.alias(self._network_id, self._cloud)
+        values = {"zone": command.zone, "tag": command.vni, "alias": alias}
         try:
             self._client.post(_VNETS, vnet=self._name, **values)
         except ApiError:

@@ -1,4 +1,5 @@
-"""Files of uploaded images on a storage. Only those whose names say so are touched."""
+"""Files of uploaded images on a storage. Only those of the cloud's own are touched: by name, which
+Proxmox VE gives a file once its hash was found right."""
 
 from __future__ import annotations
 
@@ -21,11 +22,15 @@ def store(
 ) -> Detail:
     """Upload the file unless it is there with its size, and see it there.
 
-    A file of another size is what an upload left that broke off: it is replaced. Proxmox VE
-    compares the hash before the file gets its name. Raises HypervisorError.
+    The name has the cloud, the image and the hash, which Proxmox VE compares before the file gets
+    its name; so one of the same name and size has the same content. One of another size is what
+    an upload left that broke off: it is replaced. Raises HypervisorError.
     """
     node, volid = command.placed.node, command.volid
-    _require_ours(volid, command.server_uuid)
+    _require_ours(command)
+    found = image_files.parse(volid)
+    if found is None or not command.sha512.startswith(found.digest):
+        raise _foreign(command)
     detail: Detail = {"volume": volid, "bytes": command.size_bytes}
     if _size(shared, node, volid) == command.size_bytes:
         return {**detail, "found": True}
@@ -36,11 +41,11 @@ def store(
     except ApiError as error:
         if error.category is not Category.UNKNOWN_OUTCOME or not _came(shared, work, command):
             raise
-    found = _size(shared, node, volid)
-    if found != command.size_bytes:
+    size = _size(shared, node, volid)
+    if size != command.size_bytes:
         raise HypervisorError(
             Category.UNKNOWN_OUTCOME,
-            f"{volid} is listed with {found} bytes instead of {command.size_bytes}.",
+            f"{volid} is listed with {size} bytes instead of {command.size_bytes}.",
         )
     shared.relist(node, volid.partition(":")[0])
     return detail
@@ -49,7 +54,7 @@ def store(
 def remove(shared: Shared, work: Work, command: RemoveImage) -> Removal:
     """Delete the file, and see it gone. Raises HypervisorError."""
     node, volid = command.placed.node, command.volid
-    _require_ours(volid, command.server_uuid)
+    _require_ours(command)
     if _size(shared, node, volid) is None:
         return Removal(True)
     storage = volid.partition(":")[0]
@@ -95,9 +100,15 @@ def _size(shared: Shared, node: str, volid: str) -> int | None:
     return None
 
 
-def _require_ours(volid: str, image_id: str) -> None:
-    """Raise HypervisorError unless the name says that the file is the image's."""
-    if image_files.image_of(volid) != image_id:
-        raise HypervisorError(
-            Category.PROTECTED, f"{volid} is no file of image {image_id}. It was not touched."
-        )
+def _require_ours(command: StoreImage | RemoveImage) -> None:
+    """Raise HypervisorError unless the name says that the file is this cloud's image's."""
+    if not image_files.is_of(command.volid, command.cloud, command.server_uuid):
+        raise _foreign(command)
+
+
+def _foreign(command: StoreImage | RemoveImage) -> HypervisorError:
+    return HypervisorError(
+        Category.PROTECTED,
+        f"{command.volid} is no file of image {command.server_uuid} of this cloud. It was not "
+        "touched.",
+    )

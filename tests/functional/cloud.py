@@ -101,11 +101,13 @@ class EmbeddedCloud:
 
 
 def command(state_dir: Path, **options: Any) -> list[str]:
-    """Return the command line of `micronova up`; `nodes=4` is `--nodes 4`, True a bare flag."""
+    """Return the command line of `micronova up`; `nodes=4` is `--nodes 4`, True a bare flag, and
+    a list has its option repeated."""
     words = [sys.executable, "-m", "micronova", "up", "--state-dir", str(state_dir)]
     for name, value in ({"port": 0} | options).items():
-        words += [f"--{name.replace('_', '-')}"]
-        words += [] if value is True else [str(value)]
+        for one in value if isinstance(value, list) else [value]:
+            words += [f"--{name.replace('_', '-')}"]
+            words += [] if one is True else [str(one)]
     return words
 
 

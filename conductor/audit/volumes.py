@@ -19,9 +19,12 @@ def volumes(facts: Facts) -> Iterator[Finding]:
             continue  # a VM that isn't listed may be there all the same
         present = {vm.vmid for vm in inventory.vms}
         left = dict(_left_behind(facts, inventory))
+        # With a VM that names the same server, which the record doesn't have: see ``vms``.
+        named = {(vm.vmid, vm.server_uuid) for vm in inventory.vms if vm.server_uuid}
+        unknown = {one for one in named if one[1] not in facts.servers}
         for volume in inventory.volumes:
             place = (cluster, volume.vmid)
-            if _in_flux(facts, place, volume):
+            if _in_flux(facts, place, volume) or (volume.vmid, volume.server_uuid) in unknown:
                 continue
             if volume in left:
                 yield _copy(facts, cluster, volume, left[volume])

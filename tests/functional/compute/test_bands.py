@@ -11,12 +11,19 @@ from typing import Any
 import proxmoxer
 import pytest
 
-from common.messages.commands import Build, Placed, Template
+from common.messages.commands import Build, Placed, PowerAction, Template
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,
     a_build,
     a_destroy,
+    a_growth,
+    a_plug,
+    a_power,
+    a_removal,
+    a_swap,
+    a_volume,
+    an_attachment,
     configuration,
     proxmox_text,
 )
@@ -122,3 +129,29 @@ def test_two_clouds_and_a_person_never_hurt_each_other(
 
 def ended(cloud: Worker, build: Build) -> Any:
     return cloud.conductor.wait_for(lambda: cloud.conductor.outcomes(build) or None)[0]
+
+
+def test_a_command_of_another_cloud_touches_nothing(worker: Worker, cluster: Cluster) -> None:
+    """Whatever else agrees: the cloud in the marks decides."""
+    build, volume = a_build(cloud="north"), a_volume(cloud="north")
+    assert worker.run(build).ok
+    made = worker.run(volume).volume
+    assert made is not None
+    vmids = (build.placed.vmid, volume.placed.vmid)
+    before = [cluster.vm(vmid) for vmid in vmids]
+    south = dataclasses.replace(build, cloud="south")
+    theirs = dataclasses.replace(volume, cloud="south")
+    nic = dataclasses.replace(build.nics[0], mac="fa:16:3e:00:00:77")
+    for wrong in (
+        a_destroy(south),
+        a_power(south, PowerAction.STOP),
+        a_growth(south, 9),
+        a_plug(south, nic),
+        a_swap(south),
+        dataclasses.replace(a_removal(theirs, made.volid), cloud="south"),
+        an_attachment(south, theirs, made.volid, cloud="south"),
+    ):
+        outcome = worker.run(wrong)
+        assert not outcome.ok, wrong
+        assert not outcome.gone, wrong
+        assert [cluster.vm(vmid) for vmid in vmids] == before, wrong

@@ -167,6 +167,8 @@ def test_a_vm_of_this_cloud_that_the_record_lost_is_not_another_clouds(
         cloud="north",
         journal=journal(vmid, GONE) if had else {},
     )
+    drive = dataclasses.replace(given.inventories["c1"], volumes=(a_drive(vmid, STRANGER),))
+    given = dataclasses.replace(given, inventories={"c1": drive})
     [(kind, one)] = found(given).items()
     assert kind == "vm_record_lost"
     assert "of this cloud" in one.cause

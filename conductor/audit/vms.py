@@ -150,7 +150,7 @@ def _unrecorded(facts: Facts, cluster: str, vm: SeenVm) -> Finding:
     """Return a VM with all the marks of a server that has no VM here."""
     uuid = str(vm.server_uuid)
     server = facts.servers.get(uuid)
-    if server is None:
+    if server is None or (facts.cloud and vm.cloud not in (None, facts.cloud)):
         return _unknown(facts, cluster, vm)
     journalled = uuid in facts.journal.get((cluster, vm.vmid), ())
     if server.deleted_at is not None:

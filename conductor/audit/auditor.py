@@ -240,7 +240,9 @@ def _new_finding(facts: Facts, finding: Finding) -> NewFinding:
         "vlan": finding.evidence.get("vlan") or "none",
     }
     text = remedy.format(**words) if remedy else None
+    evidence = dict(finding.evidence)
     if kind.destroys:
+        evidence["lost"] = losses.lost(facts, finding)
         text = f"{losses.sentence(facts, finding)} {text or ''}".rstrip()
     return NewFinding(
         kind=finding.kind,
@@ -253,7 +255,7 @@ def _new_finding(facts: Facts, finding: Finding) -> NewFinding:
         cluster=finding.cluster,
         node=finding.node,
         vmid=finding.vmid,
-        evidence=finding.evidence,
+        evidence=evidence,
     )
 
 

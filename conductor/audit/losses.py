@@ -11,12 +11,17 @@ _GIB = 1 << 30
 
 
 def sentence(facts: Facts, finding: Finding) -> str:
-    """Return what is lost with what a finding is about: volumes with sizes, and whose they are."""
+    """Return what is lost with what a finding is about, as a remedy begins."""
+    return f"Lost with it: {lost(facts, finding)}"
+
+
+def lost(facts: Facts, finding: Finding) -> str:
+    """Return what is lost: volumes with their sizes, and whose they are."""
     inventory = facts.inventories.get(finding.cluster or "")
     vm = _vm(inventory, finding)
-    lost = "; ".join(_parts(finding, inventory)) or "no disk that the cluster lists"
+    parts = "; ".join(_parts(finding, inventory)) or "no disk that the cluster lists"
     whose = _owner(facts, finding, vm)
-    text = f"Lost with it: {lost}{f', of {whose}' if whose else ''}."
+    text = f"{parts}{f', of {whose}' if whose else ''}."
     if inventory is not None and (inventory.unseen or inventory.short):
         text += " Not all could be read, so it may be more."
     return text

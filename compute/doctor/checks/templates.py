@@ -33,8 +33,8 @@ def whole(facts: Facts) -> Iterator[Finding]:
                 Level.WARNING,
                 f"Node {one.node}",
                 f"The disk {one.lost} of template {one.vmid} isn't there.",
-                "Builds of its image fail on that node. Once it is removed, the next build makes "
-                "a new template.",
+                "Builds of its image fail on that node. Once it is removed, with which nothing is "
+                "lost, the next build makes a new template.",
                 (f"qm destroy {one.vmid} --purge",),
             )
 

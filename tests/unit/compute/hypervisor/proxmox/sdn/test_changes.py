@@ -14,18 +14,21 @@ NEW = {
     "type": "vnet",
     "state": "new",
     "digest": None,
-    "pending": {"zone": "tenants", "tag": 5000, "alias": NETWORK},
+    "pending": {"zone": "tenants", "tag": 5000, "alias": f"{NETWORK} north"},
 }
-DELETED = {"vnet": OURS, "alias": NETWORK, "zone": "tenants", "state": "deleted", "pending": {}}
+DELETED = {"vnet": OURS, "alias": f"{NETWORK} north", "zone": "tenants", "state": "deleted", "pending": {}}
 
 
 def test_ours_wait_for_nobody() -> None:
     applied = {"vnet": "blue", "zone": "tenants", "tag": 9, "type": "vnet", "digest": None}
     assert list(changes.of_others("vnet", [NEW, DELETED, applied])) == []
     assert changes.value(NEW, "tag") == 5000
-    assert changes.is_network(NEW, NETWORK)
-    assert changes.is_network(DELETED, NETWORK)
-    assert not changes.is_network(applied, NETWORK)
+    for entry in (NEW, DELETED):
+        assert changes.is_network(entry, NETWORK, "north")
+        assert not changes.is_network(entry, NETWORK, "south")
+    assert not changes.is_network(applied, NETWORK, "north")
+    by_hand = {**DELETED, "alias": NETWORK}
+    assert not changes.is_network(by_hand, NETWORK, "north")
 
 
 @pytest.mark.parametrize(

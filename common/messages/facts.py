@@ -247,8 +247,8 @@ class VnetFacts:
     zone: str
     tag: int | None = None
     """Its VNI, or VLAN tag."""
-    of_network: bool = False
-    """Whether its alias says that it is a network's, of whatever cloud."""
+    network_id: str = ""
+    """The network that its alias names, of whatever cloud; empty: none."""
 
 
 @dataclass(frozen=True)

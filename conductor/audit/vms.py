@@ -153,6 +153,7 @@ def _unrecorded(facts: Facts, cluster: str, vm: SeenVm) -> Finding:
     if server is None or (facts.cloud and vm.cloud not in (None, facts.cloud)):
         return _unknown(facts, cluster, vm)
     journalled = uuid in facts.journal.get((cluster, vm.vmid), ())
+    journalled = journalled and not _names_another_cloud(facts, vm)
     if server.deleted_at is not None:
         asked = uuid in facts.deleted_on_request
         text = f"Server {uuid} was deleted at {server.deleted_at:%Y-%m-%d %H:%M:%S} UTC."

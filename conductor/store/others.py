@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import datetime
 import itertools
-import operator
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -182,22 +180,3 @@ def unsettled(
     unread = sa.exists().where(_V.cluster == cluster, _V.read_at.is_(None))
     before = sa.exists().where(clusters.c.cluster == cluster, clusters.c.looked_at < since)
     return unread | before
-
-
-# --- vnets
-
-
-def vnets_of_networks(connection: sa.Connection) -> frozenset[str]:
-    """Return the vnets whose aliases say that they are networks', of whatever cloud."""
-    return frozenset(one["vnet"] for one in _listed(connection) if one.get("of_network"))
-
-
-def vnets(connection: sa.Connection) -> list[tuple[str, str, int | None]]:
-    """Return (vnet, zone, tag) of all SDN vnets that clusters have, whoever made them."""
-    listed = _listed(connection)
-    return sorted(map(operator.itemgetter("vnet", "zone", "tag"), listed), key=str)
-
-
-def _listed(connection: sa.Connection) -> list[dict[str, Any]]:
-    facts = connection.scalars(sa.select(clusters.c.facts))
-    return [one for each in facts for one in each.get("vnets") or ()]

@@ -13,8 +13,8 @@ from common import clock, codec, ids, vnets
 from common.errors import Conflict, HostNotFound
 from common.messages.facts import ClusterFacts, Heartbeat, HostFacts
 from common.messages.queues import Queue, Queues
+from conductor.store import cluster_vnets, networks, told, vmids
 from conductor.store import images as images_store
-from conductor.store import networks, others, told, vmids
 from db.schema import clusters, hosts, images, servers, services
 
 COMPUTE = "nova-compute"
@@ -142,7 +142,7 @@ def _of_clouds(connection: sa.Connection, bridges: Iterable[str]) -> frozenset[s
     whose projects share it with nobody."""
     if not any(map(vnets.is_ours, bridges)):
         return frozenset()
-    return others.vnets_of_networks(connection)
+    return cluster_vnets.of_networks(connection)
 
 
 def without_facts(connection: sa.Connection, seconds: float) -> list[str]:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from common import clock, vnets
 from common.vnets import VniRange
-from conductor.store import others
+from conductor.store import cluster_vnets
 from db.schema import hosts, networks
 from db.schema import vnets as table
 
@@ -93,13 +93,15 @@ def used(connection: sa.Connection, zone: str) -> set[int]:
     of_networks = sa.select(networks.c.vni).where(networks.c.zone == zone)
     of_vnets = sa.select(_C.vni).where(_C.zone == zone)
     ours = set(connection.execute(of_networks.union(of_vnets)).scalars())
-    return ours | {tag for _, where, tag in others.vnets(connection) if where == zone and tag}
+    return ours | {
+        tag for _, where, tag in cluster_vnets.unknown(connection) if where == zone and tag
+    }
 
 
 def free_name(connection: sa.Connection, network_id: str) -> str:
     """Return a name for a network's vnets that no other one has."""
     turn = 0
-    there = {name for name, _, _ in others.vnets(connection)}
+    there = {name for name, _, _ in cluster_vnets.unknown(connection)}
     while True:
         name = vnets.name(network_id, turn)
         taken = sa.union_all(

@@ -6,6 +6,7 @@ from typing import Any
 
 from conductor.messages import NewNetwork
 from db import schema
+from tests.chaos.dressing import CLOUD
 from tests.chaos.story import Story
 
 
@@ -33,7 +34,7 @@ class MakeNetwork(Story):
         row = self._row()
         wanted = {}
         if row is not None and row.status == "ACTIVE":
-            wanted[row.bridge] = {"tag": str(row.vni), "alias": row.id}
+            wanted[row.bridge] = {"tag": str(row.vni), "alias": f"{row.id} {CLOUD}"}
         sdn = self.stage.simulator.cluster().sdn
         with self.stage.simulator.cluster().turn():
             there = {name: one.options for name, one in sdn.running_vnets.items()}

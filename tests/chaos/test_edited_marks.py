@@ -96,7 +96,7 @@ def test_what_people_wrote_beside_the_mark_stays(cloud: World) -> None:
     edit(cloud, row.vmid, description="ask Ann before a reboot", tags="prod")
     assert mark(cloud, row.uuid).state == "done"
     config = config_of(cloud, row.vmid)
-    assert config["description"].splitlines() == [
+    assert config["description"].splitlines()[:2] == [
         "ask Ann before a reboot",
         f"micronova: server={row.uuid}",
     ]
@@ -119,7 +119,8 @@ def test_a_vm_whose_smbios_uuid_was_edited_too_is_never_marked(cloud: World) -> 
     edit(cloud, row.vmid, smbios1=f"uuid={row.uuid}")
     assert set(findings(cloud)) == {"mark_lost"}
     assert mark(cloud, row.uuid).state == "done"
-    assert config_of(cloud, row.vmid)["description"] == f"micronova: server={row.uuid}"
+    lines = config_of(cloud, row.vmid)["description"].splitlines()
+    assert lines[0] == f"micronova: server={row.uuid}"
     assert findings(cloud) == {}
 
 

@@ -98,7 +98,7 @@ def test_another_clouds_vm_and_its_disks_are_not_ours(cloud: World) -> None:
                 "pve1",
                 {
                     "name": "theirs",
-                    "description": f"micronova: server={theirs}",
+                    "description": f"micronova: server={theirs}\nmicronova: cloud=south",
                     "smbios1": f"uuid={theirs}",
                 },
             )
@@ -107,8 +107,8 @@ def test_another_clouds_vm_and_its_disks_are_not_ours(cloud: World) -> None:
     row = cloud.built("web", host="pve1")
     assert row.vmid not in (low, low + 1)
     found = {one.kind: one for one in findings(cloud)}
-    assert set(found) == {"vm_foreign", "volume_foreign"}
-    assert "another cloud's" in found["vm_foreign"].cause
+    assert set(found) == {"band_shared", "volume_foreign"}
+    assert "of cloud south" in found["band_shared"].cause
     assert all(one.heal is None and "destroy" not in one.remedy for one in found.values())
     with cluster.turn():
         cluster.remove_vm(vm)

@@ -45,7 +45,7 @@ def of_another_cloud() -> dict[str, str]:
     uuid = ids.new_uuid()
     return {
         "name": "theirs",
-        "description": f"micronova: server={uuid}",
+        "description": f"micronova: server={uuid}\nmicronova: cloud=another",
         "smbios1": f"uuid={uuid}",
         "tags": "micronova",
     }

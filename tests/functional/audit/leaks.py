@@ -81,10 +81,14 @@ class Proxmox:
         ]
 
 
-def marks(server_uuid: str) -> dict[str, str]:
-    """What the VM of a server says of itself."""
+def marks(server_uuid: str, cloud: EmbeddedCloud | None) -> dict[str, str]:
+    """What the VM of a server says of itself; None: of another cloud's."""
+    whose = "another"
+    if cloud is not None:
+        with database(cloud) as connection:
+            whose = connection.execute("SELECT cloud_id FROM cloud_identity").fetchone()[0]
     return {
-        "description": f"micronova: server={server_uuid}",
+        "description": f"micronova: server={server_uuid}\nmicronova: cloud={whose}",
         "smbios1": f"uuid={server_uuid}",
         "tags": "micronova",
     }

@@ -140,7 +140,9 @@ def test_servers_follow_what_somebody_does(people: People) -> None:
     # Somebody restores it, with its marks.
     people.let_settle(removed["uuid"])
     # (On another node its config drive would not be beside it, and be the audit's to remove.)
-    people.proxmox.make_vm(removed["vmid"], removed["node"], **marks(removed["uuid"]))
+    people.proxmox.make_vm(
+        removed["vmid"], removed["node"], **marks(removed["uuid"], people.cloud)
+    )
     people.until(removed["uuid"], host=removed["node"], status="SHUTOFF")
     for server in (switched, moved, removed):
         delete(people.cloud, server["uuid"])

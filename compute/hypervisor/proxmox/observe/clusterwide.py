@@ -122,9 +122,8 @@ class Clusterwide:
 def _fact(one: Mapping[str, Any]) -> VnetFacts:
     tag = one.get("tag")
     owner = vnets.owner(str(one.get("alias")))
-    return VnetFacts(
-        str(one["vnet"]), str(one["zone"]), int(tag) if tag else None, owner is not None
-    )
+    network_id = owner[0] if owner is not None else ""
+    return VnetFacts(str(one["vnet"]), str(one["zone"]), int(tag) if tag else None, network_id)
 
 
 def _of_networks(listed: Iterable[Mapping[str, Any]]) -> Iterator[SeenVnet]:

@@ -16,7 +16,13 @@ NEW = {
     "digest": None,
     "pending": {"zone": "tenants", "tag": 5000, "alias": f"{NETWORK} north"},
 }
-DELETED = {"vnet": OURS, "alias": f"{NETWORK} north", "zone": "tenants", "state": "deleted", "pending": {}}
+DELETED = {
+    "vnet": OURS,
+    "alias": f"{NETWORK} north",
+    "zone": "tenants",
+    "state": "deleted",
+    "pending": {},
+}
 
 
 def test_ours_wait_for_nobody() -> None:

@@ -38,7 +38,7 @@ _OURS = "micronova: "
 #: what a mark begins with, by what the VM is
 OWNED = (SERVER, TEMPLATE, VOLUME)
 
-_NIC = re.compile(r"net\d+")
+_NIC = re.compile(r"net[0-9]+")
 _SMBIOS_UUID = re.compile(r"(?:^|,)uuid=([0-9a-fA-F-]{36})")
 
 

@@ -1,6 +1,6 @@
 """Expand: operations whose deadline passed while no conductor ran.
 
-Revision ID: 0041_a_overslept
+Revision ID: 0041_overslept
 Revises: 0040_quota_resources
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0041_a_overslept"
+revision = "0041_overslept"
 down_revision: str | None = "0040_quota_resources"
 
 

@@ -1,7 +1,7 @@
 """Expand: VMs that the record doesn't know, and what their interfaces have.
 
-Revision ID: 0041_b_other_vms
-Revises: 0041_a_overslept
+Revision ID: 0042_other_vms
+Revises: 0041_overslept
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from alembic import op
 
 from db.types import UtcDateTime
 
-revision = "0041_b_other_vms"
-down_revision: str | None = "0041_a_overslept"
+revision = "0042_other_vms"
+down_revision: str | None = "0041_overslept"
 
 
 def upgrade() -> None:

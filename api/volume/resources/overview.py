@@ -15,6 +15,8 @@ from db.reads.backends import Backend
 from db.reads.services import Service
 
 BINARY = "cinder-volume"
+#: of what is called driver here: it has no versions of its own
+_VERSION = "1.0"
 #: from when on pools are filtered
 _FILTERED_SINCE = 28
 _FILTERED_BY_TYPE_SINCE = 35
@@ -82,7 +84,7 @@ class Overview:
                     "vendor_name": "Proxmox VE",
                     "volume_backend_name": one.storage.name,
                     "pool_name": one.storage.name,
-                    "driver_version": None,
+                    "driver_version": _VERSION,
                     "storage_protocol": one.storage.type,
                     "display_name": None,
                     "description": None,

@@ -399,6 +399,12 @@ class VolumeTypeRpc(Protocol):
     def allow_volume_type(
         self, ctxt: RequestContext, type_id: str, project_id: str, wanted: bool
     ) -> None: ...
+    def set_default_volume_type(
+        self, ctxt: RequestContext, project_id: str, type_id: str | None
+    ) -> None: ...
+    def update_volume_service(
+        self, ctxt: RequestContext, service_uuid: str, disabled: bool, reason: str | None
+    ) -> None: ...
 
 
 class ServerVolumeRpc(Protocol):

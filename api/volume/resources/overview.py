@@ -40,10 +40,10 @@ class Overview:
                 "binary": BINARY,
                 "host": one.host,
                 "zone": one.availability_zone,
-                "status": "disabled" if one.disabled else "enabled",
+                "status": "disabled" if one.volumes_disabled else "enabled",
                 "state": "up" if service_is_up(call, one) else "down",
                 "updated_at": moment(one.last_seen_at),
-                "disabled_reason": one.disabled_reason,
+                "disabled_reason": one.volumes_disabled_reason,
                 "replication_status": "disabled",
                 "active_backend_id": None,
                 "frozen": False,
@@ -135,17 +135,7 @@ def _name(one: Backend) -> str:
 def _pool(one: Backend, *, detailed: bool) -> dict[str, Any]:
     shown: dict[str, Any] = {"name": _name(one)}
     if detailed:
-        shown["capabilities"] = {
-            "volume_backend_name": one.storage.name,
-            "storage_protocol": one.storage.type,
-            "total_capacity_gb": one.storage.total_gib,
-            "free_capacity_gb": one.storage.available_gib,
-            "vendor_name": "Proxmox VE",
-            "multiattach": False,
-            "thin_provisioning_support": True,
-            "QoS_support": False,
-            "backend_state": "up",
-        }
+        shown["capabilities"] = one.capabilities
     return shown
 
 

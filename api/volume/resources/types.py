@@ -35,6 +35,9 @@ def _default(call: Call) -> VolumeType:
     """Return the type of volumes whose users name none. Raises NotFound without one."""
     name = call.cloud.conf.volumes.default_type
     found = call.read(volumes.types, None if call.is_admin else call.project)
+    mine = call.read(volumes.default_types, call.project).get(call.project)
+    if mine is not None:
+        return find_type(call, mine)
     public = [one for one in found if one.is_public]
     shared = [one for one in public if one.extra_specs.get("storage:shared") == "True"]
     named = [one for one in found if one.name == name]

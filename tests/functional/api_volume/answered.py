@@ -67,7 +67,7 @@ def rows() -> Sequence[Row]:
     fault |= {"log_tail": [], "left": [], "created_at": NOW}
     return (
         _mine(a_volume(FREE, type_id=TYPE, snapshot_way="online", **image)),
-        _mine(a_volume(RESERVED, status="reserved")),
+        _mine(a_volume(RESERVED, status="attaching")),
         _mine(a_volume(PLAIN)),
         _mine(a_volume(HAD, status="in-use")),
         _mine(a_volume(OFFERED, status="awaiting-transfer")),
@@ -84,6 +84,7 @@ def rows() -> Sequence[Row]:
             )
         ),
         (schema.faults, fault),
+        (schema.volume_default_types, {"project_id": PROJECT, "type_id": TYPE}),
         (schema.vmid_bands, {"cluster": "c1", "low": 3000, "high": 3999, "next": 3000}),
         (schema.vmid_bands, {"cluster": "sim1", "low": 4000, "high": 4999, "next": 4000}),
     )
@@ -157,6 +158,7 @@ _RESOURCE_FILTER = record(resource=_TEXT, filters={"type": "array", "items": _TE
 _ZONE = record(zoneName=_TEXT, zoneState=record(available=_FLAG))
 _EXTENSION = record(name=_TEXT, alias=_TEXT, description=_TEXT, updated=_TEXT, links={})
 _TRANSFER = "transfers."
+_SERVICE = {"host": "pve1", "binary": "cinder-volume"}
 _SNAPSHOT_SINCE = {"group_snapshot_id": 14, "user_id": 41, "consumes_quota": 65}
 _COUNT = {"count": 45}
 _ACTION = "POST /volumes/{}/action"
@@ -358,6 +360,16 @@ REQUESTS: Mapping[str, Ask] = {
         if path.partition("/")[0] not in ("groups", "group_types", "group_snapshots", "qos-specs")
     },
     "GET /default-types": Ask(many("default_types", _DEFAULT)),
+    "GET /default-types/{}": Ask(record(default_type=_DEFAULT)),
+    "PUT /default-types/{}": Ask(
+        record(default_type=_DEFAULT), {"default_type": {"volume_type": "one"}}
+    ),
+    "DELETE /default-types/{}": Ask(None, status=204),
+    "PUT /os-services/enable": Ask("services.enable_service", _SERVICE),
+    "PUT /os-services/disable": Ask("services.disable_service", _SERVICE),
+    "PUT /os-services/disable-log-reason": Ask(
+        "services.disable_log_reason", {**_SERVICE, "disabled_reason": "x"}
+    ),
 }
 #: why nothing of them can be held: they are refused, or find nothing
 REFUSED: frozenset[str] = frozenset(
@@ -367,7 +379,6 @@ REFUSED: frozenset[str] = frozenset(
         *("GET /backups/{}/export_record", "POST /types/{}/encryption"),
         *(f"{method} /types/{{}}/encryption/{{}}" for method in ("GET", "PUT", "DELETE")),
         *("PUT /os-hosts/{}", "PUT /os-services/{}", f"{_ACTION} os-reimage"),
-        *(f"{method} /default-types/{{}}" for method in ("GET", "PUT", "DELETE")),
         *(f"{_ACTION} {name}" for name in volume_actions._INSTEAD),
         *(f"POST /snapshots/{{}}/action {name}" for name in ("os-unmanage",)),
         "POST /snapshots/{}/action os-update_snapshot_status",
@@ -385,6 +396,7 @@ REFUSED: frozenset[str] = frozenset(
 _TABLES = (
     *(schema.volumes, schema.volume_attachments, schema.volume_snapshots, schema.volume_backups),
     *(schema.volume_transfers, schema.volume_types, schema.volume_type_access, schema.operations),
+    schema.volume_default_types,
     *(schema.faults, schema.deleted_volume_messages, schema.vmids, schema.vmid_bands),
 )
 

@@ -243,9 +243,11 @@ def test_actions(api: VolumeApi) -> None:
         return int(status)
 
     assert do({"os-reserve": {}}) == 202
-    assert show(api, volume_id)["status"] == "reserved"
+    assert show(api, volume_id)["status"] == "attaching"
     assert do({"os-reserve": {}}) == 400
-    assert do({"os-unreserve": {}}) == 202
+    # As in Cinder the second time does nothing.
+    assert (do({"os-unreserve": {}}), do({"os-unreserve": {}})) == (202, 202)
+    assert show(api, volume_id)["status"] == "available"
     assert do({"os-set_bootable": {"bootable": True}}) == 200
     assert do({"os-update_readonly_flag": {"readonly": True}}) == 202
     shown = show(api, volume_id)

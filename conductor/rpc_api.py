@@ -75,7 +75,12 @@ class ServerRpc(Protocol):
         self, ctxt: RequestContext, server_uuid: str, number: int, abort: bool
     ) -> None: ...
     def live_migrate_server(
-        self, ctxt: RequestContext, server_uuid: str, host: str | None, copy_disks: bool | None
+        self,
+        ctxt: RequestContext,
+        server_uuid: str,
+        host: str | None,
+        copy_disks: bool | None,
+        checks_storage: bool,
     ) -> int: ...
     def evacuate_server(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> int: ...
     def rescue_server(

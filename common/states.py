@@ -502,8 +502,9 @@ class InternalAction(enum.StrEnum):
     FOLLOW = "follow"  #: the VM was not where the record says: looked after, and followed
     HOLD = "hold"
     RELEASE_HOLD = "release-hold"
-    LOCK = "lock"  #: under Nova's names, as are the next two
+    LOCK = "lock"  #: under Nova's names, as are the next three
     UNLOCK = "unlock"
+    EXTEND_VOLUME = "extend_volume"  #: Nova's: a volume of the server was extended
     RESET_STATE = "resetState"  #: an administrator said what the server is
     RETRY = "retry"  #: what waited was tried again at once
     FORGET = "forget"  #: the record went, whatever became of the VM

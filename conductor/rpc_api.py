@@ -75,7 +75,12 @@ class ServerRpc(Protocol):
         self, ctxt: RequestContext, server_uuid: str, number: int, abort: bool
     ) -> None: ...
     def live_migrate_server(
-        self, ctxt: RequestContext, server_uuid: str, host: str | None, copy_disks: bool | None
+        self,
+        ctxt: RequestContext,
+        server_uuid: str,
+        host: str | None,
+        copy_disks: bool | None,
+        checks_storage: bool,
     ) -> int: ...
     def evacuate_server(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> int: ...
     def rescue_server(
@@ -398,6 +403,12 @@ class VolumeTypeRpc(Protocol):
     def delete_volume_type(self, ctxt: RequestContext, type_id: str) -> None: ...
     def allow_volume_type(
         self, ctxt: RequestContext, type_id: str, project_id: str, wanted: bool
+    ) -> None: ...
+    def set_default_volume_type(
+        self, ctxt: RequestContext, project_id: str, type_id: str | None
+    ) -> None: ...
+    def update_volume_service(
+        self, ctxt: RequestContext, service_uuid: str, disabled: bool, reason: str | None
     ) -> None: ...
 
 

@@ -419,6 +419,9 @@ services = sa.Table(
     sa.Column("aggregate_zone", _NAME),  # goes before availability_zone, which the host says
     # [common.messages.queues.Queue] of its host, at last_seen_at; none: its agent doesn't say
     sa.Column("queues", Json),
+    # Whether new volumes may be on its host; that servers may is ``disabled``.
+    sa.Column("volumes_disabled", sa.Boolean, **_FALSE),
+    sa.Column("volumes_disabled_reason", _NAME),
     sa.UniqueConstraint("binary", "host"),
     sqlite_autoincrement=True,
 )
@@ -913,6 +916,7 @@ volume_backups = sa.Table(
     sa.Column("snapshot_id", _UUID),
     sa.Column("bootable", sa.Boolean, **_FALSE),  # the volume's, as is the next
     sa.Column("image_metadata", Json),
+    sa.Column("described", Json),  # the volume's name, description and metadata then
     sa.Column("host", _NAME),  # the one whose agent has made it
     sa.Column("cluster", _NAME),
     sa.Column("node", _NAME),  # that has the archive, unless others have its storage, too
@@ -948,6 +952,14 @@ volume_type_access = sa.Table(
     sa.Column("type_id", _UUID, primary_key=True),
     sa.Column("project_id", _NAME, primary_key=True),
 )
+
+volume_default_types = sa.Table(
+    "volume_default_types",
+    metadata,
+    sa.Column("project_id", _NAME, primary_key=True),
+    sa.Column("type_id", _UUID, nullable=False, index=True),
+)
+
 # Offers of volumes to other projects. Only those that have not ended count.
 volume_transfers = sa.Table(
     "volume_transfers",

@@ -67,10 +67,19 @@ What isn't supported is refused with 400 and a message, never ignored.
 - **A 503 because of a time-out** is final: the request was carried out already, which shows under
   its ID, or never will be.
 - **Actions** that are not listed here are "There is no such action".
-- **`os-resetState`** never breaks off what can't be undone. A build or a change of power gives way
-  as it does to a delete, and what it made stays the server's. A delete goes on and keeps its
-  task_state. While anything else is under way the answer is 409. An ERROR that was set so stays
-  until somebody changes it.
+- **`os-resetState`** sets `active` and `error`, as Nova's: no other state can be set. It never
+  breaks off what can't be undone. A build or a change of power gives way as it does to a delete,
+  and what it made stays the server's. A delete goes on and keeps its task_state. While anything
+  else is under way the answer is 409. An ERROR that was set so stays until somebody changes it.
+- **A boot volume beside `imageRef`** is what servers boot from, with the properties of the image;
+  they show no image, where Nova shows that one.
+- **Quotas of users** are refused (400): only projects have quotas. Limits of networks
+  (`security_group_rules` and the like, before 2.36) are kept and shown, and limit nothing; so are
+  those of quota classes other than `default`.
+- **`block_migration`** before 2.34 is refused in the call (400), as by Nova's libvirt driver: true
+  on shared storage, false on a node's own. Since then the operation says so. It goes by the
+  storage of the host's VMs, and by the server's volumes.
+- **`/extensions`** is Nova's list, whole: it says nothing of what is done here.
 - **`evacuate`** is for VMs under the high availability of Proxmox VE: its manager fences the node,
   chooses the host and starts the VM again as it was, with its disk; so a named host is refused
   (400), and nothing is stopped from 2.95 on. Others are refused (400), with what the operator can

@@ -24,6 +24,7 @@ class Links:
 
     def __init__(self, root: str, version: str = VERSION, project: str | None = None) -> None:
         self.versions = root.rstrip("/")
+        self.is_legacy = version == LEGACY_VERSION
         of_project = f"/{project}" if project else ""
         self.root = f"{self.versions}{of_project}"
         self.api = f"{self.versions}/{version}{of_project}"

@@ -49,8 +49,13 @@ def _sentence(refusal: Refusal, *, query: bool) -> str:
     return f"Invalid input for {kind} {where}. {value}{said}"
 
 
+def of_body(refusal: Refusal) -> str:
+    """Return what is wrong with a body: the field, its value, and why; Cinder says it so, too."""
+    return _sentence(refusal, query=False)
+
+
 BODY = Words(
-    sentence=functools.partial(_sentence, query=False),
+    sentence=of_body,
     standard=NUMBERS_IN_STRINGS,
     formats=NOVA_FORMATS,
 )

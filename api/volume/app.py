@@ -16,6 +16,7 @@ from api.volume.resources import absent, volume_actions, volumes
 from api.volume.resources.absent import Routes
 from api.volume.resources.attachments import ATTACHMENTS
 from api.volume.resources.backups import BACKUP_ACTIONS, BACKUPS
+from api.volume.resources.default_types import DEFAULT_TYPES
 from api.volume.resources.encryption import ENCRYPTION
 from api.volume.resources.extensions import Extensions
 from api.volume.resources.hosts import HOSTS
@@ -69,6 +70,7 @@ def routes() -> Routes:
         **_of_backups(),
         **_of_types(),
         **_others(),
+        **_default_types(),
         **absent.routes(),
     }
 
@@ -168,6 +170,17 @@ def _of_types() -> Routes:
     }
 
 
+def _default_types() -> Routes:
+    one = DEFAULT_TYPES
+    return {
+        "/v3/default-types": ({"GET": [one.index]}, {}),
+        "/v3/default-types/{project_id}": (
+            {"GET": [one.show], "PUT": [one.update], "DELETE": [one.delete]},
+            {},
+        ),
+    }
+
+
 def _others() -> Routes:
     quota, seen, extensions = "/v3/os-quota-sets/{project_id}", OVERVIEW, Extensions()
     return {
@@ -187,6 +200,9 @@ def _others() -> Routes:
         "/v3/limits": ({"GET": [LIMITS.show]}, {}),
         "/v3/os-availability-zone": ({"GET": [seen.zones]}, {}),
         "/v3/os-services": ({"GET": [seen.services]}, {}),
+        "/v3/os-services/enable": ({"PUT": [HOSTS.enable]}, {}),
+        "/v3/os-services/disable": ({"PUT": [HOSTS.disable]}, {}),
+        "/v3/os-services/disable-log-reason": ({"PUT": [HOSTS.disable_for_a_reason]}, {}),
         "/v3/os-services/{name}": ({"PUT": [HOSTS.act]}, {}),
         "/v3/os-hosts": ({"GET": [HOSTS.index]}, {}),
         "/v3/os-hosts/{host}": ({"GET": [HOSTS.show], "PUT": [HOSTS.update]}, {}),

@@ -11,6 +11,7 @@ import falcon
 import sqlalchemy as sa
 from oslo_config import cfg
 
+from api.compute import words
 from api.compute.query import Query
 from api.volume.microversions import VERSIONS
 from api.volume.paths import PROJECT
@@ -18,15 +19,15 @@ from common.context import RequestContext
 from common.errors import Invalid, NotFound
 from conductor.client import ConductorClient
 from db.reading import reading
-from web import bodies, wording, wsgi
+from web import bodies, wsgi
 from web.guard import Describe, Operation, Params, Target, responders, send_reply
 from web.policy import Enforcer
-from web.schemas import Validator, Words
+from web.schemas import NUMBERS_IN_STRINGS, Validator, Words
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_WORDS = Words(wording.sentence)
+_WORDS = Words(words.of_body, standard=NUMBERS_IN_STRINGS)
 
 operation = Describe(_WORDS, _WORDS, oldest="3.0")
 
@@ -125,7 +126,7 @@ class VolumeApi:
             if_match=req.get_header("If-Match"),
         )
         call.ctxt.is_admin = call.is_admin
-        if any("\0" in value for value in params.values()):
+        if any(not value or "\0" in value for value in params.values()):
             raise NotFound
         if named is not None and named != call.ctxt.project_id:
             raise Invalid("Malformed request url")

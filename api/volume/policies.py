@@ -405,6 +405,27 @@ _ROWS = (
         "GET",
         _VOLUME,
     ),
+    (
+        "volume_extension:volume_mig_status_attribute",
+        ADMIN,
+        "Show whether a volume is migrated.",
+        "GET",
+        _VOLUME,
+    ),
+    (
+        "volume_extension:access_types_extra_specs",
+        PROJECT_READER,
+        "Show a type with its extra specs.",
+        "GET",
+        _TYPE,
+    ),
+    (
+        "volume_extension:access_types_qos_specs_id",
+        ADMIN,
+        "Show a type with its QoS specs.",
+        "GET",
+        _TYPE,
+    ),
 )
 
 RULES = tuple(rule(name, check, text, (method, path)) for name, check, text, method, path in _ROWS)

@@ -135,6 +135,30 @@ RESET_BACKUP = _body(
     "os-reset_status",
     _object(["status"], status={"type": "string", "pattern": "^(?i:available|error)$"}),
 )
+DEFAULT_TYPE = _body(
+    "default_type",
+    _object(["volume_type"], volume_type={"type": "string", "minLength": 1, "maxLength": 255}),
+)
+_BINARY: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
+_ENABLE: Schema = {
+    **_object(
+        [],
+        binary=_BINARY,
+        service=_BINARY,
+        host={
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 255,
+            "pattern": "^[a-zA-Z0-9-._#@:/+]*$",
+        },
+        cluster={"type": ["string", "null"], "maxLength": 255},
+    ),
+    "anyOf": [{"required": ["binary"]}, {"required": ["service"]}],
+}
+ENABLE: dict[str, Schema | None] = {"3.0": _ENABLE}
+DISABLE_FOR_A_REASON: dict[str, Schema | None] = {
+    "3.0": {**_ENABLE, "properties": {**_ENABLE["properties"], "disabled_reason": _BINARY}}
+}
 _RECORD_TEXT: Schema = {"type": "string", "minLength": 1}
 IMPORT_BACKUP = _body(
     "backup-record",

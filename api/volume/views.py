@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from typing import Any
 
 from api.volume.call import Call
@@ -39,7 +40,7 @@ def brief(call: Call, one: Volume) -> dict[str, Any]:
 
 
 def volume(call: Call, one: Volume) -> dict[str, Any]:
-    """Return a volume with its details."""
+    """Return a volume as a create and an update show it."""
     shown: dict[str, Any] = {
         "id": one.id,
         "status": one.status,
@@ -68,13 +69,22 @@ def volume(call: Call, one: Volume) -> dict[str, Any]:
         "multiattach": False,
         **({"migration_status": None} if call.is_admin else {}),
     }
-    if one.image_metadata:
+    return shown | _since(call, one)
+
+
+def detailed(call: Call, one: Volume) -> dict[str, Any]:
+    """Return a volume as a GET shows it: also what Cinder's extensions add, each by its policy."""
+    shown, mine = volume(call, one), {"project_id": one.project_id}
+    if one.image_metadata and call.allows("volume_extension:volume_image_metadata:show", mine):
         shown["volume_image_metadata"] = dict(one.image_metadata)
-    if call.allows("volume_extension:volume_tenant_attribute", {"project_id": one.project_id}):
+    if call.allows("volume_extension:volume_tenant_attribute", mine):
         shown["os-vol-tenant-attr:tenant_id"] = one.project_id
-    shown |= _since(call, one)
     if call.allows("volume_extension:volume_host_attribute"):
-        shown |= _of_administrators(call, one)
+        where = None if one.host is None else f"{one.host}@{one.storage}#{one.storage}"
+        shown["os-vol-host-attr:host"] = where
+    if call.allows("volume_extension:volume_mig_status_attribute"):
+        shown["os-vol-mig-status-attr:migstat"] = None
+        shown["os-vol-mig-status-attr:name_id"] = None
     return shown
 
 
@@ -82,27 +92,15 @@ def _since(call: Call, one: Volume) -> dict[str, Any]:
     """Return the fields that later versions brought."""
     later: tuple[tuple[int, str, Any], ...] = (
         (13, "group_id", None),
-        (47, "backup_id", one.backup_id),
         (48, "shared_targets", None if call.version >= 69 else False),
         (48, "service_uuid", one.service_uuid),
         (63, "volume_type_id", one.type_id),
         (65, "consumes_quota", True),
     )
+    if call.is_admin:
+        # There are no clusters of block storage services: /clusters is empty.
+        later += ((21, "provider_id", None), (61, "cluster_name", None))
     return {name: value for since, name, value in later if call.version >= since}
-
-
-def _of_administrators(call: Call, one: Volume) -> dict[str, Any]:
-    where = None if one.host is None else f"{one.host}@{one.storage}#{one.storage}"
-    shown: dict[str, Any] = {
-        "os-vol-host-attr:host": where,
-        "os-vol-mig-status-attr:migstat": None,
-        "os-vol-mig-status-attr:name_id": None,
-    }
-    if call.version >= 21:
-        shown["provider_id"] = None
-    if call.version >= 61:
-        shown["cluster_name"] = one.cluster
-    return shown
 
 
 def _attached(call: Call, one: Attachment) -> dict[str, Any]:
@@ -121,7 +119,7 @@ def uploaded(
     call: Call, one: Volume, type_: VolumeType | None, image: NewVolumeImage, image_id: str
 ) -> dict[str, Any]:
     """Return the answer to an upload of a volume as it was before."""
-    of_type = None if type_ is None else {**volume_type(call, type_), "qos_specs_id": None}
+    of_type = None if type_ is None else {**changed_type(type_), "qos_specs_id": None}
     return {
         "id": one.id,
         "updated_at": moment(one.updated_at),
@@ -167,15 +165,21 @@ def brief_snapshot(_: Call, one: Snapshot) -> dict[str, Any]:
     }
 
 
-def snapshot(call: Call, one: Snapshot) -> dict[str, Any]:
-    """Return a snapshot with its details."""
-    shown = brief_snapshot(call, one)
+def detailed_snapshot(call: Call, one: Snapshot) -> dict[str, Any]:
+    """Return a snapshot as a GET shows it: also what Cinder's extension adds, by its policy."""
+    shown = snapshot(call, one)
     if call.allows(
         "volume_extension:extended_snapshot_attributes", {"project_id": one.project_id}
     ):
         done = "0%" if one.status == SnapshotStatus.CREATING else "100%"
         shown["os-extended-snapshot-attributes:progress"] = done
         shown["os-extended-snapshot-attributes:project_id"] = one.project_id
+    return shown
+
+
+def snapshot(call: Call, one: Snapshot) -> dict[str, Any]:
+    """Return a snapshot as a create and an update show it."""
+    shown = brief_snapshot(call, one)
     later: tuple[tuple[int, str, Any], ...] = (
         (14, "group_snapshot_id", None),
         (41, "user_id", one.user_id),
@@ -218,19 +222,37 @@ def backup(call: Call, one: Backup) -> dict[str, Any]:
 
 
 def volume_type(call: Call, one: VolumeType) -> dict[str, Any]:
-    """Return a type, with those of its extra specs that the user may see."""
-    every = call.allows("volume_extension:types_extra_specs:read_sensitive")
-    specs = {
-        name: value
-        for name, value in one.extra_specs.items()
-        if every or name in _OPEN_SPECS or name.startswith(_OF_STORAGE)
-    }
+    """Return a type as a GET shows it: what the user may see of it."""
+    shown = new_type(one)
+    specs = shown.pop("extra_specs")
+    if call.allows("volume_extension:access_types_extra_specs", {"project_id": call.project}):
+        shown["extra_specs"] = visible_specs(call, specs)
+    if call.allows("volume_extension:access_types_qos_specs_id"):
+        shown["qos_specs_id"] = None
+    return shown
+
+
+def new_type(one: VolumeType) -> dict[str, Any]:
+    """Return a type as a create shows it."""
+    return {**changed_type(one), "os-volume-type-access:is_public": one.is_public}
+
+
+def changed_type(one: VolumeType) -> dict[str, Any]:
+    """Return a type as an update shows it."""
     return {
         "id": one.id,
         "name": one.name,
         "description": one.description,
         "is_public": one.is_public,
-        "os-volume-type-access:is_public": one.is_public,
-        "extra_specs": specs,
-        **({"qos_specs_id": None} if call.is_admin else {}),
+        "extra_specs": dict(one.extra_specs),
+    }
+
+
+def visible_specs(call: Call, specs: Mapping[str, str]) -> dict[str, str]:
+    """Return those extra specs of a type that the user may see."""
+    every = call.allows("volume_extension:types_extra_specs:read_sensitive")
+    return {
+        name: value
+        for name, value in specs.items()
+        if every or name in _OPEN_SPECS or name.startswith(_OF_STORAGE)
     }

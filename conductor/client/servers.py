@@ -114,12 +114,15 @@ class ServerCalls(Base):
         server_uuid: str,
         host: str | None,
         copy_disks: bool | None,
+        *,
+        checks_storage: bool = False,
     ) -> int:
         """Begin a live migration to this host, or to any other; returns the operation's id.
 
-        ``copy_disks``: whether disks must be copied; None: as needed. Raises ServerNotFound,
-        ServerLocked, ServerStateConflict, HostNotFound, Invalid (to its own host, to another
-        cluster, or it can't be moved).
+        ``copy_disks``: whether disks must be copied; None: as needed. ``checks_storage``: refuse
+        at once what its storage doesn't allow, as the operation would later. Raises
+        ServerNotFound, ServerLocked, ServerStateConflict, HostNotFound, Invalid (to its own host,
+        to another cluster, or it can't be moved).
         """
         return self._rpc.call(
             ctxt,
@@ -127,6 +130,7 @@ class ServerCalls(Base):
             server_uuid=server_uuid,
             host=host,
             copy_disks=copy_disks,
+            checks_storage=checks_storage,
         )
 
     def evacuate_server(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> int:

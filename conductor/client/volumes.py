@@ -120,3 +120,25 @@ class VolumeCalls(Base):
             project_id=project_id,
             wanted=wanted,
         )
+
+    def set_default_volume_type(
+        self, ctxt: RequestContext, project_id: str, type_id: str | None
+    ) -> None:
+        """Set the type of a project's volumes for which none is named; None: the cloud's.
+
+        Raises NotFound.
+        """
+        method = VolumeTypeRpc.set_default_volume_type
+        self._rpc.call(ctxt, method, project_id=project_id, type_id=type_id)
+
+    def update_volume_service(
+        self, ctxt: RequestContext, service_uuid: str, *, disabled: bool, reason: str | None
+    ) -> None:
+        """Say whether new volumes may be on a service's host. Raises NotFound."""
+        self._rpc.call(
+            ctxt,
+            VolumeTypeRpc.update_volume_service,
+            service_uuid=service_uuid,
+            disabled=disabled,
+            reason=reason,
+        )

@@ -87,7 +87,7 @@ class BackupEndpoint:
         new = NewVolume(
             str(ctxt.project_id),
             row.size_gib,
-            f"restore_backup_{backup_id}" if name is None else name,
+            f"{backups.RESTORED_NAME}{backup_id}" if name is None else name,
             _DESCRIPTION,
             backup_id=backup_id,
         )

@@ -127,13 +127,19 @@ class ServerEndpoint:
         steer_migration.steer(self._cloud, ctxt, server_uuid, number, abort=abort)
 
     def live_migrate_server(
-        self, ctxt: RequestContext, server_uuid: str, host: str | None, copy_disks: bool | None
+        self,
+        ctxt: RequestContext,
+        server_uuid: str,
+        host: str | None,
+        copy_disks: bool | None,
+        checks_storage: bool,
     ) -> int:
         """See ``ConductorClient.live_migrate_server``."""
         ctxt.server_uuid = server_uuid
-        return self._begin(
-            begin_live_migration.accept(self._cloud, ctxt, server_uuid, host, copy_disks)
+        operation = begin_live_migration.accept(
+            self._cloud, ctxt, server_uuid, host, copy_disks, checks_storage=checks_storage
         )
+        return self._begin(operation)
 
     def evacuate_server(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> int:
         """See ``ConductorClient.evacuate_server``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.messages import VolumeTypeEdit
+from conductor.store import registry
 from conductor.store.volumes import types
 
 
@@ -33,3 +34,16 @@ class VolumeTypeEndpoint:
     ) -> None:
         """See ``ConductorClient.allow_volume_type``."""
         self._cloud.store.run(lambda c: types.allow(c, type_id, project_id, wanted=wanted))
+
+    def set_default_volume_type(
+        self, ctxt: RequestContext, project_id: str, type_id: str | None
+    ) -> None:
+        """See ``ConductorClient.set_default_volume_type``."""
+        self._cloud.store.run(lambda c: types.set_default(c, project_id, type_id))
+
+    def update_volume_service(
+        self, ctxt: RequestContext, service_uuid: str, disabled: bool, reason: str | None
+    ) -> None:
+        """See ``ConductorClient.update_volume_service``."""
+        changes = {"volumes_disabled": disabled, "volumes_disabled_reason": reason}
+        self._cloud.store.run(lambda c: registry.update_service(c, service_uuid, changes))

@@ -101,7 +101,7 @@ class VolumeEndpoint:
         may = set(RULES[VolumeAction.DELETE].begins)
         if force:
             may |= {VolumeStatus.CREATING, VolumeStatus.DOWNLOADING, VolumeStatus.RESERVED}
-            may |= {VolumeStatus.RESTORING_BACKUP}
+            may |= {VolumeStatus.RESTORING_BACKUP, VolumeStatus.ATTACHING}
             may |= {VolumeStatus.MAINTENANCE, VolumeStatus.AWAITING_TRANSFER}
         attached = attachments.of_volume(connection, row.id) is not None
         kept = records.has_snapshots(connection, row.id)
@@ -181,15 +181,19 @@ class VolumeEndpoint:
         """See ``ConductorClient.reserve_volume``."""
 
         def work(connection: Transaction, row: Any) -> None:
-            was, now = VolumeStatus.AVAILABLE, VolumeStatus.RESERVED
-            if not wanted:
-                was, now = now, was
-            if row.status != was:
-                raise Invalid(
-                    f"Invalid volume: Volume {row.id} status must be {was}, but current status "
-                    f"is: {row.status}."
-                )
-            records.change(connection, row.id, status=now)
+            if wanted:
+                if row.status != VolumeStatus.AVAILABLE:
+                    raise Invalid(
+                        "Invalid volume: Volume status must be available to reserve, but the "
+                        f"status is {row.status}."
+                    )
+                records.change(connection, row.id, status=VolumeStatus.ATTACHING)
+                return
+            # Cinder changes nothing, without a word, where none was reserved. A volume that a
+            # server is about to get is none that a user may give back.
+            attached = attachments.of_volume(connection, row.id) is not None
+            if row.status == VolumeStatus.ATTACHING and not attached:
+                records.change(connection, row.id, status=VolumeStatus.AVAILABLE)
 
         self._with(ctxt, volume_id, work)
 

@@ -100,7 +100,9 @@ def begin(
         found = sources.find(connection, new)
         type_ = None if row.type_id is None else types.get(connection, row.type_id)
         storage = types.storage_of(type_) or found.wish.storage
-        wish = dataclasses.replace(found.wish, size_gib=row.size_gib, storage=storage)
+        wish = dataclasses.replace(
+            found.wish, size_gib=row.size_gib, storage=storage, specs=types.specs_of(type_)
+        )
         copied = [one for one in every if one.pool in pools]
         among = reached if wish.on is None else copied
         place = places.choose(among, backends.promised(connection), wish)

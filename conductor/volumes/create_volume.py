@@ -57,6 +57,7 @@ def begin(
         found.wish,
         size_gib=new.size_gib,
         storage=types.storage_of(type_) or found.wish.storage,
+        specs=types.specs_of(type_),
         zone=new.availability_zone,
         host=found.host,
     )
@@ -182,7 +183,8 @@ def type_of(
     *,
     anybodys: bool = False,
 ) -> Any | None:
-    """Return the type that is asked for, that of what is copied, or the default one.
+    """Return the type that is asked for, that of what is copied, or that its image names, or the
+    project's default one, or the cloud's.
 
     ``anybodys``: also one that the project may not use. Raises NotFound, Invalid.
     """
@@ -195,6 +197,14 @@ def type_of(
         return row
     if found.copied is not None and (found.type_id is not None or not found.copied.archive):
         return None if found.type_id is None else types.get(connection, found.type_id)
+    if found.wished_type is not None:
+        return _of_image(connection, found.wished_type, new.project_id, anybodys=anybodys)
+    mine = types.default_of(connection, new.project_id)
+    if mine is not None:
+        row = types.usable(connection, mine, new.project_id)
+        if row is None:
+            raise NotFound(f"Volume type {mine} could not be found.")
+        return row
     name = cloud.conf.volumes.default_type
     if name:
         row = types.named(connection, name)
@@ -202,6 +212,14 @@ def type_of(
             raise Invalid(f"Volume type name '{name}', the default, could not be found.")
         return row
     return None
+
+
+def _of_image(connection: Transaction, asked: str, project_id: str, *, anybodys: bool) -> Any:
+    """Return the type that an image names, by name or ID. Raises NotFound."""
+    row = types.named(connection, asked) or types.get(connection, asked)
+    if row is None or not (anybodys or types.usable(connection, row.id, project_id)):
+        raise NotFound(f"Volume type with name {asked} could not be found.")
+    return row
 
 
 class CreateVolumeFlow:
@@ -276,11 +294,15 @@ class CreateVolumeFlow:
         if ends.has_ended(connection, operation):
             return False
         ledger.close(connection, operation.id, OperationState.DONE)
-        backups.restored(connection, operation.planned(VolumePlan).backup_id)
+        backup_id = operation.planned(VolumePlan).backup_id
+        backups.restored(connection, backup_id)
         if row is None:
             return False
         waits = False
-        values = {"volid": made.volid, "snapshot_way": made.snapshots or None}
+        values: dict[str, Any] = {"volid": made.volid, "snapshot_way": made.snapshots or None}
+        saved = None if backup_id is None else backups.get(connection, backup_id)
+        if saved is not None:
+            values |= backups.restored_values(saved, row)
         if made.snapshots and row.type_id is not None:
             types.learn(connection, row.type_id, made.snapshots)
         if row.status in MAKING:

@@ -10,10 +10,10 @@ from common.errors import Invalid
 from common.log import logger
 from common.messages.commands import GrowVolume, VolumeUser
 from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, PowerState, ResourceType
+from common.states import InternalAction, OperationState, PowerState, ResourceType
 from common.volumes import EXTENDABLE_IN_USE, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
-from conductor.engine import begins, ends
+from conductor.engine import begins, done, ends
 from conductor.engine.stages import Stage, Table
 from conductor.plans import VolumePlan
 from conductor.store import operations as ledger
@@ -147,12 +147,21 @@ class ExtendVolumeFlow:
         self._cloud.store.run(lambda c: self._end(c, task.operation, failure))
         self._cloud.wake()
 
+    def _tell_server(self, connection: Transaction, operation: Operation) -> None:
+        """Have the server that has the volume show that it was extended, as Nova's does."""
+        attached = attachments.of_volume(connection, operation.resource_id)
+        if attached is not None:
+            server = servers.get(connection, attached.server_uuid)
+            action = InternalAction.EXTEND_VOLUME
+            done.record(connection, self._cloud, operation.ctxt, server, action)
+
     def _end(self, connection: Transaction, operation: Operation, failure: Failure | None) -> None:
         row = records.held(connection, operation.resource_id)
         if ends.has_ended(connection, operation):
             return
         if failure is None:
             ledger.close(connection, operation.id, OperationState.DONE)
+            self._tell_server(connection, operation)
         else:
             ends.close_failed(connection, operation, failure)
         if failure is not None and row is not None and row.volid is not None:

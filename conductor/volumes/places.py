@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from conductor.store.volumes.backends import Backend
+from conductor.volumes import capabilities
 
 Pool = tuple[str, str, str]
 """See ``Backend.pool``."""
@@ -29,6 +30,10 @@ class Wish:
     """Those that have the backup that it is made of; None: any."""
     on: str | None = None
     """The host where it is copied, which has the holder of what it is copied from."""
+    new: bool = True
+    """Whether it must be where new volumes may be."""
+    specs: Mapping[str, str] = field(default_factory=dict)
+    """The extra specs of its type."""
 
 
 #: of a volume that is copied from nothing
@@ -36,7 +41,7 @@ ANYWHERE = Wish(0)
 
 
 def choose(
-    backends: Iterable[Backend],
+    backends: Sequence[Backend],
     promised: Mapping[Pool, int],
     wish: Wish,
     down: Collection[str] = (),
@@ -51,6 +56,10 @@ def choose(
     tests: tuple[tuple[str, Callable[[Backend], bool]], ...] = (
         ("takes disks", lambda _: True),
         (f"is {wish.storage}", lambda one: wish.storage in (None, one.storage.name)),
+        (
+            f"has what its type asks for ({', '.join(_unmet(backends, wish))})",
+            lambda one: not any(capabilities.unmet(one.capabilities, wish.specs)),
+        ),
         (f"is in zone {wish.zone}", lambda one: wish.zone in (None, one.zone)),
         (
             "is in a cluster that has the image",
@@ -67,6 +76,10 @@ def choose(
         (f"host {wish.on} has", lambda one: wish.on in (None, one.host)),
         (f"host {wish.host} reaches", lambda one: wish.host is None or one.pool in reach),
         (f"has {wish.size_gib} GiB left", lambda one: _room(one, promised) >= wish.size_gib),
+        (
+            "is on a host whose volume service is enabled",
+            lambda one: not (wish.new and one.disabled),
+        ),
         ("is on a host whose agent answers", lambda one: one.host not in down),
     )
     for words, test in tests:
@@ -74,6 +87,13 @@ def choose(
         if not found:
             return f"No valid backend was found: there is no storage that {words}."
     return min(found, key=lambda one: _order(one, promised))
+
+
+def _unmet(backends: Sequence[Backend], wish: Wish) -> list[str]:
+    """Return the extra specs that no storage meets, or else those that some storage doesn't."""
+    named = [one for one in backends if wish.storage in (None, one.storage.name)]
+    every = [set(capabilities.unmet(one.capabilities, wish.specs)) for one in named]
+    return sorted(set.intersection(*every) or set.union(*every)) if every else []
 
 
 def _order(one: Backend, promised: Mapping[Pool, int]) -> tuple[bool, int, str, str]:

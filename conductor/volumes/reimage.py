@@ -108,6 +108,7 @@ def _place(
         storage=row.storage,
         clusters=frozenset({row.cluster}),
         on=None if row.shared else row.host,
+        new=False,
     )
     known, promised = backends.read(connection), backends.promised(connection)
     place = places.choose(known, promised, wish, cloud.down(connection))

@@ -119,7 +119,8 @@ def _place(
     connection: Transaction, cloud: Cloud, row: Any, type_: Any, *, may_move: bool
 ) -> Backend | str:
     """Return the storage on the holder's host that takes the volume, or why there is none."""
-    wish = Wish(row.size_gib, storage=type_.storage, on=row.host)
+    specs = types.specs_of(type_)
+    wish = Wish(row.size_gib, storage=type_.storage, on=row.host, specs=specs)
     promised, down = backends.promised(connection), cloud.down(connection)
     found = places.choose(backends.read(connection), promised, wish, down)
     if isinstance(found, str) or may_move:

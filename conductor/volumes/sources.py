@@ -18,6 +18,8 @@ from conductor.volumes.backups import storages
 from conductor.volumes.places import ANYWHERE, Wish
 
 GIB = 1 << 30
+#: the image property that names the type of its volumes
+_TYPE_OF_IMAGE = "cinder_img_volume_type"
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class Found:
     """What is copied: a volume or a snapshot, on its holder's host, or a backup's archive."""
     type_id: str | None = None
     """The type, unless another one is asked for."""
+    wished_type: str | None = None
+    """Name or ID of the type that an image asks for, unless another one is asked for."""
     place: Any | None = None
     """The row that says where that is which is copied."""
 
@@ -221,6 +225,7 @@ def _image(connection: Transaction, new: NewVolume, host: str | None) -> Found:
         bootable=True,
         image_metadata=kept,
         host=host,
+        wished_type=found.properties.get(_TYPE_OF_IMAGE),
         volids=volids,
         home=home,
     )

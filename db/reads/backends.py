@@ -25,11 +25,28 @@ class Backend:
     node: str
     zone: str
     storage: StorageFacts
+    disabled: bool = False
+    """Whether no new volumes may be on the host."""
 
     @property
     def pool(self) -> tuple[str, str, str]:
         """What it is one of: cluster, storage, and the node of one that isn't shared."""
         return (self.cluster, self.storage.name, "" if self.storage.shared else self.node)
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """What Cinder's drivers report, by their names: types ask for it in extra specs."""
+        return {
+            "volume_backend_name": self.storage.name,
+            "storage_protocol": self.storage.type,
+            "total_capacity_gb": self.storage.total_gib,
+            "free_capacity_gb": self.storage.available_gib,
+            "vendor_name": "Proxmox VE",
+            "multiattach": False,
+            "thin_provisioning_support": True,
+            "QoS_support": False,
+            "backend_state": "up",
+        }
 
 
 def read(connection: sa.Connection, content: str = "images") -> list[Backend]:
@@ -49,19 +66,21 @@ def read(connection: sa.Connection, content: str = "images") -> list[Backend]:
             facts["storages"],
             facts["online"],
             facts["availability_zone"],
+            services.c.volumes_disabled,
         )
         .select_from(hosts.outerjoin(services, of_host))
         .order_by(hosts.c.host)
     )
     found = []
-    for host, cluster, node, aggregate, zone, storages, online, fact in connection.execute(query):
+    for row in connection.execute(query):
+        host, cluster, node, aggregate, zone, storages, online, fact, disabled = row
         if online is False:
             continue
         loaded: Sequence[StorageFacts] = [codec.load(StorageFacts, one) for one in storages or ()]
         for one in sorted(loaded, key=lambda each: each.name):
             if one.active and content in one.content:
                 where = str(aggregate or zone or fact or "")
-                found.append(Backend(host, cluster, node, where, one))
+                found.append(Backend(host, cluster, node, where, one, bool(disabled)))
     return found
 
 

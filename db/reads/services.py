@@ -32,6 +32,9 @@ class Service:
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
     last_seen_at: datetime.datetime | None
+    volumes_disabled: bool = False
+    """Whether no new volumes may be on its host."""
+    volumes_disabled_reason: str | None = None
 
 
 #: an aggregate's zone takes precedence over the one that the host reports

@@ -18,6 +18,7 @@ from db.schema import (
     servers,
     services,
     volume_attachments,
+    volume_default_types,
     volume_snapshots,
     volume_type_access,
     volume_types,
@@ -290,6 +291,15 @@ def type_access(connection: sa.Connection, type_id: str) -> list[str]:
     access = volume_type_access.c
     query = sa.select(access.project_id).where(access.type_id == type_id)
     return list(connection.execute(query.order_by(access.project_id)).scalars())
+
+
+def default_types(connection: sa.Connection, project_id: str | None = None) -> dict[str, str]:
+    """Return project → the id of its own default type; only of one project if given."""
+    columns = volume_default_types.c
+    query = sa.select(columns.project_id, columns.type_id).order_by(columns.project_id)
+    if project_id is not None:
+        query = query.where(columns.project_id == project_id)
+    return {row.project_id: row.type_id for row in connection.execute(query)}
 
 
 _FROM = volumes.outerjoin(volume_types, _T.id == _C.type_id)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from common.messages.scheduling import RequestSpec
+from common.spec_operators import compiled
 from scheduler.columnar.forms import by, refusing
 from scheduler.columnar.reasons import Codes
-from scheduler.filters.specs import compiled
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 from scheduler.hosts.memberships import Memberships, of

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import numpy as np
 
 from common.messages.scheduling import RequestSpec
+from common.spec_operators import Predicate, compiled
 from scheduler.columnar.forms import refusing
 from scheduler.columnar.reasons import Codes
 from scheduler.filters.resources import needs
-from scheduler.filters.specs import Predicate, compiled, compiled_version
+from scheduler.filters.specs import compiled_version
 from scheduler.filters.storage import root_storage
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host

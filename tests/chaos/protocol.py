@@ -113,6 +113,7 @@ OTHERS = frozenset(
     | {"store_image", "remove_image", "make_vnet", "remove_vnet"}
     | {"create_volume", "edit_volume", "delete_volume", "extend_volume", "reset_volume"}
     | {"reserve_volume", "create_volume_type", "edit_volume_type", "delete_volume_type"}
+    | {"set_default_volume_type", "update_volume_service"}
     | {"allow_volume_type", "attach_volume", "detach_volume", "keep_volume"}
     | {"make_volume", "remove_volume", "grow_volume", "plug_volume", "snap_volume"}
     | {"create_volume_snapshot", "edit_volume_snapshot", "delete_volume_snapshot"}

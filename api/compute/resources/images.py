@@ -59,8 +59,6 @@ class Images:
 
     def _page(self, call: Call) -> Sequence[Image]:
         limit, marker = call.query.page(call.max_limit)
-        if call.query.last("changes-since") is not None:
-            raise Invalid('The "changes-since" filter is no longer available on v2.')
         call.check("get_images")
         if not call.allows("get_image", PUBLIC):
             return []
@@ -171,6 +169,9 @@ def _conditions(call: Call) -> list[Condition]:
         found.append(Condition("name", "in", [name]))
     if status is not None:
         found.append(Condition("status", "in", [status.lower()]))
+    since = call.query.moment("changes-since")
+    if since is not None:
+        found.append(Condition("updated_at", "gte", since))
     for parameter, column in _NUMBERS.items():
         number = call.query.number(parameter)
         if number is not None:

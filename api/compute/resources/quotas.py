@@ -44,12 +44,14 @@ def _the_project(call: Call, params: dict[str, str]) -> Mapping[str, Any]:
 
 
 class QuotaSets:
-    """The quotas of projects. Users have none: `user_id` changes no number."""
+    """The quotas of projects. Users have none: what names one is refused, rather than answered
+    with its project's numbers."""
 
     @operation(named("os-quota-sets:show"), query=schemas.QUOTAS, on=_the_project)
     def show(self, call: Call, project_id: str) -> Any:
         """Show a project's limits."""
         must_be_a_project(call, project_id)
+        _require_no_user(call)
         limits, _ = _limits(call, project_id)
         return {"quota_set": {"id": project_id} | _shown(call, limits)}
 
@@ -57,6 +59,7 @@ class QuotaSets:
     def detail(self, call: Call, project_id: str) -> Any:
         """Show a project's limits and usage."""
         must_be_a_project(call, project_id)
+        _require_no_user(call)
         limits, used = _limits(call, project_id)
         return {
             "quota_set": {"id": project_id}
@@ -82,14 +85,11 @@ class QuotaSets:
     def update(self, call: Call, project_id: str) -> Any:
         """Set a project's limits."""
         must_be_a_project(call, project_id)
-        if call.query.last("user_id"):
-            raise NotSupported("Quotas of users are not supported.")
+        _require_no_user(call)
         asked = call.body["quota_set"]
         force = bool(strutils.bool_from_string(asked.get("force", False)))
         wanted = {
-            name: int(limit)
-            for name, limit in asked.items()
-            if name in common_quotas.RESOURCES and limit != ""
+            name: int(limit) for name, limit in asked.items() if name in _KEPT and limit != ""
         }
         if wanted:
             call.conductor.set_quota(call.ctxt, project_id, wanted, force=force)
@@ -99,9 +99,18 @@ class QuotaSets:
     @operation(named("os-quota-sets:delete"), status=202, query=schemas.QUOTAS, on=_the_project)
     def delete(self, call: Call, project_id: str) -> None:
         """Reset a project's limits to the defaults."""
-        if call.query.last("user_id"):
-            raise NotSupported("Quotas of users are not supported.")
-        call.conductor.reset_quota(call.ctxt, project_id, common_quotas.RESOURCES)
+        _require_no_user(call)
+        call.conductor.reset_quota(call.ctxt, project_id, _KEPT)
+
+
+def _require_no_user(call: Call) -> None:
+    """Raise NotSupported for a request about a user's quotas."""
+    if call.query.last("user_id"):
+        raise NotSupported("Quotas of users are not supported: leave user_id out.")
+
+
+#: what limits may be set of; those of networks are shown again, and limit nothing
+_KEPT = (*common_quotas.RESOURCES, *schemas.NETWORK_QUOTAS)
 
 
 def _shown(call: Call, limits: dict[str, int]) -> dict[str, int]:
@@ -126,7 +135,7 @@ class QuotaClassSets:
         wanted = {
             name: int(limit)
             for name, limit in call.body["quota_class_set"].items()
-            if name in common_quotas.RESOURCES and limit != ""
+            if name in _KEPT and limit != ""
         }
         if wanted:
             call.conductor.set_quota_class(call.ctxt, class_name, wanted)

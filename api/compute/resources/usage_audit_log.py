@@ -68,14 +68,15 @@ def _log(call: Call, before: datetime.datetime) -> dict[str, Any]:
         "total_instances": sum(counts.values()),
         "total_errors": 0,
         "overall_status": f"{text} hosts done. 0 errors.",
-        "log": {host: _of_host(counts.get(host, 0), over=over) for host in seen},
+        "log": {host: _of_host(host, counts.get(host, 0), over=over) for host in seen},
     }
 
 
-def _of_host(count: int, *, over: bool) -> dict[str, Any]:
+def _of_host(host: str, count: int, *, over: bool) -> dict[str, Any]:
+    ran = f"Instance usage audit ran for host {host}, {count} instances."
     return {
         "state": "DONE" if over else "RUNNING",
         "instances": count,
         "errors": 0,
-        "message": f"Usage audit: {count} instances.",
+        "message": ran if over else "Instance usage audit started...",
     }

@@ -25,6 +25,8 @@ from db.reads.servers import Fault, Server, faults_of
 from db.reads.volumes import Attachment, attachments
 
 AUTO = "AUTO"
+#: the name of the user data among the attributes of administrators
+USER_DATA = "OS-EXT-SRV-ATTR:user_data"
 """What `OS-DCF:diskConfig` says where it isn't `MANUAL`."""
 COLLECTION = "servers"
 
@@ -195,7 +197,7 @@ EXTENDED_FIELDS = (
     Field("OS-EXT-SRV-ATTR:ramdisk_id", lambda s, _: "", 3),
     Field("OS-EXT-SRV-ATTR:reservation_id", lambda s, _: s.reservation_id, 3),
     Field("OS-EXT-SRV-ATTR:root_device_name", lambda s, _: None, 3),
-    Field("OS-EXT-SRV-ATTR:user_data", lambda s, _: s.user_data, 3),
+    Field(USER_DATA, lambda s, _: s.user_data, 3),
 )
 
 #: fields of later versions, in all answers

@@ -93,32 +93,6 @@ class Empty:
         call.check(self._rule, {"project_id": call.project})
 
 
-class DefaultTypes:
-    """`/default-types`: one type is the default of all projects, by `[volumes] default_type`."""
-
-    @operation("volume_extension:default_get_all", since="3.62")
-    def index(self, call: Call) -> Any:
-        """List no project's own."""
-        return {"default_types": []}
-
-    @operation("volume_extension:default_get", since="3.62")
-    def show(self, call: Call, project_id: str) -> Any:
-        """Find none."""
-        raise NotFound(f"Default type for project {project_id} not found.")
-
-    @operation("volume_extension:default_set_or_update", since="3.62")
-    def update(self, call: Call, project_id: str) -> Any:
-        """Refuse to set one."""
-        raise Invalid(
-            "Invalid input received: projects have no default types of their own: [volumes] "
-            "default_type is that of all."
-        )
-
-    @operation("volume_extension:default_unset", since="3.62", status=204)
-    def delete(self, call: Call, project_id: str) -> None:
-        """Leave a project without one, as it is."""
-
-
 Routes = dict[str, tuple[Mapping[str, Iterable[Any]], Mapping[str, Any]]]
 
 
@@ -134,10 +108,4 @@ def routes() -> Routes:
         if "/" not in path:
             every = {name: [one.item] for name in ("GET", "PUT", "DELETE")}
             found[f"/v3/{path}/{{record_id}}"] = (every, {})
-    defaults = DefaultTypes()
-    found["/v3/default-types"] = ({"GET": [defaults.index]}, {})
-    found["/v3/default-types/{project_id}"] = (
-        {"GET": [defaults.show], "PUT": [defaults.update], "DELETE": [defaults.delete]},
-        {},
-    )
     return found

@@ -11,16 +11,15 @@ from api.volume.views import moment
 from common.errors import Invalid, NotFound
 from db.reads import volumes
 
-#: actions on services (cinder/api/v3/services.py)
+#: actions on services (cinder/api/v3/services.py) that are refused
 _ACTIONS = frozenset(
     {
-        *("enable", "disable", "disable-log-reason", "freeze", "thaw"),
-        *("failover_host", "failover", "set-log", "get-log"),
+        *("freeze", "thaw", "failover_host", "failover", "set-log", "get-log"),
     }
 )
 #: what says in a request for a cleanup where a resource is (cinder/api/v3/workers.py)
 _PLACES = frozenset({"service_id", "cluster_name", "host"})
-_COMPUTE = "Hosts are enabled and disabled by the compute API, or by micronova node."
+_BY_SERVICE = "Have PUT /os-services/disable or /os-services/enable say where new volumes may be."
 
 
 class Hosts:
@@ -36,7 +35,7 @@ class Hosts:
                 "service": BINARY,
                 "zone": one.availability_zone,
                 "service-status": "available" if service_is_up(call, one) else "unavailable",
-                "service-state": "disabled" if one.disabled else "enabled",
+                "service-state": "disabled" if one.volumes_disabled else "enabled",
                 "last-update": moment(one.last_seen_at),
             }
             for one in compute_services(call)
@@ -69,14 +68,50 @@ class Hosts:
     def update(self, call: Call, host: str) -> Any:
         """Refuse to change one."""
         _require(call, host)
-        raise Invalid(f"Invalid input received: {_COMPUTE}")
+        raise Invalid(f"Invalid input received: {_BY_SERVICE}")
 
     @operation("volume_extension:services:update")
     def act(self, call: Call, name: str) -> Any:
         """Refuse to change a service."""
         if name not in _ACTIONS:
             raise NotFound("Unknown action")
-        raise Invalid(f"Invalid input received: {name} is not done here. {_COMPUTE}")
+        raise Invalid(f"Invalid input received: {name} is not done here.")
+
+    @operation("volume_extension:services:update", body=schemas.ENABLE)
+    def enable(self, call: Call) -> Any:
+        """Let new volumes be on a host."""
+        return self._set(call, None, disabled=False)
+
+    @operation("volume_extension:services:update", body=schemas.ENABLE)
+    def disable(self, call: Call) -> Any:
+        """Have no new volumes on a host; what it has stays usable."""
+        answer = self._set(call, None, disabled=True)
+        del answer["disabled_reason"]
+        return answer
+
+    @operation("volume_extension:services:update", body=schemas.DISABLE_FOR_A_REASON)
+    def disable_for_a_reason(self, call: Call) -> Any:
+        """Have no new volumes on a host, and say why."""
+        return self._set(call, call.body.get("disabled_reason"), disabled=True)
+
+    @staticmethod
+    def _set(call: Call, reason: str | None, *, disabled: bool) -> dict[str, Any]:
+        asked = call.body
+        host, binary = asked.get("host", ""), asked.get("binary") or asked.get("service")
+        for one in compute_services(call):
+            if (one.host, BINARY) == (host, binary):
+                call.conductor.update_volume_service(
+                    call.ctxt, one.uuid, disabled=disabled, reason=reason
+                )
+                return {
+                    "host": host,
+                    "service": asked.get("service", ""),
+                    "binary": asked.get("binary", ""),
+                    "status": "disabled" if disabled else "enabled",
+                    "disabled": disabled,
+                    "disabled_reason": reason,
+                }
+        raise NotFound(f"Service {binary} could not be found on host {host}.")
 
     @operation("workers:cleanup", since="3.24", status=202, body=schemas.CLEANUP)
     def clean_up(self, call: Call) -> Any:

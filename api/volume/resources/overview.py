@@ -15,6 +15,8 @@ from db.reads.backends import Backend
 from db.reads.services import Service
 
 BINARY = "cinder-volume"
+#: of what is called driver here: it has no versions of its own
+_VERSION = "1.0"
 #: from when on pools are filtered
 _FILTERED_SINCE = 28
 _FILTERED_BY_TYPE_SINCE = 35
@@ -38,10 +40,10 @@ class Overview:
                 "binary": BINARY,
                 "host": one.host,
                 "zone": one.availability_zone,
-                "status": "disabled" if one.disabled else "enabled",
+                "status": "disabled" if one.volumes_disabled else "enabled",
                 "state": "up" if service_is_up(call, one) else "down",
                 "updated_at": moment(one.last_seen_at),
-                "disabled_reason": one.disabled_reason,
+                "disabled_reason": one.volumes_disabled_reason,
                 "replication_status": "disabled",
                 "active_backend_id": None,
                 "frozen": False,
@@ -82,7 +84,7 @@ class Overview:
                     "vendor_name": "Proxmox VE",
                     "volume_backend_name": one.storage.name,
                     "pool_name": one.storage.name,
-                    "driver_version": None,
+                    "driver_version": _VERSION,
                     "storage_protocol": one.storage.type,
                     "display_name": None,
                     "description": None,
@@ -133,17 +135,7 @@ def _name(one: Backend) -> str:
 def _pool(one: Backend, *, detailed: bool) -> dict[str, Any]:
     shown: dict[str, Any] = {"name": _name(one)}
     if detailed:
-        shown["capabilities"] = {
-            "volume_backend_name": one.storage.name,
-            "storage_protocol": one.storage.type,
-            "total_capacity_gb": one.storage.total_gib,
-            "free_capacity_gb": one.storage.available_gib,
-            "vendor_name": "Proxmox VE",
-            "multiattach": False,
-            "thin_provisioning_support": True,
-            "QoS_support": False,
-            "backend_state": "up",
-        }
+        shown["capabilities"] = one.capabilities
     return shown
 
 

@@ -39,7 +39,7 @@ class Snapshots:
     @operation("volume:get_all_snapshots")
     def detail(self, call: Call) -> Any:
         """List snapshots in detail."""
-        return self._listed(call, "snapshots/detail", views.snapshot)
+        return self._listed(call, "snapshots/detail", views.detailed_snapshot)
 
     @staticmethod
     def _listed(call: Call, path: str, view: Any) -> Any:
@@ -58,7 +58,7 @@ class Snapshots:
     def show(self, call: Call, snapshot_id: str) -> Any:
         """Show a snapshot."""
         found = find_snapshot(call, snapshot_id, "volume:get_snapshot")
-        return {"snapshot": views.snapshot(call, found)}
+        return {"snapshot": views.detailed_snapshot(call, found)}
 
     @operation(status=202, body=schemas.CREATE_SNAPSHOT)
     def create(self, call: Call) -> Any:
@@ -73,7 +73,7 @@ class Snapshots:
             in_use=_in_use(call, asked),
         )
         made = call.conductor.create_volume_snapshot(call.ctxt, new)
-        return {"snapshot": views.brief_snapshot(call, find_snapshot(call, made))}
+        return {"snapshot": views.snapshot(call, find_snapshot(call, made))}
 
     @operation(body=schemas.UPDATE_SNAPSHOT)
     def update(self, call: Call, snapshot_id: str) -> Any:
@@ -81,7 +81,7 @@ class Snapshots:
         find_snapshot(call, snapshot_id, "volume:update_snapshot")
         edit = edit_of(call.body["snapshot"])
         call.conductor.edit_volume_snapshot(call.ctxt, snapshot_id, edit)
-        return {"snapshot": views.brief_snapshot(call, find_snapshot(call, snapshot_id))}
+        return {"snapshot": views.snapshot(call, find_snapshot(call, snapshot_id))}
 
     @operation(status=202)
     def delete(self, call: Call, snapshot_id: str) -> None:

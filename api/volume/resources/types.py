@@ -35,6 +35,9 @@ def _default(call: Call) -> VolumeType:
     """Return the type of volumes whose users name none. Raises NotFound without one."""
     name = call.cloud.conf.volumes.default_type
     found = call.read(volumes.types, None if call.is_admin else call.project)
+    mine = call.read(volumes.default_types, call.project).get(call.project)
+    if mine is not None:
+        return find_type(call, mine)
     public = [one for one in found if one.is_public]
     shared = [one for one in public if one.extra_specs.get("storage:shared") == "True"]
     named = [one for one in found if one.name == name]
@@ -56,7 +59,7 @@ def _has_specs(call: Call, one: VolumeType) -> bool:
     if call.version < _FILTERED_SINCE:
         return True
     wanted = queries.mapping(call, "extra_specs")
-    shown = views.volume_type(call, one)["extra_specs"]
+    shown = views.visible_specs(call, one.extra_specs)
     return all(shown.get(name) == value for name, value in wanted.items())
 
 
@@ -108,7 +111,7 @@ class Types:
                 _texts(asked.get("extra_specs") or {}),
             ),
         )
-        return {"volume_type": views.volume_type(call, find_type(call, made))}
+        return {"volume_type": views.new_type(find_type(call, made))}
 
     @operation("volume_extension:type_update", body=schemas.TYPE_UPDATE)
     def update(self, call: Call, type_id: str) -> Any:
@@ -125,7 +128,7 @@ class Types:
             None if public is None else truth(public),
         )
         call.conductor.edit_volume_type(call.ctxt, found.id, edit)
-        return {"volume_type": views.volume_type(call, find_type(call, found.id))}
+        return {"volume_type": views.changed_type(find_type(call, found.id))}
 
     @operation("volume_extension:type_delete", status=202)
     def delete(self, call: Call, type_id: str) -> None:
@@ -171,12 +174,12 @@ class ExtraSpecs:
     @operation("volume_extension:types_extra_specs:index")
     def index(self, call: Call, type_id: str) -> Any:
         """List them."""
-        return {"extra_specs": views.volume_type(call, find_type(call, type_id))["extra_specs"]}
+        return {"extra_specs": views.visible_specs(call, find_type(call, type_id).extra_specs)}
 
     @operation("volume_extension:types_extra_specs:index")
     def show(self, call: Call, type_id: str, key: str) -> Any:
         """Show one."""
-        specs = views.volume_type(call, find_type(call, type_id))["extra_specs"]
+        specs = views.visible_specs(call, find_type(call, type_id).extra_specs)
         if key not in specs:
             raise _no_spec(type_id, key)
         return {key: specs[key]}

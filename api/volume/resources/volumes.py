@@ -58,7 +58,7 @@ class Volumes:
     @operation("volume:get_all")
     def detail(self, call: Call) -> Any:
         """List volumes in detail."""
-        return self._listed(call, "volumes/detail", views.volume)
+        return self._listed(call, "volumes/detail", views.detailed)
 
     @staticmethod
     def _listed(call: Call, path: str, view: Any) -> Any:
@@ -86,7 +86,7 @@ class Volumes:
     @operation()
     def show(self, call: Call, volume_id: str) -> Any:
         """Show a volume."""
-        return {"volume": views.volume(call, find(call, volume_id, "volume:get"))}
+        return {"volume": views.detailed(call, find(call, volume_id, "volume:get"))}
 
     # As in Cinder a missing image is 400, where other missing sources are 404.
     @operation(

@@ -19,6 +19,7 @@ from conductor.store import migrations, registry, servers, transitions
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
+from conductor.volumes import needs
 
 ACTION = "live-migration"
 PRE_CHECK = "Migration pre-check error: {}"
@@ -30,9 +31,17 @@ def accept(
     server_uuid: str,
     host: str | None,
     copy_disks: bool | None,
+    *,
+    checks_storage: bool = False,
 ) -> Operation:
     """See ``ConductorClient.live_migrate_server``."""
-    return cloud.store.run(lambda c: begin(cloud, c, ctxt, server_uuid, host, copy_disks))
+
+    def work(connection: Transaction) -> Operation:
+        return begin(
+            cloud, connection, ctxt, server_uuid, host, copy_disks, checks_storage=checks_storage
+        )
+
+    return cloud.store.run(work)
 
 
 def begin(
@@ -42,6 +51,8 @@ def begin(
     server_uuid: str,
     host: str | None = None,
     copy_disks: bool | None = None,
+    *,
+    checks_storage: bool = False,
 ) -> Operation:
     """Begin a live migration; see ``ConductorClient.live_migrate_server``."""
     server = servers.alive(connection, server_uuid, scope(ctxt))
@@ -54,7 +65,37 @@ def begin(
     why = destination.out_of_reach(connection, server, host)
     if why is not None:
         raise Invalid(PRE_CHECK.format(f"{why}."))
+    if checks_storage:
+        _check_storage(connection, server, here, copy_disks)
     return _begin(cloud, connection, ctxt, server, here, host, copy_disks)
+
+
+def _check_storage(
+    connection: Transaction, server: Server, here: HostFacts, copy_disks: bool | None
+) -> None:
+    """Raise Invalid, in Nova's words, where the disks are on no storage for what is asked."""
+    shared = _on_shared_storage(connection, server, here)
+    if copy_disks is True and shared is True:
+        raise Invalid(
+            f"{server.host} is not on local storage: Block migration can not be used with shared "
+            "storage."
+        )
+    if copy_disks is False and shared is False:
+        raise Invalid(
+            f"{server.host} is not on shared storage: Shared storage live-migration requires "
+            "either shared storage or boot-from-volume with no local disks."
+        )
+
+
+def _on_shared_storage(connection: Transaction, server: Server, here: HostFacts) -> bool | None:
+    """Return whether all disks of a server are on shared storage; None: it isn't known."""
+    needed = needs.of_servers(connection, [server.uuid]).get(server.uuid, ())
+    if any(one.node is not None for one in needed):
+        return False
+    if server.volume_backed and not server.flavor.get("ephemeral_gib"):
+        return True
+    known = {one.name: one.shared for one in here.storages}
+    return known.get(here.vm_storage)
 
 
 def _begin(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from common import clock, locks
+from common import locks
 from common.context import RequestContext
 from common.errors import Forbidden
 from common.log import logger
-from common.messages.reports import Step
-from common.states import InternalAction, OperationState
+from common.states import InternalAction
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import done
 from conductor.flows.accept import scope
-from conductor.store import operations as ledger
 from conductor.store import servers
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
@@ -19,7 +17,6 @@ from conductor.store.transactions import Transaction
 LOG = logger(__name__)
 
 #: the event of both actions, under Nova's name
-_EVENTS = {InternalAction.LOCK: "api_lock", InternalAction.UNLOCK: "api_unlock"}
 
 
 def lock(cloud: Cloud, ctxt: RequestContext, server_uuid: str, reason: str | None) -> None:
@@ -30,7 +27,7 @@ def lock(cloud: Cloud, ctxt: RequestContext, server_uuid: str, reason: str | Non
         changes = lock_changes(server, ctxt, reason)
         if changes is not None:
             servers.change(connection, server, changes)
-            _record(connection, cloud, ctxt, server, InternalAction.LOCK)
+            done.record(connection, cloud, ctxt, server, InternalAction.LOCK)
         return changes is not None
 
     if cloud.store.run(work):
@@ -44,7 +41,7 @@ def unlock(cloud: Cloud, ctxt: RequestContext, server_uuid: str, *, override: bo
         server = servers.alive(connection, server_uuid, scope(ctxt))
         check_unlock(server, ctxt, override=override)
         servers.change(connection, server, {"locked_by": None, "locked_reason": None})
-        _record(connection, cloud, ctxt, server, InternalAction.UNLOCK)
+        done.record(connection, cloud, ctxt, server, InternalAction.UNLOCK)
 
     cloud.store.run(work)
     LOG.info("Server %s is unlocked.", server_uuid)
@@ -71,17 +68,3 @@ def check_unlock(server: Server, ctxt: RequestContext, *, override: bool) -> Non
             "Policy doesn't allow os_compute_api:os-lock-server:unlock:unlock_override "
             "to be performed."
         )
-
-
-def _record(
-    connection: Transaction,
-    cloud: Cloud,
-    ctxt: RequestContext,
-    server: Server,
-    action: InternalAction,
-) -> None:
-    operation = begins.begin(connection, cloud, ctxt, server, action)
-    now = clock.utcnow()
-    step = Step(_EVENTS[action], 0, now, now, "Success")
-    ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
-    ledger.close(connection, operation.id, OperationState.DONE)

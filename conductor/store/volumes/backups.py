@@ -20,6 +20,9 @@ _BEING_MADE = sa.and_(
     _V.status.in_((VolumeStatus.CREATING, VolumeStatus.RESTORING_BACKUP)), _V.volid.is_(None)
 )
 
+#: how the name of a volume begins that a restore makes
+RESTORED_NAME = "restore_backup_"
+
 
 def insert(
     connection: sa.Connection, volume: Any, new: NewBackup, user_id: str, **place: Any
@@ -40,6 +43,11 @@ def insert(
         "availability_zone": new.availability_zone or volume.availability_zone,
         "bootable": volume.bootable,
         "image_metadata": volume.image_metadata,
+        "described": {
+            "name": volume.name,
+            "description": volume.description,
+            "meta": volume.meta,
+        },
         "data_timestamp": now,
         "created_at": now,
         **place,
@@ -107,6 +115,22 @@ def restored(connection: sa.Connection, backup_id: str | None) -> None:
     row = None if backup_id is None else held(connection, backup_id)
     if row is not None and row.status == BackupStatus.RESTORING:
         change(connection, row.id, status=BackupStatus.AVAILABLE)
+
+
+def restored_values(row: Any, volume: Any) -> dict[str, Any]:
+    """Return the columns of a volume that a backup brings back, besides its content.
+
+    As in Cinder they are its metadata, its image's, and whether it can be booted from; its name
+    and description only where it has no name but the one that a restore gave it.
+    """
+    described = row.described or {}
+    values = {"image_metadata": row.image_metadata, "bootable": row.bootable}
+    if described.get("meta"):
+        values["meta"] = described["meta"]
+    unnamed = not volume.name or volume.name.startswith(RESTORED_NAME)
+    if described.get("name") and unnamed:
+        values |= {name: described[name] for name in ("name", "description")}
+    return values
 
 
 def require_uncopied(connection: sa.Connection, row: Any) -> None:

@@ -13,7 +13,7 @@ from common.quotas import OF_TYPES
 from conductor.messages import VolumeTypeEdit
 from conductor.store import quotas
 from conductor.store.volumes.backends import Backend
-from db.schema import volume_type_access, volume_types, volumes
+from db.schema import volume_default_types, volume_type_access, volume_types, volumes
 
 _C = volume_types.c
 #: no project's name has a space
@@ -83,6 +83,11 @@ def learn(connection: sa.Connection, type_id: str, way: str) -> None:
 def storage_of(row: Any | None) -> str | None:
     """Return the storage of a type's volumes; None: any, or there is no type."""
     return None if row is None else row.storage or None
+
+
+def specs_of(row: Any | None) -> dict[str, str]:
+    """Return the extra specs that a type's storage must meet: all but what says which it is."""
+    return {} if row is None else {k: v for k, v in row.extra_specs.items() if k != BACKEND}
 
 
 def usable(connection: sa.Connection, type_id: str, project_id: str) -> Any | None:
@@ -155,12 +160,13 @@ def edit(
 
 
 def delete(connection: sa.Connection, type_id: str, default: str | None) -> None:
-    """Delete a type that no volume has, and that isn't the default one. Raises NotFound, Invalid.
+    """Delete a type that no volume has, and that is no default one. Raises NotFound, Invalid.
 
     ``default``: the name of that, if there is one.
     """
     quotas.lock(connection, _LOCK)
-    _require_not(default, _required(connection, type_id), "deleted")
+    row = _required(connection, type_id)
+    _require_not(row.name if _is_default(connection, type_id) else default, row, "deleted")
     if _is_used(connection, type_id):
         raise Invalid(f"Volume Type {type_id} deletion is not allowed with volumes present.")
     connection.execute(volume_type_access.delete().where(volume_type_access.c.type_id == type_id))
@@ -184,6 +190,31 @@ def allow(connection: sa.Connection, type_id: str, project_id: str, *, wanted: b
         connection.execute(access.insert().values(type_id=type_id, project_id=project_id))
     else:
         connection.execute(access.delete().where(mine))
+
+
+def set_default(connection: sa.Connection, project_id: str, type_id: str | None) -> None:
+    """Set the type of a project's volumes for which none is named; None: it has none of its own.
+
+    Raises NotFound.
+    """
+    quotas.lock(connection, _LOCK)
+    table = volume_default_types
+    connection.execute(table.delete().where(table.c.project_id == project_id))
+    if type_id is not None:
+        _required(connection, type_id)
+        connection.execute(table.insert().values(project_id=project_id, type_id=type_id))
+
+
+def default_of(connection: sa.Connection, project_id: str) -> str | None:
+    """Return the id of a project's own default type; None: it has none."""
+    table = volume_default_types.c
+    query = sa.select(table.type_id).where(table.project_id == project_id)
+    return connection.execute(query).scalar()
+
+
+def _is_default(connection: sa.Connection, type_id: str) -> bool:
+    query = sa.select(volume_default_types).where(volume_default_types.c.type_id == type_id)
+    return connection.execute(query.limit(1)).first() is not None
 
 
 def _is_used(connection: sa.Connection, type_id: str) -> bool:

@@ -166,7 +166,7 @@ class RestoreFlow:
         values: dict[str, Any] = {"volid": made.volid, "vmid": plan.target.vmid}
         values["snapshot_way"] = made.snapshots or row.snapshot_way
         if backup is not None:
-            values |= {"bootable": backup.bootable, "image_metadata": backup.image_metadata}
+            values |= backups.restored_values(backup, row)
         records.change(connection, row.id, **values)
         records.end(connection, row, VolumeAction.RESTORE, ok=True)
         self._remove(connection, operation, former, volid)

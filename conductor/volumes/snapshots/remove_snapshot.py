@@ -22,6 +22,7 @@ from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records, snapshots
 from conductor.volumes import remove_volume, removing
+from conductor.volumes.snapshots import closed
 from conductor.volumes.snapshots.load import SnapshotWork, load
 
 #: statuses of volumes in whose holders something is done
@@ -44,6 +45,8 @@ def begin(
     if volume.status in _CHANGING:
         raise Invalid(f"Invalid volume: Volume {volume.id} is {volume.status}.")
     snapshots.require_uncopied(connection, row)
+    if row.snapname is not None:
+        closed.require(connection, volume)
     was_made = row.vmid is not None or row.snapname is not None
     if not was_made:
         # A copy of which nothing is left.

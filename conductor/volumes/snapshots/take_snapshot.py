@@ -10,7 +10,7 @@ from common.errors import Invalid
 from common.log import logger
 from common.messages.commands import MakeVolume, SnapshotVerb, VolumeSource
 from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, ResourceType, VmState
+from common.states import OperationState, ResourceType
 from common.volumes import SnapshotStatus, SnapshotWay, VolumeAction, VolumeStatus, snapname
 from conductor.cloud import Cloud
 from conductor.engine import begins, ends
@@ -18,19 +18,16 @@ from conductor.engine.stages import Stage, Table
 from conductor.messages import NewVolumeSnapshot
 from conductor.plans import NOWHERE, Place, VolumeSnapshotPlan
 from conductor.store import operations as ledger
-from conductor.store import servers, vmids
+from conductor.store import vmids
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
 from conductor.store.volumes import attachments, quota, snapshots, types
 from conductor.volumes import remove_volume, uncertain
-from conductor.volumes.snapshots import remove_snapshot
+from conductor.volumes.snapshots import closed, remove_snapshot
 from conductor.volumes.snapshots.load import SnapshotWork, load
 
 LOG = logger(__name__)
-
-#: vm_states in which a server's VM doesn't run
-_OFF = frozenset({VmState.STOPPED, VmState.SHELVED, VmState.SHELVED_OFFLOADED})
 
 
 def begin(
@@ -103,20 +100,12 @@ def _require_status(connection: Transaction, row: Any, new: NewVolumeSnapshot) -
             f"Invalid volume: Volume {row.id} status must be {' or '.join(may)}, but current "
             f"status is: {row.status}."
         )
-    attached, way = attachments.of_volume(connection, row.id), _way(row)
-    if attached is None or way == SnapshotWay.ONLINE:
-        return
-    if way == SnapshotWay.COPY:
+    if _way(row) == SnapshotWay.COPY and attachments.of_volume(connection, row.id) is not None:
         raise Invalid(
             f"Invalid volume: Snapshots on storage {row.storage} are copies: volume {row.id} must "
             "be detached from its server before."
         )
-    server = servers.get(connection, attached.server_uuid)
-    if server.vm_state not in _OFF:
-        raise Invalid(
-            f"Invalid volume: Snapshots on storage {row.storage} are kept inside of the volume: "
-            f"stop server {server.uuid}, or detach volume {row.id}."
-        )
+    closed.require(connection, row)
 
 
 class TakeSnapshotFlow:

@@ -128,6 +128,16 @@ def test_an_existing_volume(stocked: ComputeApi) -> None:
     assert asked(stocked, [BOOTED], imageRef=None).volumes[0].volume_id == VOLUME
 
 
+def test_a_boot_volume_beside_an_image(stocked: ComputeApi) -> None:
+    """The image decides the hardware, as in Nova, and nothing is made of it."""
+    stocked.add(an_image("fedora", properties={"os_distro": "fedora"}))
+    image = ids.named("image", "fedora")
+    request = asked(stocked, [BOOTED], imageRef=image)
+    assert (request.volume_backed, request.image_id) == (True, "")
+    assert request.volumes == (BlockDevice(VOLUME, boot=True),)
+    assert request.image_properties == {"os_distro": "fedora"}
+
+
 def test_volumes_beside_a_local_disk(stocked: ComputeApi) -> None:
     request = asked(
         stocked,

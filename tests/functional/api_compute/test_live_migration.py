@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.fixtures import auth
-from tests.fixtures.compute import ComputeApi, a_full_server, uuid_of
+from tests.fixtures.compute import FLAVOR, ComputeApi, a_full_server, a_host, a_service, uuid_of
+from tests.fixtures.volumes import SHARED_STORAGE
 from tests.functional.api_compute.conftest import MakeApi
 
 pytestmark = pytest.mark.database
@@ -47,6 +48,44 @@ def test_it_is_accepted_and_shown(api: ComputeApi) -> None:
     assert why == (
         f"Cannot 'os-migrateLive' instance {uuid_of(1)} while it is in task_state migrating"
     )
+
+
+def on_storage(make: MakeApi, *, shared: bool, from_volume: bool = False) -> ComputeApi:
+    """A server on a host whose VMs are on such a storage."""
+    facts = {"storages": [{**SHARED_STORAGE, "shared": shared}], "vm_storage": "data"}
+    flavor = {**FLAVOR, "volume_backed": from_volume}
+    api = make(a_full_server(1, host="pve2", node="pve2", flavor=flavor))
+    api.add(a_service("pve2"), a_host("pve2", facts=facts))
+    return api
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.25", "2.33", "2.34", "2.104"])
+@pytest.mark.parametrize(("shared", "where"), [(True, "local"), (False, "shared")])
+def test_what_the_storage_does_not_allow_is_refused_in_the_call_before_2_34(
+    make: MakeApi, version: str, shared: bool, where: str
+) -> None:
+    """Since then the operation says so."""
+    api = on_storage(make, shared=shared)
+    asked: dict[str, Any] = {"block_migration": shared}
+    if version == "2.1":
+        asked["disk_over_commit"] = False
+    status, why = live(api, version=version, **asked)
+    if version in ("2.34", "2.104"):
+        assert status == 202
+        return
+    assert (status, why.startswith(f"pve2 is not on {where} storage: ")) == (400, True)
+    assert api.get(SERVER).json["server"]["status"] == "ACTIVE"
+    # What fits is accepted.
+    assert live(api, version=version, **{**asked, "block_migration": not shared})[0] == 202
+
+
+@pytest.mark.parametrize("block", [True, False])
+def test_a_volume_to_boot_from_on_shared_storage_needs_no_copy(make: MakeApi, block: bool) -> None:
+    """Whatever storage the host's VMs are on."""
+    api = on_storage(make, shared=False, from_volume=True)
+    status, why = live(api, version="2.33", block_migration=block)
+    words = "pve2 is not on local storage: Block migration can not be used with shared storage."
+    assert (status, why) == ((400, words) if block else (202, ""))
 
 
 @pytest.mark.parametrize(

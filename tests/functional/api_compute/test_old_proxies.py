@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from common import ids
 from db import schema
 from tests.fixtures import auth
 from tests.fixtures.compute import ComputeApi, a_full_server, a_host, uuid_of
-from tests.fixtures.listings import Row, a_network, an_image
+from tests.fixtures.listings import NOW, Row, a_network, an_image
 from tests.fixtures.volumes import SHARED_STORAGE, a_volume, an_attachment, volume_id
 from tests.functional.api_compute.conftest import MakeApi
 from tests.functional.api_compute.test_server_security_groups import (
@@ -73,8 +74,24 @@ def test_images_are_those_that_the_project_sees(api: ComputeApi) -> None:
         links = body.get("images_links", [])
         path = links[0]["href"].partition("/v2.1")[2] if links else ""
     assert (len(shown), shown[PUBLIC], shown[MINE]) == (3, ("ACTIVE", 100), ("SAVING", 25))
-    for query in ("limit=x", f"marker={THEIRS}", "changes-since=2026-01-01T00:00:00Z"):
+    for query in ("limit=x", f"marker={THEIRS}", "changes-since=yesterday"):
         assert ask(api, "GET", f"/images?{query}")[0] == 400
+
+
+def test_images_that_changed_since(make: MakeApi) -> None:
+    """By the image API's filter of updated_at."""
+    hour = datetime.timedelta(hours=1)
+    api = make(an_image("old"), an_image("new", updated_at=NOW + hour))
+
+    def found(since: datetime.datetime) -> list[str]:
+        return names(api, f"?changes-since={since:%Y-%m-%dT%H:%M:%SZ}")
+
+    assert set(found(NOW)) == {"old", "new", "debian-12"}
+    assert found(NOW + hour / 2) == ["new"]
+    assert found(NOW + 2 * hour) == []
+    query = f"?changes-since={NOW + hour / 2:%Y-%m-%dT%H:%M:%SZ}&limit=1"
+    status, body = ask(api, "GET", f"/images/detail{query}")
+    assert (status, [one["name"] for one in body["images"]]) == (200, ["new"])
 
 
 def test_an_image_is_shown_and_deleted_by_who_owns_it(api: ComputeApi) -> None:

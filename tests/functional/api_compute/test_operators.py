@@ -221,7 +221,8 @@ def test_quotas(make: MakeApi) -> None:
     answer = api.request("PUT", path, body, token=auth.ADMIN)
     assert answer.json["quota_set"]["cores"] == 5
     assert "id" not in answer.json["quota_set"]
-    assert api.conductor.asked[-1][1] == ("demo", {"cores": 5, "instances": -1}, True)
+    kept = {"cores": 5, "instances": -1, "fixed_ips": 3}
+    assert api.conductor.asked[-1][1] == ("demo", kept, True)
     detail = api.get(f"{path}/detail").json["quota_set"]["cores"]
     assert detail == {"limit": 5, "in_use": 1, "reserved": 0}
     assert api.get(f"{path}/defaults").json["quota_set"]["cores"] == 20
@@ -233,6 +234,47 @@ def test_quotas(make: MakeApi) -> None:
     project, resources = api.conductor.asked[-1][1]
     assert (project, {*resources} & {"cores", "volumes"}) == ("demo", {"cores"})
     assert api.get(path).json["quota_set"]["cores"] == 20
+
+
+def test_limits_of_networks_are_kept_as_in_nova(make: MakeApi) -> None:
+    """They limit nothing: the network API has its own."""
+    api, admin = make(), {"token": auth.ADMIN}
+    path, of_class = "/os-quota-sets/demo", "/os-quota-class-sets/gold"
+    limits = {"security_group_rules": 7, "floating_ips": 2, "cores": 5}
+    for where, key in ((path, "quota_set"), (of_class, "quota_class_set")):
+        before = api.get(where, **admin).json[key]
+        assert (before["security_group_rules"], before["fixed_ips"]) == (-1, -1)
+        changed = api.request("PUT", where, {key: limits}, **admin).json[key]
+        assert limits.items() <= changed.items()
+        assert {**before, **limits} == api.get(where, **admin).json[key]
+    assert api.get(f"{path}/detail", **admin).json["quota_set"]["security_group_rules"] == {
+        **{"limit": 7, "in_use": 0, "reserved": 0}
+    }
+    # A class that no project has changes nobody's limits but the default one's.
+    assert api.get(f"{path}/defaults", **admin).json["quota_set"]["cores"] == 20
+    assert api.request("DELETE", path, **admin).status_code == 202
+    assert api.get(path, **admin).json["quota_set"]["security_group_rules"] == -1
+
+
+def test_quotas_of_users_are_refused_in_one_sentence(make: MakeApi) -> None:
+    """None is answered with its project's numbers, and none changes its project's limits."""
+    api, path = make(), "/os-quota-sets/demo"
+    before = api.get(path).json
+    asked: tuple[tuple[str, str, Any], ...] = (
+        ("GET", path, None),
+        ("GET", f"{path}/detail", None),
+        ("PUT", path, {"quota_set": {"cores": 5}}),
+        ("DELETE", path, None),
+    )
+    for method, where, body in asked:
+        for version in ("2.1", "2.104"):
+            answer = api.request(
+                method, f"{where}?user_id=alice", body, token=auth.ADMIN, version=version
+            )
+            assert answer.status_code == 400, method
+            words = "Quotas of users are not supported: leave user_id out."
+            assert answer.json["badRequest"]["message"] == words
+    assert api.get(path).json == before
 
 
 def test_vmids_that_are_not_free_say_why_and_since_when(make: MakeApi) -> None:

@@ -398,6 +398,10 @@ def test_the_log_of_an_audit_that_was_made(make: MakeApi) -> None:
     assert (log["overall_status"], log["total_instances"]) == ("ALL hosts done. 0 errors.", 3)
     assert (log["hosts_not_run"], log["num_hosts_running"]) == ([], 0)
     assert log["log"]["pve1"]["state"] == "DONE"
+    assert {host: one["message"] for host, one in log["log"].items()} == {
+        host: f"Instance usage audit ran for host {host}, {count} instances."
+        for host, count in (("pve0", 1), ("pve1", 2))
+    }
     assert {host: one["instances"] for host, one in log["log"].items()} == {"pve0": 1, "pve1": 2}
     before = api.get(path.replace("16", "15"), token=auth.ADMIN).json["instance_usage_audit_log"]
     assert (before["period_ending"], before["num_hosts_not_run"]) == ("2026-01-14 12:00:00", 1)

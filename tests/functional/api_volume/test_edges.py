@@ -11,7 +11,8 @@ from db import schema
 from tests.fixtures import auth
 from tests.functional.api_volume.conftest import VolumeApi
 from tests.functional.api_volume.test_snapshots import made, taken
-from tests.functional.api_volume.test_volumes import OTHER, message, show
+from tests.functional.api_volume.test_volumes import OTHER, make, message, show
+from tests.functional.conductor.harness import IMAGE
 
 ADMIN = {"token": auth.ADMIN}
 NEWEST: dict[str, Any] = {**ADMIN, "version": "3.71"}
@@ -93,11 +94,104 @@ def test_pools_of_a_type(api: VolumeApi) -> None:
 
 
 def test_default_types(api: VolumeApi) -> None:
-    body = {"default_type": {"volume_type": "data"}}
-    for method, asked, status in (("GET", None, 404), ("PUT", body, 400), ("DELETE", None, 204)):
-        assert api.ask(method, "/default-types/demo", asked, **NEWEST)[0] == status
-        assert api.ask(method, "/default-types/demo", asked, version="3.71")[0] == 403
-        assert api.ask(method, "/default-types/demo", asked, **ADMIN)[0] == 404
+    path, asked = "/default-types/demo", {"volume_type": {"name": "mine"}}
+    mine = api.ask("POST", "/types", asked, **ADMIN)[1]["volume_type"]["id"]
+    body, shown = {"default_type": {"volume_type": "mine"}}, {"project_id": "demo"}
+    shown["volume_type_id"] = mine
+    for method, sent, status in (("GET", None, 404), ("PUT", body, 200), ("DELETE", None, 204)):
+        assert api.ask(method, path, sent, version="3.71")[0] == 403
+        assert api.ask(method, path, sent, **ADMIN)[0] == 404
+        assert api.ask(method, path, sent, **NEWEST)[0] == status
+    assert api.ask("PUT", path, body, **NEWEST)[1] == {"default_type": shown}
+    assert api.ask("GET", path, **NEWEST)[1] == {"default_type": shown}
+    assert api.ask("GET", "/default-types", **NEWEST)[1] == {"default_types": [shown]}
+    assert api.ask("GET", "/types/default")[1]["volume_type"]["id"] == mine
+    assert show(api, make(api))["volume_type"] == "mine"
+    theirs = api.ask("POST", "/volumes", {"volume": {"size": 1}}, token=OTHER)[1]["volume"]
+    assert theirs["volume_type"] is None
+    refused = api.ask("DELETE", f"/types/{mine}", **ADMIN)
+    words = f"The volume type {mine} is a default volume type and cannot be deleted."
+    assert message(refused) == (400, words)
+    for wrong in ({"volume_type": "none"}, {}, {"volume_type": 1}, {"volume_type": "x", "a": 1}):
+        assert api.ask("PUT", path, {"default_type": wrong}, **NEWEST)[0] == 400, wrong
+    assert api.ask("GET", path, **NEWEST)[1] == {"default_type": shown}
+    assert api.ask("DELETE", path, **NEWEST)[0] == 204
+    assert show(api, make(api))["volume_type"] is None
+
+
+def test_a_disabled_service_gets_no_new_volumes(api: VolumeApi) -> None:
+    """What it has stays usable, and servers may still be on its host."""
+    kept, on = made(api, size=1), {"binary": "cinder-volume", "host": "pve1"}
+    path = "/os-services/disable-log-reason"
+    status, answer = api.ask("PUT", path, {**on, "disabled_reason": "dusty"}, **ADMIN)
+    assert (status, answer["status"], answer["disabled_reason"]) == (200, "disabled", "dusty")
+    assert services(api) == {"pve1": ("disabled", "dusty"), "pve2": ("enabled", None)}
+    assert {one.disabled for one in api.world.rows(schema.services)} == {False}
+    assert show(api, make(api), **ADMIN)["os-vol-host-attr:host"] == "pve2@data#data"
+    assert api.ask("PUT", "/os-services/disable", {**on, "host": "pve2"}, **ADMIN)[0] == 200
+    assert show(api, make(api))["status"] == "error"
+    extend = {"os-extend": {"new_size": 2}}
+    assert api.ask("POST", f"/volumes/{kept}/action", extend)[0] == 202
+    assert api.ask("PUT", "/os-services/enable", on, **ADMIN)[1]["status"] == "enabled"
+    assert services(api)["pve1"] == ("enabled", None)
+    assert show(api, make(api))["status"] == "creating"
+    before = services(api)
+    for body, status in (
+        ({"host": "pve1"}, 400),
+        ({"binary": "cinder-volume", "host": "pve9"}, 404),
+        ({"binary": "cinder-backup", "host": "pve1"}, 404),
+        ({**on, "color": "red"}, 400),
+        ({**on, "host": 5}, 400),
+    ):
+        assert api.ask("PUT", "/os-services/disable", body, **ADMIN)[0] == status, body
+    assert services(api) == before
+
+
+def services(api: VolumeApi) -> dict[str, tuple[str, str | None]]:
+    found = api.ask("GET", "/os-services", **ADMIN)[1]["services"]
+    return {one["host"]: (one["status"], one["disabled_reason"]) for one in found}
+
+
+def test_a_type_asks_for_what_a_storage_can_do(api: VolumeApi) -> None:
+    """As Cinder's CapabilitiesFilter, which names without a scope are for."""
+    for number, (specs, fits) in enumerate(
+        (
+            ({"storage_protocol": "rbd"}, True),
+            ({"capabilities:storage_protocol": "<or> nfs <or> rbd"}, True),
+            ({"free_capacity_gb": ">= 100", "multiattach": "<is> False"}, True),
+            ({"vendor:color": "red", "storage:type": "x"}, True),
+            ({"storage_protocol": "nfs"}, False),
+            ({"total_capacity_gb": "> 5000"}, False),
+            ({"multiattach": "<is> True"}, False),
+            ({"color": "red"}, False),
+        )
+    ):
+        type_ = {"name": f"t{number}", "extra_specs": specs}
+        assert api.ask("POST", "/types", {"volume_type": type_}, **ADMIN)[0] == 200
+        shown = show(api, make(api, volume_type=f"t{number}"))
+        assert shown["status"] == ("creating" if fits else "error"), specs
+    _, body = api.ask("GET", "/messages", version="3.5")
+    assert "color=red" in " ".join(one["user_message"] for one in body["messages"])
+
+
+def test_an_image_names_the_type_of_its_volumes(api: VolumeApi) -> None:
+    """Cinder's cinder_img_volume_type, unless the request names another one."""
+    asked = {"volume_type": {"name": "fast"}}
+    assert api.ask("POST", "/types", asked, **ADMIN)[0] == 200
+
+    def named(value: str) -> None:
+        images = schema.images
+        properties = {"cinder_img_volume_type": value}
+        change = images.update().where(images.c.id == IMAGE).values(properties=properties)
+        api.world.conductor.store.run(lambda connection: connection.execute(change))
+
+    named("fast")
+    of_image: dict[str, Any] = {"imageRef": IMAGE, "size": 3}
+    assert show(api, make(api, **of_image))["volume_type"] == "fast"
+    assert show(api, make(api, **of_image, volume_type="data"))["volume_type"] == "data"
+    named("none")
+    status, why = message(api.ask("POST", "/volumes", {"volume": of_image}))
+    assert (status, why) == (404, "Volume type with name none could not be found.")
 
 
 def test_extensions_and_filters(api: VolumeApi) -> None:
@@ -163,7 +257,7 @@ def test_hosts_and_services(api: VolumeApi) -> None:
     assert api.ask("PUT", "/os-hosts/pve1", {"status": "disable"}, **ADMIN)[0] == 400
     services = api.ask("GET", "/os-services", **NEWEST)[1]["services"]
     assert {(one["cluster"], one["backend_state"]) for one in services} == {(None, "up")}
-    for name in ("enable", "disable", "disable-log-reason", "freeze", "failover_host", "get-log"):
+    for name in ("freeze", "failover_host", "get-log"):
         body = {"binary": "cinder-volume", "host": "pve1"}
         assert api.ask("PUT", f"/os-services/{name}", body, **NEWEST)[0] == 400, name
         assert api.ask("PUT", f"/os-services/{name}", body)[0] == 403

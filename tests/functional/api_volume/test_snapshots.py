@@ -162,7 +162,7 @@ def test_refusals(api: VolumeApi) -> None:
     revert = {"revert": {"snapshot_id": snapshot_id}}
     assert api.ask("POST", action, {"os-reserve": {}})[0] == 202
     status, why = message(api.ask("POST", action, revert, version="3.40"))
-    assert (status, "current status is: reserved" in why) == (409, True)
+    assert (status, "current status is: attaching" in why) == (409, True)
     assert api.ask("POST", action, {"os-unreserve": {}})[0] == 202
     of_mine = f"/snapshots/{snapshot_id}/action"
     reset = {"os-reset_status": {"status": "error"}}

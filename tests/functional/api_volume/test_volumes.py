@@ -139,6 +139,46 @@ def test_what_is_no_volume_is_refused(api: VolumeApi, asked: Any) -> None:
     assert api.world.rows(schema.volumes) == []
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "field", "value", "why"),
+    [
+        ("/volumes", {"volume": {"size": 0}}, "size", "0", "0 is not valid under any of"),
+        ("/volumes", {"volume": {"size": 1, "snapshot_id": "x"}}, "snapshot_id", "x", "'x'"),
+        ("/volumes", {"volume": {"size": 1, "name": 5}}, "name", "5", "5 is not of type"),
+        ("/volumes", {"volume": {"size": 1, "multiattach": "x"}}, "multiattach", "x", "'x' is"),
+        ("/snapshots", {"snapshot": {"volume_id": "x"}}, "volume_id", "x", "'x' is not a 'uuid'"),
+        ("/backups", {"backup": {"volume_id": "x"}}, "volume_id", "x", "'x' is not a 'uuid'"),
+    ],
+    ids=str,
+)
+def test_a_refusal_names_the_field_and_its_value(
+    api: VolumeApi, path: str, body: Any, field: str, value: str, why: str
+) -> None:
+    """In Cinder's words (cinder/api/validation/validators.py)."""
+    status, text = message(api.ask("POST", path, body))
+    said = f"Invalid input for field/attribute {field}. Value: {value}. {why}"
+    assert (status, text[: len(said)]) == (400, said)
+
+
+def test_a_refusal_of_metadata_names_no_value(api: VolumeApi) -> None:
+    """They may hold secrets, and refusals are kept and shown."""
+    body = {"volume": {"size": 1, "metadata": {"key": ["hush"]}}}
+    status, text = message(api.ask("POST", "/volumes", body))
+    assert status == 400
+    assert text.startswith("Invalid input for field/attribute key. ")
+    assert "hush" not in text
+
+
+def test_what_is_too_much_is_413(api: VolumeApi) -> None:
+    quota = {"quota_set": {"volumes": 0}}
+    assert api.ask("PUT", "/os-quota-sets/demo", quota, token=auth.ADMIN)[0] == 200
+    answer = api.answer("POST", "/volumes", {"volume": {"size": 1}}, headers={})
+    assert (answer.status_code, answer.headers["Retry-After"]) == (413, "0")
+    assert answer.json["overLimit"]["message"].startswith("Maximum number of volumes allowed (0)")
+    huge = {"volume": {"size": 1, "name": "x" * (1 << 21)}}
+    assert api.ask("POST", "/volumes", huge)[0] == 413
+
+
 def test_spaces_around_names_dont_count(api: VolumeApi) -> None:
     """And null is no name, as in Cinder."""
     padded, plain = {"name": " n ", "description": " d "}, {"name": "n", "description": "d"}
@@ -243,9 +283,11 @@ def test_actions(api: VolumeApi) -> None:
         return int(status)
 
     assert do({"os-reserve": {}}) == 202
-    assert show(api, volume_id)["status"] == "reserved"
+    assert show(api, volume_id)["status"] == "attaching"
     assert do({"os-reserve": {}}) == 400
-    assert do({"os-unreserve": {}}) == 202
+    # As in Cinder the second time does nothing.
+    assert (do({"os-unreserve": {}}), do({"os-unreserve": {}})) == (202, 202)
+    assert show(api, volume_id)["status"] == "available"
     assert do({"os-set_bootable": {"bootable": True}}) == 200
     assert do({"os-update_readonly_flag": {"readonly": True}}) == 202
     shown = show(api, volume_id)

@@ -418,8 +418,6 @@ def test_services_pools_and_extensions(api: VolumeApi) -> None:
     (new, *_) = api.ask("GET", "/os-services", version="3.49", **ADMIN)[1]["services"]
     assert (new["cluster"], new["backend_state"]) == (None, new["state"])
     body = {"host": old["host"], "binary": "cinder-volume"}
-    status, why = message(api.ask("PUT", "/os-services/disable", body, **ADMIN))
-    assert (status, "compute API" in why) == (400, True)
     assert api.ask("PUT", "/os-services/disable", body)[0] == 403
     assert api.ask("PUT", "/os-services/nothing", body, **ADMIN)[0] == 404
     pools = "/scheduler-stats/get_pools"
@@ -434,7 +432,7 @@ def test_services_pools_and_extensions(api: VolumeApi) -> None:
     assert found["name"] == "Quotas"
     assert "Backups" in names(api.ask("GET", "/extensions"))
     assert api.ask("GET", "/extensions/backups-of-the-moon")[0] == 404
-    status, body = api.ask("GET", "/resource_filters?resource=snapshot", version="3.33")
+    _, body = api.ask("GET", "/resource_filters?resource=snapshot", version="3.33")
     (shown,) = body["resource_filters"]
     assert (shown["resource"], "name~" in shown["filters"]) == ("snapshot", True)
     assert api.ask("GET", "/resource_filters?resource=moon", version="3.33")[1] == {

@@ -203,6 +203,22 @@ def test_while_a_server_has_the_volume(shots: Shots, way: str) -> None:
     assert shots.sent(volume_id, "take").user == VolumeUser(server, row.node, row.vmid)
 
 
+def test_one_inside_of_a_volume_is_removed_while_no_server_has_that_open(shots: Shots) -> None:
+    site, volume_id = shots.site, shots.volume("offline")
+    snapshot_id = shots.taken(volume_id)
+    server = a_server(site)
+    site.attached(server, volume_id)
+    before = site.world.rows(SNAPSHOTS)
+    with pytest.raises(Invalid, match=f"stop server {server}, or detach volume {volume_id}"):
+        shots.delete(snapshot_id)
+    assert site.world.rows(SNAPSHOTS) == before
+    table = schema.servers
+    stopped = table.update().where(table.c.uuid == server).values(vm_state="stopped")
+    site.world.conductor.store.run(lambda connection: connection.execute(stopped))
+    shots.delete(snapshot_id)
+    assert shots.row(snapshot_id).status == "deleting"
+
+
 def test_the_volume_is_brought_back_to_the_last_one_only(shots: Shots) -> None:
     site, volume_id = shots.site, shots.volume("offline")
     with pytest.raises(Invalid, match="has no snapshots"):

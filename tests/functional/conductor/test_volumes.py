@@ -129,6 +129,33 @@ def site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
         pool.dispose()
 
 
+def actions(site: Site, server: str) -> list[tuple[str, str]]:
+    """The actions of a server, with their states."""
+    rows = site.world.rows(schema.operations)
+    return [(one.action, one.state) for one in rows if one.server_uuid == server]
+
+
+def test_an_extension_is_an_action_of_the_server_that_has_the_volume(site: Site) -> None:
+    """As in Nova, once it is done; under the ID of the request."""
+    server, volume_id = a_server(site), site.made()
+    site.volumes.extend_volume(site.ctxt, volume_id, 3, True)
+    site.world.answer(site.last(GrowVolume, volume_id), ok=True)
+    site.becomes(volume_id, "available")
+    site.attached(server, volume_id)
+    before = actions(site, server)
+    site.volumes.extend_volume(site.ctxt, volume_id, 4, True)
+    assert actions(site, server) == before
+    site.world.answer(site.last(GrowVolume, volume_id, 2), ok=True)
+    site.becomes(volume_id, "in-use")
+    assert actions(site, server) == [*before, ("extend_volume", "done")]
+    mine = [one for one in site.world.rows(schema.operations) if one.action == "extend_volume"]
+    assert [one.request_id for one in mine] == [site.ctxt.request_id]
+    site.volumes.extend_volume(site.ctxt, volume_id, 5, True)
+    site.world.answer(site.last(GrowVolume, volume_id, 3), ok=False, failure=FULL)
+    site.becomes(volume_id, "error_extending")
+    assert actions(site, server) == [*before, ("extend_volume", "done")]
+
+
 @pytest.fixture
 def server(site: Site) -> str:
     return a_server(site)

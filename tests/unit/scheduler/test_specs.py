@@ -6,7 +6,8 @@ import warnings
 
 import pytest
 
-from scheduler.filters.specs import compiled, compiled_version
+from common.spec_operators import compiled
+from scheduler.filters.specs import compiled_version
 
 CASES = [
     (spec, value)

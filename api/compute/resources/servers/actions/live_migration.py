@@ -13,6 +13,8 @@ from common.errors import HostNotFound, Invalid
 
 _HOST = named("os-migrate-server:migrate_live:host")
 AUTO = "auto"
+#: since when the request is answered before the storage is looked at
+_LATER_CHECKED = 34
 
 
 class LiveMigrationActions:
@@ -39,7 +41,13 @@ class LiveMigrationActions:
             raise Invalid("Can't force to a non-provided destination")
         block = asked["block_migration"]
         copy_disks = None if block == AUTO else _is_true(block)
-        call.conductor.live_migrate_server(call.ctxt, call.server.uuid, host, copy_disks)
+        call.conductor.live_migrate_server(
+            call.ctxt,
+            call.server.uuid,
+            host,
+            copy_disks,
+            checks_storage=call.version < _LATER_CHECKED,
+        )
 
 
 def _is_true(value: object) -> bool:

@@ -55,6 +55,8 @@ class RebuildActions:
         if call.version >= 54:
             server["key_name"] = call.server.key_name
         if call.version >= 57:
+            # Nova's view leaves its own name of it out of this answer.
+            server.pop(views.USER_DATA, None)
             server["user_data"] = call.server.user_data
         if call.cloud.conf.api.enable_instance_password:
             server["adminPass"] = request.admin_password

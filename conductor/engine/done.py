@@ -1,0 +1,36 @@
+"""Operations on servers that end as they begin: they only tell what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from common import clock
+from common.context import RequestContext
+from common.messages.reports import Step
+from common.states import InternalAction, OperationState
+from conductor.cloud import Cloud
+from conductor.engine import begins
+from conductor.store import operations as ledger
+from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
+
+_EVENTS: Mapping[InternalAction, str] = {
+    InternalAction.LOCK: "api_lock",
+    InternalAction.UNLOCK: "api_unlock",
+    InternalAction.EXTEND_VOLUME: "compute_extend_volume",
+}
+
+
+def record(
+    connection: Transaction,
+    cloud: Cloud,
+    ctxt: RequestContext,
+    server: Server,
+    action: InternalAction,
+) -> None:
+    """Write an operation that has ended well, with its one event."""
+    operation = begins.begin(connection, cloud, ctxt, server, action)
+    now = clock.utcnow()
+    step = Step(_EVENTS[action], 0, now, now, "Success")
+    ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
+    ledger.close(connection, operation.id, OperationState.DONE)

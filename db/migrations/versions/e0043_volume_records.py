@@ -1,7 +1,7 @@
 """Expand: default types of projects, disabled volume services, what backed up volumes were called.
 
-Revision ID: 0042_h_volume_records
-Revises: 0041_a_overslept
+Revision ID: 0043_volume_records
+Revises: 0042_other_vms
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from alembic import op
 
 from db.types import Json
 
-revision = "0042_h_volume_records"
-down_revision: str | None = "0041_a_overslept"
+revision = "0043_volume_records"
+down_revision: str | None = "0042_other_vms"
 
 _DISABLED = sa.Column("volumes_disabled", sa.Boolean, nullable=False, server_default=sa.false())
 _REASON = sa.Column("volumes_disabled_reason", sa.String(255))

@@ -239,8 +239,7 @@ class _Download:
             self._downloads.opened(first, end) as response,
         ):
             watch.follow(response)
-            for data in response.stream(_READ_BYTES):
-                upload.write(data)
+            upload.take(response.stream(_READ_BYTES))
             watch.check()
             length = response.headers.get("Content-Length", "")
             if length.isascii() and length.isdigit() and int(length) != upload.size_bytes:

@@ -15,10 +15,11 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from api.image import formats
 from common.errors import Conflict, NotFound, TooLarge, Unavailable
 from common.log import logger
 from web.file_parts import FilePart
@@ -46,6 +47,7 @@ class Upload:
         self._md5 = hashlib.md5(usedforsecurity=False)
         self._sha512 = hashlib.sha512()
         self.token = secrets.token_urlsafe(32)
+        self.inspected = formats.Inspected(())
         self.is_needed = False
         """Whether the data stay when the upload has ended."""
 
@@ -58,6 +60,12 @@ class Upload:
     def sha512(self) -> str:
         """The SHA-512 of what was written, hexadecimal."""
         return self._sha512.hexdigest()
+
+    def take(self, pieces: Iterable[bytes]) -> None:
+        """Write all of these, and see what they are. Raises as ``write``."""
+        self.inspected = formats.Inspected(pieces)
+        for data in self.inspected:
+            self.write(data)
 
     def write(self, data: bytes) -> None:
         """Append. Raises TooLarge over the limit, and where the disk is full."""

@@ -62,7 +62,9 @@ class Uploads:
 
         Raises what ``formats.virtual_size`` does, and Gone for an image that was deleted.
         """
-        size = formats.virtual_size(upload.file, upload.size_bytes, found.disk_format)
+        size = formats.virtual_size(
+            upload.file, upload.size_bytes, found.disk_format, upload.inspected
+        )
         self.spool.complete(found.id, upload)
         data = ImageData(
             url=f"{self.fetch_url}/v2/images/{found.id}/spool",
@@ -176,8 +178,7 @@ def receive(store: Store, uploads: Uploads, call: Call, image_id: str, status: s
     conductor = store.conductor(ctxt, found.id)
     take = conductor.save_image if status == "saving" else conductor.stage_image
     with uploads.spool.upload(found.id) as upload:
-        for data in bodies.pieces(request, _READ_BYTES):
-            upload.write(data)
+        upload.take(bodies.pieces(request, _READ_BYTES))
         uploads.deliver(found, upload, lambda data: take(ctxt, found.id, data))
     return found
 

@@ -165,7 +165,8 @@ def _qcow2(
     version: int = 3, backing: int = 0, features: int = 0, size_bytes: int = 3 << 30
 ) -> bytes:
     head = struct.pack(">4sIQIIQ", b"QFI\xfb", version, backing, 0, 16, size_bytes)
-    return head.ljust(72, b"\0") + struct.pack(">Q", features) + bytes(100)
+    more = struct.pack(">Q", features) + bytes(16) + struct.pack(">II", 4, 104)
+    return head.ljust(72, b"\0") + more + bytes(100)
 
 
 @pytest.mark.parametrize(
@@ -182,8 +183,10 @@ def _qcow2(
         ("qcow2", _qcow2(version=9), 400, "version 9"),
         ("vmdk", b"# Disk DescriptorFile\n" + bytes(600), 400, "other files"),
         ("qcow2", _qcow2(size_bytes=(1 << 64) - 1), 400, "18446744073709551615 bytes"),
-        ("vmdk", b"KDMV" + bytes(600), 400, "must be one of the types"),
-        ("vmdk", b"KDMV" + b"\xff" * 24 + bytes(600), 400, "must be one of the types"),
+        ("vmdk", b"KDMV" + bytes(600), 400, "no bytes"),
+        ("vmdk", b"KDMV" + b"\xff" * 24 + bytes(600), 400, "has no end"),
+        ("raw", b"", 400, "has no data"),
+        ("raw", b"A" * 512 + b"\xe9" * 600, 415, "can't be found out"),
     ],
 )
 def test_what_is_not_what_it_says_is_refused(

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from api.image.rights import target
 from api.image.spool import Spool
-from api.image.store import Store, target
+from api.image.store import Store
 from api.plain import Call, operation
 from common.errors import Forbidden
 from web.errors import RangeNotSatisfiable

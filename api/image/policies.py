@@ -17,7 +17,10 @@ _SHARED = (
 _IMAGE = "/v2/images/{image_id}"
 
 #: those that the compute API's old `/images` asks, too
-PROXIED = frozenset({"get_images", "get_image", "modify_image", "delete_image"})
+PROXIED = frozenset(
+    {"get_images", "get_image", "modify_image", "delete_image"}
+    | {"publicize_image", "communitize_image"}
+)
 
 RULES = (
     rule(

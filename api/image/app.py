@@ -56,7 +56,7 @@ def routes(
         "/": versions,
         "/versions": versions,
         "/v2/images": resources.Images(store, methods),
-        item: resources.ImageItem(store),
+        item: resources.ImageItem(store, data.spool),
         f"{item}/file": uploads.ImageFile(store, data),
         f"{item}/spool": uploads.SpooledData(data),
         f"{item}/stage": uploads.StagedData(store, data),
@@ -72,5 +72,6 @@ def routes(
         "/v2/schemas/{name}": resources.Schemas(),
         "/v2/schemas/metadefs/{name}": resources.Schemas("metadefs/"),
         "/v2/info/import": imports.ImportInfo(methods),
+        "/v2/info/usage": uploads.UsageInfo(data),
         "/v2/info/stores": resources.StoreInfo(),
     }

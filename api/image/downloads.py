@@ -234,7 +234,7 @@ class _Download:
         found, uploads = self._found, self._uploads
         end = time.monotonic() + self._downloads.seconds
         with (
-            uploads.spool.upload(found.id) as upload,
+            uploads.upload(found) as upload,
             self._watched(end) as watch,
             self._downloads.opened(first, end) as response,
         ):

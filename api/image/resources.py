@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from api.image import documents, filters, rights, views
 from api.image.methods import Methods
 from api.image.schemas import SCHEMAS
+from api.image.spool import Spool
 from api.image.store import Store
 from api.plain import Call, operation
 from common.errors import NotFound
@@ -59,8 +60,8 @@ def _link(pairs: list[tuple[str, str]]) -> str:
 class ImageItem:
     """One image."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, spool: Spool) -> None:
+        self._store, self._spool = store, spool
 
     @operation()
     def on_get(self, call: Call, image_id: str) -> Any:
@@ -81,8 +82,10 @@ class ImageItem:
 
     @operation(status=204)
     def on_delete(self, call: Call, image_id: str) -> None:
-        """Delete an image of a project; protected ones stay."""
+        """Delete an image of a project; protected ones stay. It works on a full disk, too."""
+        self._spool.room.drop_ballast()
         self._store.delete(call.ctxt, image_id)
+        self._spool.watch()
 
 
 def _by_path(call: Call) -> bool:

@@ -10,7 +10,7 @@ from conductor.cloud import Cloud
 from conductor.flows.accept import scope
 from conductor.images import remove_image, store_image
 from conductor.messages import ImageData, ImageEdit, NewImage
-from conductor.store import image_members, imports, user_images
+from conductor.store import image_members, image_quota, imports, user_images
 from conductor.store.server_images import QUEUED
 from conductor.store.transactions import Transaction
 
@@ -23,7 +23,13 @@ class ImageEndpoint:
 
     def create_image(self, ctxt: RequestContext, image: NewImage) -> str:
         """See ``ConductorClient.create_image``."""
-        return self._cloud.store.run(lambda c: user_images.create(c, image))
+
+        def work(connection: Transaction) -> str:
+            one_more = {"image_count_total": 1}
+            image_quota.take(connection, image.project_id, self._cloud.conf, one_more)
+            return user_images.create(connection, image)
+
+        return self._cloud.store.run(work)
 
     def edit_image(self, ctxt: RequestContext, image_id: str, edits: list[ImageEdit]) -> None:
         """See ``ConductorClient.edit_image``."""
@@ -49,7 +55,13 @@ class ImageEndpoint:
 
     def stage_image(self, ctxt: RequestContext, image_id: str, data: ImageData) -> None:
         """See ``ConductorClient.stage_image``."""
-        self._with(ctxt, image_id, lambda c, row: imports.stage(c, ctxt, row, data))
+
+        def work(connection: Transaction, row: Any) -> None:
+            waits = {"image_stage_total": data.size_bytes, "image_count_uploading": 1}
+            image_quota.take(connection, row.project_id, self._cloud.conf, waits)
+            imports.stage(connection, ctxt, row, data)
+
+        self._with(ctxt, image_id, work)
 
     def import_staged_image(self, ctxt: RequestContext, image_id: str) -> None:
         """See ``ConductorClient.import_staged_image``."""
@@ -66,6 +78,8 @@ class ImageEndpoint:
 
         def work(connection: Transaction) -> str:
             row = user_images.locked(connection, image_id, scope(ctxt))
+            one_more = {"image_count_uploading": 1}
+            image_quota.take(connection, row.project_id, self._cloud.conf, one_more)
             return imports.begin_download(connection, ctxt, row, uri)
 
         return self._cloud.store.run(work)

@@ -25,7 +25,7 @@ from conductor.engine.stages import Stage, Table, Undo
 from conductor.images import remove_image
 from conductor.messages import NewVolumeImage
 from conductor.plans import Place, UploadVolumePlan
-from conductor.store import leases, registry, server_images, vmids
+from conductor.store import image_quota, leases, registry, server_images, vmids
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records, snapshots
@@ -54,6 +54,7 @@ def begin(
     if row.status not in RULES[VolumeAction.UPLOAD].begins:
         raise Invalid(f"Invalid volume: Volume {row.id} status must be available")
     snapshots.require_alone(connection, row)
+    image_quota.take(connection, str(ctxt.project_id), cloud.conf, {"image_count_total": 1})
     image_id = ids.new_uuid()
     server_images.insert(
         connection,

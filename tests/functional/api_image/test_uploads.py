@@ -9,7 +9,7 @@ import os
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -77,8 +77,10 @@ class Site:
 
 
 @contextlib.contextmanager
-def a_site(folder: Path, **options: Any) -> Iterator[Site]:
-    """One with these options besides."""
+def a_site(
+    folder: Path, *, quota: Mapping[str, int] | None = None, **options: Any
+) -> Iterator[Site]:
+    """One with these options, and limits of a project, besides."""
     world = World(folder)
     world.conductor.runner.start()
     reader = engine.reader(world.url)
@@ -93,6 +95,9 @@ def a_site(folder: Path, **options: Any) -> Iterator[Site]:
         **options,
     }.items():
         conf.set_override(name, value, "images")
+    for name, value in (quota or {}).items():
+        for one in (conf, world.conductor.cloud.conf):
+            one.set_override(name, value, "quota")
     app = make_app(conf, reader, auth.header_auth, conductor)
     with served(mounted(app, "/image")) as root:
         yield Site(world, f"{root}/image/v2", folder / "spool")

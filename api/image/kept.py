@@ -42,7 +42,8 @@ class Kept:
         if part is None or call.request is None:
             raise Forbidden(
                 f"The data of image {found.id} can't be downloaded here: clusters don't give "
-                "images back, and this host keeps no upload of it."
+                "images back, and this host keeps no upload of it. Operators have uploads kept by "
+                "[images] keep_data."
             )
         size = part.size
         headers = {"Accept-Ranges": "bytes"}

@@ -94,4 +94,4 @@ def test_without_data_nothing_is_downloaded(site: Site, tmp_path: Path) -> None:
     for name in site.files():
         (site.spool / name).unlink()
     refused = get(site, active)
-    assert (refused.status_code, "keeps no upload of it" in refused.text) == (403, True)
+    assert (refused.status_code, "[images] keep_data" in refused.text) == (403, True)

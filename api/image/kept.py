@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 from api.image.rights import target
+from api.image.shares import Shares
 from api.image.spool import Spool
 from api.image.store import Store
 from api.plain import Call, operation
@@ -21,9 +21,9 @@ _WITH_DATA = frozenset({"active", "deactivated"})
 class Kept:
     """The data of an image, to be downloaded."""
 
-    def __init__(self, store: Store, spool: Callable[[], Spool | None]) -> None:
+    def __init__(self, store: Store, spool: Spool | None, shares: Shares) -> None:
         """``spool``: that of this host, where it keeps data; else None."""
-        self._store, self._spool = store, spool
+        self._store, self._spool, self._shares = store, spool, shares
 
     @operation()
     def on_get(self, call: Call, image_id: str) -> Any:
@@ -37,7 +37,7 @@ class Kept:
             raise Forbidden(
                 "The requested image has been deactivated. Image data download is forbidden."
             )
-        spool = self._spool()
+        spool = self._spool
         part = spool.find(found.id) if spool and found.status in _WITH_DATA else None
         if part is None or call.request is None:
             raise Forbidden(
@@ -45,6 +45,7 @@ class Kept:
                 "images back, and this host keeps no upload of it. Operators have uploads kept by "
                 "[images] keep_data."
             )
+        part.closed = self._shares.take(call.ctxt.project_id)
         size = part.size
         headers = {"Accept-Ranges": "bytes"}
         asked = call.request.get_header("Range")

@@ -15,6 +15,7 @@ from oslo_config import cfg
 from api.image import formats
 from api.image.errors import no_data
 from api.image.kept import Kept
+from api.image.shares import Shares
 from api.image.spool import Spool, Upload
 from api.image.store import Store
 from api.plain import Call, operation
@@ -36,6 +37,10 @@ LOG = logger(__name__)
 
 #: the most that one answer to an agent has, bytes: answers are made in memory
 PIECE_BYTES = 1 << 22
+#: uploads of one process that projects share; the worker reads more bodies at a time
+PLACES = 24
+#: downloads of one process, alike
+SENT_PLACES = 64
 #: names what proves that an agent may fetch the data
 TOKEN_HEADER = "X-Spool-Token"  # noqa: S105 - a name
 
@@ -60,6 +65,8 @@ class Uploads:
         self.wait_seconds = float(options.upload_wait_seconds)
         self.keeps = bool(options.keep_data)
         self.engine = engine
+        self.shares = Shares(PLACES, "uploads")
+        self.sent_shares = Shares(SENT_PLACES, "downloads")
         self.limits = quotas.of_images(conf)
         self.spool = Spool(
             options.spool_dir,
@@ -135,7 +142,8 @@ class ImageFile(Kept):
     """The data of an image."""
 
     def __init__(self, store: Store, uploads: Uploads) -> None:
-        super().__init__(store, lambda: uploads.spool if uploads.keeps else None)
+        spool = uploads.spool if uploads.keeps else None
+        super().__init__(store, spool, uploads.sent_shares)
         self._uploads = uploads
 
     @operation(status=204)
@@ -229,7 +237,7 @@ def receive(store: Store, uploads: Uploads, call: Call, image_id: str, status: s
     uploads.require_quota(found.project_id, size, uploads=1)
     conductor = store.conductor(ctxt, found.id)
     take = conductor.save_image if status == "saving" else conductor.stage_image
-    with uploads.upload(found) as upload:
+    with uploads.shares.place(ctxt.project_id), uploads.upload(found) as upload:
         upload.take(bodies.pieces(request, _READ_BYTES))
         uploads.deliver(found, upload, lambda data: take(ctxt, found.id, data))
     return found

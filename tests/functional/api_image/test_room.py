@@ -16,12 +16,13 @@ import sqlalchemy as sa
 
 from api.image.room import BALLAST_BYTES, Room
 from api.image.spool import Spool
+from api.image.uploads import PLACES
 from common.context import internal
 from common.errors import TooLarge, Unavailable
 from conductor.endpoints.services import ServiceEndpoint
 from db import schema
 from tests.fixtures import auth
-from tests.functional.api_image.test_uploads import DATA, Site, a_site
+from tests.functional.api_image.test_uploads import DATA, Site, _connected, a_site
 from tests.functional.api_image.test_user_images import call
 from tests.functional.waiting import eventually
 
@@ -227,3 +228,23 @@ def _write_much(site: Site) -> None:
     """Write more than fits what the database has of the disk."""
     change = schema.images.update().values(properties={"x": "y" * 8 * MIB})
     site.world.conductor.store.run(lambda c: c.execute(change))
+
+
+# --- shares
+
+
+def test_a_project_s_uploads_leave_places_to_others(tmp_path: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        site = stack.enter_context(a_site(tmp_path))
+        ids = [site.new() for _ in range(PLACES // 2 + 1)]
+        for one in ids[:-1]:
+            slow = stack.enter_context(_connected(site, one, len(DATA)))
+            slow.sendall(DATA[:10])
+        eventually(lambda: len(site.files()) == PLACES // 2, 20)
+        refused = site.send(ids[-1])
+        assert (refused.status_code, "of this project" in refused.text) == (503, True)
+        body = {"disk_format": "raw", "container_format": "bare"}
+        others = call(f"{site.url}/images", "POST", body, token=auth.OTHER).json()["id"]
+        assert site.send(others, token=auth.OTHER).status_code == 204
+        slow.close()
+        eventually(lambda: site.send(ids[-1]).status_code == 204, 20)

@@ -155,22 +155,6 @@ class AllTasks:
         return {"tasks": [], "first": "/v2/tasks", "schema": "/v2/schemas/tasks"}
 
 
-class Definitions:
-    """Metadata definitions: none; clients look for them to help users name properties."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    @operation()
-    def on_get(self, call: Call) -> Any:
-        """An empty list."""
-        path = f"/v2/metadefs/{self._name}"
-        body: dict[str, Any] = {self._name: []}
-        if self._name == "namespaces":
-            body |= {"first": path, "schema": "/v2/schemas/metadefs/namespaces"}
-        return body
-
-
 class Schemas:
     """JSON schemas of the API's objects."""
 

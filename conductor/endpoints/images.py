@@ -9,8 +9,8 @@ from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
 from conductor.images import remove_image, store_image
-from conductor.messages import ImageData, ImageEdit, NewImage
-from conductor.store import image_members, image_quota, imports, user_images
+from conductor.messages import ImageData, ImageEdit, MetadefItem, MetadefNamespace, NewImage
+from conductor.store import image_members, image_quota, imports, metadefs, user_images
 from conductor.store.server_images import QUEUED
 from conductor.store.transactions import Transaction
 
@@ -120,6 +120,33 @@ class ImageEndpoint:
     def delete_image_member(self, ctxt: RequestContext, image_id: str, member: str) -> None:
         """See ``ConductorClient.delete_image_member``."""
         self._with(ctxt, image_id, lambda c, row: image_members.delete(c, row, member))
+
+    def create_metadef_namespace(
+        self, ctxt: RequestContext, namespace: MetadefNamespace, items: list[MetadefItem]
+    ) -> None:
+        """See ``ConductorClient.create_metadef_namespace``."""
+        self._cloud.store.run(lambda c: metadefs.create(c, namespace, items))
+
+    def update_metadef_namespace(
+        self, ctxt: RequestContext, name: str, namespace: MetadefNamespace
+    ) -> None:
+        """See ``ConductorClient.update_metadef_namespace``."""
+        self._cloud.store.run(lambda c: metadefs.update(c, name, namespace))
+
+    def delete_metadef_namespace(self, ctxt: RequestContext, name: str) -> None:
+        """See ``ConductorClient.delete_metadef_namespace``."""
+        self._cloud.store.run(lambda c: metadefs.delete(c, name))
+
+    def change_metadef_items(
+        self,
+        ctxt: RequestContext,
+        namespace: str,
+        kind: str,
+        removed: list[str] | None,
+        items: list[MetadefItem],
+    ) -> None:
+        """See ``ConductorClient.change_metadef_items``."""
+        self._cloud.store.run(lambda c: metadefs.change(c, namespace, kind, removed, items))
 
     def _with(
         self, ctxt: RequestContext, image_id: str, work: Callable[[Transaction, Any], None]

@@ -199,6 +199,7 @@ class Worker(Loop, ThreadWorker):  # type: ignore[misc]
             self.handle_error(parsed, connection.sock, connection.client, error)
             keeps = False
         connection.unsent, connection.file = memoryview(connection.sock.data), connection.sock.file
+        connection.sock.file = None  # closed when it is sent, not with the next request
         self._send_now(connection)
         return keeps
 

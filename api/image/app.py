@@ -56,7 +56,7 @@ def routes(
         "/": versions,
         "/versions": versions,
         "/v2/images": resources.Images(store, methods),
-        item: resources.ImageItem(store, data.spool),
+        item: resources.ImageItem(store, data),
         f"{item}/file": uploads.ImageFile(store, data),
         f"{item}/spool": uploads.SpooledData(data),
         f"{item}/stage": uploads.StagedData(store, data),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from api.image.rights import target
@@ -15,15 +16,18 @@ from web.errors import RangeNotSatisfiable
 from web.guard import Reply
 
 _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})", re.ASCII)
+#: downloads of one process, which projects share
+PLACES = 64
 _WITH_DATA = frozenset({"active", "deactivated"})
 
 
 class Kept:
     """The data of an image, to be downloaded."""
 
-    def __init__(self, store: Store, spool: Spool | None, shares: Shares) -> None:
+    def __init__(self, store: Store, spool: Callable[[], Spool | None]) -> None:
         """``spool``: that of this host, where it keeps data; else None."""
-        self._store, self._spool, self._shares = store, spool, shares
+        self._store, self._spool = store, spool
+        self._shares = Shares(PLACES, "downloads")
 
     @operation()
     def on_get(self, call: Call, image_id: str) -> Any:
@@ -37,7 +41,7 @@ class Kept:
             raise Forbidden(
                 "The requested image has been deactivated. Image data download is forbidden."
             )
-        spool = self._spool
+        spool = self._spool()
         part = spool.find(found.id) if spool and found.status in _WITH_DATA else None
         if part is None or call.request is None:
             raise Forbidden(

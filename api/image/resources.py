@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 from api.image import documents, filters, rights, views
 from api.image.methods import Methods
 from api.image.schemas import SCHEMAS
-from api.image.spool import Spool
 from api.image.store import Store
+from api.image.uploads import Uploads
 from api.plain import Call, operation
 from common.errors import NotFound
 from web.errors import UnsupportedMedia
@@ -60,8 +60,8 @@ def _link(pairs: list[tuple[str, str]]) -> str:
 class ImageItem:
     """One image."""
 
-    def __init__(self, store: Store, spool: Spool) -> None:
-        self._store, self._spool = store, spool
+    def __init__(self, store: Store, uploads: Uploads) -> None:
+        self._store, self._uploads = store, uploads
 
     @operation()
     def on_get(self, call: Call, image_id: str) -> Any:
@@ -83,9 +83,9 @@ class ImageItem:
     @operation(status=204)
     def on_delete(self, call: Call, image_id: str) -> None:
         """Delete an image of a project; protected ones stay. It works on a full disk, too."""
-        self._spool.room.drop_ballast()
+        self._uploads.spool.room.drop_ballast()
         self._store.delete(call.ctxt, image_id)
-        self._spool.watch()
+        self._uploads.spool.watch()
 
 
 def _by_path(call: Call) -> bool:

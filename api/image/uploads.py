@@ -39,8 +39,6 @@ LOG = logger(__name__)
 PIECE_BYTES = 1 << 22
 #: uploads of one process that projects share; the worker reads more bodies at a time
 PLACES = 24
-#: downloads of one process, alike
-SENT_PLACES = 64
 #: names what proves that an agent may fetch the data
 TOKEN_HEADER = "X-Spool-Token"  # noqa: S105 - a name
 
@@ -66,7 +64,6 @@ class Uploads:
         self.keeps = bool(options.keep_data)
         self.engine = engine
         self.shares = Shares(PLACES, "uploads")
-        self.sent_shares = Shares(SENT_PLACES, "downloads")
         self.limits = quotas.of_images(conf)
         self.spool = Spool(
             options.spool_dir,
@@ -142,8 +139,7 @@ class ImageFile(Kept):
     """The data of an image."""
 
     def __init__(self, store: Store, uploads: Uploads) -> None:
-        spool = uploads.spool if uploads.keeps else None
-        super().__init__(store, spool, uploads.sent_shares)
+        super().__init__(store, lambda: uploads.spool if uploads.keeps else None)
         self._uploads = uploads
 
     @operation(status=204)

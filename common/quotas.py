@@ -78,6 +78,19 @@ OF_VOLUMES: Mapping[str, tuple[int, str]] = {
     "backup_gigabytes": (1000, "GiB of all volumes that backups of a project are of."),
     "groups": (10, "Groups of volumes, of which there are none."),
 }
+#: Glance's, under the names of its limits in Keystone
+OF_IMAGES: Mapping[str, tuple[int, str]] = {
+    "image_count_total": (500, "Images of a project, those of servers and volumes included."),
+    "image_count_uploading": (
+        50,
+        "Images of a project whose data are being sent, or wait to be imported or for a cluster.",
+    ),
+    "image_size_total": (1_048_576, "MiB of the data of all images of a project."),
+    "image_stage_total": (
+        204_800,
+        "MiB of data of a project that are being sent, or wait to be imported.",
+    ),
+}
 #: what has a limit for each volume type, too: `gigabytes_<type>`
 OF_TYPES = ("volumes", "snapshots", "gigabytes")
 VOLUME_OPTIONS = [
@@ -88,11 +101,16 @@ NETWORK_OPTIONS = [
     cfg.IntOpt(name, default=limit, min=UNLIMITED, help=f"{text} -1: unlimited.")
     for name, (_, limit, text) in OF_NETWORKS.items()
 ]
+IMAGE_OPTIONS = [
+    cfg.IntOpt(name, default=limit, min=UNLIMITED, help=f"{text} -1: unlimited.")
+    for name, (limit, text) in OF_IMAGES.items()
+]
 
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Declare the defaults as options of `[quota]`; idempotent."""
-    conf.register_opts([*OPTIONS, PORTS, *NETWORK_OPTIONS, *VOLUME_OPTIONS], group=GROUP)
+    options = [*OPTIONS, PORTS, *NETWORK_OPTIONS, *VOLUME_OPTIONS, *IMAGE_OPTIONS]
+    conf.register_opts(options, group=GROUP)
 
 
 def defaults(conf: cfg.ConfigOpts) -> dict[str, int]:
@@ -100,6 +118,11 @@ def defaults(conf: cfg.ConfigOpts) -> dict[str, int]:
     return {
         name: conf[GROUP][option.dest] for name, option in zip(RESOURCES, OPTIONS, strict=True)
     }
+
+
+def of_images(conf: cfg.ConfigOpts) -> dict[str, int]:
+    """Return the limits of a project's images, -1 for none; sizes in MiB."""
+    return {name: int(conf[GROUP][name]) for name in OF_IMAGES}
 
 
 def allows(limit: int, wanted: int) -> bool:

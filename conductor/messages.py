@@ -195,6 +195,30 @@ class NewImage:
 
 
 @dataclass(frozen=True)
+class MetadefNamespace:
+    """A namespace of metadata definitions, as Glance has them."""
+
+    name: str
+    project_id: str
+    """Its owner."""
+    display_name: str | None = None
+    description: str | None = None
+    visibility: str = "private"
+    protected: bool = False
+
+
+@dataclass(frozen=True)
+class MetadefItem:
+    """What a namespace defines: of a kind it has one of a name."""
+
+    kind: str
+    """``property``, ``object``, ``tag`` or ``resource_type``."""
+    name: str
+    body: Mapping[str, Any] = field(default_factory=dict)
+    """What else is said of it, in Glance's words."""
+
+
+@dataclass(frozen=True)
 class ImageData:
     """Data that a user sent for an image, on the host of the API that took them."""
 

@@ -24,6 +24,8 @@ from conductor.messages import (
     Healing,
     ImageData,
     ImageEdit,
+    MetadefItem,
+    MetadefNamespace,
     NewBackup,
     NewFlavor,
     NewImage,
@@ -298,6 +300,21 @@ class ImageRpc(Protocol):
     ) -> None: ...
     def tag_image(self, ctxt: RequestContext, image_id: str, tag: str, wanted: bool) -> None: ...
     def activate_image(self, ctxt: RequestContext, image_id: str, wanted: bool) -> None: ...
+    def create_metadef_namespace(
+        self, ctxt: RequestContext, namespace: MetadefNamespace, items: list[MetadefItem]
+    ) -> None: ...
+    def update_metadef_namespace(
+        self, ctxt: RequestContext, name: str, namespace: MetadefNamespace
+    ) -> None: ...
+    def delete_metadef_namespace(self, ctxt: RequestContext, name: str) -> None: ...
+    def change_metadef_items(
+        self,
+        ctxt: RequestContext,
+        namespace: str,
+        kind: str,
+        removed: list[str] | None,
+        items: list[MetadefItem],
+    ) -> None: ...
     def create_image_member(self, ctxt: RequestContext, image_id: str, member: str) -> None: ...
     def update_image_member(
         self, ctxt: RequestContext, image_id: str, member: str, status: str

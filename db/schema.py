@@ -489,6 +489,32 @@ image_members = sa.Table(
     sa.Column("updated_at", UtcDateTime, nullable=False),
 )
 
+metadef_namespaces = sa.Table(
+    "metadef_namespaces",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("name", sa.String(80), nullable=False, unique=True),
+    sa.Column("display_name", sa.String(80)),
+    sa.Column("description", sa.String(500)),
+    sa.Column("visibility", sa.String(16), nullable=False),
+    sa.Column("protected", sa.Boolean, nullable=False),
+    sa.Column("project_id", _NAME, nullable=False),  # its owner
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime, nullable=False),
+)
+
+#: properties, objects, tags and associated resource types of a namespace
+metadef_items = sa.Table(
+    "metadef_items",
+    metadata,
+    sa.Column("namespace_id", _UUID, primary_key=True),
+    sa.Column("kind", sa.String(16), primary_key=True),
+    sa.Column("name", sa.String(80), primary_key=True),
+    sa.Column("body", Json, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime, nullable=False),
+)
+
 networks = sa.Table(
     "networks",
     metadata,

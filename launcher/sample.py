@@ -155,7 +155,7 @@ def _rules() -> list[oslo_policy.RuleDefault]:
     import api.compute.policies
     import api.image.policies
     import api.network.policies
-    import api.volume.policies
+    import api.volume_policies
     import placement.policies
     import web.policy
 
@@ -164,7 +164,7 @@ def _rules() -> list[oslo_policy.RuleDefault]:
         *api.compute.policies.RULES,
         *api.image.policies.RULES,
         *api.network.policies.RULES,
-        *api.volume.policies.RULES,
+        *api.volume_policies.RULES,
         *placement.policies.list_rules(),
     )
     found: dict[str, oslo_policy.RuleDefault] = {}

@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from web.file_parts import FilePart
 from web.incoming import Incoming
+from web.pace import Pace
 
 _REFUSAL = (
     "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: text/plain\r\n"
@@ -69,6 +70,8 @@ class Connection:
         self.unsent = memoryview(b"")
         self.file: FilePart | None = None
         """What is sent behind ``unsent``."""
+        self.pace: Pace | None = None
+        """That of reading the answer."""
         self.requests = 0
         self.keeps = True
         """Whether another request may follow."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ class FilePart:
         self.size = os.fstat(self._number).st_size
         """Of the whole file, bytes."""
         self.first, self.left = 0, self.size
+        self.closed: Callable[[], None] = _nothing
+        """Called when the file is closed."""
 
     def narrow(self, first: int, last: int) -> None:
         """Keep only these bytes, both counted from 0 and inclusive."""
@@ -49,3 +51,8 @@ class FilePart:
     def __del__(self) -> None:
         """Close the file."""
         os.close(self._number)
+        self.closed()
+
+
+def _nothing() -> None:
+    """Do nothing."""

@@ -15,7 +15,7 @@ import orjson
 
 from common.errors import Invalid, MicronovaError, NotFound
 from web.bodies import MALFORMED
-from web.measuring import ACTION
+from web.measuring import ACTION, ROUTE
 from web.microversions import Versioned, parse
 from web.schemas import Schema, Validator, Words, versioned
 
@@ -194,6 +194,8 @@ class Guard(Generic[C]):
         """Answer, as Falcon's responder."""
         call = self._api.call(req, resp, params)
         method = self._method(call)
+        # An operation answers: what else clients send is not told apart, as it has no bounds.
+        req.env[ROUTE] = req.uri_template or ""
         if self._actions:
             # One that there is: its name is bounded.
             req.env[ACTION] = next(iter(call.content))

@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from web.connections import LATE, TOO_MANY, Connection, Connections
+from web.pace import Pace
 
 REQUEST_SECONDS = 30.0
 """Time from a new connection, or the first byte of a request, until the request is complete."""
 
 ANSWER_SECONDS = 30.0
-"""Time for a client to read an answer, or more of a long one."""
+"""Time for a client to read an answer, or more of a long one; see ``web.pace``."""
 
 CLOSING_SECONDS = 2.0
 """Time for a client to read the end of an answer before the connection is closed; and for each
@@ -208,12 +209,19 @@ class Loop:
             left, connection.file = memoryview(b""), None
         connection.unsent = left
 
+    def _begin_sending(self, connection: Connection) -> None:
+        """Send an answer; its client must read it at a least rate."""
+        connection.pace = Pace(self.answer_seconds, _PROGRESS_BYTES, time.monotonic())
+        connection.deadline = connection.pace.deadline
+        self._flush(connection)
+
     def _flush(self, connection: Connection) -> None:
         if connection.pending:
             before = connection.pending
             self._send_now(connection)
-            if before - connection.pending >= _PROGRESS_BYTES:
-                connection.deadline = time.monotonic() + self.answer_seconds
+            if connection.pace is not None:
+                connection.pace.progressed(before - connection.pending, time.monotonic())
+                connection.deadline = connection.pace.deadline
         if connection.pending:
             self._watch(connection, selectors.EVENT_WRITE, self._flush)
         elif not connection.keeps:

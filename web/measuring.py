@@ -11,7 +11,7 @@ from common.metrics import table
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 ROUTE = "micronova.route"
-"""In a request's environment: the template of its path, once it is found."""
+"""In a request's environment: the template of its path, once an operation answers it."""
 ACTION = "micronova.action"
 """The same: the action that its body names."""
 
@@ -50,4 +50,5 @@ class Measured:
             environ.get(ACTION, ""),
         )
         table.HTTP_REQUESTS.count(*labels, status)
-        table.HTTP_SECONDS.observe(seconds, *labels)
+        if ROUTE in environ:
+            table.HTTP_SECONDS.observe(seconds, *labels)

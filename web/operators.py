@@ -11,7 +11,6 @@ import queue
 import selectors
 import socket
 import threading
-import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
@@ -255,8 +254,7 @@ class _Loop(Loop):
         thread.ended()
         connection.is_busy, connection.keeps = False, False
         connection.unsent = memoryview(data)
-        connection.deadline = time.monotonic() + self.answer_seconds
-        self._flush(connection)
+        self._begin_sending(connection)
 
     def _refuse(self, connection: Connection, text: bytes) -> None:
         self._last_words(connection, text)

@@ -11,9 +11,11 @@ import socket
 import time
 
 from web.incoming import Framing
+from web.pace import Pace
 
 PROGRESS_BYTES = 65_536
-"""So many bytes give a client its time anew: one that trickles is as late as a silent one."""
+"""So many bytes give a client its time again at first: one that trickles is as late as a silent
+one; more later (``web.pace``)."""
 
 _RECEIVE_BYTES = 1 << 20
 _LINE_BYTES = 4096
@@ -31,7 +33,7 @@ class Body:
     """The body of one request; read by one thread."""
 
     def __init__(self, real: socket.socket, framing: Framing, seconds: float) -> None:
-        """``seconds``: time for the first PROGRESS_BYTES, or the end, and for each that follow."""
+        """``seconds``: time for the first PROGRESS_BYTES, or the end; see ``web.pace``."""
         self._real, self._seconds = real, seconds
         self._held = bytearray(framing.received)
         self._chunked = framing.length is None
@@ -39,19 +41,22 @@ class Body:
         """Bytes of the body, or of the chunk, that were not returned yet."""
         self._waits = framing.expects_continue
         self._ended = framing.length == 0
-        self._deadline = 0.0
-        self._progress = 0
+        self._pace: Pace | None = None
 
     def read(self, size: int = -1) -> bytes:
         """Return the next ``size`` bytes, less at the end; -1: all. Raises BodyLost."""
         if self._waits:
             self._waits = False
             self._say_continue()
-        self._deadline = time.monotonic() + self._seconds
-        self._progress = 0
+        if self._pace is None:
+            self._pace = Pace(self._seconds, PROGRESS_BYTES, time.monotonic())
+        else:
+            self._pace.resume(time.monotonic())
         if size < 0:
             return b"".join(iter(lambda: self._next(_RECEIVE_BYTES), b""))
-        return self._next(size)
+        read = self._next(size)
+        self._pace.pause(time.monotonic())
+        return read
 
     def _next(self, size: int) -> bytes:
         read = memoryview(bytearray(size))
@@ -113,7 +118,8 @@ class Body:
 
     def _receive(self, into: memoryview) -> int:
         """Return how many bytes came, one at least."""
-        left = self._deadline - time.monotonic()
+        assert self._pace is not None
+        left = self._pace.deadline - time.monotonic()
         if left <= 0:
             raise BodyLost("The client is too slow.")
         self._real.settimeout(left)
@@ -123,10 +129,7 @@ class Body:
             raise BodyLost("The client is gone or too slow.") from error
         if not received:
             raise BodyLost("The client closed the connection.")
-        self._progress += received
-        if self._progress >= PROGRESS_BYTES:
-            self._progress = 0
-            self._deadline = time.monotonic() + self._seconds
+        self._pace.progressed(received, time.monotonic())
         return received
 
     def _say_continue(self) -> None:

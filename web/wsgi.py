@@ -14,7 +14,7 @@ from oslo_context import context as oslo_context
 from common import clock, ids, traceparent
 from common.context import RequestContext
 from common.log import logger
-from web import auth, measuring
+from web import auth
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -69,8 +69,7 @@ class ContextMiddleware:
         resource: object,
         params: dict[str, Any],
     ) -> None:
-        """Add the server that the path names to the context, for logs; note the route."""
-        req.env[measuring.ROUTE] = req.uri_template or ""
+        """Add the server that the path names to the context, for logs."""
         named = params.get("server_id", "")
         req.context.ctxt.server_uuid = named if ids.is_uuid(named) else None
 

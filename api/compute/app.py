@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from oslo_config import cfg
 
-from api import config
+from api import config, volume_policies
 from api.compute import policies, routes
 from api.compute.call import Cloud
 from api.compute.errors import FAULTS
@@ -13,6 +13,7 @@ from api.compute.paths import Paths
 from api.compute.refusals import Refusals
 from api.compute.resources.versions import ANONYMOUS, Versions
 from api.image import policies as image_policies
+from api.network import policies as network_policies
 from common import consoles, quotas
 from common.projects import Projects
 from conductor.client import ConductorClient
@@ -26,6 +27,10 @@ def register(conf: cfg.ConfigOpts) -> None:
     config.register(conf)
     quotas.register(conf)
     consoles.register(conf)
+
+
+#: the APIs whose things clients of old ask the compute API for
+_PROXIED = (image_policies, network_policies, volume_policies)
 
 
 def anonymous(path: str) -> bool:
@@ -45,8 +50,8 @@ def make_app(
     `engine` should be read-only (`db.engine.reader`). `projects` looks up whether projects exist;
     None: nobody checks. `protect` is as in `web.assembly.assemble`.
     """
-    of_images = [one for one in image_policies.RULES if one.name in image_policies.PROXIED]
-    policy = Enforcer(conf, [*policies.RULES, *of_images])
+    proxied = [one for each in _PROXIED for one in each.RULES if one.name in each.PROXIED]
+    policy = Enforcer(conf, [*policies.RULES, *proxied])
     cloud = Cloud(conf, policy, engine, conductor, projects)
     versions = Versions(conf)
     api = Application(

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from api import plain
-from api.image import config, imports, members, resources, uploads
+from api.image import config, imports, members, metadefs, resources, uploads
 from api.image.downloads import Downloads
 from api.image.errors import FAULTS
 from api.image.methods import Methods
@@ -56,7 +56,7 @@ def routes(
         "/": versions,
         "/versions": versions,
         "/v2/images": resources.Images(store, methods),
-        item: resources.ImageItem(store),
+        item: resources.ImageItem(store, data),
         f"{item}/file": uploads.ImageFile(store, data),
         f"{item}/spool": uploads.SpooledData(data),
         f"{item}/stage": uploads.StagedData(store, data),
@@ -67,10 +67,10 @@ def routes(
         f"{item}/members/{{name}}": members.MemberItem(store),
         f"{item}/tasks": imports.Tasks(store),
         "/v2/tasks": resources.AllTasks(store),
-        "/v2/metadefs/namespaces": resources.Definitions("namespaces"),
-        "/v2/metadefs/resource_types": resources.Definitions("resource_types"),
+        **metadefs.routes(store),
         "/v2/schemas/{name}": resources.Schemas(),
         "/v2/schemas/metadefs/{name}": resources.Schemas("metadefs/"),
         "/v2/info/import": imports.ImportInfo(methods),
+        "/v2/info/usage": uploads.UsageInfo(data),
         "/v2/info/stores": resources.StoreInfo(),
     }

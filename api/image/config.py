@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
+from common import quotas
+
 GROUP = "images"
 
 OPTIONS = [
@@ -27,6 +29,13 @@ OPTIONS = [
         min=1,
         help="The most that one upload may have, GiB; more is refused (413). A spool without "
         "room refuses less.",
+    ),
+    cfg.IntOpt(
+        "spool_reserve_mib",
+        default=-1,
+        min=-1,
+        help="MiB that uploads leave free on the disk of spool_dir; more is refused (413). -1: "
+        "the larger of 1 GiB and 5 % of the disk.",
     ),
     cfg.BoolOpt(
         "keep_data",
@@ -65,5 +74,6 @@ OPTIONS = [
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Declare these options as `[images]` on `conf`; idempotent."""
+    """Declare these options as `[images]` on `conf`, and those of quotas; idempotent."""
     conf.register_opts(OPTIONS, group=GROUP)
+    quotas.register(conf)

@@ -8,6 +8,7 @@ from typing import Any
 
 from common import ids
 from common.errors import Forbidden, Invalid
+from common.image_attributes import require_writable
 from conductor.messages import ImageEdit, NewImage
 
 #: content type of a change → how it is written: ``{"op", "path"}``, or ``{op: path}``
@@ -22,14 +23,6 @@ CONTAINER_FORMATS = ("bare",)
 
 _LONGEST = 255
 _MOST = 2**31 - 1
-_READ_ONLY = frozenset(
-    {
-        *("id", "status", "size", "virtual_size", "checksum", "os_hash_algo", "os_hash_value"),
-        *("created_at", "updated_at", "self", "file", "schema", "direct_url", "stores"),
-    }
-)
-_RESERVED = frozenset({"location", "deleted", "deleted_at", "locations"})
-_RESERVED_PREFIX = "os_glance"
 _OPERATIONS = ("add", "remove", "replace")
 
 
@@ -64,6 +57,24 @@ def edits(body: Any, *, by_path: bool) -> list[ImageEdit]:
     if not isinstance(body, list):
         raise Invalid("Request body must be a JSON array of operation objects.")
     return [_edit(step, by_path) for step in body]
+
+
+def metadata_edits(had: Mapping[str, str], wanted: Mapping[str, str]) -> list[ImageEdit]:
+    """Return the steps of a change after which an image has these properties and no others.
+
+    As ``edits`` of a PATCH that says the same: names of attributes are attributes, too.
+    """
+    removed = [{"op": "remove", "path": _pointer(name)} for name in had if name not in wanted]
+    added = [
+        {"op": "add", "path": _pointer(name), "value": value}
+        for name, value in wanted.items()
+        if had.get(name) != value
+    ]
+    return edits([*removed, *added], by_path=True)
+
+
+def _pointer(name: str) -> str:
+    return "/" + name.replace("~", "~0").replace("/", "~1")
 
 
 def require_tag(tag: str) -> None:
@@ -133,10 +144,7 @@ def _name(pointer: Any) -> str:
 
 
 def _require_writable(name: str) -> None:
-    if name in _READ_ONLY:
-        raise Forbidden(f"Attribute '{name}' is read-only.")
-    if name in _RESERVED or name.startswith(_RESERVED_PREFIX):
-        raise Forbidden(f"Attribute '{name}' is reserved.")
+    require_writable(name)
     if len(name) > _LONGEST:
         raise Invalid("Custom property should not be greater than 255 characters.")
 

@@ -21,6 +21,8 @@ from oslo_config import cfg
 
 from api.image import addresses
 from api.image.addresses import Source
+from api.image.shares import Shares
+from api.image.spool import Upload
 from api.image.uploads import Uploads
 from common.context import RequestContext
 from common.errors import (
@@ -29,20 +31,23 @@ from common.errors import (
     ImageNotFound,
     Invalid,
     MicronovaError,
-    Unavailable,
 )
 from common.log import logger
 from conductor.client import ConductorClient
 from db.reads.images import Image
+from web.pace import Pace
 
 LOG = logger(__name__)
 
-#: downloads of one process
-MOST = 8
+#: downloads of one process, half of them by one project (``shares``)
+PLACES = 16
+MOST = PLACES // 2
 _REDIRECTS = 5
 _MOVED = frozenset({301, 302, 303, 307, 308})
 _TIMEOUT = urllib3.Timeout(connect=10.0, read=60.0)
-_READ_BYTES = 1 << 20
+_READ_BYTES = 1 << 16
+#: seconds for the first of so many bytes, and later for more (``web.pace``)
+_PACE_SECONDS, _PACE_BYTES = 60.0, 1 << 16
 #: between two signs of life for the conductor
 KEEP_SECONDS = 20.0
 
@@ -64,42 +69,30 @@ class Downloads:
         self._uploads = uploads
         self._lock = threading.Lock()
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
-        self._under_way = 0
+        self._shares = Shares(PLACES, "downloads of images from elsewhere")
 
     def begin(
         self, ctxt: RequestContext, conductor: ConductorClient, found: Image, uri: str
     ) -> None:
         """Begin to download an image's data. Raises Invalid, Conflict, Unavailable."""
         first = addresses.source(uri, self.allowed)
-        with self._lock:
-            if self._under_way >= MOST:
-                raise Unavailable("Too many images are being downloaded; try again later.")
-            self._under_way += 1
+        give_back = self._shares.take(ctxt.project_id)
         try:
             task_id = conductor.begin_image_download(ctxt, found.id, uri)
         except BaseException:
-            self._ended()
+            give_back()
             raise
         self._uploads.spool.watch_once()
         download = _Download(self, self._uploads, ctxt, conductor, found, task_id)
-        self._executor().submit(self._run, download, first)
+        done = self._executor().submit(download.carry_out, first)
+        done.add_done_callback(lambda _: give_back())
 
     def _executor(self) -> concurrent.futures.ThreadPoolExecutor:
         with self._lock:
             if self._pool is None:
                 # Made here: a process that was forked has no threads of its parent.
-                self._pool = concurrent.futures.ThreadPoolExecutor(MOST, "image-download")
+                self._pool = concurrent.futures.ThreadPoolExecutor(PLACES, "image-download")
             return self._pool
-
-    def _run(self, download: _Download, first: Source) -> None:
-        try:
-            download.carry_out(first)
-        finally:
-            self._ended()
-
-    def _ended(self) -> None:
-        with self._lock:
-            self._under_way -= 1
 
     # --- requests
 
@@ -234,13 +227,12 @@ class _Download:
         found, uploads = self._found, self._uploads
         end = time.monotonic() + self._downloads.seconds
         with (
-            uploads.spool.upload(found.id) as upload,
-            self._watched(end) as watch,
+            uploads.upload(found) as upload,
+            self._watched(end, upload) as watch,
             self._downloads.opened(first, end) as response,
         ):
             watch.follow(response)
-            for data in response.stream(_READ_BYTES):
-                upload.write(data)
+            upload.take(response.stream(_READ_BYTES))
             watch.check()
             length = response.headers.get("Content-Length", "")
             if length.isascii() and length.isdigit() and int(length) != upload.size_bytes:
@@ -252,15 +244,20 @@ class _Download:
             )
 
     @contextlib.contextmanager
-    def _watched(self, end: float) -> Iterator[_Watch]:
-        """Tell the conductor that it goes on, and end it at its time, whatever the host sends."""
+    def _watched(self, end: float, upload: Upload) -> Iterator[_Watch]:
+        """Keep the import alive, and end it at its time or if it is slow, whatever is sent."""
         watch = _Watch()
         over = threading.Event()
 
         def look() -> None:
             keep_seconds = self._downloads.keep_seconds
+            pace, seen = Pace(_PACE_SECONDS, _PACE_BYTES, time.monotonic()), 0
             while not over.wait(min(keep_seconds, max(0.0, end - time.monotonic()))):
-                why = "it took too long." if time.monotonic() >= end else self._tell()
+                now, size = time.monotonic(), upload.size_bytes
+                pace.progressed(size - seen, now)
+                seen = size
+                why = "it took too long." if now >= end else ""
+                why = why or ("it is too slow." if now >= pace.deadline else self._tell())
                 if why:
                     watch.give_up(why)
                     return

@@ -1,99 +1,139 @@
-"""What the first bytes of a disk image say of it: its format, and what of it is dangerous.
+"""What an uploaded file is, and the size of the disk in it.
 
 A file may name others that the storage's host would read in its place, and a guest can write what
-the next build takes for a header. So what isn't plainly what its image says is refused.
-
-Sources: QEMU docs/interop/qcow2.txt; VMware's Virtual Disk Format 1.1; ECMA-119.
+the next build takes for a header. So what isn't plainly what its image says is refused, and the
+refusal says what it is and what to do. oslo.utils' inspectors, which Glance, Nova and Cinder use,
+see the file as it arrives; ``qcow2`` and ``vmdk`` check the two formats that can name other files.
 """
 
 from __future__ import annotations
 
-import re
-import struct
-from typing import BinaryIO
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, BinaryIO
 
+from oslo_utils.imageutils import format_inspector
+
+from api.image import qcow2, vmdk
+from api.image.files import MOST_BYTES, at
 from common.errors import Invalid
+from common.log import logger
 from web.errors import UnsupportedMedia
 
-_QCOW2_MAGIC = b"QFI\xfb"
-_VMDK_MAGIC = b"KDMV"
-_VMDK_TEXT = b"# Disk DescriptorFile"
-_ISO_MAGIC, _ISO_AT = b"CD001", 32_769
-_SECTOR = 512
-#: more is no place in a file, and no size of a disk
-_MOST_BYTES = 2**63 - 1
+LOG = logger(__name__)
 
-_DATA_FILE = 1 << 2
-#: incompatible features that are known: dirty, corrupt, data file, compression, extended L2
-_KNOWN_FEATURES = 0b11111
-#: VMDKs that are one file, as in Glance's ``vmdk_allowed_types``
-_VMDK_TYPES = ("streamOptimized", "monolithicSparse")
-_VMDK_DESCRIPTOR_LIMIT = 1 << 20
+_CONVERT = "Convert it first: qemu-img convert -O qcow2 FILE disk.qcow2"
+_UNPACK = "Unpack it first, and send the disk that is in it"
+_NO_DISK = "Send a disk image"
+
+#: (position, first bytes, what it is, what to do) of files that oslo.utils doesn't know, or knows
+#: only if they are whole
+_MARKS = (
+    (0, b"QFI\xfb", "qcow2", ""),
+    (0, b"KDMV", "vmdk", ""),
+    (0, b"# Disk DescriptorFile", "vmdk", ""),
+    (0, b"COWD", "a VMDK of ESX", _CONVERT),
+    (0, b"conectix", "vhd", _CONVERT),
+    (0, b"vhdxfile", "vhdx", _CONVERT),
+    (0, b"QED\0", "qed", _CONVERT),
+    (64, b"\x7f\x10\xda\xbe", "vdi", _CONVERT),
+    (0, b"WithoutFreeSpace", "a Parallels image", _CONVERT),
+    (0, b"WithouFreSpacExt", "a Parallels image", _CONVERT),
+    (0, b"Bochs Virtual HD Image", "a Bochs image", _CONVERT),
+    (0, b"LUKS\xba\xbe", "luks", "Send it without encryption"),
+    (0, b"\xfd7zXZ\0", "xz", f"{_UNPACK}: xz -d FILE"),
+    (0, b"\x1f\x8b\x08", "gzip", f"{_UNPACK}: gzip -d FILE"),
+    (0, b"BZh", "bzip2", f"{_UNPACK}: bzip2 -d FILE"),
+    (0, b"\x28\xb5\x2f\xfd", "zstd", f"{_UNPACK}: zstd -d FILE"),
+    (0, b"\x04\x22\x4d\x18", "lz4", f"{_UNPACK}: lz4 -d FILE"),
+    (0, b"LZIP", "lzip", f"{_UNPACK}: lzip -d FILE"),
+    (0, b"PK\x03\x04", "zip", f"{_UNPACK}: unzip FILE"),
+    (0, b"7z\xbc\xaf\x27\x1c", "7z", f"{_UNPACK}: 7z x FILE"),
+    (257, b"ustar", "ova or tar", f"{_UNPACK}: tar -xf FILE"),
+    (0, b"VMA\0", "an archive of Proxmox VE", f"{_UNPACK}: vma extract FILE DIRECTORY"),
+    (0, b"<!doctype html", "an HTML page", _NO_DISK),
+    (0, b"<html", "an HTML page", _NO_DISK),
+    (0, b"<?xml", "an XML document", _NO_DISK),
+)
+_HEAD_BYTES = _SECTOR = 512
+#: of formats with their mark in the last sector
+_ENDS = ((b"conectix", "vhd", _CONVERT), (b"koly", "dmg", _CONVERT))
+#: what else may be found in a file of a format: an ISO image may have a partition table, to be
+#: written to a disk, and a plain disk may be such an image
+_BESIDE: Mapping[str, frozenset[str]] = {
+    "iso": frozenset({"gpt"}),
+    "raw": frozenset({"iso", "gpt"}),
+}
+#: formats that images can have here, where another ``disk_format`` is what is wrong
+_OURS = frozenset({"raw", "qcow2", "vmdk", "iso"})
 
 
-def virtual_size(file: BinaryIO, size_bytes: int, disk_format: str) -> int:
+class Inspected:
+    """The pieces of a file, which are inspected as they pass."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        source: Any = iter(pieces)
+        self._wrapper = format_inspector.InspectWrapper(source)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._wrapper)
+
+    def found(self) -> Mapping[str, format_inspector.FileInspector]:
+        """Return what the whole file is taken for: format → its inspector; at least raw."""
+        try:
+            return {str(one): one for one in self._wrapper.formats or ()}
+        except Exception as error:
+            # The inspectors parse what strangers send, and fail in ways of their own.
+            LOG.info("The data of an image can't be inspected: %r", error)
+            raise UnsupportedMedia("The format of the image can't be found out.") from error
+
+
+def virtual_size(file: BinaryIO, size_bytes: int, disk_format: str, inspected: Inspected) -> int:
     """Return the size of the disk that an image holds, bytes.
 
-    Raises UnsupportedMedia unless it is of this format, Invalid for one that names other files.
+    Raises UnsupportedMedia unless it is of this format, Invalid for one without a disk, and for
+    one that names other files.
     """
-    found = _format(file)
-    if found != disk_format and not (disk_format == "raw" and found == "iso"):
-        raise UnsupportedMedia(
-            f"Image content does not match disk_format: it is {found}, not {disk_format}."
-        )
-    size = _SIZES[disk_format](file) if disk_format in _SIZES else size_bytes
-    if size > _MOST_BYTES:
+    if not size_bytes:
+        raise Invalid("The image has no data.")
+    found = inspected.found()
+    _check_format(file, size_bytes, disk_format, found.keys() - {"raw"})
+    size = size_bytes
+    if disk_format == "qcow2":
+        size = qcow2.virtual_size(file)
+    elif disk_format == "vmdk":
+        size = vmdk.virtual_size(file, size_bytes, found.get("vmdk"))
+    if size > MOST_BYTES:
         raise Invalid(f"The disk of the image is said to have {size} bytes.")
     return size
 
 
-def _at(file: BinaryIO, position: int, length: int) -> bytes:
-    if position > _MOST_BYTES:
-        return b""
-    file.seek(position)
-    return file.read(length)
+def _check_format(
+    file: BinaryIO, size_bytes: int, disk_format: str, found: Collection[str]
+) -> None:
+    name, remedy = _marked(file, size_bytes)
+    others = sorted({*found, name} - {disk_format, "", *_BESIDE.get(disk_format, ())})
+    if others:
+        raise _differs(name or " and ".join(sorted(found)), disk_format, remedy)
+    if disk_format not in {"raw", name, *found}:
+        raise _differs("raw", disk_format, "")
 
 
-def _format(file: BinaryIO) -> str:
-    head = _at(file, 0, 64)
-    if head.startswith(_QCOW2_MAGIC):
-        return "qcow2"
-    if head.startswith((_VMDK_MAGIC, _VMDK_TEXT)):
-        return "vmdk"
-    return "iso" if _at(file, _ISO_AT, len(_ISO_MAGIC)) == _ISO_MAGIC else "raw"
+def _marked(file: BinaryIO, size_bytes: int) -> tuple[str, str]:
+    """Return what a file is by its marks, and what to do with it; empty: it has none."""
+    head = at(file, 0, _HEAD_BYTES)
+    for position, mark, name, remedy in _MARKS:
+        if head[position : position + len(mark)].lower() == mark.lower():
+            return name, remedy
+    end = at(file, size_bytes - _SECTOR, _SECTOR)
+    for mark, name, remedy in _ENDS:
+        if end.startswith(mark):
+            return name, remedy
+    return "", ""
 
 
-def _qcow2(file: BinaryIO) -> int:
-    head = _at(file, 0, 80)
-    if len(head) < 72:
-        raise UnsupportedMedia("Image content does not match disk_format: its header is cut off.")
-    version, backing, _, _, size = struct.unpack_from(">IQIIQ", head, 4)
-    if version not in (2, 3):
-        raise Invalid(f"A qcow2 image of version {version} can't be imported.")
-    if backing:
-        raise Invalid("A qcow2 image with a backing file can't be imported: convert it first.")
-    features = struct.unpack_from(">Q", head, 72)[0] if version == 3 and len(head) == 80 else 0
-    if features & _DATA_FILE:
-        raise Invalid("A qcow2 image with a data file can't be imported: convert it first.")
-    if features & ~_KNOWN_FEATURES:
-        raise Invalid("The qcow2 image has features that are not known here.")
-    return int(size)
-
-
-def _vmdk(file: BinaryIO) -> int:
-    head = _at(file, 0, 44)
-    if not head.startswith(_VMDK_MAGIC) or len(head) < 44:
-        raise Invalid("A VMDK whose data are in other files can't be imported.")
-    sectors, _, descriptor, length = struct.unpack_from("<QQQQ", head, 12)
-    if length * _SECTOR > _VMDK_DESCRIPTOR_LIMIT:
-        raise Invalid("The descriptor of the VMDK is too long.")
-    text = _at(file, descriptor * _SECTOR, length * _SECTOR)
-    kind = re.search(rb'createType="([A-Za-z0-9]{1,64})"', text)
-    if kind is None or kind[1].decode() not in _VMDK_TYPES:
-        allowed = ", ".join(_VMDK_TYPES)
-        raise Invalid(f"A VMDK must be one of the types {allowed}.")
-    return int(sectors) * _SECTOR
-
-
-#: format → what finds the size of the disk; of others it is the file's
-_SIZES = {"qcow2": _qcow2, "vmdk": _vmdk}
+def _differs(what: str, disk_format: str, remedy: str) -> UnsupportedMedia:
+    if not remedy:
+        remedy = f"Set disk_format to {what}" if what in _OURS else _CONVERT
+    return UnsupportedMedia(
+        f"Image content does not match disk_format: it is {what}, not {disk_format}. {remedy}."
+    )

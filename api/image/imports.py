@@ -70,9 +70,14 @@ class Tasks:
 
     @operation()
     def on_get(self, call: Call, image_id: str) -> Any:
-        """Show how the last import went; an empty list if there was none."""
+        """Show how the last import went; an empty list if there was none.
+
+        As in Glance others' tasks are not shown: a URI may be signed.
+        """
         found = self._store.find(call.ctxt, image_id)
-        return {"tasks": [] if found.import_task is None else [_task(found, found.import_task)]}
+        mine = self._store.project(call.ctxt) in (None, found.project_id)
+        task = found.import_task if mine else None
+        return {"tasks": [] if task is None else [_task(found, task)]}
 
 
 def _require_ready(found: Image, method: str) -> None:

@@ -6,14 +6,18 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from api.image.rights import target
+from api.image.shares import Shares
 from api.image.spool import Spool
-from api.image.store import Store, target
+from api.image.store import Store
 from api.plain import Call, operation
 from common.errors import Forbidden
 from web.errors import RangeNotSatisfiable
 from web.guard import Reply
 
 _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})", re.ASCII)
+#: downloads of one process, which projects share
+PLACES = 64
 _WITH_DATA = frozenset({"active", "deactivated"})
 
 
@@ -23,6 +27,7 @@ class Kept:
     def __init__(self, store: Store, spool: Callable[[], Spool | None]) -> None:
         """``spool``: that of this host, where it keeps data; else None."""
         self._store, self._spool = store, spool
+        self._shares = Shares(PLACES, "downloads")
 
     @operation()
     def on_get(self, call: Call, image_id: str) -> Any:
@@ -41,8 +46,10 @@ class Kept:
         if part is None or call.request is None:
             raise Forbidden(
                 f"The data of image {found.id} can't be downloaded here: clusters don't give "
-                "images back, and this host keeps no upload of it."
+                "images back, and this host keeps no upload of it. Operators have uploads kept by "
+                "[images] keep_data."
             )
+        part.closed = self._shares.take(call.ctxt.project_id)
         size = part.size
         headers = {"Accept-Ranges": "bytes"}
         asked = call.request.get_header("Range")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from api.image import views
-from api.image.store import Store, target
+from api.image.rights import target
+from api.image.store import Store
 from api.plain import Call, operation
 from common.context import RequestContext
 from common.errors import Forbidden, Invalid, NotFound

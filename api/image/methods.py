@@ -26,7 +26,10 @@ class Methods:
         if "name" not in method:
             raise Invalid("Import request requires a 'name' field.")
         if method["name"] not in self.names:
-            raise Invalid(f"Unknown import method name '{method['name']}'.")
+            why = f"Unknown import method name '{method['name']}'."
+            if method["name"] == DOWNLOAD:
+                why += " The operator allows it with [images] download_from."
+            raise Invalid(why)
         for name in ("all_stores", "all_stores_must_succeed"):
             if not isinstance(body.get(name, False), bool):
                 raise Invalid(f"'{name}' must be boolean value only")

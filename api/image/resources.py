@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NoReturn
 from urllib.parse import urlencode
 
-from api.image import documents, filters, views
+from api.image import documents, filters, rights, views
 from api.image.methods import Methods
 from api.image.schemas import SCHEMAS
-from api.image.store import Store, target
+from api.image.store import Store
+from api.image.uploads import Uploads
 from api.plain import Call, operation
-from common.context import RequestContext
-from common.errors import Forbidden, NotFound
-from conductor.messages import ImageEdit
-from db.reads.images import Image
+from common.errors import NotFound
 from web.errors import UnsupportedMedia
 from web.guard import Reply
 
@@ -47,7 +45,7 @@ class Images:
         conductor = store.conductor(ctxt)
         new = documents.new_image(call.body(), ctxt.project_id or "")
         store.policy.check(ctxt, "add_image", {"project_id": new.project_id})
-        store.check_visibility(ctxt, new.visibility, new.project_id)
+        rights.check_visibility(store.rights(ctxt), new.visibility, new.project_id)
         found = store.find(ctxt, conductor.create_image(ctxt, new))
         headers = {"Location": f"{call.root}/v2/images/{found.id}"}
         if self._methods.names:
@@ -62,8 +60,8 @@ def _link(pairs: list[tuple[str, str]]) -> str:
 class ImageItem:
     """One image."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, uploads: Uploads) -> None:
+        self._store, self._uploads = store, uploads
 
     @operation()
     def on_get(self, call: Call, image_id: str) -> Any:
@@ -77,24 +75,17 @@ class ImageItem:
         found = store.find(ctxt, image_id)
         conductor = store.conductor(ctxt, found.id)
         asked = documents.edits(call.body(), by_path=_by_path(call))
-        store.policy.check(ctxt, "modify_image", target(found))
-        self._check(ctxt, found, asked)
+        rights.check_edits(store.rights(ctxt), found, asked)
         if asked:
             conductor.edit_image(ctxt, found.id, asked)
         return views.image(store.find(ctxt, found.id) if asked else found)
 
-    def _check(self, ctxt: RequestContext, found: Image, asked: Sequence[ImageEdit]) -> None:
-        """Raise Forbidden for what the policy lets only some do."""
-        for edit in asked:
-            if edit.name == "visibility" and edit.op != "remove":
-                self._store.check_visibility(ctxt, edit.value, found.project_id)
-            if edit.name == "owner" and not self._store.policy.allows(ctxt, "context_is_admin"):
-                raise Forbidden("Owner can't be updated by non admin.")
-
     @operation(status=204)
     def on_delete(self, call: Call, image_id: str) -> None:
-        """Delete an image of a project; protected ones stay."""
+        """Delete an image of a project; protected ones stay. It works on a full disk, too."""
+        self._uploads.spool.room.drop_ballast()
         self._store.delete(call.ctxt, image_id)
+        self._uploads.spool.watch()
 
 
 def _by_path(call: Call) -> bool:
@@ -162,22 +153,6 @@ class AllTasks:
         """An empty list."""
         self._store.policy.check(call.ctxt, "tasks_api_access")
         return {"tasks": [], "first": "/v2/tasks", "schema": "/v2/schemas/tasks"}
-
-
-class Definitions:
-    """Metadata definitions: none; clients look for them to help users name properties."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    @operation()
-    def on_get(self, call: Call) -> Any:
-        """An empty list."""
-        path = f"/v2/metadefs/{self._name}"
-        body: dict[str, Any] = {self._name: []}
-        if self._name == "namespaces":
-            body |= {"first": path, "schema": "/v2/schemas/metadefs/namespaces"}
-        return body
 
 
 class Schemas:

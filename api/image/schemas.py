@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from api.image import metadef_schemas
 from api.image.documents import CONTAINER_FORMATS, DISK_FORMATS, VISIBILITIES
 
 _Schema = dict[str, Any]
@@ -118,21 +119,6 @@ _TASK_SCHEMA: _Schema = {
         "schema": _field("string", "URL of this schema"),
     },
 }
-_NAMESPACE_SCHEMA: _Schema = {
-    "name": "namespace",
-    "properties": {
-        "namespace": _field("string", "Name of the namespace", maxLength=80),
-        "display_name": _field("string", "Name for people", maxLength=80),
-        "description": _field("string", "What it is about", maxLength=500),
-        "visibility": _field("string", "Who sees it", enum=["public", "private"]),
-        "protected": _field("boolean", "Whether it is safe from deletion"),
-        "owner": _field("string", "Project that owns it", maxLength=255),
-        "created_at": _field("string", "When it was made"),
-        "updated_at": _field("string", "When it last changed"),
-        "schema": _field("string", "URL of this schema"),
-        "self": _field("string", "URL of the namespace"),
-    },
-}
 _MEMBER_SCHEMA: _Schema = {"name": "member", "properties": _MEMBER, "additionalProperties": False}
 
 SCHEMAS: Mapping[str, _Schema] = {
@@ -142,6 +128,5 @@ SCHEMAS: Mapping[str, _Schema] = {
     "members": _collection("members", _MEMBER_SCHEMA),
     "task": _TASK_SCHEMA,
     "tasks": _collection("tasks", _TASK_SCHEMA),
-    "metadefs/namespace": _NAMESPACE_SCHEMA,
-    "metadefs/namespaces": _collection("namespaces", _NAMESPACE_SCHEMA),
+    **{f"metadefs/{name}": one for name, one in metadef_schemas.SCHEMAS.items()},
 }

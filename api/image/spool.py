@@ -15,10 +15,12 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from api.image import formats
+from api.image.room import Room
 from common.errors import Conflict, NotFound, TooLarge, Unavailable
 from common.log import logger
 from web.file_parts import FilePart
@@ -40,14 +42,25 @@ Needed = Callable[[Collection[str]], Collection[str]]
 class Upload:
     """An upload in progress: the file, its length and its hashes."""
 
-    def __init__(self, file: BinaryIO, most_bytes: int) -> None:
-        self.file, self._most_bytes = file, most_bytes
+    def __init__(
+        self, file: BinaryIO, most_bytes: int, require_room: Callable[[int], None]
+    ) -> None:
+        """``require_room``: raises TooLarge unless there is room for so many bytes more."""
+        self.file, self._most_bytes, self._require_room = file, most_bytes, require_room
         self.size_bytes = 0
         self._md5 = hashlib.md5(usedforsecurity=False)
         self._sha512 = hashlib.sha512()
         self.token = secrets.token_urlsafe(32)
+        self._check: Callable[[], None] | None = None
+        self._check_bytes = self._check_at = 0
+        self.inspected = formats.Inspected(())
         self.is_needed = False
         """Whether the data stay when the upload has ended."""
+
+    def at_every(self, size_bytes: int, check: Callable[[], None]) -> None:
+        """Call this after so many bytes each time, which may raise what ends the upload."""
+        self._check, self._check_bytes = check, size_bytes
+        self._check_at = size_bytes
 
     @property
     def md5(self) -> str:
@@ -59,11 +72,21 @@ class Upload:
         """The SHA-512 of what was written, hexadecimal."""
         return self._sha512.hexdigest()
 
+    def take(self, pieces: Iterable[bytes]) -> None:
+        """Write all of these, and see what they are. Raises as ``write``."""
+        self.inspected = formats.Inspected(pieces)
+        for data in self.inspected:
+            self.write(data)
+
     def write(self, data: bytes) -> None:
         """Append. Raises TooLarge over the limit, and where the disk is full."""
         self.size_bytes += len(data)
         if self.size_bytes > self._most_bytes:
             raise TooLarge("The incoming image is too large.")
+        self._require_room(len(data))
+        if self._check is not None and self.size_bytes >= self._check_at:
+            self._check_at = self.size_bytes + self._check_bytes
+            self._check()
         left = memoryview(data)
         try:
             while left:
@@ -79,8 +102,11 @@ class Upload:
 class Spool:
     """The directory; shared by all processes of the API on this host."""
 
-    def __init__(self, folder: str, most_bytes: int, needed: Needed) -> None:
+    def __init__(
+        self, folder: str, most_bytes: int, needed: Needed, reserve_mib: int = -1
+    ) -> None:
         self._folder, self._needed = Path(folder), needed
+        self.room = Room(self._folder, reserve_mib)
         self.most_bytes = most_bytes
         self._lock = threading.Lock()
         self._tidying = False
@@ -103,7 +129,7 @@ class Spool:
                     "another upload is under way."
                 )
             file.truncate()
-            upload = Upload(file, self.most_bytes)
+            upload = Upload(file, self.most_bytes, self.room.require)
             try:
                 yield upload
             finally:
@@ -154,6 +180,15 @@ class Spool:
         except OSError as error:
             raise NotFound(f"There are no data of image {image_id} here.") from error
 
+    def being_written(self) -> dict[str, int]:
+        """Return how many bytes of each image have come whose upload hasn't ended."""
+        found = {}
+        for path in self._files():
+            if path.suffix == _PART:
+                with contextlib.suppress(FileNotFoundError):
+                    found[_image_of(path)] = path.stat().st_size
+        return found
+
     def find(self, image_id: str) -> FilePart | None:
         """Return complete data, if this host has them."""
         for path in self._files():
@@ -168,6 +203,7 @@ class Spool:
         except OSError as error:
             LOG.error("There is no directory for uploads (spool_dir): %s", error)
             raise Unavailable("Images can't be uploaded now.") from error
+        self.room.lay_ballast()
 
     # --- removal
 

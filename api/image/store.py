@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
 from api.image import filters
 from api.image.errors import read_only
+from api.image.rights import PUBLIC, Rights, target
 from common.context import RequestContext
 from common.errors import Forbidden, ImageNotFound
 from conductor.client import ConductorClient
@@ -16,11 +19,17 @@ from db.reads import images
 from db.reads.images import Image, Member
 from web.policy import Enforcer
 
-#: the policy's target: an image that everybody sees
-PUBLIC = {"project_id": None, "member_id": None, "visibility": "public"}
 
-#: visibility → the rule of those who may give it to an image
-_GIVEN_BY: Mapping[str, str] = {"public": "publicize_image", "community": "communitize_image"}
+@dataclass(frozen=True)
+class _Rights:
+    policy: Enforcer
+    ctxt: RequestContext
+
+    def allows(self, rule: str, target: Mapping[str, Any] | None = None) -> bool:
+        return self.policy.allows(self.ctxt, rule, target)
+
+    def check(self, rule: str, target: Mapping[str, Any] | None = None) -> None:
+        self.policy.check(self.ctxt, rule, target)
 
 
 class Store:
@@ -75,11 +84,9 @@ class Store:
         self.policy.check(ctxt, rule, target(found))
         return found
 
-    def check_visibility(self, ctxt: RequestContext, visibility: str, owner: str | None) -> None:
-        """Raise Forbidden unless the user may give this visibility to an image of the owner."""
-        rule = _GIVEN_BY.get(visibility)
-        if rule is not None:
-            self.policy.check(ctxt, rule, {**PUBLIC, "project_id": owner})
+    def rights(self, ctxt: RequestContext) -> Rights:
+        """Return what the policy lets a user do."""
+        return _Rights(self.policy, ctxt)
 
     def conductor(self, ctxt: RequestContext, image_id: str | None = None) -> ConductorClient:
         """Return who changes images for this user. Raises Forbidden where nobody does."""
@@ -96,12 +103,3 @@ class Store:
             raise Forbidden(f"Image {found.id} is protected and cannot be deleted.")
         self.policy.check(ctxt, "delete_image", target(found))
         self.conductor(ctxt, found.id).delete_image(ctxt, found.id)
-
-
-def target(found: Image, member: str | None = None) -> Mapping[str, str | None]:
-    """Return what the policy judges."""
-    return {
-        "project_id": found.project_id,
-        "member_id": member,
-        "visibility": found.visibility,
-    }

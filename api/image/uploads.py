@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import falcon
@@ -14,16 +15,19 @@ from oslo_config import cfg
 from api.image import formats
 from api.image.errors import no_data
 from api.image.kept import Kept
+from api.image.shares import Shares
 from api.image.spool import Spool, Upload
 from api.image.store import Store
 from api.plain import Call, operation
+from common import quotas
 from common.context import RequestContext
 from common.errors import Conflict, Gone, ImageNotFound, Invalid, NotFound, TooLarge, Unavailable
 from common.log import logger
 from common.rpc import UNKNOWN
 from conductor.messages import ImageData
 from db.reading import reading
-from db.reads import images
+from db.reads import image_usage, images
+from db.reads.image_usage import Usage
 from db.reads.images import Image
 from web import bodies
 from web.errors import UnsupportedMedia
@@ -33,10 +37,14 @@ LOG = logger(__name__)
 
 #: the most that one answer to an agent has, bytes: answers are made in memory
 PIECE_BYTES = 1 << 22
+#: uploads of one process that projects share; the worker reads more bodies at a time
+PLACES = 24
 #: names what proves that an agent may fetch the data
 TOKEN_HEADER = "X-Spool-Token"  # noqa: S105 - a name
 
 _READ_BYTES = 1 << 20
+#: after so many bytes it is looked whether the project may send more
+_CHECK_BYTES = 64 << 20
 _DATA_TYPE = "application/octet-stream"
 _RANGE = re.compile(r"bytes=([0-9]{1,18})-([0-9]{1,18})", re.ASCII)
 #: seconds between two looks at an image that is being saved: the first, and the longest
@@ -55,14 +63,23 @@ class Uploads:
         self.wait_seconds = float(options.upload_wait_seconds)
         self.keeps = bool(options.keep_data)
         self.engine = engine
-        self.spool = Spool(options.spool_dir, options.max_upload_gib << 30, self._needed)
+        self.shares = Shares(PLACES, "uploads")
+        self.limits = quotas.of_images(conf)
+        self.spool = Spool(
+            options.spool_dir,
+            options.max_upload_gib << 30,
+            self._needed,
+            options.spool_reserve_mib,
+        )
 
     def deliver(self, found: Image, upload: Upload, take: Callable[[ImageData], None]) -> None:
         """Check data that are whole, and have them taken: from then on they are kept.
 
         Raises what ``formats.virtual_size`` does, and Gone for an image that was deleted.
         """
-        size = formats.virtual_size(upload.file, upload.size_bytes, found.disk_format)
+        size = formats.virtual_size(
+            upload.file, upload.size_bytes, found.disk_format, upload.inspected
+        )
         self.spool.complete(found.id, upload)
         data = ImageData(
             url=f"{self.fetch_url}/v2/images/{found.id}/spool",
@@ -87,6 +104,31 @@ class Uploads:
             raise
         upload.is_needed = True
         LOG.info("The data of image %s are here, %d bytes.", found.id, upload.size_bytes)
+
+    def usage(self, project_id: str) -> Usage:
+        """Return what the images of a project take up, those that are sent to this host too."""
+        with reading(self.engine) as connection:
+            return image_usage.read(connection, project_id, self.spool.being_written())
+
+    def require_quota(self, project_id: str | None, size_bytes: int, uploads: int = 0) -> None:
+        """Raise TooLarge unless a project may send so many bytes more, in so many more uploads."""
+        if project_id is None:
+            return
+        more = {
+            "image_stage_total": size_bytes,
+            "image_size_total": size_bytes,
+            "image_count_uploading": uploads,
+        }
+        self.usage(project_id).require(project_id, self.limits, more)
+
+    @contextlib.contextmanager
+    def upload(self, found: Image) -> Iterator[Upload]:
+        """Write data of an image; see ``Spool.upload``. The bounds of its project are kept."""
+        with self.spool.upload(found.id) as upload:
+            upload.at_every(
+                _CHECK_BYTES, lambda: self.require_quota(found.project_id, _CHECK_BYTES)
+            )
+            yield upload
 
     def _needed(self, image_ids: Collection[str]) -> Collection[str]:
         with reading(self.engine) as connection:
@@ -161,6 +203,19 @@ class StagedData:
         receive(self._store, self._uploads, call, image_id, "uploading")
 
 
+class UsageInfo:
+    """``/v2/info/usage``."""
+
+    def __init__(self, uploads: Uploads) -> None:
+        self._uploads = uploads
+
+    @operation()
+    def on_get(self, call: Call) -> Any:
+        """Show the limits of the project's images, and what it uses of them."""
+        usage = self._uploads.usage(call.ctxt.project_id or "")
+        return {"usage": usage.shown(self._uploads.limits)}
+
+
 def receive(store: Store, uploads: Uploads, call: Call, image_id: str, status: str) -> Image:
     """Take the body of a request as the data of an image, which gets this status; return it."""
     ctxt = call.ctxt
@@ -171,13 +226,15 @@ def receive(store: Store, uploads: Uploads, call: Call, image_id: str, status: s
     request = _of(call)
     store.changeable(ctxt, found.id, "upload_image")
     require_queued(found, status)
-    if (request.content_length or 0) > uploads.spool.most_bytes:
+    size = request.content_length or 0
+    if size > uploads.spool.most_bytes:
         raise TooLarge("The incoming image is too large.")
+    uploads.spool.room.require(size)
+    uploads.require_quota(found.project_id, size, uploads=1)
     conductor = store.conductor(ctxt, found.id)
     take = conductor.save_image if status == "saving" else conductor.stage_image
-    with uploads.spool.upload(found.id) as upload:
-        for data in bodies.pieces(request, _READ_BYTES):
-            upload.write(data)
+    with uploads.shares.place(ctxt.project_id), uploads.upload(found) as upload:
+        upload.take(bodies.pieces(request, _READ_BYTES))
         uploads.deliver(found, upload, lambda data: take(ctxt, found.id, data))
     return found
 

@@ -25,6 +25,11 @@ _OWNER = f"{_ADMIN} or {_MEMBER}"
 _NETWORK_OWNER = f"{_ADMIN} or (role:member and rule:network_owner)"
 _ANY_NETWORK_OWNER = f"{_ADMIN_OR_SERVICE} or (role:member and rule:network_owner)"
 _SUBNETS_OWNER = f"{_NETWORK_OWNER} or {_MEMBER}"
+#: those that the compute API's old `/os-security-groups` asks, too, and what they refer to
+PROXIED = frozenset(
+    {"admin_only", "service_api", "create_security_group", "update_security_group"}
+    | {"delete_security_group", "create_security_group_rule", "delete_security_group_rule"}
+)
 #: what only administrators choose of a network
 ADMINS_OWN = ("shared", "router:external")
 PROVIDER = ("network_type", "physical_network", "segmentation_id")

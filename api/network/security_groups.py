@@ -22,7 +22,8 @@ _TEXT = values.text(255)
 _LONGEST_PROJECT_ID = 255
 
 
-def _name(value: Any) -> str:
+def checked_name(value: Any) -> str:
+    """Return the name for a group. Raises Invalid, Conflict for that of default groups."""
     found = _TEXT(value)
     if found.lower() == DEFAULT:
         raise Conflict(
@@ -32,7 +33,7 @@ def _name(value: Any) -> str:
 
 
 _INPUTS: Mapping[str, Input] = {
-    "name": Input(_name),
+    "name": Input(checked_name),
     "description": Input(_TEXT),
     "tenant_id": Input(_TEXT, updates=False),
     "project_id": Input(_TEXT, updates=False),

@@ -11,7 +11,6 @@ from api import config as api_config
 from api.volume.call import Cloud, resources
 from api.volume.errors import FAULTS
 from api.volume.paths import Paths
-from api.volume.policies import RULES
 from api.volume.resources import absent, volume_actions, volumes
 from api.volume.resources.absent import Routes
 from api.volume.resources.attachments import ATTACHMENTS
@@ -28,6 +27,7 @@ from api.volume.resources.snapshots import SNAPSHOT_ACTIONS, SNAPSHOT_METADATA, 
 from api.volume.resources.transfers import TRANSFERS
 from api.volume.resources.types import EXTRA_SPECS, TYPE_ACTIONS, TYPES
 from api.volume.resources.versions import Versions, anonymous
+from api.volume_policies import RULES
 from common import quotas
 from common import volumes as options
 from conductor.client import ConductorClient

@@ -41,6 +41,19 @@ _DISK_BUS = {"": "scsi", **{one: one for one in DISK_BUSES}}
 _VIDEO_RAM = range(4, 513)
 _IOMMU = {"": "", "none": "", "auto": "virtio", "virtio": "virtio", "intel": "intel"}
 
+#: image property → the values that it may have
+CHOICES: Mapping[str, Mapping[str, str]] = {
+    "hw_firmware_type": _FIRMWARES,
+    "os_secure_boot": _SECURE_BOOT,
+    "hw_tpm_version": _TPM,
+    "hw_watchdog_action": _WATCHDOG,
+    "hw_vif_model": _VIF,
+    "hw_video_model": _VIDEO,
+    "hw_viommu_model": _IOMMU,
+    "hw_disk_bus": _DISK_BUS,
+    "hw_rng_model": _RNG,
+}
+
 
 @dataclass(frozen=True)
 class Hardware:

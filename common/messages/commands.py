@@ -79,6 +79,8 @@ class Image:
     volid: str
     """The volume, e.g. ``shared:import/debian-12.qcow2``."""
     size_bytes: int = 0
+    virtual_size_bytes: int = 0
+    """The size of the disk in it; 0: not known."""
     min_disk_gib: int = 0
     checksum: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)

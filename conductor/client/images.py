@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from conductor.client.base import Base
-from conductor.messages import ImageData, ImageEdit, NewImage
+from conductor.messages import ImageData, ImageEdit, MetadefItem, MetadefNamespace, NewImage
 from conductor.rpc_api import ImageRpc
 
 
@@ -97,3 +97,42 @@ class ImageCalls(Base):
     def delete_image_member(self, ctxt: RequestContext, image_id: str, member: str) -> None:
         """Share an image with a project no more. Raises NotFound."""
         self._rpc.call(ctxt, ImageRpc.delete_image_member, image_id=image_id, member=member)
+
+    def create_metadef_namespace(
+        self, ctxt: RequestContext, namespace: MetadefNamespace, items: list[MetadefItem]
+    ) -> None:
+        """Make a namespace with what it defines. Raises Conflict for one that is there."""
+        call = ImageRpc.create_metadef_namespace
+        self._rpc.call(ctxt, call, namespace=namespace, items=items)
+
+    def update_metadef_namespace(
+        self, ctxt: RequestContext, name: str, namespace: MetadefNamespace
+    ) -> None:
+        """Change a namespace, its name too. Raises NotFound, Conflict for the name of another."""
+        self._rpc.call(ctxt, ImageRpc.update_metadef_namespace, name=name, namespace=namespace)
+
+    def delete_metadef_namespace(self, ctxt: RequestContext, name: str) -> None:
+        """Delete a namespace with what it defines. Raises NotFound, Forbidden if protected."""
+        self._rpc.call(ctxt, ImageRpc.delete_metadef_namespace, name=name)
+
+    def change_metadef_items(
+        self,
+        ctxt: RequestContext,
+        namespace: str,
+        kind: str,
+        removed: list[str] | None,
+        items: list[MetadefItem],
+    ) -> None:
+        """Remove what a namespace defines, and add to it; what comes in place of it is changed.
+
+        ``removed``: the names; None: all of the kind. Raises NotFound for a name that isn't there,
+        Conflict for one that is, and Forbidden to remove from a protected namespace.
+        """
+        self._rpc.call(
+            ctxt,
+            ImageRpc.change_metadef_items,
+            namespace=namespace,
+            kind=kind,
+            removed=removed,
+            items=items,
+        )

@@ -9,8 +9,8 @@ from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
 from conductor.images import remove_image, store_image
-from conductor.messages import ImageData, ImageEdit, NewImage
-from conductor.store import image_members, imports, user_images
+from conductor.messages import ImageData, ImageEdit, MetadefItem, MetadefNamespace, NewImage
+from conductor.store import image_members, image_quota, imports, metadefs, user_images
 from conductor.store.server_images import QUEUED
 from conductor.store.transactions import Transaction
 
@@ -23,7 +23,13 @@ class ImageEndpoint:
 
     def create_image(self, ctxt: RequestContext, image: NewImage) -> str:
         """See ``ConductorClient.create_image``."""
-        return self._cloud.store.run(lambda c: user_images.create(c, image))
+
+        def work(connection: Transaction) -> str:
+            one_more = {"image_count_total": 1}
+            image_quota.take(connection, image.project_id, self._cloud.conf, one_more)
+            return user_images.create(connection, image)
+
+        return self._cloud.store.run(work)
 
     def edit_image(self, ctxt: RequestContext, image_id: str, edits: list[ImageEdit]) -> None:
         """See ``ConductorClient.edit_image``."""
@@ -49,7 +55,13 @@ class ImageEndpoint:
 
     def stage_image(self, ctxt: RequestContext, image_id: str, data: ImageData) -> None:
         """See ``ConductorClient.stage_image``."""
-        self._with(ctxt, image_id, lambda c, row: imports.stage(c, ctxt, row, data))
+
+        def work(connection: Transaction, row: Any) -> None:
+            waits = {"image_stage_total": data.size_bytes, "image_count_uploading": 1}
+            image_quota.take(connection, row.project_id, self._cloud.conf, waits)
+            imports.stage(connection, ctxt, row, data)
+
+        self._with(ctxt, image_id, work)
 
     def import_staged_image(self, ctxt: RequestContext, image_id: str) -> None:
         """See ``ConductorClient.import_staged_image``."""
@@ -66,6 +78,8 @@ class ImageEndpoint:
 
         def work(connection: Transaction) -> str:
             row = user_images.locked(connection, image_id, scope(ctxt))
+            one_more = {"image_count_uploading": 1}
+            image_quota.take(connection, row.project_id, self._cloud.conf, one_more)
             return imports.begin_download(connection, ctxt, row, uri)
 
         return self._cloud.store.run(work)
@@ -106,6 +120,33 @@ class ImageEndpoint:
     def delete_image_member(self, ctxt: RequestContext, image_id: str, member: str) -> None:
         """See ``ConductorClient.delete_image_member``."""
         self._with(ctxt, image_id, lambda c, row: image_members.delete(c, row, member))
+
+    def create_metadef_namespace(
+        self, ctxt: RequestContext, namespace: MetadefNamespace, items: list[MetadefItem]
+    ) -> None:
+        """See ``ConductorClient.create_metadef_namespace``."""
+        self._cloud.store.run(lambda c: metadefs.create(c, namespace, items))
+
+    def update_metadef_namespace(
+        self, ctxt: RequestContext, name: str, namespace: MetadefNamespace
+    ) -> None:
+        """See ``ConductorClient.update_metadef_namespace``."""
+        self._cloud.store.run(lambda c: metadefs.update(c, name, namespace))
+
+    def delete_metadef_namespace(self, ctxt: RequestContext, name: str) -> None:
+        """See ``ConductorClient.delete_metadef_namespace``."""
+        self._cloud.store.run(lambda c: metadefs.delete(c, name))
+
+    def change_metadef_items(
+        self,
+        ctxt: RequestContext,
+        namespace: str,
+        kind: str,
+        removed: list[str] | None,
+        items: list[MetadefItem],
+    ) -> None:
+        """See ``ConductorClient.change_metadef_items``."""
+        self._cloud.store.run(lambda c: metadefs.change(c, namespace, kind, removed, items))
 
     def _with(
         self, ctxt: RequestContext, image_id: str, work: Callable[[Transaction, Any], None]

@@ -20,6 +20,7 @@ class ServiceEndpoint:
 
     def ping(self, ctxt: RequestContext) -> str:
         """See ``ConductorClient.ping``."""
+        self._cloud.store.answers()
         return self._cloud.name
 
     def update_service(

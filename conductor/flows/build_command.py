@@ -81,6 +81,7 @@ def image(
         name=row.name,
         volid=row.locations[facts.cluster],
         size_bytes=row.size_bytes,
+        virtual_size_bytes=row.virtual_size_bytes or 0,
         min_disk_gib=max(row.min_disk_gib, -(-(row.virtual_size_bytes or 0) // 2**30)),
         checksum=row.checksum,
         properties=row.properties,

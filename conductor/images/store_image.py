@@ -23,9 +23,10 @@ from conductor.images import places, remove_file
 from conductor.images.places import ImagePlace
 from conductor.messages import ImageData
 from conductor.plans import Place, StoreImagePlan
-from conductor.store import host_storages, uploads
+from conductor.store import host_storages, image_quota, uploads
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
+from conductor.store.server_images import QUEUED
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
@@ -65,8 +66,13 @@ def begin(
 ) -> None:
     """Begin on an image that is locked.
 
-    Raises Conflict unless its status is ``was``, and Unavailable if no cluster has room for it.
+    Raises Conflict unless its status is ``was``, TooLarge over the project's quota, and
+    Unavailable if no cluster has room for it.
     """
+    more = {"image_size_total": data.size_bytes}
+    if was == QUEUED:
+        more["image_count_uploading"] = 1
+    image_quota.take(connection, row.project_id, cloud.conf, more)
     uploads.begin(connection, row, data, was)
     content = image_files.content(data.disk_format)
     found = places.choose(host_storages.read(connection), content, data.size_bytes)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.errors import Conflict, Forbidden, TooLarge
+from common.image_attributes import require_writable
 from conductor.messages import ImageEdit
 
 #: attribute of the API → column
@@ -43,6 +44,7 @@ def after(row: Any, edits: Sequence[ImageEdit]) -> dict[str, Any]:
     """
     draft = _Draft(properties=dict(row.properties))
     for edit in edits:
+        require_writable(edit.name)
         _require_own(row, edit.name)
         if edit.name in COLUMNS:
             _attribute(draft, row, edit)

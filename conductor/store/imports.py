@@ -30,7 +30,8 @@ def stage(connection: sa.Connection, ctxt: RequestContext, row: Any, data: Image
     if row.disk_format != data.disk_format:
         raise Conflict(f"The disk_format of image {row.id} was changed during the upload.")
     task = _task(ctxt, DIRECT, staged=data)
-    _write(connection, row.id, status=UPLOADING, import_task=dataclasses.asdict(task))
+    kept = dataclasses.asdict(task)
+    _write(connection, row.id, status=UPLOADING, size_bytes=data.size_bytes, import_task=kept)
 
 
 def begin_staged(connection: sa.Connection, ctxt: RequestContext, row: Any) -> ImageData:
@@ -115,7 +116,8 @@ def _task(ctxt: RequestContext, method: str, **more: Any) -> ImportTask:
 
 def _end(connection: sa.Connection, row: Any, task: ImportTask, why: str) -> None:
     ended = dataclasses.replace(task, staged=None, message=why)
-    _write(connection, row.id, status=QUEUED, import_task=dataclasses.asdict(ended))
+    kept = dataclasses.asdict(ended)
+    _write(connection, row.id, status=QUEUED, size_bytes=0, import_task=kept)
 
 
 def _write(connection: sa.Connection, image_id: str, **values: Any) -> None:

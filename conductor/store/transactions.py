@@ -14,7 +14,7 @@ from common import deadlines, fullness
 from common.errors import Invalid, Unavailable
 from common.log import logger
 from common.metrics import table
-from conductor.store import notices
+from conductor.store import identity, notices
 from conductor.store.notices import Recorder
 
 LOG = logger(__name__)
@@ -90,6 +90,8 @@ class Store:
         self.recorders: tuple[Recorder, ...] = ()
         self._writer = writer
         self._reader = reader
+        self._refused = False
+        """Whether the last failure was a write that the database didn't take."""
         # SQLite lets one writer in and has the others poll: so they queue here.
         single = writer.dialect.name == "sqlite"
         self._gate: contextlib.AbstractContextManager[Any] = (
@@ -120,6 +122,7 @@ class Store:
             # A number or a text that a schema allows and a column doesn't.
             raise Invalid("The request has a value that can't be stored.") from error
         except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.InternalError) as error:
+            self._refused = True
             raise _unavailable(error) from error
         return done
 
@@ -155,9 +158,16 @@ class Store:
         return done
 
     def answers(self) -> bool:
-        """Return whether the database can be read."""
+        """Return whether the database can be read, and written if it refused that before.
+
+        Raises Unavailable while it refuses.
+        """
         with self.read() as connection:
-            return bool(connection.execute(sa.text("SELECT 1")).scalar())
+            found = bool(connection.execute(sa.text("SELECT 1")).scalar())
+        if self._refused:
+            self.run(identity.touch)
+            self._refused = False
+        return found
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sa.Connection]:

@@ -12,6 +12,7 @@ from typing import Any
 from common import clock, ids
 from common.context import RequestContext
 from common.errors import Invalid
+from common.image_attributes import is_property
 from common.log import logger
 from common.messages.commands import Copy
 from common.messages.reports import Category, Copied, Failure, Outcome
@@ -24,7 +25,7 @@ from conductor.engine.stages import Stage, Table, Undo
 from conductor.images import remove_image
 from conductor.messages import NewVolumeImage
 from conductor.plans import Place, UploadVolumePlan
-from conductor.store import leases, registry, server_images, vmids
+from conductor.store import image_quota, leases, registry, server_images, vmids
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records, snapshots
@@ -33,13 +34,10 @@ from conductor.volumes.load import VolumeWork, load
 
 LOG = logger(__name__)
 
-#: what a volume has of its image that is no property (cinder's ``glance_core_properties``)
-_CORE = frozenset(
-    {"checksum", "container_format", "disk_format", "image_name", "image_id", "min_disk"}
-    | {"min_ram", "name", "size"}
-)
-#: what Glance's own properties begin with
-_RESERVED = ("os_glance", "img_signature", "signature_verified")
+#: what a volume has of its image that is no property (of cinder's ``glance_core_properties``)
+_CORE = frozenset({"image_name", "image_id"})
+#: what the properties of a signed image begin with
+_RESERVED = ("img_signature", "signature_verified")
 
 
 def begin(
@@ -56,6 +54,7 @@ def begin(
     if row.status not in RULES[VolumeAction.UPLOAD].begins:
         raise Invalid(f"Invalid volume: Volume {row.id} status must be available")
     snapshots.require_alone(connection, row)
+    image_quota.take(connection, str(ctxt.project_id), cloud.conf, {"image_count_total": 1})
     image_id = ids.new_uuid()
     server_images.insert(
         connection,
@@ -95,7 +94,7 @@ def properties(of_volume: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in of_volume.items()
-        if name not in _CORE and not name.startswith(_RESERVED)
+        if is_property(name) and name not in _CORE and not name.startswith(_RESERVED)
     }
 
 

@@ -235,6 +235,7 @@ def being_stored(
 ) -> frozenset[str]:
     """Return those of these images whose data a cluster, or an import, still waits for.
 
+    Nobody waits for those of a deleted image: what is at work on it finds it gone.
     ``kept``: those too that can be used.
     """
     o = operations.c
@@ -243,6 +244,7 @@ def being_stored(
         o.resource_id.in_(list(image_ids)),
         o.action == InternalAction.STORE_IMAGE,
         o.state.not_in((OperationState.DONE, OperationState.FAILED)),
+        sa.exists().where(images.c.id == o.resource_id, _SHOWN),
     )
     staged = sa.select(images.c.id).where(
         images.c.id.in_(list(image_ids)),

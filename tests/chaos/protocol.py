@@ -109,6 +109,8 @@ OTHERS = frozenset(
     | {"create_image", "edit_image", "tag_image", "activate_image", "save_image"}
     | {"stage_image", "import_staged_image", "begin_image_download", "keep_image_download"}
     | {"fail_image_download"}
+    | {"create_metadef_namespace", "update_metadef_namespace", "delete_metadef_namespace"}
+    | {"change_metadef_items"}
     | {"create_image_member", "update_image_member", "delete_image_member"}
     | {"store_image", "remove_image", "make_vnet", "remove_vnet"}
     | {"create_volume", "edit_volume", "delete_volume", "extend_volume", "reset_volume"}

@@ -12,9 +12,9 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.schemas import images as schemas
 from api.compute.views import images as views
-from api.image.store import PUBLIC, target
+from api.image import documents
+from api.image.rights import PUBLIC, check_edits, target
 from common.errors import Forbidden, ImageNotFound, Invalid, NotFound
-from conductor.messages import ImageEdit
 from db.reads import images
 from db.reads.images import Condition, Image, Reach
 from db.reads.keyset import MarkerNotFound, Page
@@ -52,7 +52,8 @@ class Images:
         """Delete an image."""
         found = _find(call, image)
         try:
-            _require_own(call, found, "delete_image")
+            call.check("delete_image", target(found))
+            _require_own(call, found)
             call.conductor.delete_image(call.ctxt, found.id)
         except Forbidden as error:
             raise Forbidden("You are not allowed to delete the image.") from error
@@ -137,9 +138,8 @@ def _find(call: Call, image_id: str) -> Image:
     return found
 
 
-def _require_own(call: Call, found: Image, rule: str) -> None:
-    """Raise Forbidden unless the image API lets the user do it; tell the conductor who asks."""
-    call.check(rule, target(found))
+def _require_own(call: Call, found: Image) -> None:
+    """Raise Forbidden for an image of others; let the conductor know who asks."""
     call.ctxt.is_admin = call.is_admin
     owner = found.project_id
     if owner is None or not (call.is_admin or owner == call.ctxt.project_id):
@@ -147,13 +147,15 @@ def _require_own(call: Call, found: Image, rule: str) -> None:
 
 
 def _set(call: Call, found: Image, wanted: dict[str, str]) -> dict[str, str]:
-    """Have an image these properties and no others. Raises Forbidden, NotFound."""
+    """Let an image have these properties and no others, by the rules of the Image API's PATCH.
+
+    Raises Forbidden, NotFound, Invalid.
+    """
     if len(wanted) > _METADATA_LIMIT:
         raise Forbidden("Image metadata limit exceeded")
-    had = found.properties
-    edits = [ImageEdit("remove", name) for name in had if name not in wanted]
-    edits += [ImageEdit("add", name, one) for name, one in wanted.items() if had.get(name) != one]
-    _require_own(call, found, "modify_image")
+    edits = documents.metadata_edits(found.properties, wanted)
+    check_edits(call, found, edits)
+    _require_own(call, found)
     try:
         if edits:
             call.conductor.edit_image(call.ctxt, found.id, edits)

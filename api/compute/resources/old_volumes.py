@@ -13,10 +13,10 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.schemas import old_volumes as schemas
-from common.errors import NotFound, SnapshotNotFound, VolumeNotFound
+from common.errors import Invalid, NotFound, SnapshotNotFound, VolumeNotFound
 from common.volumes import AttachStatus, device
 from conductor.messages import NewVolume, NewVolumeSnapshot
-from db.reads import volume_snapshots, volumes
+from db.reads import services, volume_snapshots, volumes
 from db.reads.keyset import Page
 from db.reads.volume_snapshots import Filter as SnapshotFilter
 from db.reads.volume_snapshots import Snapshot
@@ -48,6 +48,7 @@ class OldVolumes:
     @operation(named("os-volumes:create"), until=_UNTIL, body=schemas.CREATE_VOLUME)
     def create(self, call: Call) -> Any:
         """Make a volume."""
+        call.check("volume:create", _own(call))
         made = call.conductor.create_volume(call.ctxt, _new(call, call.body["volume"]))
         body = {"volume": _view(_find(call, made))}
         return Reply(body, headers={"Location": call.links.location(PATH, made)})
@@ -55,10 +56,13 @@ class OldVolumes:
     @operation(named("os-volumes:delete"), until=_UNTIL, status=202)
     def delete(self, call: Call, volume_id: str) -> None:
         """Delete a volume."""
-        call.conductor.delete_volume(call.ctxt, _find(call, volume_id).id, force=False)
+        found = _find(call, volume_id)
+        call.check("volume:delete", {"project_id": found.project_id})
+        call.conductor.delete_volume(call.ctxt, found.id, force=False)
 
     @staticmethod
     def _listed(call: Call) -> Any:
+        call.check("volume:get_all", _own(call))
         # As in Nova a limit of 0 is none.
         limit = min(call.query.number("limit") or call.max_limit, call.max_limit)
         offset = call.query.number("offset") or 0
@@ -88,16 +92,20 @@ class OldSnapshots:
     @operation(named("os-volumes:snapshots:delete"), until=_UNTIL, status=202)
     def delete(self, call: Call, snapshot_id: str) -> None:
         """Delete a snapshot."""
-        call.conductor.delete_volume_snapshot(call.ctxt, _snapshot(call, snapshot_id).id)
+        found = _snapshot(call, snapshot_id)
+        call.check("volume:delete_snapshot", {"project_id": found.project_id})
+        call.conductor.delete_volume_snapshot(call.ctxt, found.id)
 
     @operation(named("os-volumes:snapshots:create"), until=_UNTIL, body=schemas.CREATE_SNAPSHOT)
     def create(self, call: Call) -> Any:
         """Take a snapshot."""
         asked = call.body["snapshot"]
+        found = _find(call, asked["volume_id"])
+        call.check("volume:create_snapshot", {"project_id": found.project_id})
         new = NewVolumeSnapshot(
-            _find(call, asked["volume_id"]).id,
-            name=asked.get("display_name", ""),
-            description=asked.get("display_description"),
+            found.id,
+            name=asked.get("display_name", "").strip(),
+            description=asked.get("display_description", "").strip() or None,
             in_use=str(asked.get("force", False)).lower() in ("true", "1", "t", "on", "y", "yes"),
         )
         made = call.conductor.create_volume_snapshot(call.ctxt, new)
@@ -105,6 +113,7 @@ class OldSnapshots:
 
     @staticmethod
     def _listed(call: Call) -> Any:
+        call.check("volume:get_all_snapshots", _own(call))
         limit = min(call.query.number("limit") or call.max_limit, call.max_limit)
         offset = call.query.number("offset") or 0
         wanted = SnapshotFilter(project_id=call.ctxt.project_id or "")
@@ -112,10 +121,14 @@ class OldSnapshots:
         return {"snapshots": [_snapshot_view(one) for one in found]}
 
 
+def _own(call: Call) -> Mapping[str, Any]:
+    return {"project_id": call.ctxt.project_id or ""}
+
+
 def _find(call: Call, volume_id: str) -> Volume:
     project = None if call.is_admin else call.ctxt.project_id or ""
     found = call.read(volumes.get, volume_id, project)
-    if found is None:
+    if found is None or not call.allows("volume:get", {"project_id": found.project_id}):
         raise VolumeNotFound(f"Volume {volume_id} could not be found.")
     return found
 
@@ -123,21 +136,25 @@ def _find(call: Call, volume_id: str) -> Volume:
 def _snapshot(call: Call, snapshot_id: str) -> Snapshot:
     project = None if call.is_admin else call.ctxt.project_id or ""
     found = call.read(volume_snapshots.get, snapshot_id, project)
-    if found is None:
+    target = None if found is None else {"project_id": found.project_id}
+    if found is None or not call.allows("volume:get_snapshot", target):
         raise SnapshotNotFound(f"Snapshot {snapshot_id} could not be found.")
     return found
 
 
 def _new(call: Call, asked: Mapping[str, Any]) -> NewVolume:
-    """Return what is to be made. Raises NotFound."""
-    snapshot_id = asked.get("snapshot_id")
+    """Return what is to be made. Raises NotFound, Invalid."""
+    snapshot_id, zone = asked.get("snapshot_id"), asked.get("availability_zone") or None
+    hosts = call.read(services.list_services, binary="nova-compute") if zone else ()
+    if zone and all(one.availability_zone != zone for one in hosts):
+        raise Invalid(f"Availability zone '{zone}' is invalid.")
     return NewVolume(
         call.ctxt.project_id or "",
         int(asked["size"]),
-        name=asked.get("display_name", ""),
-        description=asked.get("display_description"),
+        name=asked.get("display_name", "").strip(),
+        description=asked.get("display_description", "").strip() or None,
         type_id=_type_id(call, asked.get("volume_type")),
-        availability_zone=asked.get("availability_zone") or None,
+        availability_zone=zone,
         metadata=asked.get("metadata", {}),
         snapshot_id=None if snapshot_id is None else _snapshot(call, snapshot_id).id,
     )

@@ -15,6 +15,8 @@ from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.schemas import security_groups as schemas
 from api.compute.views import security_groups as views
+from api.network.resources import of_project
+from api.network.security_groups import checked_name
 from common import digits, ids
 from common.errors import Conflict, Forbidden, Invalid, NotFound
 from common.security_rules import INGRESS, IPV4, IPV6, Rule
@@ -59,8 +61,10 @@ class SecurityGroups:
     def create(self, call: Call) -> Any:
         """Make a group."""
         asked = call.body["security_group"]
-        new = NewSecurityGroup(call.ctxt.project_id or "", asked["name"], asked["description"])
+        project_id = call.ctxt.project_id or ""
+        call.check("create_security_group", of_project(project_id))
         try:
+            new = NewSecurityGroup(project_id, checked_name(asked["name"]), asked["description"])
             (made,) = call.conductor.create_security_groups(call.ctxt, [new])
         except Conflict as error:
             raise Forbidden(error.message) from error
@@ -70,16 +74,21 @@ class SecurityGroups:
     def update(self, call: Call, group: str) -> Any:
         """Rename or describe a group."""
         asked, found = call.body["security_group"], _group(call, group)
-        change = SecurityGroupChange(asked["name"], asked["description"])
-        _refused_as_invalid(
-            lambda: call.conductor.update_security_group(call.ctxt, found.id, change)
-        )
+        call.check("update_security_group", of_project(found.project_id))
+
+        def change() -> None:
+            name = checked_name(asked["name"]) if asked["name"] != found.name else found.name
+            wanted = SecurityGroupChange(name, asked["description"])
+            call.conductor.update_security_group(call.ctxt, found.id, wanted)
+
+        _refused_as_invalid(change)
         return _shown(call, found.id)
 
     @operation(named("os-security-groups:delete"), until=_UNTIL, status=202)
     def delete(self, call: Call, group: str) -> None:
         """Delete a group that no port is in."""
         found = _group(call, group)
+        call.check("delete_security_group", of_project(found.project_id))
         _refused_as_invalid(lambda: call.conductor.delete_security_group(call.ctxt, found.id))
 
 
@@ -91,6 +100,7 @@ class SecurityGroupRules:
         """Let something in."""
         asked = call.body["security_group_rule"]
         group = _group(call, asked["parent_group_id"])
+        call.check("create_security_group_rule", of_project(group.project_id))
         remote = asked.get("group_id")
         if remote is not None:
             _group(call, remote)
@@ -108,7 +118,9 @@ class SecurityGroupRules:
     @operation(named("os-security-groups:rule:delete"), until=_UNTIL, status=202)
     def delete(self, call: Call, rule: str) -> None:
         """Delete a rule."""
-        call.conductor.delete_security_group_rule(call.ctxt, _the_rule(call, rule).id)
+        found = _the_rule(call, rule)
+        call.check("delete_security_group_rule", of_project(found.project_id))
+        call.conductor.delete_security_group_rule(call.ctxt, found.id)
 
 
 def _viewer(call: Call) -> Viewer:

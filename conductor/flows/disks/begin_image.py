@@ -13,7 +13,7 @@ from conductor.flows.accept import check_state, scope
 from conductor.flows.disks import volume_image
 from conductor.messages import NewServerImage
 from conductor.plans import ImagePlan, Place
-from conductor.store import quotas, registry, server_images, servers, transitions
+from conductor.store import image_quota, quotas, registry, server_images, servers, transitions
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
@@ -58,6 +58,9 @@ def _accept(
     if asked.limited:
         allowed = quotas.limits(connection, server.project_id, cloud.quota)
         quotas.check_image_metadata(allowed, asked.metadata)
+    if asked.backup_type is None or asked.rotation:
+        one_more = {"image_count_total": 1}
+        image_quota.take(connection, server.project_id, cloud.conf, one_more)
     if server.volume_backed:
         inherits = inherited(server)
         made, taken = volume_image.make(connection, cloud, ctxt, server, asked, inherits)

@@ -45,6 +45,7 @@ ASKED = (
     *("nova/servers/", "nova/flavors/?get_extras=true", "nova/limits/?reserved=true"),
     *("nova/availzones/", "nova/keypairs/", "nova/servergroups/", "nova/quota-sets/defaults/"),
     *("glance/images/", "glance/version/", "glance/metadefs/resourcetypes/"),
+    "glance/metadefs/namespaces/?resource_type=OS::Nova::Flavor",
     *("neutron/networks/", "neutron/ports/", "neutron/extensions/", "neutron/trunks/"),
     *("network/securitygroups/", "network/floatingips/", "network/floatingippools/"),
     *("cinder/volumes/", "cinder/volumesnapshots/", "cinder/volumetypes/", "cinder/availzones/"),

@@ -146,3 +146,17 @@ def test_the_quota_of_metadata_counts_up_to_2_38(api: ComputeApi) -> None:
     assert (refused.status_code, text(refused)) == (403, "Image metadata limit exceeded")
     assert image_of(api) is None
     assert act(api, body, version="2.39").status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        *((name, 400) for name in ("visibility", "owner", "protected", "min_disk", "tags")),
+        *((name, 403) for name in ("id", "status", "location", "os_glance_x", "created_at")),
+    ],
+)
+def test_metadata_are_no_attributes_of_an_image(api: ComputeApi, name: str, status: int) -> None:
+    for kind, more in (("createImage", {}), ("createBackup", BACKUP["createBackup"])):
+        asked = {kind: {**more, "name": "copy", "metadata": {name: "public"}}}
+        assert act(api, asked).status_code == status
+    assert image_of(api) is None

@@ -130,6 +130,62 @@ def test_properties_are_metadata(api: ComputeApi) -> None:
     assert ask(api, "GET", path, version="2.39")[0] == 404
 
 
+ATTRIBUTES = {
+    "visibility": ("public", 403),
+    "owner": ("other", 403),
+    "protected": ("True", 400),
+    "os_hidden": ("true", 400),
+    "min_disk": ("abc", 400),
+    "min_ram": ("1", 400),
+    "tags": ("a", 400),
+    "disk_format": ("vhd", 400),
+    "container_format": ("ova", 400),
+    "id": ("x", 403),
+    "status": ("active", 403),
+    "size": ("1", 403),
+    "checksum": ("1", 403),
+    "direct_url": ("file:///etc/passwd", 403),
+    "location": ("file:///etc/passwd", 403),
+    "locations": ("[]", 403),
+    "os_glance_importing_to_stores": ("x", 403),
+    "deleted": ("True", 403),
+}
+
+
+def _in_whole(api: ComputeApi, image: str) -> Any:
+    with api.writer.connect() as connection:
+        query = sa.select(schema.images).where(schema.images.c.id == image)
+        return connection.execute(query).one()._mapping
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_attributes_are_refused_as_the_image_api_refuses_them(api: ComputeApi, name: str) -> None:
+    value, status = ATTRIBUTES[name]
+    before, path = _in_whole(api, MINE), f"/images/{MINE}/metadata"
+    for method, where, body in (
+        ("POST", path, {"metadata": {"a": "1", name: value}}),
+        ("PUT", path, {"metadata": {name: value}}),
+        ("PUT", f"{path}/{name}", {"meta": {name: value}}),
+    ):
+        answered = ask(api, method, where, body, version="2.38")
+        assert answered[0] == status, (method, answered)
+    assert _in_whole(api, MINE) == before
+
+
+def test_an_attribute_that_may_be_changed_is_no_property(api: ComputeApi) -> None:
+    path = f"/images/{MINE}/metadata"
+    for name, value in (("visibility", "community"), ("name", "named")):
+        assert ask(api, "PUT", f"{path}/{name}", {"meta": {name: value}})[0] == 200
+    assert ask(api, "GET", path)[1] == {"metadata": {"instance_uuid": SHARED}}
+    now = _in_whole(api, MINE)
+    assert (now["visibility"], now["name"], now["project_id"]) == ("community", "named", "demo")
+    for name, value in (("visibility", "public"), ("owner", "other")):
+        body = {"meta": {name: value}}
+        assert ask(api, "PUT", f"{path}/{name}", body, token=auth.ADMIN)[0] == 200
+    now = _in_whole(api, MINE)
+    assert (now["visibility"], now["project_id"]) == ("public", "other")
+
+
 def test_a_reader_changes_no_image(api: ComputeApi) -> None:
     path = f"/images/{MINE}"
     before = ask(api, "GET", path, token=auth.READER)
@@ -387,3 +443,67 @@ def test_snapshots_for_old_clients(api: ComputeApi) -> None:
     for asked, status in ((volume_id(9), 404), (1, 400)):
         body = {"snapshot": {"volume_id": asked, "force": True}}
         assert ask(api, "POST", "/os-snapshots", body)[0] == status
+
+
+def test_what_the_other_apis_refuse_is_refused(api: ComputeApi) -> None:
+    body = {"security_group": {"name": "Default", "description": "it"}}
+    assert ask(api, "POST", GROUPS, body)[0] == 403
+    assert ask(api, "PUT", f"{GROUPS}/{WEB[1]['id']}", body)[0] == 400
+    asked = {"volume": {"size": 1, "availability_zone": "nowhere"}}
+    status, refused = ask(api, "POST", "/os-volumes", asked)
+    assert (status, "'nowhere' is invalid" in str(refused)) == (400, True)
+    assert api.conductor.asked == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "method", "path", "body", "status"),
+    [
+        ("create_security_group", "POST", GROUPS, {"security_group": ("n", "d")}, 403),
+        ("update_security_group", "PUT", f"{GROUPS}/WEB", {"security_group": ("n", "d")}, 403),
+        ("delete_security_group", "DELETE", f"{GROUPS}/WEB", None, 403),
+        ("create_security_group_rule", "POST", A_RULE, "rule", 403),
+        ("delete_security_group_rule", "DELETE", f"{A_RULE}/RULE", None, 403),
+        ("volume:create", "POST", "/os-volumes", {"volume": {"size": 1}}, 403),
+        ("volume:get_all", "GET", "/os-volumes", None, 403),
+        ("volume:get", "GET", "/os-volumes/VOLUME", None, 404),
+        ("volume:delete", "DELETE", "/os-volumes/VOLUME", None, 403),
+        ("volume:get_all_snapshots", "GET", "/os-snapshots", None, 403),
+        ("volume:create_snapshot", "POST", "/os-snapshots", "snapshot", 403),
+        ("publicize_image", "PUT", f"/images/{MINE}/metadata/visibility", "public", 403),
+        ("communitize_image", "PUT", f"/images/{MINE}/metadata/visibility", "community", 403),
+    ],
+)
+def test_the_other_apis_rules_count(
+    make: MakeApi, tmp_path: Path, rule: str, method: str, path: str, body: Any, status: int
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(f'"{rule}": "!"\n')
+    rows = (WEB, OTHER, *RULES, a_volume(1), a_private_image("mine", "demo"))
+    api = make(*rows, policy_file=file)
+    bodies = {
+        "rule": {
+            "security_group_rule": {
+                "parent_group_id": WEB[1]["id"],
+                "ip_protocol": "tcp",
+                "from_port": 5,
+                "to_port": 5,
+            }
+        },
+        "snapshot": {"snapshot": {"volume_id": volume_id(1)}},
+        "public": {"meta": {"visibility": "public"}},
+        "community": {"meta": {"visibility": "community"}},
+    }
+    if isinstance(body, str):
+        body = bodies[body]
+    elif body and "security_group" in body:
+        name, text = body["security_group"]
+        body = {"security_group": {"name": name, "description": text}}
+    for word, one in (
+        ("WEB", WEB[1]["id"]),
+        ("RULE", RULES[0][1]["id"]),
+        ("VOLUME", volume_id(1)),
+    ):
+        path = path.replace(word, one)
+    token = auth.ADMIN if rule == "publicize_image" else auth.MEMBER
+    assert ask(api, method, path, body, token=token)[0] == status
+    assert api.conductor.asked == []

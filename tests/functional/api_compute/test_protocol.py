@@ -10,6 +10,7 @@ import falcon.testing
 import pytest
 
 from api.compute.routes import ROUTES
+from common.metrics import exposition
 from tests.fixtures import auth
 from tests.fixtures.compute import ComputeApi, a_full_server, uuid_of
 from tests.fixtures.listings import mounted
@@ -239,3 +240,20 @@ def test_links_follow_nobody_but_the_proxies(make: MakeApi, trusted: list[str]) 
 def test_links_as_configured(make: MakeApi) -> None:
     api = make(a_full_server(1), compute_link_prefix="https://cloud.example/nova/")
     assert links(api, {}) == "https://cloud.example/nova/v2.1"
+
+
+def _timed() -> list[str]:
+    lines = exposition.text().decode().splitlines()
+    return [one for one in lines if "micronova_http_request_seconds_count" in one]
+
+
+def test_what_no_operation_answers_is_not_timed(api: ComputeApi) -> None:
+    api.get("/servers")
+    before = _timed()
+    assert any('route="/v2.1/servers"' in one for one in before)
+    for method in ("PATCH", "OPTIONS", "DELETE", "PUT", "HEAD"):
+        for path in ("/servers", "/flavors", "/os-keypairs", "/nothing", "/images"):
+            api.request(method, path)
+    api.get("/images", version="2.104")
+    api.request("POST", f"/servers/{uuid_of(1)}/action", {"no-such": None})
+    assert [one.rsplit(" ", 1)[0] for one in _timed()] == [one.rsplit(" ", 1)[0] for one in before]

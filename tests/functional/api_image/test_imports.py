@@ -26,7 +26,7 @@ from db.reads import images
 from tests.fixtures import auth
 from tests.fixtures.listings import a_conf
 from tests.functional.api_image.test_uploads import DATA, Site, _fetched, a_site
-from tests.functional.api_image.test_user_images import call
+from tests.functional.api_image.test_user_images import call, patch, put
 from tests.functional.waiting import eventually
 
 DIRECT = {"method": {"name": "glance-direct"}}
@@ -169,6 +169,11 @@ def test_a_download_is_an_upload_from_elsewhere(site: Site, origin: Origin) -> N
     done = task(site, image_id)
     assert done["status"] == "success"
     assert done["input"]["import_req"]["method"]["uri"] == f"{origin.url}/debian.raw?x=1"
+    # Others see the image, but not from where it is.
+    assert patch(site.url, image_id, put("visibility", "community", "replace")).ok
+    for token, number in ((auth.OTHER, 0), (auth.READER, 1), (auth.ADMIN, 1)):
+        seen = call(f"{site.url}/images/{image_id}/tasks", token=token)
+        assert (seen.status_code, len(seen.json()["tasks"])) == (200, number)
 
 
 def _status(status: int, **headers: str) -> Callable[[Any], None]:
@@ -361,6 +366,12 @@ def test_others_may_not(site: Site, origin: Origin) -> None:
     bare = str(call(f"{site.url}/images", "POST", {}).json()["id"])
     answer = download(site, bare, f"{origin.url}/a")
     assert (answer.status_code, "needs to be set before import" in answer.text) == (409, True)
+
+
+def test_a_method_that_is_off_is_named_with_its_option(tmp_path: Path) -> None:
+    with a_site(tmp_path) as site:
+        refused = download(site, site.new(), "https://example.org/a.qcow2")
+        assert (refused.status_code, "[images] download_from" in refused.text) == (400, True)
 
 
 def test_the_methods_are_told(site: Site, tmp_path: Path) -> None:

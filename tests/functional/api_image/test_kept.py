@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 import requests
 
+from api.image.kept import PLACES
 from common.messages.commands import RemoveImage, StoreImage
 from tests.fixtures import auth
 from tests.functional.api_image.test_uploads import DATA, Site, a_site
@@ -94,4 +96,25 @@ def test_without_data_nothing_is_downloaded(site: Site, tmp_path: Path) -> None:
     for name in site.files():
         (site.spool / name).unlink()
     refused = get(site, active)
-    assert (refused.status_code, "keeps no upload of it" in refused.text) == (403, True)
+    assert (refused.status_code, "[images] keep_data" in refused.text) == (403, True)
+
+
+def test_a_project_s_slow_downloads_leave_places_to_others(site: Site) -> None:
+    image_id = an_active(site)
+    for _ in range(PLACES):
+        # A place is free again when all is sent.
+        assert get(site, image_id, Range="bytes=0-9").content == DATA[:10]
+    with contextlib.ExitStack() as stack:
+        for _ in range(PLACES // 2):
+            slow = requests.get(
+                f"{site.url}/images/{image_id}/file",
+                headers={"X-Auth-Token": auth.MEMBER},
+                stream=True,
+                timeout=20,
+            )
+            stack.callback(slow.close)
+            assert slow.status_code == 200
+        refused = get(site, image_id)
+        assert (refused.status_code, "of this project" in refused.text) == (503, True)
+        assert get(site, image_id, auth.ADMIN).content == DATA
+    eventually(lambda: get(site, image_id).status_code == 200, 10)

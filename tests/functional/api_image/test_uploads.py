@@ -9,7 +9,7 @@ import os
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -77,8 +77,10 @@ class Site:
 
 
 @contextlib.contextmanager
-def a_site(folder: Path, **options: Any) -> Iterator[Site]:
-    """One with these options besides."""
+def a_site(
+    folder: Path, *, quota: Mapping[str, int] | None = None, **options: Any
+) -> Iterator[Site]:
+    """One with these options, and limits of a project, besides."""
     world = World(folder)
     world.conductor.runner.start()
     reader = engine.reader(world.url)
@@ -93,6 +95,9 @@ def a_site(folder: Path, **options: Any) -> Iterator[Site]:
         **options,
     }.items():
         conf.set_override(name, value, "images")
+    for name, value in (quota or {}).items():
+        for one in (conf, world.conductor.cloud.conf):
+            one.set_override(name, value, "quota")
     app = make_app(conf, reader, auth.header_auth, conductor)
     with served(mounted(app, "/image")) as root:
         yield Site(world, f"{root}/image/v2", folder / "spool")
@@ -165,7 +170,8 @@ def _qcow2(
     version: int = 3, backing: int = 0, features: int = 0, size_bytes: int = 3 << 30
 ) -> bytes:
     head = struct.pack(">4sIQIIQ", b"QFI\xfb", version, backing, 0, 16, size_bytes)
-    return head.ljust(72, b"\0") + struct.pack(">Q", features) + bytes(100)
+    more = struct.pack(">Q", features) + bytes(16) + struct.pack(">II", 4, 104)
+    return head.ljust(72, b"\0") + more + bytes(100)
 
 
 @pytest.mark.parametrize(
@@ -182,8 +188,10 @@ def _qcow2(
         ("qcow2", _qcow2(version=9), 400, "version 9"),
         ("vmdk", b"# Disk DescriptorFile\n" + bytes(600), 400, "other files"),
         ("qcow2", _qcow2(size_bytes=(1 << 64) - 1), 400, "18446744073709551615 bytes"),
-        ("vmdk", b"KDMV" + bytes(600), 400, "must be one of the types"),
-        ("vmdk", b"KDMV" + b"\xff" * 24 + bytes(600), 400, "must be one of the types"),
+        ("vmdk", b"KDMV" + bytes(600), 400, "no bytes"),
+        ("vmdk", b"KDMV" + b"\xff" * 24 + bytes(600), 400, "has no end"),
+        ("raw", b"", 400, "has no data"),
+        ("raw", b"A" * 512 + b"\xe9" * 600, 415, "can't be found out"),
     ],
 )
 def test_what_is_not_what_it_says_is_refused(

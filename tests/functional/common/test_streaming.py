@@ -14,6 +14,7 @@ import pytest
 
 from tests.functional.common.served import THREADS, Worker
 from tests.functional.common.test_serving import Served, rest_of, running
+from tests.functional.waiting import eventually
 from web import loop
 
 DATA = os.urandom(3_000_000)
@@ -185,3 +186,21 @@ def _received(connection: socket.socket, length: int) -> bytes:
         assert data, len(found)
         found += data
     return found
+
+
+def test_a_file_is_closed_when_it_is_sent(served: Served, tmp_path: Path) -> None:
+    """Not when its connection gets another request, or is closed."""
+    file = tmp_path / "data"
+    file.write_bytes(DATA)
+    asked = f"GET /file{file} HTTP/1.1\r\nHost: test\r\n\r\n".encode()
+    with served.connect(asked) as connection:
+        assert _received(connection, len(DATA)).endswith(DATA[-100:])
+        eventually(lambda: str(file) not in _open_files(), 1.0, 0.02)
+
+
+def _open_files() -> str:
+    found = []
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):
+            found.append(str(link.readlink()))
+    return "\n".join(found)

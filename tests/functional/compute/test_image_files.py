@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 from common import ids
-from common.messages.commands import Build, Image, Template
+from common.messages.commands import Build, Image, Template, VolumeSource
 from common.messages.reports import Category
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,
     a_build,
     a_destroy,
+    a_swap,
+    a_volume,
     configuration,
     proxmox_text,
     template_vmid,
@@ -117,6 +119,55 @@ def test_a_file_that_was_replaced_by_a_larger_disk_than_the_flavors_ends_the_bui
     assert failure.category is Category.IMAGE_CORRUPT
     assert f"needs 9 GiB; the server's disk has {build.disk_gib} GiB" in failure.message
     assert cluster.is_empty(build.placed.vmid)
+
+
+@pytest.mark.parametrize("way", ["template", "import", "flavor without a size"])
+def test_a_file_that_becomes_a_larger_disk_than_it_said_ends_the_build(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator, way: str
+) -> None:
+    # As a VMDK whose footer says another size than its header.
+    put(simulator, 9 << 30)
+    known = Image(ids.named("image", "fresh"), "fresh", VOLID, 9 << 30, 16 * MIB)
+    changes: dict[str, Any] = {} if way == "template" else {"template": None}
+    if way == "flavor without a size":
+        changes["disk_gib"] = 0
+    build = a_build(image=known, **changes)
+    outcome = worker.run(build)
+    failure = outcome.failure
+    assert failure is not None
+    assert failure.category is Category.IMAGE_CORRUPT, failure
+    assert "became a disk of 9663676416 bytes" in failure.message
+    assert (outcome.gone, failure.clean) == (True, True)
+    assert cluster.is_empty(build.placed.vmid)
+    if build.template is not None:
+        assert cluster.is_empty(build.template.vmid)
+
+
+def test_a_volume_that_becomes_larger_than_asked_for_is_not_made(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    put(simulator, 9 << 30)
+    volume = a_volume(source=VolumeSource(VOLID), size_gib=3)
+    outcome = worker.run(volume)
+    assert outcome.failure is not None
+    assert outcome.failure.category is Category.IMAGE_CORRUPT
+    assert "where 3 GiB were asked for" in outcome.failure.message
+    assert outcome.gone
+    assert cluster.is_empty(volume.placed.vmid)
+
+
+def test_a_rebuild_with_a_larger_disk_than_the_flavors_gives_the_old_one_back(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    build = a_build()
+    assert worker.run(build).ok
+    before = cluster.vm(build.placed.vmid)["config"]["scsi0"]
+    put(simulator, 9 << 30)
+    known = Image(ids.named("image", "fresh"), "fresh", VOLID, 9 << 30, 16 * MIB)
+    failure = worker.run(a_swap(build, image=known)).failure
+    assert failure is not None
+    assert failure.category is Category.IMAGE_CORRUPT
+    assert cluster.vm(build.placed.vmid)["config"]["scsi0"] == before
 
 
 def test_a_file_that_is_replaced_all_the_time_ends_the_build(

@@ -244,6 +244,7 @@ def image(site: Site, image_id: str) -> Any:  # noqa: F811
 def test_a_volume_becomes_an_image(site: Site) -> None:  # noqa: F811
     volume_id, before = a_volume(site, 3), vmids(site)
     kept = {"os_distro": "debian", "min_disk": "1", "checksum": "x", "os_glance_import": "y"}
+    kept |= {"owner": "other", "visibility": "public", "status": "active", "location": "file:///"}
     change = schema.volumes.update().values(image_metadata=kept)
     site.world.conductor.store.run(lambda c: c.execute(change))
     image_id = upload(site, volume_id, visibility="private", protected=True)

@@ -140,7 +140,7 @@ def test_the_release_before_finds_what_it_knows_where_it_was(plan: Plan) -> None
         # It ignores what it doesn't know.
         new = {"tag": None, "routes": [], "filtered": False, "second": None}
         nics = [nic | new for nic in BEFORE["nics"]]
-        image = {**BEFORE["image"], "template_only": False, "cd": False}
+        image = {**BEFORE["image"], "template_only": False, "cd": False, "virtual_size_bytes": 0}
         known = {key: BEFORE[key] for key in found if key not in of_volumes}
         assert found == known | {"nics": nics, "image": image} | of_volumes
 

@@ -104,6 +104,7 @@ class VmDisks:
         config = self._vm.look() or {}
         slot = disks.rescue_slot(image) if swap.rescue else disks.root_slot(config)
         made = str(config.get(slot, ""))
+        host_checks.fits(image, disks.size_bytes(made), 0 if swap.rescue else swap.disk_gib)
         return {"image": image.name, "volume": swaps.volume(made)}
 
     def _name_root(self, swap: Swap, root: ServerVolume) -> Detail:

@@ -167,6 +167,18 @@ def relist(shared: Shared, build: Build, node_name: str) -> None:
             )
 
 
+def fits(found: Image | None, present: int, gib: int) -> None:
+    """Refuse the disk that an image became if it is larger than it may be.
+
+    ``present``: its size in bytes; ``gib``: that of the flavor or volume, 0: what the image says
+    of itself. Storages round up to units that whole GiB are multiples of. Raises image_corrupt:
+    the file has another size for who copies it than for who checked it.
+    """
+    most = gib or (-(-found.virtual_size_bytes >> 30) if found is not None else 0)
+    if found is not None and most and present > most << 30:
+        raise _corrupt(found, f"became a disk of {present} bytes, where {most} GiB are the most")
+
+
 def _file(facts: ImageFacts) -> str:
     """Return what is known of a file, in words."""
     when = f" of {facts.created_at.isoformat()}" if facts.created_at else ""

@@ -135,9 +135,11 @@ class ProxmoxMachine:
         return {"node": self._vm.node, "vmid": self._vm.vmid, "way": self._creation.way.value}
 
     def resize_disk(self, build: Build) -> Detail:
-        """Grow the root disk; leave an image that is larger than the flavor's disk."""
+        """Grow the root disk. Raises image_corrupt if it is larger than the flavor's."""
         wanted = build.disk_gib << 30
         present = disks.size_bytes(self._root)
+        if not build.boots_from_volume:
+            host_checks.fits(build.image, present, build.disk_gib)
         if present >= wanted:
             return {"bytes": present}
         storage = host_checks.storage(self._shared, self._vm.node, build.storage)

@@ -170,6 +170,7 @@ class Templates:
             free_remains(vm)
         ours = config is None and self._create(vm, image, template, source)
         try:
+            host_checks.fits(image, disks.root_bytes(vm.look() or {}), 0)
             convert(vm, look_first=not ours)
         except HypervisorError:
             if ours:

@@ -67,6 +67,7 @@ class ProxmoxVolume:
         if not volumes.parked(config, self._vm.vmid):
             self._holder.plug(disk)
             size = self._grow(self._vm, disk, command.size_gib)
+            _require_asked(command, size)
             way = snapshots.way(self._shared, self._vm, command.storage)
             self._holder.park()
         else:
@@ -235,3 +236,13 @@ class ProxmoxVolume:
             if not remains.claim(self._vm):
                 raise
             return self._holder.seen()
+
+
+def _require_asked(command: MakeVolume, size: int) -> None:
+    """Raise image_corrupt if what was copied has made the volume larger than asked for."""
+    if command.source is not None and size > command.size_gib << 30:
+        raise HypervisorError(
+            Category.IMAGE_CORRUPT,
+            f"{command.source.volid} became a disk of {size} bytes, where {command.size_gib} GiB "
+            "were asked for.",
+        )

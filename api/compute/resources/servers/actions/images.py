@@ -10,6 +10,7 @@ from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.schemas import servers as schemas
+from common.image_attributes import require_property
 from conductor.messages import NewServerImage
 from web.guard import Reply
 
@@ -39,9 +40,12 @@ class ImageActions:
 def _request(
     call: Call, asked: Mapping[str, Any], backup_type: str | None = None, rotation: int = 0
 ) -> NewServerImage:
+    metadata = asked.get("metadata") or {}
+    for name in metadata:
+        require_property(name)
     return NewServerImage(
         asked["name"].strip(),
-        asked.get("metadata") or {},
+        metadata,
         call.version <= _LIMITED_UNTIL,
         backup_type,
         rotation,

@@ -1,4 +1,7 @@
-"""The rules of the Block Storage API, one line each: names and defaults are Cinder's."""
+"""The rules of the Block Storage API, one line each: names and defaults are Cinder's.
+
+Here, as the compute API asks some of them for its own old `/os-volumes`.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,12 @@ _SNAPSHOT = "/snapshots/{snapshot_id}"
 _TRANSFER = "/os-volume-transfer/{transfer_id}"
 _MESSAGE = "/messages/{message_id}"
 _DEFAULT = "/default-types/{project_id}"
+
+#: those that the compute API's old `/os-volumes` and `/os-snapshots` ask, too
+PROXIED = frozenset(
+    {"volume:create", "volume:get_all", "volume:get", "volume:delete", "volume:create_snapshot"}
+    | {"volume:get_all_snapshots", "volume:get_snapshot", "volume:delete_snapshot"}
+)
 
 # (rule, who may, what, method, path)
 _ROWS = (

@@ -1,7 +1,7 @@
 """Expand: metadata definitions, as Glance has them.
 
-Revision ID: 0041_e_metadefs
-Revises: 0041_a_overslept
+Revision ID: 0044_metadefs
+Revises: 0043_volume_records
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from alembic import op
 
 from db.types import Json, UtcDateTime
 
-revision = "0041_e_metadefs"
-down_revision: str | None = "0041_a_overslept"
+revision = "0044_metadefs"
+down_revision: str | None = "0043_volume_records"
 
 
 def upgrade() -> None:

@@ -22,12 +22,14 @@ SCHEMAS = {
     "/v2/images/{}/tasks": None,
     "/v2/tasks": "tasks",
     "/v2/metadefs/namespaces": "namespaces",
+    "/v2/metadefs/namespaces/{}": "namespace",
 }
 #: paths whose answers are no records: versions, data, schemas, and what ends with 204
 OTHERS = frozenset(
     {
         *("/", "/versions", "/v2/schemas/{}", "/v2/schemas/metadefs/{}"),
-        *("/v2/info/import", "/v2/info/stores", "/v2/metadefs/resource_types"),
+        *("/v2/info/import", "/v2/info/stores", "/v2/info/usage"),
+        "/v2/metadefs/resource_types",
         *(f"/v2/images/{{}}/{name}" for name in ("file", "spool", "stage", "import")),
         *("/v2/images/{}/actions/{}", "/v2/images/{}/tags/{}"),
     }
@@ -70,7 +72,11 @@ def test_answers_are_as_glance_s(url: str, token: str) -> None:
         ],
         "members": [call(f"{path}/members", token=token)],
         None: [call(f"{path}/tasks", token=token)],
-        "namespaces": [call(f"{url}/metadefs/namespaces", token=token)],
+        "namespaces": [(spaces := call(f"{url}/metadefs/namespaces", token=token))],
+        "namespace": [
+            call(f"{url}/metadefs/namespaces/{one['namespace']}", token=token)
+            for one in spaces.json()["namespaces"]
+        ],
     }
     wrong = [
         f"{answer.request.method} {name}: {one}"

@@ -52,8 +52,9 @@ def change(shared: Shared, holder: Holder, command: RetypeVolume) -> MadeVolume:
     if not snapshots.known_way(shared, vm.node, command.storage):
         holder.plug(disk)
     way = snapshots.way(shared, vm, command.storage)
+    size = holder.bytes_of(disk)
     holder.park()
-    return MadeVolume(disk, stored.listed_bytes(vm, disk), way)
+    return MadeVolume(disk, size, way)
 
 
 def _moved(config: Config, vmid: int, command: RetypeVolume) -> str | None:
@@ -66,8 +67,9 @@ def _stay(shared: Shared, holder: Holder, command: RetypeVolume) -> MadeVolume:
     """Leave it where it was, and nothing of it where it was to go."""
     holder.having(command.volid)
     _remove_copies(shared, holder.vm, command.storage)
+    size = holder.bytes_of(command.volid)
     holder.park()
-    return MadeVolume(command.volid, stored.listed_bytes(holder.vm, command.volid))
+    return MadeVolume(command.volid, size)
 
 
 def _move(shared: Shared, holder: Holder, command: RetypeVolume) -> None:
@@ -80,7 +82,7 @@ def _move(shared: Shared, holder: Holder, command: RetypeVolume) -> None:
             f"{vm} was on {vm.home} when the retype was begun, and {storage.name} is not shared.",
         )
     _require_clear(vm, _remove_copies(shared, vm, storage.name))
-    fence.require_room(storage, stored.listed_bytes(vm, command.volid))
+    fence.require_room(storage, stored.listed_bytes(vm, command.volid, at_most=True))
     # Attaching a volume requires that its holder is protected: nobody gets it any more.
     holder.plug(command.volid)
     fence.require_unused(vm, command.volid, command.users)
@@ -100,7 +102,7 @@ def _move(shared: Shared, holder: Holder, command: RetypeVolume) -> None:
             storage=storage.name,
             delete=1,
             digest=config["digest"],
-            **disks.form_of_copy(storage.type),
+            **disks.form_of_copy(storage.kind),
         )
 
     key = shared.storage_key(vm.node, storage.name)

@@ -11,7 +11,7 @@ from common.messages.commands import Build, PowerAction
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.cluster.vmid import Vm
-from compute.hypervisor.proxmox.storage import volumes
+from compute.hypervisor.proxmox.storage import one_volume
 from compute.hypervisor.proxmox.vmconfig.marks import server_mark
 from tests.functional.compute.conftest import (
     Cluster,
@@ -215,7 +215,7 @@ def test_a_disk_in_a_snapshot_of_its_own_vm_is_not_deleted_by_name(
     )
     disk = root_of(cluster, build)
     with pytest.raises(HypervisorError, match="Snapshot byhand of VM") as refused:
-        volumes.delete(vm, "pve1", disk.partition(":")[0], disk)
+        one_volume.delete(vm, "pve1", disk.partition(":")[0], disk)
     assert refused.value.category is Category.PROTECTED
     assert f"qm delsnapshot {build.placed.vmid} byhand" in str(refused.value.remedy)
     assert cluster.calls("DELETE", f"/content/{disk}") == []

@@ -9,7 +9,7 @@ from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Work
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
-from compute.hypervisor.proxmox.storage import volumes as stored
+from compute.hypervisor.proxmox.storage import one_volume
 from compute.hypervisor.proxmox.vmconfig import disks, marks, volumes
 from compute.hypervisor.proxmox.vmconfig.marks import Mark, owner_lines, server_mark, volume_mark
 
@@ -118,7 +118,7 @@ class Holder:
 
     def bytes_of(self, disk: str) -> int:
         """Return the disk's size, as its storage lists it; else it is plugged, which shows it."""
-        listed = stored.listed_bytes(self.vm, disk)
+        listed = one_volume.listed_bytes(self.vm, disk)
         if listed:
             return listed
         self.plug(disk)

@@ -183,6 +183,9 @@ def test_a_volume_in_a_snapshot_of_its_server_is_not_removed(
     assert str(cluster.vm(vmid)["config"]["scsi1"]).startswith(f"{volid},")
     assert worker.run(an_attachment(build, volume, volid, on=False)).ok
     person.forget(vmid)
+    assert cluster.vm(vmid)["config"]["unused0"] == volid
+    assert worker.run(an_attachment(build, volume, volid)).ok
+    assert worker.run(an_attachment(build, volume, volid, on=False)).ok
     assert worker.run(a_removal(volume, volid, build)).gone
     assert cluster.is_empty(volume.placed.vmid)
     assert worker.run(a_destroy(build)).gone

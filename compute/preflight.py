@@ -28,7 +28,7 @@ from compute.hypervisor.proxmox.observe.clusterwide import (
 from compute.hypervisor.proxmox.observe.refresh import Refresher
 from compute.hypervisor.proxmox.observe.snapshot import Node, Snapshot, Storage, chosen
 from compute.hypervisor.proxmox.settings import ClusterSettings
-from compute.hypervisor.proxmox.vmconfig.disks import FILE_TYPES
+from compute.hypervisor.proxmox.vmconfig import storage_types
 
 UNAUTHENTICATED = 401
 
@@ -317,5 +317,7 @@ def _storages(cluster: ClusterSettings, node: Node) -> Iterator[Finding]:
 
 def _candidate(node: Node) -> Storage | None:
     """Return a file storage, where any content can be enabled."""
-    files = [one for one in node.storages.values() if one.active and one.type in FILE_TYPES]
+    files = [
+        one for one in node.storages.values() if one.active and storage_types.of(one.kind).files
+    ]
     return max(files, key=lambda one: one.available, default=None)

@@ -72,6 +72,10 @@ ha_sid = matching(r"(vm:|ct:)?[1-9][0-9]{2,8}", "unable to parse HA resource ID 
 storage_id = matching(
     r"[a-zA-Z][a-zA-Z0-9\-_.]*[a-zA-Z0-9]", "storage ID '{value}' contains illegal characters"
 )
+storage_path = matching(r"/[^;()]+", "value does not look like a valid absolute path")
+volume_group = matching(
+    r"[a-zA-Z0-9][a-zA-Z0-9\-_.]*[a-zA-Z0-9]", "lvm name '{value}' contains illegal characters"
+)
 pool_id = matching(r"[A-Za-z0-9.\-_/]+", "value '{value}' does not look like a valid pool name")
 unicast_mac = matching(
     "[0-9a-fA-F][02468aceACE](:[0-9a-fA-F]{2}){5}",

@@ -216,9 +216,8 @@ class Control:
         cluster = self._cluster(entry, given)
         with cluster.turn():
             shared = bool(given.get("shared", False))
-            return asdict(
-                add_storage(cluster, str(given["name"]), str(given["type"]), shared=shared)
-            )
+            name, kind, more = str(given["name"]), str(given["type"]), given.get("options")
+            return asdict(add_storage(cluster, name, kind, shared=shared, more=more))
 
     def _write(self, entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
         """Write to a volume, as a guest does."""

@@ -14,7 +14,7 @@ from simulator import (
     pool_api,
     resources,
     shares_api,
-    storage_api,
+    storage_config_api,
 )
 from simulator.call import Calls, nothing
 
@@ -92,9 +92,11 @@ CALLS: Calls = {
     "GET /pools/{poolid}": pool_api.pool,
     "PUT /pools/{poolid}": pool_api.update_pool,
     "DELETE /pools/{poolid}": pool_api.delete_pool,
-    "GET /storage": storage_api.configurations,
-    "GET /storage/{storage}": storage_api.configuration,
-    "PUT /storage/{storage}": storage_api.configure,
+    "GET /storage": storage_config_api.configurations,
+    "POST /storage": storage_config_api.create,
+    "GET /storage/{storage}": storage_config_api.configuration,
+    "PUT /storage/{storage}": storage_config_api.change,
+    "DELETE /storage/{storage}": storage_config_api.delete,
     "GET /version": cluster_api.version,
     **_shares("dir"),
     **_shares("usb"),

@@ -10,10 +10,10 @@ import re
 from simulator.cluster import Cluster
 from simulator.engine import Lock, Sleep, Work
 from simulator.errors import Interrupted, LockedCommandTimeout, PveError
-from simulator.model import MIB, Volume
-from simulator.storage_kinds import KINDS
+from simulator.model import MIB, Storage, Volume
+from simulator.storage_kinds import QCOW2, kind, place_of
 from simulator.tasks import Job
-from simulator.volumes import format_of, path_of
+from simulator.volumes import format_of, path_of, say
 
 ALLOCATE_SECONDS = 0.15
 CLONE_SECONDS = 0.25
@@ -74,30 +74,64 @@ def allocate(
     image_format: str,
     size: int,
     name: str = "",
+    *,
+    exact: bool = False,
 ) -> Work:
-    """Create an empty volume and return it; default name: the next free disk number."""
+    """Create an empty volume and return it; default name: the next free disk number.
+
+    ``exact``: with any format that the storage allocates; otherwise one of its copies' formats.
+    """
     storage = cluster.enabled_storage(storage_id, node)
     lock = yield from cluster.lock_storage(storage_id, node)
     place = cluster.place(storage_id, node)
-    kind = KINDS[storage.type]
-    image_format = kind.format(image_format)
+    one = kind(storage)
+    if not exact or image_format not in one.more_formats:
+        image_format = one.format(image_format)
     name = name or cluster.volumes.free_name(storage, node, vmid, image_format)
     path = path_of(storage, name)
     if cluster.volumes.get(place, name) is not None:
-        raise PveError(f"disk image '{path}' already exists")
-    if job is not None and kind.files:
+        raise say(one.texts.taken, storage, name)
+    if job is not None and one.files and path.endswith(name):
         job.log(_formatting(path, image_format, size))
     if size >= MAX_IMAGE:
         raise PveError(
             f"unable to create image: qemu-img: {path}: The image size is too large for file "
             f"format '{image_format}'"
         )
-    used = min(size, EMPTY_QCOW2)
-    if cluster.used(storage, node) + used > storage.capacity:
-        raise PveError(f"unable to create image: qemu-img: {path}: No space left on device")
+    size = one.size(size)
+    used = allocated(storage, image_format, size)
+    require_room(cluster, storage, node, used, path)
     volume = cluster.add_volume(Volume(*place, name, "images", image_format, size, used, vmid))
     yield from _make(cluster, node, volume, lock, ALLOCATE_SECONDS)
     return volume
+
+
+def require_format(storage: Storage, image_format: str) -> None:
+    """Raise PveError for a format that a storage does not allocate."""
+    if not kind(storage).allocates(image_format):
+        raise PveError(kind(storage).texts.format.format(format=image_format))
+
+
+def allocated(storage: Storage, image_format: str, size: int) -> int:
+    """Return what an empty volume takes: of a thick one all of it, and qcow2's own tables."""
+    one = kind(storage)
+    if one.thin:
+        return min(size, EMPTY_QCOW2)
+    return one.size(size + size // 8192 + MIB) if image_format == QCOW2 else size
+
+
+def require_room(cluster: Cluster, storage: Storage, node: str, needed: int, path: str) -> None:
+    """Raise PveError unless a storage has so many bytes left."""
+    free = storage.capacity - cluster.used(storage, node)
+    if needed <= free:
+        return
+    if not kind(storage).thin:
+        unit, group = kind(storage).unit, place_of(storage)
+        raise PveError(
+            f"lvcreate '{path.removeprefix('/dev/')}' error:   Volume group \"{group}\" has "
+            f"insufficient free space ({free // unit} extents): {needed // unit} required."
+        )
+    raise PveError(f"unable to create image: qemu-img: {path}: No space left on device")
 
 
 def _make(cluster: Cluster, node: str, volume: Volume, lock: Lock, seconds: float) -> Work:
@@ -112,27 +146,39 @@ def _make(cluster: Cluster, node: str, volume: Volume, lock: Lock, seconds: floa
         raise
 
 
-def clone_linked(cluster: Cluster, job: Job, node: str, base: Volume, vmid: int) -> Work:
-    """Create a linked clone of a template's volume and return it."""
+def clone_linked(
+    cluster: Cluster, job: Job, node: str, base: Volume, vmid: int, snap: str = ""
+) -> Work:
+    """Create a linked clone of a volume, or of a snapshot of it, and return it."""
     storage = cluster.enabled_storage(base.storage, node)
     lock = yield from cluster.lock_storage(base.storage, node)
     place = (base.storage, base.node)
-    kind = KINDS[storage.type]
-    image_format = kind.format("qcow2")
+    one = kind(storage)
+    apart = base.format in one.independent
+    image_format = base.format if apart else one.format(QCOW2)
     name = cluster.volumes.free_name(storage, node, vmid, image_format)
-    own = name.rpartition("/")[2]
-    job.log(f"clone {base.name}: images, {own}, {vmid} to {own} (base=../{base.name})")
-    if kind.files:
-        job.log(_formatting(path_of(storage, name), image_format, base.size, f"../{base.name}"))
-    if cluster.used(storage, node) + EMPTY_QCOW2 > storage.capacity:
-        raise PveError(
-            f"unable to create image: qemu-img: {path_of(storage, name)}: No space left on device"
-        )
-    made = Volume(*place, name, "images", image_format, base.size, 528_384, vmid, base.name)
-    made.data, made.tells_base = base.data, kind.tells_base
+    own, path = name.rpartition("/")[2], path_of(storage, name)
+    if not apart:
+        job.log(f"clone {base.name}: images, {own}, {vmid} to {own} (base=../{base.name})")
+    if one.files and not apart:
+        job.log(_formatting(path, image_format, base.size, f"../{base.name}"))
+    require_room(cluster, storage, node, EMPTY_QCOW2, path)
+    parent = "" if apart else base.name
+    made = Volume(*place, name, "images", image_format, base.size, 528_384, vmid, parent)
+    made.data = base.kept.get(snap, base.data)
     volume = cluster.add_volume(made)
     yield from _make(cluster, node, volume, lock, CLONE_SECONDS)
     return volume
+
+
+def readable(cluster: Cluster, volume: Volume) -> bool:
+    """Return whether a node can read the size of a volume.
+
+    A qcow2 volume on LVM is only active while a VM has it open, or after something was done to it;
+    of the others lists show what they take.
+    """
+    one = kind(cluster.storage(volume.storage))
+    return one.files or not one.chained or volume.format != QCOW2 or bool(users(cluster, volume))
 
 
 def users(cluster: Cluster, volume: Volume) -> list[int]:
@@ -147,7 +193,9 @@ def users(cluster: Cluster, volume: Volume) -> list[int]:
 def require_closed(cluster: Cluster, volume: Volume, but: int = 0) -> None:
     """Raise what qemu-img answers for a file that a VM's QEMU has open."""
     storage = cluster.storage(volume.storage)
-    if KINDS[storage.type].files and any(vmid != but for vmid in users(cluster, volume)):
+    if not kind(storage).files or volume.format in kind(storage).independent:
+        return
+    if any(vmid != but for vmid in users(cluster, volume)):
         path = path_of(storage, volume.name)
         raise PveError(f"qemu-img: Could not open '{path}': Failed to get \"write\" lock")
 
@@ -210,7 +258,8 @@ def resize(cluster: Cluster, volume: Volume, *, size: int = 0, used: int = 0) ->
     if cluster.volumes.get(place, volume.name) is not volume:
         return
     cluster.volumes.remove(volume)
-    volume.size, volume.used = size or volume.size, used or volume.used
+    volume.size = kind(cluster.storage(volume.storage)).size(size) if size else volume.size
+    volume.used = used or volume.used
     cluster.add_volume(volume)
 
 

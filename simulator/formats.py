@@ -35,6 +35,8 @@ FORMATS: Mapping[str, Check | Rules] = {
     "pve-node": checks.node_name,
     "pve-poolid": checks.pool_id,
     "pve-storage-id": checks.storage_id,
+    "pve-storage-path": checks.storage_path,
+    "pve-storage-vgname": checks.volume_group,
     "pve-tag-list": checks.tags,
     "pve-vmid": checks.vmid,
     "urlencoded": checks.url_encoded,

@@ -79,13 +79,13 @@ class Volume:
     """What a guest, or who put the volume there, has written; copies have it too."""
     kept: dict[str, str] = field(default_factory=dict)
     """Name of each snapshot, in their order → what was written then."""
-    tells_base: bool = True
-    """Whether the volume id names the parent."""
+    kept_sizes: dict[str, int] = field(default_factory=dict)
+    """Name of each snapshot → the size then."""
 
     @property
     def volid(self) -> str:
         """The volume id in configurations and lists."""
-        prefix = f"{self.parent}/" if self.parent and self.tells_base else ""
+        prefix = f"{self.parent}/" if self.parent else ""
         return f"{self.storage}:{prefix}{self.name}"
 
     @property
@@ -115,6 +115,8 @@ class Snapshot:
     parent: str = ""
     description: str = ""
     vmstate: str = ""
+    snapstate: str = ""
+    """`delete` of one whose deletion has begun and not ended."""
 
 
 @dataclass

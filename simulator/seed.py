@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from simulator.access import Access, Grant, Token, User, hash_password
@@ -32,6 +33,15 @@ _AGENT_PATHS = (
     ("/sdn", "PVESDNUser"),
     ("/mapping/pci", "PVEMappingUser"),
 )
+
+
+#: what a storage that keeps no files needs besides
+_OPTIONS = {
+    "lvm": {"vgname": "{name}"},
+    "lvmthin": {"vgname": "{name}", "thinpool": "data"},
+    "rbd": {"pool": "{name}"},
+    "zfspool": {"pool": "{name}"},
+}
 
 
 @dataclass(frozen=True)
@@ -67,7 +77,10 @@ def add_nodes(cluster: Cluster, first: int, count: int, bridges: int) -> None:
 
 def add_storages(cluster: Cluster) -> None:
     """Add `local` on every node, `shared` for all, and the images to import."""
-    local = Storage("local", "dir", "/var/lib/vz", list(LOCAL_CONTENT), False, 8 * TB)
+    keep = {"prune-backups": "keep-all=1"}
+    local = Storage(
+        "local", "dir", "/var/lib/vz", list(LOCAL_CONTENT), False, 8 * TB, options=keep
+    )
     shared = Storage(
         "shared",
         "nfs",
@@ -75,7 +88,7 @@ def add_storages(cluster: Cluster) -> None:
         list(SHARED_CONTENT),
         True,
         64 * TB,
-        options={"server": "10.0.0.10", "export": "/export/shared"},
+        options={"server": "10.0.0.10", "export": "/export/shared", **keep},
     )
     for storage in (local, shared):
         cluster.storages[storage.id] = storage
@@ -98,13 +111,24 @@ def add_storages(cluster: Cluster) -> None:
 
 
 def add_storage(
-    cluster: Cluster, name: str, storage_type: str, *, shared: bool, capacity: int = TB
+    cluster: Cluster,
+    name: str,
+    storage_type: str,
+    *,
+    shared: bool,
+    capacity: int = TB,
+    more: Mapping[str, str] | None = None,
 ) -> Storage:
-    """Add a storage for disks of any type that is known, as an administrator does."""
+    """Add a storage for disks of any type that is known, as an administrator does.
+
+    ``more``: other options of its configuration.
+    """
     if storage_type not in KINDS:
         raise ValueError(f"storages are {', '.join(sorted(KINDS))}")
     path = f"/mnt/pve/{name}" if KINDS[storage_type].files else ""
+    options = {key: text.format(name=name) for key, text in _OPTIONS.get(storage_type, {}).items()}
     made = Storage(name, storage_type, path, ["images"], shared, capacity)
+    made.options = {**options, **(more or {})}
     cluster.storages[name] = made
     cluster.save("storage", name, made)
     return made

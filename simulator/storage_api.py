@@ -7,12 +7,13 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from simulator import backups
+from simulator import backups, disks
 from simulator.call import Call
 from simulator.engine import Sleep, Work
 from simulator.errors import PveError, bad_parameters
 from simulator.model import MIB, Storage, Volume
 from simulator.qemu.permits import READ_STORAGE
+from simulator.storage_kinds import kind
 from simulator.tasks import Job
 from simulator.volumes import (
     format_of,
@@ -23,7 +24,7 @@ DOWNLOAD_SIZE = 512 * MIB
 DOWNLOAD_BYTES_PER_SECOND = 100_000_000
 
 
-def _visible(call: Call, storage: Storage) -> bool:
+def visible(call: Call, storage: Storage) -> bool:
     return call.cluster.access.has(call.who, f"/storage/{storage.id}", *READ_STORAGE)
 
 
@@ -48,7 +49,7 @@ def node_storages(call: Call) -> list[dict[str, Any]]:
     wanted = [one for one in call.get("content").split(",") if one]
     shown = []
     for storage in call.cluster.storages.values():
-        if not storage.on(call.node) or not _visible(call, storage):
+        if not storage.on(call.node) or not visible(call, storage):
             continue
         if call.get("storage") not in ("", storage.id):
             continue
@@ -58,7 +59,12 @@ def node_storages(call: Call) -> list[dict[str, Any]]:
             continue
         entry = status_of(call, storage, call.node)
         fraction = entry["used"] / entry["total"] if entry["total"] else 0
-        shown.append({**entry, "storage": storage.id, "used_fraction": fraction})
+        entry |= {"storage": storage.id, "used_fraction": fraction}
+        if call.flag("format"):
+            one = kind(storage)
+            formats = {"default": one.formats[0], "supported": sorted(one.formats)}
+            entry |= {"formats": formats, "select_existing": 0}
+        shown.append(entry)
     return shown
 
 
@@ -77,7 +83,27 @@ def node_storage_index(call: Call) -> list[dict[str, str]]:
     return [{"subdir": name} for name in (*names.split(), "upload")]
 
 
-def _entry(volume: Volume) -> dict[str, Any]:
+_HIDDEN = object()
+
+
+def _image(call: Call, volume: Volume) -> dict[str, Any]:
+    """Return what a list shows of a disk, as its storage's type has it."""
+    storage = call.cluster.storage(volume.storage)
+    one, own = kind(storage), volume.name.rpartition("/")[2]
+    base = f"../{volume.parent}" if one.files else f"{volume.parent}@__base__"
+    shown = {
+        "ctime": str(volume.ctime) if one.ctime_text else volume.ctime,
+        "name": own,
+        "parent": base if volume.parent else None,
+        "used": volume.used if one.files else 0,
+    }
+    known = {key: text if key in one.listed else _HIDDEN for key, text in shown.items()}
+    if not disks.readable(call.cluster, volume):
+        known |= {"size": _HIDDEN, "approximate-size": volume.used}
+    return {**known, "vmid": volume.vmid}
+
+
+def _entry(call: Call, volume: Volume) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "content": volume.content,
         "ctime": volume.ctime,
@@ -86,9 +112,8 @@ def _entry(volume: Volume) -> dict[str, Any]:
         "volid": volume.volid,
     }
     if volume.content == "images":
-        shown["parent"] = f"../{volume.parent}" if volume.parent else None
-        shown["used"] = volume.used
-        shown["vmid"] = volume.vmid
+        shown |= _image(call, volume)
+        shown = {key: value for key, value in shown.items() if value is not _HIDDEN}
     vmid = backups.owner(volume.name)
     if vmid:
         shown |= {"vmid": vmid, "subtype": "qemu"}
@@ -111,7 +136,7 @@ def contents(call: Call) -> list[dict[str, Any]]:
         found += [one for one in others if backups.owner(one.name) in (0, int(vmid))]
     else:
         found += call.cluster.volumes.at(place)
-    shown = [_entry(one) for one in found if wanted in ("", one.content)]
+    shown = [_entry(call, one) for one in found if wanted in ("", one.content)]
     return sorted(shown, key=lambda entry: str(entry["volid"]))
 
 
@@ -177,49 +202,3 @@ def _download(call: Call, job: Job, storage: Storage, target: str) -> Work:
         )
     )
     job.log("finished file import successfully")
-
-
-def _config_of(storage: Storage) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "content": ",".join(storage.content),
-        "path": storage.path,
-        "prune-backups": "keep-all=1",
-        "storage": storage.id,
-        "type": storage.type,
-        **storage.options,
-    }
-    if storage.type != "dir":
-        shown["shared"] = int(storage.shared)
-    if storage.nodes:
-        shown["nodes"] = ",".join(storage.nodes)
-    if storage.disabled:
-        shown["disable"] = 1
-    return shown
-
-
-def configurations(call: Call) -> list[dict[str, Any]]:
-    """`GET /storage`."""
-    storages = call.cluster.storages.values()
-    found = [_config_of(one) for one in storages if _visible(call, one)]
-    text = repr(sorted(found, key=lambda one: str(one["storage"])))
-    digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-    wanted = call.get("type")
-    return [{**one, "digest": digest} for one in found if wanted in ("", one["type"])]
-
-
-def configuration(call: Call) -> dict[str, Any]:
-    """`GET /storage/{storage}`."""
-    return _config_of(call.cluster.storage(call.get("storage")))
-
-
-def configure(call: Call) -> dict[str, Any]:
-    """`PUT /storage/{storage}`: content, nodes, disable."""
-    storage = call.cluster.storage(call.get("storage"))
-    if call.get("content"):
-        storage.content = [one for one in call.get("content").split(",") if one != "none"]
-    if "nodes" in call.params:
-        storage.nodes = [one for one in call.get("nodes").split(",") if one]
-    if "disable" in call.params:
-        storage.disabled = call.flag("disable")
-    call.cluster.save("storage", storage.id, storage)
-    return {"storage": storage.id, "type": storage.type}

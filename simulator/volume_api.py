@@ -8,43 +8,41 @@ from simulator import backups, disks
 from simulator.call import Call
 from simulator.digits import is_digits
 from simulator.engine import Sleep, Work
-from simulator.errors import PveError, no_storage
+from simulator.errors import PveError, bad_parameters, no_storage
+from simulator.model import KIB
 from simulator.qemu.permits import volume_access
+from simulator.storage_kinds import QCOW2, RAW, VMDK, kind
 from simulator.tasks import Job
-from simulator.volumes import (
-    FILE_STORAGES,
-    format_of,
-    owner_of,
-    parse_volid,
-    path_of,
-    valid_image_name,
-)
+from simulator.volumes import content_of, named, owner_of, parse_volid, path_of, say
 
 DELAY_STEP_SECONDS = 0.25
+_EXTENSIONS = (RAW, QCOW2, VMDK)
 
 
 def allocate(call: Call) -> Work:
     """`POST …/content`: allocate an empty image."""
     vmid, name = call.vmid, call.get("filename")
-    kind = call.cluster.storage(call.get("storage")).type
-    # File storages take any name; those of block devices only their own.
-    if kind not in FILE_STORAGES and not valid_image_name(name, vmid):
-        raise PveError(f"illegal name '{name}' - should be 'vm-{vmid}-*'")
-    image_format = call.get("format") or format_of(name)
-    size = (
-        int(call.get("size")) * 1024
-        if is_digits(call.get("size"))
-        else disks.parse_size(call.get("size"))
-    )
+    storage, wanted = call.cluster.storage(call.get("storage")), call.get("format")
+    extension = name.rpartition(".")[2]
+    if extension in _EXTENSIONS:
+        if wanted not in ("", extension):
+            text = f"different storage formats ({wanted} != {extension})"
+            raise bad_parameters(format=text)
+        wanted = extension
+    image_format = wanted or kind(storage).formats[0]
+    disks.require_format(storage, image_format)
+    name = named(storage, vmid, name, image_format)
+    size = call.get("size")
     volume = yield from disks.allocate(
         call.cluster,
         None,
         call.node,
-        call.get("storage"),
+        storage.id,
         vmid,
         image_format,
-        size,
-        f"{vmid}/{name}" if kind in FILE_STORAGES else name,
+        int(size) * KIB if is_digits(size) else disks.parse_size(size),
+        name,
+        exact=True,
     )
     return volume.volid
 
@@ -69,17 +67,21 @@ def one_content(call: Call) -> dict[str, Any]:
     volume_access(call.cluster, call.who, 0, volid)
     call.cluster.enabled_storage(parsed.storage, call.node)
     volume = call.cluster.volume(volid, call.node)
-    path = path_of(call.cluster.storage(parsed.storage), parsed.name)
-    if volume is None:
-        if is_digits(parsed.name.partition("/")[0]):
-            raise PveError(f"volume_size_info on '{volid}' failed - no format")
+    storage = call.cluster.storage(parsed.storage)
+    path = path_of(storage, parsed.name)
+    one = kind(storage)
+    if volume is None and content_of(parsed.name) != "images":
         raise PveError(f"failed to stat '{path}'")
+    if volume is None:
+        raise say(one.texts.no_size, storage, parsed.name)
+    if not disks.readable(call.cluster, volume):
+        raise PveError(f"volume_size_info on '{volid}' failed - no format")
     size = volume.virtual_size or volume.size
     shown: dict[str, Any] = {
         "format": volume.format,
         "path": path,
         "size": size,
-        "used": volume.used,
+        "used": volume.used if one.files else 0,
     }
     if volume.notes:
         shown["notes"] = volume.notes
@@ -122,7 +124,7 @@ def delete(call: Call) -> Work:
         found = call.cluster.volume(volid, call.node)
         if found is not None and found.protected:
             raise PveError(f"cannot remove protected volume '{parsed.name}' on '{storage.id}'")
-        if not (yield from disks.free(call.cluster, call.node, volid)):
+        if not (yield from disks.free(call.cluster, call.node, volid)) and kind(storage).files:
             job.log(f"disk image '{path_of(storage, parsed.name)}' does not exist")
         job.log(f"Removed volume '{volid}'")
 

@@ -9,12 +9,9 @@ from typing import NamedTuple
 from simulator.digits import is_digits
 from simulator.errors import PveError
 from simulator.model import Storage, Volume
-from simulator.storage_kinds import KINDS
+from simulator.storage_kinds import QCOW2, RAW, kind, place_of
 
 Place = tuple[str, str]
-
-#: types of storage whose volumes are files
-FILE_STORAGES = frozenset(name for name, one in KINDS.items() if one.files)
 
 CONTENT_DIRECTORY = {
     "images": "images",
@@ -27,7 +24,9 @@ CONTENT_DIRECTORY = {
 }
 #: a volume that is no file
 _BLOCK_NAME = re.compile(r"(?:vm|base)-([0-9]+)-[^/]+")
-_DISK_NAME = re.compile(r"^(?:vm|base)-([0-9]+)-(?:disk-[0-9]+|cloudinit|state-.+|fleece-[0-9]+)")
+#: the file names that a file storage takes
+_FILE_NAME = re.compile(r"[^/\s]+\.(raw|qcow2|vmdk)")
+_ANY_BLOCK_NAME = re.compile(r"vm-[0-9]+-\S+")
 
 
 class VolumeName(NamedTuple):
@@ -53,23 +52,23 @@ def parse_volid(volid: str) -> VolumeName:
 
 def content_of(name: str) -> str:
     """Return the content type by a volume's name."""
-    kind = name.partition("/")[0]
-    return "images" if is_digits(kind) or _BLOCK_NAME.fullmatch(name) else kind
+    folder = name.partition("/")[0]
+    return "images" if is_digits(folder) or _BLOCK_NAME.fullmatch(name) else folder
 
 
 def owner_of(name: str) -> int:
     """Return the VMID in an image's name, or 0."""
-    kind = name.partition("/")[0]
+    folder = name.partition("/")[0]
     block = _BLOCK_NAME.fullmatch(name)
     if block:
         return int(block[1])
-    return int(kind) if is_digits(kind) else 0
+    return int(folder) if is_digits(folder) else 0
 
 
 def image_name(storage: Storage, vmid: int, stem: str, image_format: str) -> str:
     """Return the name of a VM's volume: a file in the VM's directory, or a block device."""
-    if not KINDS[storage.type].files:
-        return f"vm-{vmid}-{stem}"
+    if not kind(storage).files:
+        return f"vm-{vmid}-{stem}" + (f".{QCOW2}" if image_format == QCOW2 else "")
     extension = "" if stem == "cloudinit" and image_format == "raw" else f".{image_format}"
     return f"{vmid}/vm-{vmid}-{stem}{extension}"
 
@@ -80,10 +79,33 @@ def format_of(name: str) -> str:
     return extension if extension in {"raw", "qcow2", "vmdk", "iso", "subvol"} else "raw"
 
 
-def valid_image_name(name: str, vmid: int) -> bool:
-    """Return whether a bare file name may be allocated for a VM."""
-    match = _DISK_NAME.match(name)
-    return match is not None and int(match.group(1)) == vmid
+def named(storage: Storage, vmid: int, name: str, image_format: str) -> str:
+    """Return the name of a volume that is to have this one. Raises PveError for one that it can't.
+
+    A file storage takes any that has an extension, LVM those of any VM, others the VM's own.
+    """
+    one = kind(storage)
+    if one.files:
+        match = _FILE_NAME.fullmatch(name)
+        if match is None:
+            raise PveError(f"unable to parse volume filename '{name}'")
+        if match[1] != image_format:
+            raise PveError(
+                f"illegal name '{name}' - wrong extension for format ('{match[1]} != "
+                f"'{image_format}')"
+            )
+        return f"{vmid}/{name}"
+    own = name.startswith(f"vm-{vmid}-")
+    if not (own if "{vmid}" in one.texts.bad_name else _ANY_BLOCK_NAME.fullmatch(name)):
+        raise PveError(one.texts.bad_name.format(name=name, vmid=vmid))
+    wanted = f".{QCOW2}" if image_format == QCOW2 and QCOW2 in one.formats else ""
+    if not name.endswith(wanted) or (name.endswith(f".{QCOW2}") and image_format == RAW):
+        stem = name.removesuffix(f".{QCOW2}")
+        raise PveError(
+            f"volume name '{name}' does not match requested format '{image_format}' "
+            f"(did you mean '{stem}{wanted}'?)"
+        )
+    return name
 
 
 class VolumeStore:
@@ -154,8 +176,17 @@ class VolumeStore:
 
 def path_of(storage: Storage, name: str) -> str:
     """Return the path of a volume's file, or its device, on its node."""
-    content = content_of(name)
-    if not KINDS[storage.type].files:
-        return f"/dev/{storage.id}/{name}"
+    content, one = content_of(name), kind(storage)
+    if not one.files:
+        return one.device.format(place=place_of(storage), name=name, storage=storage.id)
     tail = name if content == "images" else name.partition("/")[2]
+    if content == "images" and one.subvolumes and tail.endswith(f".{RAW}"):
+        tail = f"{tail.removesuffix(f'.{RAW}')}/disk.{RAW}"
     return f"{storage.path}/{CONTENT_DIRECTORY.get(content, content)}/{tail}"
+
+
+def say(template: str, storage: Storage, volume: str, **more: str) -> PveError:
+    """Return the error with a text of ``storage_kinds.Texts`` about a volume of this name."""
+    path = path_of(storage, volume).removesuffix(f"/disk.{RAW}")
+    named = {"path": path, "place": place_of(storage), "storage": storage.id, **more}
+    return PveError(template.format(name=volume, volid=f"{storage.id}:{volume}", **named))

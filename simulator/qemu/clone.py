@@ -16,7 +16,7 @@ from simulator.qemu import network, permits
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.create import give_back
 from simulator.qemu.drives import Builder, Drive, drives_of, parse_drive
-from simulator.storage_kinds import CURRENT, KINDS, SNAP
+from simulator.storage_kinds import BASE, CURRENT, SNAP, kind
 from simulator.tasks import Job
 from simulator.vmschema import is_drive
 from simulator.volumes import image_name, parse_volid
@@ -122,12 +122,12 @@ def _copied(call: Call, source: ConfigMap, full: bool) -> Plan:
                 plan.config[name] = value
                 continue
             volume = cluster.volume(drive.file, call.node)
-            linkable = volume is not None and volume.base
+            linkable = volume is not None and _able(call, volume, "clone")
             if not full and not drive.cloudinit and not linkable:
                 raise PveError(
                     f"Linked clone feature is not supported for '{drive.file}' ({name})"
                 )
-            if full and volume is not None and not _copyable(call, volume):
+            if full and volume is not None and not _able(call, volume, "copy"):
                 raise PveError(f"Full clone feature is not supported for '{drive.file}' ({name})")
             plan.drives.append(drive)
         else:
@@ -135,11 +135,10 @@ def _copied(call: Call, source: ConfigMap, full: bool) -> Plan:
     return plan
 
 
-def _copyable(call: Call, volume: Volume) -> bool:
-    """Return whether a volume, or a snapshot of it, can be copied."""
-    of = SNAP if call.get("snapname") else CURRENT
-    kind = KINDS[call.cluster.storage(volume.storage).type]
-    return volume.base or kind.has("copy", of, volume.format)
+def _able(call: Call, volume: Volume, feature: str) -> bool:
+    """Return whether a volume, or a snapshot of it, can be linked to or copied."""
+    of = SNAP if call.get("snapname") else BASE if volume.base else CURRENT
+    return kind(call.cluster.storage(volume.storage)).has(feature, of, volume.format)
 
 
 def _worker(call: Call, job: Job, newid: int) -> Work:
@@ -225,7 +224,8 @@ def _clone_drive(
         made = yield from _full(call, job, newid, drive, source, builder)
     else:
         job.log(f"create linked clone of drive {drive.name} ({drive.file})")
-        made = yield from disks.clone_linked(cluster, job, node, source, newid)
+        snap = call.get("snapname")
+        made = yield from disks.clone_linked(cluster, job, node, source, newid, snap)
         builder.made.append(made)
     options = {**drive.options, "size": disks.print_size(made.size)}
     return Drive(drive.name, made.volid, options).text()

@@ -155,7 +155,7 @@ def _update(call: Call, change: Change, job: Job | None) -> Work:
         else:
             problems[name] = _set(call, vm, name, change.set[name])
     yield Sleep(0.02)
-    pending.refuse({name: text for name, text in problems.items() if text})
+    pending.refuse(vm, {name: text for name, text in problems.items() if text})
 
 
 def _set(call: Call, vm: Vm, name: str, value: str) -> str:
@@ -210,21 +210,12 @@ def _delete(call: Call, vm: Vm, name: str, force: bool, job: Job | None) -> Work
     elif name.startswith("unused"):
         _check_protection(vm, f"can't remove unused disk '{value}'")
         cluster.access.require(call.who, f"/vms/{vm.vmid}", "VM.Config.Disk")
-        yield from disks.free(cluster, call.node, value)
+        yield from _deallocate(call, vm, parse_drive(name, value))
         vm.config.pop(name, None)
     elif is_drive(name):
         _check_protection(vm, f"can't remove drive '{name}'")
-        drive = parse_drive(name, value)
-        permits.drive(cluster, call.who, vm.vmid, None, drive)
-        if vm.running and (problem or name.startswith(pending.COLD)):
-            pending.register(vm, name, force)
-            return "" if name.startswith(pending.COLD) else problem
-        vm.config.pop(name, None)
-        if force and drive.storage and owner_of(parse_volid(drive.file).name) == vm.vmid:
-            yield from disks.free(cluster, call.node, drive.file)
-        else:
-            yield from _let_go(call, vm, drive)
-        pending.leave_boot_order(vm, name)
+        problem = yield from _delete_drive(call, vm, parse_drive(name, value), force, problem)
+        return str(problem)
     elif vm.running and (problem or (name not in FAST and not name.startswith("net"))):
         pending.register(vm, name, False)
         return problem
@@ -246,6 +237,37 @@ def _is_device(name: str) -> bool:
 def _check_protection(vm: Vm, text: str) -> None:
     if vm.config.get("protection") == "1":
         raise PveError(f"{text} - protection mode enabled")
+
+
+def _delete_drive(call: Call, vm: Vm, drive: Drive, force: bool, problem: str) -> Work:
+    """Remove a disk; return why a running VM, or a snapshot, does not let it go, or empty."""
+    name = drive.name
+    permits.drive(call.cluster, call.who, vm.vmid, None, drive)
+    if vm.running and (problem or name.startswith(pending.COLD)):
+        pending.register(vm, name, force)
+        return "" if name.startswith(pending.COLD) else problem
+    if force and not drive.cdrom:
+        try:
+            yield from _deallocate(call, vm, drive)
+        except PveError as error:
+            pending.register(vm, name, force)
+            return f"{error.text}\n"
+    vm.config.pop(name, None)
+    if drive.cdrom or not force:
+        yield from _let_go(call, vm, drive)
+    pending.leave_boot_order(vm, name)
+    return ""
+
+
+def _deallocate(call: Call, vm: Vm, drive: Drive) -> Work:
+    """Free a disk's volume, unless it is another VM's. Raises PveError if it is used besides."""
+    if not drive.storage or owner_of(parse_volid(drive.file).name) != vm.vmid:
+        return
+    path = f"/storage/{drive.storage}"
+    call.cluster.access.require(call.who, path, "Datastore.AllocateSpace")
+    if drives.used(vm, drive.name, drive.file):
+        raise PveError(f"unable to delete '{drive.file}' - volume is still in use (snapshot?)")
+    yield from disks.free(call.cluster, call.node, drive.file)
 
 
 def _let_go(call: Call, vm: Vm, drive: Drive) -> Work:

@@ -69,7 +69,8 @@ def _check_base(call: Call, vm: Vm) -> None:
 def _free_disks(call: Call, job: Job, vm: Vm) -> Work:
     cluster = call.cluster
     kept: set[str] = set()
-    owned = [drive.file for drive in drives_of(vm.config, unused=True) if _owned(drive, vm.vmid)]
+    named = (*drives_of(vm.config, unused=True), *drives_of(vm.pending))
+    owned = [drive.file for drive in named if _owned(drive, vm.vmid)]
     if "vmstate" in vm.config:
         owned.append(vm.config["vmstate"])
     owned += [one.vmstate for one in vm.snapshots.values() if one.vmstate]

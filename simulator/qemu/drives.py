@@ -10,12 +10,11 @@ from simulator import disks, propstring
 from simulator.cluster import Cluster
 from simulator.engine import Release, Work
 from simulator.errors import PveError, parameter_errors
-from simulator.model import KIB, Volume
-from simulator.storage_kinds import KINDS
+from simulator.model import KIB, ConfigMap, Vm, Volume
+from simulator.storage_kinds import QCOW2, RAW, kind
 from simulator.tasks import Job
 from simulator.vmschema import is_drive
 from simulator.volumes import (
-    FILE_STORAGES,
     content_of,
     image_name,
     parse_volid,
@@ -87,6 +86,15 @@ def drives_of(config: Mapping[str, str], *, unused: bool = False) -> Iterator[Dr
             yield parse_drive(name, config[name])
 
 
+def used(vm: Vm, name: str, volid: str) -> bool:
+    """Return whether a snapshot, or a drive other than the one named, uses a volume too."""
+
+    def names(config: ConfigMap, but: str) -> bool:
+        return any(one.file == volid and one.name != but for one in drives_of(config))
+
+    return names(vm.config, name) or any(names(one.config, "") for one in vm.snapshots.values())
+
+
 def check_syntax(params: dict[str, str]) -> None:
     """Raise a 400 for malformed drives."""
     for name in sorted(params):
@@ -143,11 +151,9 @@ class Builder:
         return drive
 
     def _cloudinit(self, drive: Drive) -> Work:
-        image_format = drive.options.get("format", "qcow2")
         storage = self.cluster.storage(drive.storage)
-        name = image_name(
-            storage, self.vmid, "cloudinit", KINDS[storage.type].format(image_format)
-        )
+        image_format = drive.options.get("format", QCOW2) if kind(storage).files else RAW
+        name = image_name(storage, self.vmid, "cloudinit", image_format)
         volume = yield from disks.allocate(
             self.cluster,
             self.job,
@@ -165,15 +171,16 @@ class Builder:
     def _empty(self, drive: Drive, storage: str, gibibytes: float) -> Work:
         size = int(gibibytes * (1 << 30))
         self._check_format(drive, storage)
-        image_format = drive.options.get("format", "raw")
+        default = kind(self.cluster.storage(storage)).formats[0]
+        image_format = drive.options.get("format", default)
         if drive.name == "efidisk0":
             size = 528 * KIB if drive.options.get("efitype") == "4m" else 128 * KIB
         elif drive.name == "tpmstate0":
             size, image_format = disks.CLOUDINIT_SIZE, "raw"
         volume = yield from disks.allocate(
-            self.cluster, self.job, self.node, storage, self.vmid, image_format, size
+            self.cluster, self.job, self.node, storage, self.vmid, image_format, size, exact=True
         )
-        self._use(drive, volume)
+        self._use(drive, volume, size)
 
     def _import(self, drive: Drive, storage: str) -> Work:
         wanted = drive.options["import-from"]
@@ -207,8 +214,8 @@ class Builder:
 
     def _check_format(self, drive: Drive, storage: str) -> None:
         wanted = drive.options.get("format")
-        if wanted and wanted not in KINDS[self.cluster.storage(storage).type].formats:
-            raise PveError(f"unsupported format '{wanted}'")
+        if wanted:
+            disks.require_format(self.cluster.storage(storage), wanted)
 
     def _lock_owner(self, source: Volume) -> Work:
         """Lock the VM whose disk is copied, for all others if it runs; return the lock, if any.
@@ -242,15 +249,15 @@ class Builder:
 
     def _existing(self, drive: Drive) -> None:
         name = parse_volid(drive.file)
-        kind = self.cluster.storage(name.storage).type
-        if "/" not in name.name and kind in FILE_STORAGES:
+        if "/" not in name.name and kind(self.cluster.storage(name.storage)).files:
             raise PveError(f"unable to parse directory volume name '{name.name}'")
         volume = self.cluster.volume(drive.file, self.node)
         if volume is None:
             raise PveError(f"volume '{drive.file}' does not exist")
         drive.options["size"] = disks.print_size(volume.size)
 
-    def _use(self, drive: Drive, volume: Volume) -> None:
+    def _use(self, drive: Drive, volume: Volume, size: int = 0) -> None:
+        """Name a volume; of an empty one with the size that was asked for."""
         self.made.append(volume)
         drive.file = volume.volid
-        drive.options["size"] = disks.print_size(volume.size)
+        drive.options["size"] = disks.print_size(size or volume.size)

@@ -11,6 +11,7 @@ from simulator.engine import Sleep, Work
 from simulator.errors import PveError
 from simulator.model import MIB, Vm, Volume
 from simulator.qemu.drives import Drive
+from simulator.storage_kinds import QCOW2, RAW, kind
 from simulator.volumes import parse_volid
 
 COPIED_TYPES = frozenset({"dir", "btrfs", "zfspool", "lvmthin", "lvm"})
@@ -61,9 +62,19 @@ def _causes(call: Call, vm: Vm, drive: Drive) -> Iterator[str]:
     if vm.snapshots and vm.running:
         yield f"{refused}online storage migration not possible if non-replicated snapshot exists"
         return
+    if volume is not None and volume.kept and not _exports_snapshots(call, volume):
+        yield f"{refused}non-migratable snapshot exists"
+        return
     base = parse_volid(drive.file).parent.rpartition("/")[2]
     if base:
         yield f"can't migrate '{drive.file}' as it's a clone of '{base}'"
+
+
+def _exports_snapshots(call: Call, volume: Volume) -> bool:
+    """Return whether a volume is copied to another node with its snapshots."""
+    storage = call.cluster.storage(volume.storage)
+    own = storage.type == "zfspool" or (storage.type == "btrfs" and volume.format == RAW)
+    return own or (volume.format == QCOW2 and not kind(storage).chained)
 
 
 def copy(
@@ -97,8 +108,14 @@ def _allocate(call: Call, log: _Log, drive: Drive, target: str, moved: list[Move
         name = cluster.volumes.free_name(
             cluster.storage(storage), target, source.vmid, source.format
         )
+    # On a storage of another type it gets a name and a format of that.
+    image_format = kind(cluster.storage(storage)).format(source.format)
+    if kind(cluster.storage(storage)) != kind(cluster.storage(drive.storage)):
+        name = cluster.volumes.free_name(
+            cluster.storage(storage), target, source.vmid, image_format
+        )
     made = yield from disks.allocate(
-        cluster, None, target, storage, source.vmid, source.format, source.size, name
+        cluster, None, target, storage, source.vmid, image_format, source.size, name
     )
     moved.append(Moved(drive, source, made))
     if call.vm().running:
@@ -107,6 +124,11 @@ def _allocate(call: Call, log: _Log, drive: Drive, target: str, moved: list[Move
 
 def _offline(call: Call, log: _Log, one: Moved, target: str) -> Work:
     size = one.source.virtual_size or one.source.size
+    if one.copy.format == QCOW2 and not kind(call.cluster.storage(one.copy.storage)).files:
+        raise PveError(
+            f"storage migration for '{one.source.volid}' to storage '{one.copy.storage}' failed - "
+            f"cannot import format raw+size into a file of format {one.copy.format}"
+        )
     for step in range(1, disks.STEPS + 1):
         yield Sleep(size / disks.COPY_BYTES_PER_SECOND / disks.STEPS)
         _check(call, one, target)
@@ -164,6 +186,7 @@ def _check(call: Call, one: Moved, target: str) -> None:
 
 def _grow(call: Call, one: Moved) -> None:
     one.copy.data, one.copy.kept = one.source.data, dict(one.source.kept)
+    one.copy.kept_sizes = dict(one.source.kept_sizes)
     if one.source.used > one.copy.used:
         disks.resize(call.cluster, one.copy, used=one.source.used)
 

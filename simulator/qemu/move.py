@@ -7,10 +7,10 @@ from simulator.call import Call
 from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError, parameter_errors
-from simulator.model import ConfigMap, Vm, Volume
+from simulator.model import Vm, Volume
 from simulator.qemu import config_lock, pending, permits
 from simulator.qemu.config_lock import check_lock
-from simulator.qemu.drives import Drive, drives_of, parse_drive, stored_drive
+from simulator.qemu.drives import Drive, parse_drive, stored_drive, used
 from simulator.tasks import Job
 from simulator.vmschema import is_drive
 from simulator.volumes import parse_volid
@@ -48,15 +48,6 @@ def _movable(call: Call) -> tuple[Vm, Drive]:
     if call.flag("delete") and used(vm, name, drive.file):
         raise PveError("you can't move a disk with snapshots and delete the source")
     return vm, drive
-
-
-def used(vm: Vm, name: str, volid: str) -> bool:
-    """Return whether a snapshot, or a drive other than the one named, uses a volume too."""
-
-    def names(config: ConfigMap, but: str) -> bool:
-        return any(one.file == volid and one.name != but for one in drives_of(config))
-
-    return names(vm.config, name) or any(names(one.config, "") for one in vm.snapshots.values())
 
 
 def _copy(call: Call, job: Job) -> Work:

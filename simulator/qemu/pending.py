@@ -14,29 +14,42 @@ from simulator.volumes import owner_of, parse_volid
 
 #: buses and devices that QEMU takes only at its start
 COLD = ("ide", "sata", "efidisk", "tpmstate")
+_NOT_APPLIED = "unable to apply pending change"
 
 
 def apply_pending(cluster: Cluster, vm: Vm) -> None:
     """Apply pending changes to the configuration, as a stop and the next start do."""
-    for name in vm.pending_delete:
-        drop(cluster, vm, name)
+    kept = [name for name in vm.pending_delete if not drop(cluster, vm, name)]
     vm.config.update(vm.pending)
-    vm.pending, vm.pending_delete, vm.pending_force = {}, [], []
+    vm.pending, vm.pending_delete = {}, kept
+    vm.pending_force = [name for name in vm.pending_force if name in kept]
 
 
-def drop(cluster: Cluster, vm: Vm, name: str) -> None:
-    """Remove an option from the configuration; the volume of a disk becomes unused."""
-    value = vm.config.pop(name, None)
+def drop(cluster: Cluster, vm: Vm, name: str) -> bool:
+    """Remove an option from the configuration; the volume of a disk becomes unused.
+
+    Return whether it could be: a disk to be freed that a snapshot names stays.
+    """
+    value = vm.config.get(name)
     if value is None or not is_drive(name):
-        return
-    leave_boot_order(vm, name)
+        vm.config.pop(name, None)
+        return True
     drive = drives.parse_drive(name, value)
-    if not drive.storage or owner_of(parse_volid(drive.file).name) != vm.vmid:
-        return
+    if name in vm.pending_force and drives.used(vm, name, drive.file):
+        return False
+    del vm.config[name]
+    leave_boot_order(vm, name)
+    if drive.storage and owner_of(parse_volid(drive.file).name) == vm.vmid:
+        _release(cluster, vm, drive)
+    return True
+
+
+def _release(cluster: Cluster, vm: Vm, drive: drives.Drive) -> None:
+    """Free the volume of a removed disk, or have it unused."""
     volume = cluster.volume(drive.file, vm.node)
     if volume is None:
         return
-    if drive.cloudinit or name in vm.pending_force:
+    if drive.cloudinit or drive.name in vm.pending_force:
         cluster.remove_volume(volume)
     else:
         add_unused(vm.config, drive.file)
@@ -90,9 +103,11 @@ def changes_card(vm: Vm, name: str, value: str) -> bool:
     return any(old.get(key) != new.get(key) for key in ("model", "macaddr", "link_down"))
 
 
-def refuse(problems: dict[str, str]) -> None:
-    """Raise a 400 that names each option that could not be changed in the running VM."""
+def refuse(vm: Vm, problems: dict[str, str]) -> None:
+    """Raise a 400 that names each option that could not be changed."""
+
+    def told(name: str, text: str) -> str:
+        return f"hotplug problem - {text}" if vm.running else f"{_NOT_APPLIED} {name} : {text}"
+
     if problems:
-        raise parameter_errors(
-            {name: f"hotplug problem - {text}" for name, text in problems.items()}
-        )
+        raise parameter_errors({name: told(name, text) for name, text in problems.items()})

@@ -12,7 +12,7 @@ from simulator.errors import PveError
 from simulator.model import Vm, Volume
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import drives_of, stored_drive
-from simulator.storage_kinds import BASE, CURRENT, KINDS, SNAP
+from simulator.storage_kinds import BASE, CURRENT, QCOW2, SNAP, kind
 from simulator.tasks import Job
 from simulator.volumes import path_of
 
@@ -59,7 +59,8 @@ def _resize(call: Call, job: Job, skip: bool) -> Work:
     lock = yield from cluster.lock_storage(drive.storage, call.node)
     yield from cluster.storage_work(drive.storage, call.node, lock, disks.FREE_SECONDS)
     disks.resize(cluster, volume, size=size)
-    if not vm.running:
+    said = volume.format == QCOW2 or kind(cluster.storage(volume.storage)).files
+    if said and not vm.running:
         job.log("Image resized.")
     drive.options["size"] = disks.print_size(size)
     cluster.edit(vm).config[name] = drive.text()
@@ -87,7 +88,7 @@ def _template(call: Call, job: Job) -> Work:
     vm = call.vm()
     for drive in drives_of(vm.config):
         volume = cluster.volume(drive.file, call.node) if drive.storage else None
-        if volume is None or drive.cdrom or volume.base:
+        if volume is None or drive.cdrom or not _becomes_base(cluster, volume):
             continue
         held = yield from cluster.lock_storage(volume.storage, call.node)
         drive.file = _make_base(call, volume).volid
@@ -95,6 +96,12 @@ def _template(call: Call, job: Job) -> Work:
         yield from cluster.storage_work(volume.storage, call.node, held, disks.FREE_SECONDS)
     yield Sleep(0.05)
     yield Release(lock)
+
+
+def _becomes_base(cluster: Cluster, volume: Volume) -> bool:
+    """Return whether it does with its VM; the disk of a template that doesn't stays as it is."""
+    of = BASE if volume.base else CURRENT
+    return kind(cluster.storage(volume.storage)).has("template", of, volume.format)
 
 
 def _make_base(call: Call, volume: Volume) -> Volume:
@@ -124,9 +131,9 @@ def able_to(cluster: Cluster, vm: Vm, wanted: str, volid: str, *, snap: bool = F
     volume = cluster.volume(volid, vm.node)
     if volume is None:
         return False
-    kind = KINDS[cluster.storage(volume.storage).type]
     of = SNAP if snap else (BASE if volume.base else CURRENT)
-    return kind.has(wanted, of, volume.format) and not (wanted == "snapshot" and vm.template)
+    able = kind(cluster.storage(volume.storage)).has(wanted, of, volume.format)
+    return able and not (wanted == "snapshot" and vm.template)
 
 
 def _all_shared(call: Call, vm: Vm) -> bool:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from simulator import disks
 from simulator.call import Call
 from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
-from simulator.errors import PveError, locked
+from simulator.errors import PveError
 from simulator.model import ConfigMap, Snapshot, Volume
-from simulator.qemu import config_lock, resize, suspend_disk
+from simulator.qemu import config_lock, pending, resize, suspend_disk, volume_snapshots
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import Drive, drives_of
 from simulator.qemu.power import end_process, mark_running
-from simulator.storage_kinds import KINDS
 from simulator.tasks import Job
 from simulator.vmschema import typed
 
@@ -39,6 +38,8 @@ def snapshots(call: Call) -> list[dict[str, Any]]:
         }
         if one.parent:
             entry["parent"] = one.parent
+        if one.snapstate:
+            entry["snapstate"] = one.snapstate
         shown.append(entry)
     now: dict[str, Any] = {
         "name": "current",
@@ -63,7 +64,8 @@ def config(call: Call) -> dict[str, Any]:
         raise PveError(f"snapshot '{name}' does not exist")
     kept = vm.snapshots[name]
     shown: dict[str, Any] = {**typed(kept.config), "snaptime": kept.snaptime}
-    for key, text in (("description", kept.description), ("parent", kept.parent)):
+    said = (("description", kept.description), ("parent", kept.parent))
+    for key, text in (*said, ("snapstate", kept.snapstate)):
         if text:
             shown[key] = text
     if kept.vmstate:
@@ -81,13 +83,13 @@ def change(call: Call) -> None:
     call.cluster.edit(vm).snapshots[name].description = call.get("description")
 
 
-def _disks_of(cluster: Cluster, config: ConfigMap, node: str) -> Iterator[tuple[Drive, Volume]]:
+def _disks_of(
+    cluster: Cluster, config: ConfigMap, node: str
+) -> Iterator[tuple[Drive, Volume | None]]:
+    """Yield the disks of a configuration on known storages; None: the volume is missing."""
     for one in drives_of(config):
-        volume = None
         if one.storage in cluster.storages and not one.cdrom:
-            volume = cluster.volume(one.file, node)
-        if volume is not None:
-            yield one, volume
+            yield one, cluster.volume(one.file, node)
 
 
 def create(call: Call) -> str:
@@ -109,26 +111,22 @@ def _create(call: Call, job: Job, name: str) -> Work:
     if name in vm.snapshots:
         raise PveError(f"snapshot name '{name}' already used")
     found = list(_disks_of(cluster, vm.config, vm.node))
-    if not all(resize.able_to(cluster, vm, "snapshot", one.file) for one, _ in found):
+    if not all(resize.able_to(cluster, vm, "snapshot", one.file) for one, disk in found if disk):
         raise PveError("snapshot feature is not available")
     kept = {key: text for key, text in vm.config.items() if not _NOT_KEPT.fullmatch(key)}
     cluster.edit(vm).config["lock"] = "snapshot"
     yield Release(lock)
-    state = ""
+    state, snapped = "", []
     try:
         if call.flag("vmstate") and vm.running:
             state = yield from _save_memory(call, job, name)
         for drive, volume in found:
             job.log(f"snapshotting 'drive-{drive.name}' ({drive.file})")
-            if vm.running:
-                job.log("internal qemu snapshot")
-            else:
-                disks.require_closed(cluster, volume)
+            snapped.append(volume_snapshots.make(cluster, job, vm, drive, volume, name))
         yield Sleep(SNAPSHOT_SECONDS)
-        for _, volume in found:
-            volume.kept[name] = volume.data
-            cluster.add_volume(volume)
     except PveError:
+        for volume in snapped:
+            volume_snapshots.forget(cluster, volume, name)
         cluster.edit(vm).config.pop("lock", None)
         raise
     parent = vm.config.get("parent", "")
@@ -160,14 +158,22 @@ def _delete(call: Call, job: Job) -> Work:
     if gone is None:
         raise PveError(f"snapshot '{name}' does not exist")
     cluster.edit(vm).config["lock"] = "snapshot-delete"
+    gone.snapstate = "delete"
     if gone.vmstate:
         yield from disks.free(cluster, call.node, gone.vmstate)
     yield Sleep(SNAPSHOT_SECONDS)
-    for _, volume in _disks_of(cluster, gone.config, vm.node):
-        if not vm.running:
-            disks.require_closed(cluster, volume)
-        volume.kept.pop(name, None)
-        cluster.add_volume(volume)
+    freed = []
+    # What fails leaves the lock, and the disks that are still to be done.
+    for drive, volume in list(_disks_of(cluster, gone.config, vm.node)):
+        try:
+            volume_snapshots.delete(cluster, vm, drive, volume, name)
+            freed.append(drive)
+        except PveError as error:
+            if not call.flag("force"):
+                raise
+            job.warn(error.text)
+        cluster.edit(vm)
+        del gone.config[drive.name]
     cluster.edit(vm)
     del vm.snapshots[name]
     for other in vm.snapshots.values():
@@ -178,14 +184,16 @@ def _delete(call: Call, job: Job) -> Work:
         if gone.parent:
             vm.config["parent"] = gone.parent
     vm.config.pop("lock", None)
+    _leave_unused(vm.config, freed)
     yield Release(lock)
 
 
-def _require_last(cluster: Cluster, volume: Volume, name: str) -> None:
-    """Raise unless a volume can go back to a snapshot."""
-    only_last = KINDS[cluster.storage(volume.storage).type].only_last
-    if only_last and next(reversed(volume.kept), name) != name:
-        raise PveError(f"can't rollback, '{name}' is not most recent snapshot on '{volume.volid}'")
+def _leave_unused(config: ConfigMap, released: Iterable[Drive]) -> None:
+    """Name volumes that a configuration does not use, whoever they belong to, as unused."""
+    used = {one.file for one in drives_of(config)}
+    for one in released:
+        if one.file not in used:
+            pending.add_unused(config, one.file)
 
 
 def rollback(call: Call) -> str:
@@ -197,29 +205,34 @@ def _rollback(call: Call, job: Job) -> Work:
     cluster, name = call.cluster, call.get("snapname")
     lock = yield from config_lock.take(call, job)
     vm = call.vm()
+    if vm.template:
+        raise PveError("you can't rollback if vm is a template")
     if name not in vm.snapshots:
         raise PveError(f"snapshot '{name}' does not exist")
-    if vm.lock and vm.lock != "rollback":
-        raise locked(vm.lock)
     snapshot = vm.snapshots[name]
     found = list(_disks_of(cluster, snapshot.config, vm.node))
-    for _, volume in found:
-        _require_last(cluster, volume, name)
+    for drive, volume in found:
+        volume_snapshots.require_last(cluster, drive, volume, name)
+    if snapshot.snapstate:
+        state = f"(snapstate = {snapshot.snapstate})"
+        raise PveError(f"unable to rollback to incomplete snapshot {state}")
+    check_lock(vm)
     if vm.running:
         end_process(cluster, vm)
+    # From here on a failure leaves the lock.
     cluster.edit(vm).config["lock"] = "rollback"
     yield Sleep(SNAPSHOT_SECONDS)
-    for _, volume in found:
-        disks.require_closed(cluster, volume)
-        volume.data = volume.kept.get(name, volume.data)
-        cluster.add_volume(volume)
-    used = {volume.volid for _, volume in found}
+    for drive, volume in found:
+        volume_snapshots.restore(cluster, drive, volume, name)
+    used = {one.file for one, _ in found}
     stays = {
         key: text
         for key, text in vm.config.items()
         if key == "description" or (key.startswith("unused") and text not in used)
     }
+    lost = [one for one, _ in _disks_of(cluster, vm.config, vm.node)]
     cluster.edit(vm).config = {**snapshot.config, **stays, "parent": name}
+    _leave_unused(vm.config, lost)
     vm.pending, vm.pending_delete, vm.pending_force = {}, [], []
     if snapshot.vmstate or call.flag("start"):
         mark_running(cluster, vm)

@@ -128,6 +128,7 @@ def test_answers_like_the_real_server(name: str, simulators: dict[int, Simulator
     with cluster.turn():
         pve.clear(cluster)
         _situation(name)(cluster)
+        pve.keep_snapshots(cluster)
     _before(simulator, capture)
     answer = _ask(simulator, capture)
     compare.answers(answer, capture)

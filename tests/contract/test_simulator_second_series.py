@@ -56,6 +56,7 @@ def test_answers_like_the_real_server(name: str, simulators: dict[int, Simulator
         lay_out(cluster)
         situations = (*GUESTS, *SERVICES, *SITUATIONS)
         next(make for glob, make in situations if fnmatchcase(name, glob))(cluster)
+        pve.keep_snapshots(cluster)
     answer = pve.send(
         simulator.endpoints[0]["url"],
         capture.method,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from common.findings import Finding, Level
 from compute.doctor.facts import Facts
 from compute.hypervisor.proxmox.observe.snapshot import Node, Storage, chosen
-from compute.hypervisor.proxmox.vmconfig.disks import LINKED_TYPES, SNAPSHOT_TYPES
+from compute.hypervisor.proxmox.vmconfig import storage_types
 
 #: a storage with less free is told, as a share
 LEAST_FREE = 0.1
@@ -119,14 +119,10 @@ def features(facts: Facts) -> Iterator[Finding]:
     told: set[str] = set()
     for node in facts.online:
         one = chosen(node, facts.settings.vm_storage, "images")
-        if one is None or one.name in told or one.type in SNAPSHOT_TYPES & LINKED_TYPES:
+        lacks = [] if one is None else _lacks(one)
+        if one is None or one.name in told or not lacks:
             continue
         told.add(one.name)
-        lacks = [
-            what
-            for what, types in (("snapshots", SNAPSHOT_TYPES), ("linked clones", LINKED_TYPES))
-            if one.type not in types
-        ]
         yield Finding(
             "storage_lacks_features",
             Level.WARNING,
@@ -136,6 +132,12 @@ def features(facts: Facts) -> Iterator[Finding]:
             "Each server's disk is a copy of its image, and what needs a snapshot is refused.",
             (f"# [proxmox:{facts.name}] vm_storage = {_better(facts)}",),
         )
+
+
+def _lacks(storage: Storage) -> list[str]:
+    able = storage_types.of(storage.kind)
+    wanted = {"snapshots": able.snaps_vms, "linked clones": able.linked}
+    return [what for what, has in wanted.items() if not has]
 
 
 def _shared_for_files(facts: Facts) -> str:
@@ -156,9 +158,9 @@ def _better(facts: Facts) -> str:
             one.name
             for node in facts.online
             for one in _disks(node)
-            if one.active and one.type in SNAPSHOT_TYPES & LINKED_TYPES
+            if one.active and not _lacks(one)
         ),
-        "<one of type dir, nfs, lvmthin, zfspool or rbd>",
+        "<one of type dir, nfs, btrfs, lvmthin, zfspool or rbd>",
     )
 
 

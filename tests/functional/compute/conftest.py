@@ -58,6 +58,8 @@ from compute import drivers
 from compute.client import ComputeClient
 from compute.hypervisor.port import Hypervisor
 from compute.service import ComputeService, Rounds
+from tests import sampling
+from tests.fixtures.storages import NO_SNAPSHOTS, STORAGES
 from tests.functional.compute.neighbours import FakeConductor, FakePlacement
 from tests.functional.compute.reckoning import Reckoning
 from tests.functional.simulator_fixture import RunningSimulator, running_simulator
@@ -74,6 +76,20 @@ _numbers = itertools.count(1)
 _template = [190_000]
 #: the operations of swaps
 _swapped = [0]
+#: the storage of the present test's disks
+_disks = ["local"]
+#: files whose tests are tried with disks on a storage of each type: on one with every change
+ON_EACH_STORAGE = frozenset(
+    {
+        "test_boot_volumes.py",
+        "test_copy.py",
+        "test_kept_by_snapshots.py",
+        "test_local_disks.py",
+        "test_swap.py",
+        "test_volumes.py",
+        "test_with_volumes.py",
+    }
+)
 
 
 _SIMULATOR: Shared[RunningSimulator] = Shared("simulator")
@@ -244,10 +260,53 @@ def long_lived(simulator: RunningSimulator, tmp_path_factory: pytest.TempPathFac
     return _WORKER.get(lambda: running_worker(folder, simulator), simulator.url)
 
 
+#: of these the tests that are about other storages
+ON_ONE_STORAGE = frozenset(
+    {
+        "test_a_server_moves_with_a_shared_one",
+        "test_one_that_is_extended_while_its_server_moves_grows_where_that_is_then",
+        "test_a_server_with_a_local_one_stays_untouched",
+        "test_the_null_driver_keeps_them",
+        "test_one_on_shared_storage_moves_and_one_on_local_storage_stays",
+    }
+)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Have a test of ``ON_EACH_STORAGE`` run for each type."""
+    if metafunc.definition.path.name not in ON_EACH_STORAGE:
+        return
+    if "worker" not in metafunc.fixturenames or "kind" in metafunc.fixturenames:
+        return
+    if metafunc.definition.name in ON_ONE_STORAGE:
+        return
+    snapped = metafunc.definition.path.name == "test_kept_by_snapshots.py"
+    kinds = ["dir", *(one for one in STORAGES if not snapped or one not in NO_SNAPSHOTS)]
+    metafunc.fixturenames.append("disk_kind")
+    metafunc.parametrize("disk_kind", kinds, indirect=True)
+    mark = metafunc.definition.get_closest_marker(sampling.MARK)
+    among = len(kinds) * (mark.args[0] if mark is not None else 1)
+    metafunc.definition.add_marker(pytest.mark.sampled(among), append=False)
+
+
 @pytest.fixture
-def worker(simulator: RunningSimulator, long_lived: Worker) -> Worker:
+def disk_kind(request: pytest.FixtureRequest) -> str:
+    """The type of the storage of the test's disks; ``dir``: the nodes' own."""
+    return str(getattr(request, "param", "dir"))
+
+
+def disk_storage() -> str:
+    """The storage of the present test's disks."""
+    return _disks[-1]
+
+
+@pytest.fixture
+def worker(simulator: RunningSimulator, long_lived: Worker, disk_kind: str) -> Worker:
     """A worker on a cluster that was emptied behind its back."""
     simulator.control("POST", "reset")
+    _disks[-1] = "local" if disk_kind == "dir" else f"of-{disk_kind}"
+    if disk_kind != "dir":
+        STORAGES[disk_kind].add(simulator.control, disk_storage())
     # Its images are others by their times; listed late, they would be taken for changed ones.
     long_lived.hypervisors[0]._refresher._images.clear()  # type: ignore[attr-defined]
     long_lived.hypervisors[0].observe()
@@ -273,7 +332,8 @@ def a_build(vmid: int | None = None, **more: Any) -> Build:
         "memory_mib": 512,
         "disk_gib": 2,
         "image": Image(ids.named("image", IMAGE), IMAGE, f"shared:import/{IMAGE}.qcow2", 1 << 24),
-        "template": Template(template_vmid(), "pve1", "local"),
+        "template": Template(template_vmid(), "pve1", disk_storage()),
+        "storage": None if disk_storage() == "local" else disk_storage(),
         "nics": (
             Nic(ids.new_uuid(), ids.new_uuid(), "net", "vmbr0", "fa:16:3e:00:00:01", 1450, 7),
         ),
@@ -333,7 +393,12 @@ def a_volume(vmid: int | None = None, **more: Any) -> MakeVolume:
     """An empty volume of 2 GiB on pve1; ids are new each time."""
     number = next(_numbers)
     placed = Placed("pve1", "c1", "pve1", vmid or 150_000 + number)
-    values: dict[str, Any] = {"name": "data", "size_gib": 2, "storage": "local", "cloud": CLOUD}
+    values: dict[str, Any] = {
+        "name": "data",
+        "size_gib": 2,
+        "storage": disk_storage(),
+        "cloud": CLOUD,
+    }
     return MakeVolume(number, 1, ids.new_uuid(), placed, clock.after(60), **(values | more))
 
 
@@ -418,7 +483,7 @@ def a_copy(build: Build, vmid: int, **changes: Any) -> Copy:
     """An image of a built VM's disk."""
     values: dict[str, Any] = {
         "source_vmid": build.placed.vmid,
-        "storage": "local",
+        "storage": disk_storage(),
         "image_id": ids.named("copy", str(vmid)),
         "image_name": "copy",
         "cloud": build.cloud,

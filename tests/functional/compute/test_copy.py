@@ -10,6 +10,7 @@ import pytest
 
 from common.messages.commands import Build, Copy, Image, PowerAction, RetireTemplate, Template
 from common.messages.reports import Category, Outcome
+from tests.fixtures.storages import FILES, STORAGES, StorageType
 from tests.functional.compute.conftest import (
     Cluster,
     RunningSimulator,
@@ -19,6 +20,7 @@ from tests.functional.compute.conftest import (
     a_destroy,
     a_power,
     as_root,
+    disk_storage,
 )
 from tests.functional.compute.reckoning import Reckoning
 from tests.functional.waiting import eventually
@@ -70,13 +72,14 @@ def built_of(copy: Copy, outcome: Outcome) -> Build:
     """The build of a server of the image."""
     assert outcome.copied is not None
     image = Image(copy.image_id, "copy", outcome.copied.volid, template_only=True)
-    return a_build(image=image, template=Template(copy.placed.vmid, "pve1", "local"))
+    return a_build(image=image, template=Template(copy.placed.vmid, "pve1", disk_storage()))
 
 
 @pytest.mark.parametrize("state", ["running", "stopped", "paused", "suspended"])
 def test_an_image_and_a_server_of_it(
-    worker: Worker, cluster: Cluster, build: Build, vmid: int, state: str
+    worker: Worker, cluster: Cluster, build: Build, vmid: int, state: str, disk_kind: str
 ) -> None:
+    kind = STORAGES.get(disk_kind, StorageType("dir", **FILES))
     action = {"stopped": "stop", "paused": "pause", "suspended": "suspend"}.get(state)
     if action is not None:
         assert worker.run(a_power(build, PowerAction(action))).ok
@@ -85,8 +88,9 @@ def test_an_image_and_a_server_of_it(
     outcome = worker.run(copy)
     assert outcome.ok, outcome
     assert outcome.copied is not None
-    assert outcome.copied.volid.startswith("local:")
-    assert (outcome.copied.disk_format, outcome.copied.virtual_size_bytes) == ("qcow2", 2 << 30)
+    assert outcome.copied.volid.startswith(f"{disk_storage()}:")
+    form = kind.suffix.lstrip(".") or "raw"
+    assert (outcome.copied.disk_format, outcome.copied.virtual_size_bytes) == (form, 2 << 30)
     assert 0 < outcome.copied.size_bytes <= 2 << 30
     assert is_template(cluster, vmid)
     after = cluster.vm(build.placed.vmid)
@@ -97,7 +101,8 @@ def test_an_image_and_a_server_of_it(
     other = built_of(copy, outcome)
     assert worker.run(other).ok
     assert len(cluster.calls("POST", "/qemu")) == posts
-    assert not retire(worker, copy).gone, "a linked clone depends on it"
+    assert retire(worker, copy).gone == kind.clones_apart, "a linked clone depends on it"
+    assert worker.run(a_power(other, PowerAction.REBOOT_HARD)).ok
     assert worker.run(a_destroy(other)).gone
     assert retire(worker, copy).gone
     assert cluster.is_empty(vmid)

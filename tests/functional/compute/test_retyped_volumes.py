@@ -35,7 +35,8 @@ PATTERN = "pattern"
 #: from a storage of this type to one of that
 WAYS = [
     *(("nfs", "lvmthin"), ("lvmthin", "rbd"), ("rbd", "zfspool"), ("zfspool", "lvm")),
-    *(("lvm", "nfs"), ("rbd", "nfs")),
+    *(("lvm", "nfs"), ("rbd", "nfs"), ("lvm-chain", "btrfs"), ("btrfs", "nfs-chain")),
+    *(("nfs-chain", "lvm-chain"), ("nfs", "btrfs"), ("lvmthin", "lvm-chain")),
 ]
 
 
@@ -142,7 +143,7 @@ def test_answers_are_lost_and_tasks_fail(
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("target", ["nfs", "lvmthin", "zfspool", "lvm"])
+@pytest.mark.parametrize("target", [one for one in KINDS if one != "rbd"])
 def test_the_task_is_killed(
     target: str,
     disks: Disks,  # noqa: F811

@@ -34,9 +34,11 @@ def build(worker: Worker) -> Build:
 def config_of(cluster: Cluster, build: Build) -> dict[str, Any]:
     """What counts of a VM's configuration, unused disks included."""
     config = cluster.vm(build.placed.vmid)["config"]
-    return {
+    counts = {
         name: value for name, value in config.items() if name in NAMES or name.startswith("unused")
     }
+    # A CD that is inserted is appended to the boot order, unless the VM is made with it.
+    return {**counts, "boot": str(counts["boot"]).removesuffix(";ide2")}
 
 
 def root_of(cluster: Cluster, build: Build) -> str:

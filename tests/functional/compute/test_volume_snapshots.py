@@ -18,6 +18,7 @@ from common.messages.commands import (
 )
 from common.messages.reports import Category, Outcome
 from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
+from tests.fixtures.storages import NATIVE, STORAGES
 from tests.functional.compute.conftest import (
     CLOUD,
     Cluster,
@@ -33,15 +34,8 @@ from tests.functional.compute.conftest import (
 from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
 
-#: storage type → how snapshots of volumes on it are made
-KINDS = {
-    "nfs": "offline",
-    "lvmthin": "online",
-    "rbd": "online",
-    "zfspool": "copy",
-    "lvm": "copy",
-}
-NATIVE = [kind for kind, way in KINDS.items() if way != "copy"]
+#: type of storage → how snapshots of volumes on it are made
+KINDS = {name: one.way for name, one in STORAGES.items()}
 
 
 class Disks:
@@ -50,7 +44,7 @@ class Disks:
     def __init__(self, simulator: RunningSimulator, worker: Worker) -> None:
         self._simulator, self.worker = simulator, worker
         for kind in KINDS:
-            self._simulator.control("POST", "storage", {"name": f"of-{kind}", "type": kind})
+            STORAGES[kind].add(self._simulator.control, f"of-{kind}")
         driver = worker.hypervisors[0]
         assert isinstance(driver, ProxmoxHypervisor)
         driver.shared.snapshot_ways.clear()

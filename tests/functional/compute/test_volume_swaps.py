@@ -10,6 +10,7 @@ import pytest
 from common.messages.commands import Build, MakeVolume, ServerVolume
 from common.messages.reports import Category
 from common.states import PowerState
+from tests.fixtures.storages import STORAGES
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,
@@ -48,12 +49,12 @@ def beside(worker: Worker, root: Made) -> Made:
 def storage(request: pytest.FixtureRequest, simulator: RunningSimulator, worker: Worker) -> str:
     """A storage of the type that is asked for."""
     name = f"of-{request.param}"
-    simulator.control("POST", "storage", {"name": name, "type": request.param})
+    STORAGES[request.param].add(simulator.control, name)
     worker.hypervisors[0].observe()
     return name
 
 
-TYPES = pytest.mark.parametrize("storage", ["nfs", "lvmthin", "zfspool", "lvm"], indirect=True)
+TYPES = pytest.mark.parametrize("storage", list(STORAGES), indirect=True)
 
 
 def named(root: Made) -> ServerVolume:

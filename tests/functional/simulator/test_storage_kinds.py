@@ -83,7 +83,7 @@ def test_a_file_that_a_running_vm_has_open_is_not_snapped(lab: Lab, kind: str, e
 
 
 def test_formats_that_a_storage_does_not_keep_are_refused(lab: Lab) -> None:
-    door(lab, "storage", name="data", type="rbd", shared=True)
+    door(lab, "storage", name="data", type="lvmthin")
     assert "unsupported format 'qcow2'" in lab.create(100, scsi0="data:1,format=qcow2")
     # An image is kept as it can be.
     assert lab.create(101, scsi0="data:0,import-from=shared:import/cirros.qcow2") == "OK"

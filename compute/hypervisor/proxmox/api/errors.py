@@ -130,6 +130,7 @@ TABLE: Sequence[Pattern] = (
     _row(r"parameter '.*' not allowed", Category.CONFIGURATION),
     _row(r"unable to parse (directory )?volume|no options specified", Category.CONFIGURATION),
     _row(r"protection mode enabled", Category.PROTECTED),
+    _row(r"volume is still in use \(snapshot\?\)", Category.PROTECTED, SOURCE),
     _row(r"Rule '.*' is invalid", Category.CONFIGURATION, SOURCE),
     _row(r"used in HA resources and purge parameter not set", Category.CONFIGURATION, SOURCE),
     _row(r"unable to find command", Category.CONFIGURATION),
@@ -158,7 +159,15 @@ _EXISTS = re.compile(
     r"|atomic file '/etc/pve/nodes/[^']*/qemu-server/[0-9]+\.conf' failed: File exists",
     re.I,
 )
-_NO_VOLUME = re.compile(r"failed to stat '|volume_size_info on '.*' failed|no such volume", re.I)
+_NO_VOLUME = re.compile(
+    r"failed to stat '|volume_size_info on '.*' failed|no such volume"
+    # ZFS, RBD and LVM say so by their own tools.
+    r"|zfs error: cannot open '[^']*/[^']*': dataset does not exist"
+    r"|error opening image \S+: \(2\) No such file or directory"
+    r"|can't get size of '.*Failed to find logical volume",
+    re.I,
+)
+_IN_USE = re.compile(r"unable to delete '([^']+)' - volume is still in use", re.I)
 _LOCKED = re.compile(r"VM is locked \(", re.I)
 _STORAGE_LOCK = re.compile(
     r"can't lock file '[^']*/pve-storage-([^']+)' - got timeout"
@@ -237,6 +246,12 @@ class ApiError(HypervisorError):
     def no_volume(self) -> bool:
         """Whether it says that a volume isn't there."""
         return self.status == 500 and _NO_VOLUME.search(self.text) is not None
+
+    @property
+    def in_use(self) -> str | None:
+        """The disk that was not freed because a snapshot, or another drive, names it, or None."""
+        found = _IN_USE.search(self.text)
+        return None if found is None else found[1]
 
     @property
     def no_task(self) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.settings import ClusterSettings
+from compute.hypervisor.proxmox.storage import usage
 from compute.hypervisor.proxmox.vmconfig import volumes
 from compute.messages import SeenReference, SeenSnapshot
 
@@ -19,8 +20,6 @@ from compute.messages import SeenReference, SeenSnapshot
 SNAPSHOTS = 5
 #: the VMID in a volume's name
 _OWNER = re.compile(r"(?:vm|base)-([0-9]+)-")
-#: how Proxmox VE calls what isn't a snapshot in the list of them
-_NOW = "current"
 
 
 def references(
@@ -48,7 +47,7 @@ def snapshots(
         return ()
     path = f"nodes/{node}/qemu/{vmid}/snapshot"
     try:
-        listed = [one for one in client.get(path) if one["name"] != _NOW]
+        listed = [one for one in client.get(path) if one["name"] != usage.NOW]
         listed.sort(key=lambda one: int(one.get("snaptime") or 0))
         last = {str(one["name"]) for one in listed[-SNAPSHOTS:]}
         return tuple(_seen(client, settings, path, one, last, vmid, node) for one in listed)

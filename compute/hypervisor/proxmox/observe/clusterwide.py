@@ -21,9 +21,13 @@ from compute.hypervisor.proxmox.ha import rules
 from compute.hypervisor.proxmox.ha.rules import NodeAffinity
 from compute.hypervisor.proxmox.observe import devices
 from compute.hypervisor.proxmox.observe.snapshot import Node
+from compute.hypervisor.proxmox.vmconfig.storage_types import LVM
 from compute.messages import SeenVnet
 
 LOG = logger(__name__)
+
+#: the option of a storage's configuration, since Proxmox VE 9.0
+_CHAIN = "snapshot-as-volume-chain"
 
 T = TypeVar("T")
 
@@ -41,6 +45,8 @@ class ClusterwideFacts:
     all_vnets: tuple[VnetFacts, ...] = ()
     project_vnets: tuple[SeenVnet, ...] | None = None
     """Those of them that say that they are networks'; None: they can't be read."""
+    chained: frozenset[str] = frozenset()
+    """The LVM storages whose snapshots are volumes of their own."""
 
 
 class Clusterwide:
@@ -55,6 +61,8 @@ class Clusterwide:
         self._devices: dict[str, dict[str, int]] = {}
         self._rules: tuple[NodeAffinity, ...] = ()
         self._vnets: tuple[Mapping[str, Any], ...] | None = None
+        self._chained: frozenset[str] = frozenset()
+        self._groups: frozenset[str] = frozenset()
         self._logged: dict[str, str] = {}
 
     def look(self, nodes: Iterable[Node]) -> ClusterwideFacts:
@@ -71,6 +79,8 @@ class Clusterwide:
             self._rules = self._optional("The rules of high availability", self._read_rules, ())
             self._vnets = self._optional("The SDN vnets", self._read_vnets, None)
             self._plans_due = now + self._content_seconds
+            self._groups = frozenset()
+        self._look_at_chains(nodes)
         return ClusterwideFacts(
             self._version,
             self._missing,
@@ -79,6 +89,7 @@ class Clusterwide:
             {str(one["vnet"]): str(one["zone"]) for one in self._vnets or ()},
             tuple(map(_fact, self._vnets or ())),
             None if self._vnets is None else tuple(_of_networks(self._vnets)),
+            self._chained,
         )
 
     def expire_vnets(self) -> None:
@@ -105,6 +116,18 @@ class Clusterwide:
     def _read_vnets(self) -> tuple[Mapping[str, Any], ...] | None:
         listed = self._client.get("cluster/sdn/vnets", running=1)
         return tuple(one for one in listed if one.get("zone"))
+
+    def _look_at_chains(self, nodes: Iterable[Node]) -> None:
+        """Read how LVM storages keep snapshots: when that is due, or where one is new."""
+        there = (one for node in nodes for one in node.storages.values())
+        groups = frozenset(one.name for one in there if one.type == LVM)
+        if not groups <= self._groups:
+            self._chained = self._optional("The storages", self._read_chained, self._chained)
+            self._groups = groups
+
+    def _read_chained(self) -> frozenset[str]:
+        listed = self._client.get("storage", type=LVM)
+        return frozenset(str(one["storage"]) for one in listed if int(one.get(_CHAIN) or 0))
 
     def _optional(self, what: str, read: Callable[[], T], nothing: T) -> T:
         """Return what is read, or ``nothing``; a refusal is logged once, not each time."""

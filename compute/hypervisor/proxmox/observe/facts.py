@@ -16,8 +16,8 @@ from common.states import PowerState
 from compute.hypervisor.port import Observation
 from compute.hypervisor.proxmox.observe.snapshot import Node, NodeDetail, Snapshot, Storage, chosen
 from compute.hypervisor.proxmox.settings import ClusterSettings
-from compute.hypervisor.proxmox.vmconfig import hardware, power_states
-from compute.hypervisor.proxmox.vmconfig.disks import LINKED_TYPES, SNAPSHOT_TYPES, links
+from compute.hypervisor.proxmox.vmconfig import hardware, power_states, storage_types
+from compute.hypervisor.proxmox.vmconfig.disks import links
 
 #: uploads of disk images into storages with content ``import``, and disks made from them
 IMPORTS_SINCE = (8, 4)
@@ -150,11 +150,11 @@ def capabilities(settings: ClusterSettings, node: Node, disk: Storage | None) ->
     )
     linked = disk is not None and links(settings.linked_clones, shared=disk.shared)
     return {
-        "linked_clone": disk is not None and disk.type in LINKED_TYPES and linked,
+        "linked_clone": disk is not None and storage_types.of(disk.kind).linked and linked,
         "full_clone": disk is not None,
         "import_from": disk is not None and importing,
         "upload": iso is not None and iso.active,
-        "snapshots": disk is not None and disk.type in SNAPSHOT_TYPES,
+        "snapshots": disk is not None and storage_types.of(disk.kind).snaps_vms,
     }
 
 
@@ -164,7 +164,7 @@ def _traits(detail: NodeDetail, disk: Storage | None) -> tuple[str, ...]:
     if disk is not None:
         found.append(f"CUSTOM_STORAGE_{disk.type.upper()}")
         found.append("CUSTOM_STORAGE_SHARED" if disk.shared else "CUSTOM_STORAGE_LOCAL")
-        if disk.type in SNAPSHOT_TYPES:
+        if storage_types.of(disk.kind).snaps_vms:
             found.append("CUSTOM_STORAGE_SNAPSHOTS")
     return tuple(found)
 

@@ -77,7 +77,11 @@ class Refresher:
         return Snapshot(
             quorate=quorate(status),
             nodes={
-                name: self._with_zones(node, clusterwide.vnets, zones.get(name, {}))
+                name: self._with_zones(
+                    _with_chains(node, clusterwide.chained),
+                    clusterwide.vnets,
+                    zones.get(name, {}),
+                )
                 for name, node in full.items()
             },
             vms=resources.vms(listed),
@@ -256,6 +260,14 @@ class Refresher:
     def _zone(self, where: tuple[str, str]) -> dict[str, str]:
         node, zone = where
         return zones_of.broken(self._client.get(f"nodes/{node}/sdn/zones/{zone}/content"))
+
+
+def _with_chains(node: Node, chained: frozenset[str]) -> Node:
+    """Return the node with what is known of its storages' snapshots."""
+    if not chained & node.storages.keys():
+        return node
+    found = {name: replace(one, chained=name in chained) for name, one in node.storages.items()}
+    return replace(node, storages=found)
 
 
 def _newest(machines: Iterable[Mapping[str, Any]]) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 from common.messages.facts import ImageFacts, VnetFacts
 from compute.hypervisor.proxmox.ha.rules import NodeAffinity
+from compute.hypervisor.proxmox.vmconfig import storage_types
+from compute.hypervisor.proxmox.vmconfig.storage_types import LVM
 from compute.messages import SeenVnet
 
 
@@ -22,6 +24,13 @@ class Storage:
     total: int
     used: int
     content: frozenset[str]
+    chained: bool = False
+    """Whether snapshots there are volumes of their own (`snapshot-as-volume-chain`)."""
+
+    @property
+    def kind(self) -> str:
+        """The type for the table of what storages can do."""
+        return storage_types.LVM_CHAIN if self.chained and self.type == LVM else self.type
 
     @property
     def available(self) -> int:

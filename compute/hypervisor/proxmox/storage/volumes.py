@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.storage_queue import Key
 from compute.hypervisor.proxmox.cluster.stray_volumes import Place
 from compute.hypervisor.proxmox.cluster.vmid import Vm
+from compute.hypervisor.proxmox.storage import one_volume
 from compute.hypervisor.proxmox.vmconfig import disks
 
 #: tolerance: clocks differ, and a copied file's time may be that of its end
@@ -139,13 +140,6 @@ def listed_on(vm: Vm, node: str, storage: str) -> list[Volume]:
     return [_volume(one, storage, node) for one in listed if int(one.get("vmid") or 0) == vm.vmid]
 
 
-def listed_bytes(vm: Vm, volid: str) -> int:
-    """Return the size of a volume of the VMID; 0: its storage doesn't list it. Raises ApiError."""
-    path = f"nodes/{vm.node}/storage/{volid.split(':', 1)[0]}/content"
-    listed = vm.shared.client.get(path, content="images", vmid=vm.vmid)
-    return next((int(one["size"]) for one in listed if one["volid"] == volid), 0)
-
-
 def _volume(listed: Mapping[str, Any], storage: str, node: str) -> Volume:
     created = listed.get("ctime")
     return Volume(str(listed["volid"]), storage, node, int(created) if created else None)
@@ -240,37 +234,9 @@ def free(vm: Vm, volume: Volume) -> None:
     Proxmox VE refuses nothing, so the owner must be known before. A VM created meanwhile may have
     a volume of the same name: each call is preceded by a look for a VM.
     """
-    delete(
+    one_volume.delete(
         vm, volume.node, volume.storage, volume.volid, fence=lambda: require_no_vm(vm, (volume,))
     )
-
-
-def delete(
-    vm: Vm, node: str, storage: str, volid: str, fence: Callable[[], None] = lambda: None
-) -> None:
-    """Delete a volume by name, after ``fence``; a missing one is no error."""
-
-    def call() -> Any:
-        fence()
-        return vm.shared.client.delete(f"nodes/{node}/storage/{storage}/content/{volid}")
-
-    with vm.shared.storage_queue.slot(vm.work, vm.shared.storage_key(node, storage), "free"):
-        vm.converge(
-            lambda: not exists(vm, node, storage, volid),
-            call,
-            look_first=False,
-        )
-
-
-def exists(vm: Vm, node: str, storage: str, volid: str) -> bool:
-    """Return whether a volume exists. Raises ApiError when that is not known."""
-    try:
-        vm.shared.client.get(f"nodes/{node}/storage/{storage}/content/{volid}")
-    except ApiError as error:
-        if error.no_volume:
-            return False
-        raise
-    return True
 
 
 def grow_root(vm: Vm, storage: str, gib: int) -> None:

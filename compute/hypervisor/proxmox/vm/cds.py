@@ -13,7 +13,7 @@ from common.messages.reports import Category
 from compute.hypervisor.port import Detail, HypervisorError
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
-from compute.hypervisor.proxmox.storage import volumes
+from compute.hypervisor.proxmox.storage import one_volume
 from compute.hypervisor.proxmox.vmconfig import ejected
 
 
@@ -75,7 +75,7 @@ def _current(vm: Vm) -> Config:
 
 def _has(vm: Vm, value: str) -> bool:
     volid = value.split(",", 1)[0]
-    return volumes.exists(vm, vm.node, volid.partition(":")[0], volid)
+    return one_volume.exists(vm, vm.node, volid.partition(":")[0], volid)
 
 
 def _is_on(vm: Vm, node: str, volid: str) -> bool:

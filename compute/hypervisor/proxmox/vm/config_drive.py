@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from compute.hypervisor.port import Removal
 from compute.hypervisor.proxmox.cluster.vmid import ForeignError, Vm
-from compute.hypervisor.proxmox.storage import usage, volumes
+from compute.hypervisor.proxmox.storage import one_volume, usage
 from compute.hypervisor.proxmox.vm import host_checks, removal
 from compute.hypervisor.proxmox.vmconfig import hardware
 
@@ -19,7 +19,7 @@ def upload(vm: Vm, server_uuid: str, iso: bytes, beside: str = "") -> str:
     target = volid(vm, server_uuid, beside)
     storage, _, name = target.partition(":iso/")
     vm.converge(
-        lambda: volumes.exists(vm, vm.node, storage, target),
+        lambda: one_volume.exists(vm, vm.node, storage, target),
         lambda: vm.shared.client.upload(vm.node, storage, "iso", name, iso),
         look_first=False,
     )
@@ -30,7 +30,7 @@ def present(vm: Vm, names: Collection[str]) -> str | None:
     """Return the volume with one of these file names on the VM's node, if there is one."""
     for storage in host_checks.all_config_drives(vm.shared, vm.node):
         for there in (f"{storage}:iso/{name}" for name in names):
-            if volumes.exists(vm, vm.node, storage, there):
+            if one_volume.exists(vm, vm.node, storage, there):
                 return there
     return None
 
@@ -52,13 +52,13 @@ def remove(vm: Vm, server_uuid: str, keep: Collection[str] = ()) -> Removal:
     cleaned: list[str] = []
     for node, storage in _places(vm):
         for there in (f"{storage}:iso/{name}" for name in names):
-            if there in keep or not volumes.exists(vm, node, storage, there):
+            if there in keep or not one_volume.exists(vm, node, storage, there):
                 continue
             user = usage.user(vm, storage, there, node) if removal.stopped_on(vm) else None
             if user is not None:
                 return Removal(False, tuple(cleaned), (f"volume {there}: {user} uses it",))
-            volumes.delete(vm, node, storage, there)
-            if volumes.exists(vm, node, storage, there):
+            one_volume.delete(vm, node, storage, there)
+            if one_volume.exists(vm, node, storage, there):
                 return Removal(False, tuple(cleaned), (f"volume {there}",))
             cleaned.append(f"volume {there}")
     return Removal(True, tuple(cleaned))

@@ -8,7 +8,7 @@ from common.messages.commands import Destroy
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Removal
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
-from compute.hypervisor.proxmox.storage import volumes
+from compute.hypervisor.proxmox.storage import one_volume, volumes
 from compute.hypervisor.proxmox.storage.volumes import SLACK_SECONDS, Volume
 from compute.hypervisor.proxmox.vmconfig import hardware, movable
 
@@ -43,7 +43,7 @@ def remove(
     ours = [one for one in found if one.volid in named or one in made]
     ours += drives(vm, other, drive_names)
     for one in ours:
-        volumes.delete(
+        one_volume.delete(
             vm, one.node, one.storage, one.volid, fence=lambda: _require_away(vm, other)
         )
     left = tuple(f"volume {one.volid} on {other}" for one in found if one not in ours)
@@ -63,13 +63,15 @@ def remove_drive(vm: Vm, config: Config | None, command: Destroy) -> Removal:
         why = "the VM is there"
     elif not vm.shared.node(node).online:
         why = "the node is offline"
-    elif inserted is None or not volumes.exists(vm, vm.node, inserted.partition(":")[0], inserted):
+    elif inserted is None or not one_volume.exists(
+        vm, vm.node, inserted.partition(":")[0], inserted
+    ):
         why = f"the VM has no drive of its own on {vm.node}"
     if why:
         return Removal(False, left=(f"volume {volid} on {node}: {why}",))
     found = [one for one in drives(vm, node, names) if one.volid == volid]
     for one in found:
-        volumes.delete(vm, node, one.storage, volid, fence=lambda: _require_away(vm, node))
+        one_volume.delete(vm, node, one.storage, volid, fence=lambda: _require_away(vm, node))
     return Removal(True, tuple(f"volume {volid} on {node}" for _ in found))
 
 
@@ -95,7 +97,7 @@ def drives(vm: Vm, node: str, names: Collection[str]) -> list[Volume]:
     for storage in vm.shared.node(node).storages.values():
         own = "iso" in storage.content and not storage.shared and storage.active
         for volid in (f"{storage.name}:iso/{name}" for name in names if own):
-            if volumes.exists(vm, node, storage.name, volid):
+            if one_volume.exists(vm, node, storage.name, volid):
                 found.append(Volume(volid, storage.name, node, None))
     return found
 

@@ -47,7 +47,7 @@ class Creation:
     def _ensure_image(self, build: Build) -> Detail:
         image = host_checks.image(self._shared, build)
         storage = self._storage(build)
-        self.way = disks.way(build, storage.name, storage.type, linked=self._links(storage))
+        self.way = disks.way(build, storage.name, storage.kind, linked=self._links(storage))
         detail: dict[str, Any] = {"image": image.name, "volume": image.volid}
         if self.way in disks.CLONES and build.template is not None:
             detail["template"] = build.template.vmid
@@ -117,18 +117,18 @@ class Creation:
             raise
 
     def _create(self, build: Build, storage: Storage) -> Any:
-        values = self._parameters(build) | guest.disks(guest.of(build), storage.name, storage.type)
+        values = self._parameters(build) | guest.disks(guest.of(build), storage.name, storage.kind)
         values["vmid"] = self._vm.vmid
         if not build.boots_from_volume:
             image = host_checks.image(self._shared, build)
-            made = disks.made_of(image, storage.name, storage.type, build.disk_gib)
+            made = disks.made_of(image, storage.name, storage.kind, build.disk_gib)
             has = guest.of(build)
             values[disks.root_slot_of(has)] = disks.bounded(made, guest.disk_limits(has))
         return self._shared.client.post(f"nodes/{self._vm.node}/qemu", **values)
 
     def configure(self, build: Build, seen: Config, storage: Storage) -> None:
         """Configure the VM, bound by digest to the configuration that was proven ours."""
-        wanted = guest.disks(guest.of(build), storage.name, storage.type)
+        wanted = guest.disks(guest.of(build), storage.name, storage.kind)
         fresh = [] if firmware.ensure(self._vm, wanted, storage) else [seen]
 
         def configure() -> Any:

@@ -107,7 +107,8 @@ def plug(
 def unplug(vm: Vm, device: Device, also: Mapping[str, str] = MappingProxyType({})) -> None:
     """Unplug it, wherever it is. Raises HypervisorError if the guest keeps it; then it stays.
 
-    ``also``: parameters of the removal.
+    ``also``: parameters of the removal. An ApiError with ``in_use`` is about a disk that isn't
+    freed since a snapshot names it.
     """
     if look(vm, device).gone:
         return
@@ -129,6 +130,8 @@ def unplug(vm: Vm, device: Device, also: Mapping[str, str] = MappingProxyType({}
     if not now.leaving:
         raise problem or refused(f"The {device.what} is still there.")
     _take_back(vm, device)
+    if problem is not None and problem.in_use is not None:
+        raise problem
     raise refused(f"The guest does not let go of the {device.what}.") from problem
 
 

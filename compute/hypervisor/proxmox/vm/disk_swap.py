@@ -167,7 +167,7 @@ class VmDisks:
         values = _instead({slot: made}, config)
         storage = self._storage(config)
         for one in swap.local_disks:
-            made = disks.local(one, storage.name, storage.type, limits)
+            made = disks.local(one, storage.name, storage.kind, limits)
             values[disks.local_slot(one)] = made
         cd, had = disks.install_cd(slot), disks.install_cd(disks.root_slot(config))
         has_cd = had in config and not swaps.is_disk_there(config, had)
@@ -181,7 +181,7 @@ class VmDisks:
 
     def _made(self, config: Config, swap: Swap, image: Image) -> str:
         storage = self._storage(config)
-        return disks.made_of(image, storage.name, storage.type, swap.disk_gib)
+        return disks.made_of(image, storage.name, storage.kind, swap.disk_gib)
 
     def _require_free(self, config: Config, swap: Swap, image: Image) -> None:
         """Raise HypervisorError if a CD is to be inserted where the VM has a disk."""

@@ -12,8 +12,7 @@ from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.observe import images
 from compute.hypervisor.proxmox.observe.snapshot import Node, Storage, chosen
-from compute.hypervisor.proxmox.vmconfig import guest
-from compute.hypervisor.proxmox.vmconfig.disks import THIN_TYPES
+from compute.hypervisor.proxmox.vmconfig import guest, storage_types
 
 
 class ReplacedError(HypervisorError):
@@ -89,7 +88,7 @@ def room(build: Build, found: Storage) -> None:
     beside = total_mib(build.local_disks) << 20
     disk = (build.disk_gib << 30) + beside
     first = build.image.size_bytes if build.image is not None and not build.image.cd else 0
-    needed = first if found.type in THIN_TYPES else max(disk, first + beside)
+    needed = first if storage_types.of(found.kind).thin else max(disk, first + beside)
     if found.available < needed:
         raise HypervisorError(
             Category.STORAGE_FULL,

@@ -11,6 +11,7 @@ from typing import Any
 
 from common.local_disks import EPHEMERAL_SLOTS, SWAP_SLOT, LocalDisk
 from compute.hypervisor.port import Detail
+from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.observe.snapshot import Storage
 from compute.hypervisor.proxmox.storage import volumes as storages
@@ -61,7 +62,14 @@ def _remove_swap(vm: Vm, config: Config, wanted: LocalDisk) -> None:
         return
     disk = volumes.volid(there)
     swap = Device(volumes.SCSI, lambda value: volumes.volid(value) == disk, "swap disk")
-    devices.unplug(vm, swap, {"force": "1"})
+    try:
+        devices.unplug(vm, swap, {"force": "1"})
+    except ApiError as error:
+        if error.in_use != disk:
+            raise
+        # It stays with the VM, as unused.
+        vm.work.report(left=f"{disk}: a snapshot of {vm} names it")
+        devices.unplug(vm, swap)
 
 
 def _rounded(disk: LocalDisk) -> int:
@@ -97,7 +105,7 @@ def _make(
         # A flavor bounds all of a server's own disks alike.
         limits = disks.limits_of(disks.root(config)) if bounds is None else bounds
         values = {
-            disks.local_slot(one): disks.local(one, storage.name, storage.type, limits)
+            disks.local_slot(one): disks.local(one, storage.name, storage.kind, limits)
             for one in lacks(config)
         }
         return vm.shared.client.post(f"{vm.path}/config", digest=config["digest"], **values)

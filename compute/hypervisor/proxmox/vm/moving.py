@@ -175,7 +175,7 @@ class ProxmoxMoving:
         except ApiError as error:
             raise _without_privilege(vm, error) or error from error
         config = self._current()
-        kinds = {one.name: one.type for one in vm.shared.node(self._source).storages.values()}
+        kinds = {one.name: one.kind for one in vm.shared.node(self._source).storages.values()}
         drive = self._local_drive(config)
         also_there = cds.also_on(vm, target, found.get("local_disks") or (), drive)
         return Situation(vm.vmid, found, config, kinds, drive, also_there)

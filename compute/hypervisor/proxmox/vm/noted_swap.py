@@ -13,6 +13,7 @@ from typing import Any
 from common.failures import Verdict
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Removal
+from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.vm import config_drive
 from compute.hypervisor.proxmox.vmconfig import disks, swaps
@@ -221,23 +222,38 @@ def _set_description(
 
 
 def _free(vm: Vm, volumes: frozenset[str]) -> list[str]:
-    """Delete the unused disks with these volumes, and see them gone; return them in words."""
+    """Delete the unused disks with these volumes, and see them gone; return them in words.
+
+    A disk that a snapshot names stays with the VM as unused: the snapshot may be wanted back.
+    """
+    kept: set[str] = set()
 
     def left() -> list[str]:
-        return swaps.surplus(vm.look() or {}, volumes)
+        return swaps.surplus(vm.look() or {}, volumes - kept)
 
     def call() -> Any:
         config = vm.fence()
-        names = ",".join(swaps.surplus(config, volumes))
+        names = ",".join(swaps.surplus(config, volumes - kept))
         return vm.shared.client.post(f"{vm.path}/config", digest=config["digest"], delete=names)
 
-    names = left()
-    if not names:
+    def free() -> str | None:
+        """Return the disk for which that was refused; None: all are gone."""
+        try:
+            vm.converge(lambda: not left(), call)
+        except ApiError as error:
+            if error.in_use not in volumes - kept:
+                raise
+            return error.in_use
+        return None
+
+    if not left():
         return []
     storage = sorted(volumes)[0].partition(":")[0]
     with vm.shared.storage_queue.slot(vm.work, vm.shared.storage_key(vm.node, storage), "free"):
-        vm.converge(lambda: not left(), call)
-    return [f"volume {one}" for one in sorted(volumes)]
+        while (disk := free()) is not None:
+            kept.add(disk)
+            vm.work.report(left=f"{disk}: a snapshot of {vm} names it")
+    return [f"volume {one}" for one in sorted(volumes - kept)]
 
 
 def _require(vm: Vm, holds: bool, what: str) -> None:

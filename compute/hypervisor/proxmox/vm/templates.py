@@ -233,7 +233,7 @@ def values(vm: Vm, image: Image, template: Template, source: str) -> dict[str, A
         "memory": 128,
         "scsihw": "virtio-scsi-single",
         "boot": f"order={disks.ROOT_DISK}",
-        disks.ROOT_DISK: disks.imported(template.storage, seen.type if seen else "", image.volid),
+        disks.ROOT_DISK: disks.imported(template.storage, seen.kind if seen else "", image.volid),
     }
 
 

@@ -11,6 +11,7 @@ from common.guest.hardware import DISK_BUSES, Hardware
 from common.guest.rescue import CD_BUSES, rescue_bus
 from common.local_disks import LocalDisk
 from common.messages.commands import Build, Image
+from compute.hypervisor.proxmox.vmconfig import storage_types
 
 #: where holders have their volume, and a VM that boots from one; of others by the root disk's bus
 ROOT_DISK = "scsi0"
@@ -26,19 +27,7 @@ RESCUE_CDS = {"sata": "sata5", "ide": INSTALL_CD, "scsi": "scsi14"}
 CONFIG_DRIVE = "ide2"
 BOOT = "boot"
 
-#: storages that keep disks as files, where the format can be chosen
-FILE_TYPES = frozenset({"dir", "nfs", "cifs", "cephfs", "glusterfs", "btrfs"})
-#: storages whose templates can be cloned without copying (files as qcow2)
-LINKED_TYPES = frozenset({"dir", "nfs", "cifs", "glusterfs", "lvmthin", "zfspool", "zfs", "rbd"})
-#: storages whose disks (files as qcow2) can have snapshots
-SNAPSHOT_TYPES = LINKED_TYPES | {"btrfs"}
-#: storages that take a snapshot of a disk while a VM runs on it, without asking that VM
-ONLINE_SNAPSHOT_TYPES = frozenset({"lvmthin", "rbd", "btrfs"})
-#: storages that can't copy a snapshot, only the disk as it is (``volume_has_feature``)
-NO_COPY_OF_SNAPSHOT_TYPES = frozenset({"zfspool", "zfs"})
-#: storages that take only what is written
-THIN_TYPES = LINKED_TYPES | {"cephfs", "btrfs"}
-
+_OWNER = re.compile(r"[:/](?:vm|base|subvol)-([0-9]+)-[^/]*$")
 _DISK_KEY = re.compile(r"(?:scsi|virtio|ide|sata|efidisk|tpmstate|unused)[0-9]+|vmstate")
 _SIZE = re.compile(r"(?:^|,)size=([0-9]+)([KMGT]?)")
 _SERIAL = re.compile(r"(?:^|,)serial=([^,]+)")
@@ -65,9 +54,10 @@ def way(build: Build, storage: str, storage_type: str, *, linked: bool) -> Way:
     if build.image is not None and build.image.cd:
         return Way.BLANK
     only_template = build.image is not None and build.image.template_only
-    if build.template is None or (storage_type not in LINKED_TYPES and not only_template):
+    linkable = storage_types.of(storage_type).linked
+    if build.template is None or not (linkable or only_template):
         return Way.IMPORT_FROM
-    if storage_type not in LINKED_TYPES:
+    if not linkable:
         return Way.FULL_CLONE
     same = build.template.storage == storage
     return Way.LINKED_CLONE if same and linked else Way.FULL_CLONE
@@ -80,7 +70,7 @@ def links(linked_clones: str, *, shared: bool) -> bool:
 
 def imported(storage: str, storage_type: str, volid: str) -> str:
     """Return the value of a disk made from an import volume. Its size must be 0, to grow later."""
-    return f"{storage}:0,import-from={volid}{_form(storage_type)}"
+    return f"{storage}:0,import-from={volid}{form(storage_type)}"
 
 
 def made_of(image: Image, storage: str, storage_type: str, gib: int) -> str:
@@ -92,7 +82,7 @@ def made_of(image: Image, storage: str, storage_type: str, gib: int) -> str:
 
 def blank(storage: str, storage_type: str, gib: int) -> str:
     """Return the value of an empty disk of this size."""
-    return f"{storage}:{gib}{_form(storage_type)}"
+    return f"{storage}:{gib}{form(storage_type)}"
 
 
 def local(
@@ -105,7 +95,7 @@ def local(
     """
     gib = f"{disk.size_mib / 1024:.10f}".rstrip("0").rstrip(".")
     options = f"backup=0,discard=on,iothread=1,serial={disk.serial}"
-    return bounded(f"{storage}:{gib}{_form(storage_type)},{options}", limits or {})
+    return bounded(f"{storage}:{gib}{form(storage_type)},{options}", limits or {})
 
 
 def local_slot(disk: LocalDisk) -> str:
@@ -121,11 +111,19 @@ def serial(value: str) -> str:
 
 def form_of_copy(storage_type: str) -> dict[str, str]:
     """Return the parameters of a full clone that choose the format of its disks."""
-    return {"format": "qcow2"} if storage_type in LINKED_TYPES & FILE_TYPES else {}
+    chosen = storage_types.of(storage_type).form
+    return {"format": chosen} if chosen else {}
 
 
-def _form(storage_type: str) -> str:
-    return ",format=qcow2" if storage_type in LINKED_TYPES & FILE_TYPES else ""
+def form(storage_type: str) -> str:
+    """Return the option of a new disk that chooses its format, with its comma; may be empty."""
+    return "".join(f",{name}={value}" for name, value in form_of_copy(storage_type).items())
+
+
+def owner(volid: str) -> int | None:
+    """Return the VMID in a disk's name; None: it is no disk of a VM."""
+    found = _OWNER.search(volid)
+    return int(found[1]) if found is not None else None
 
 
 def cd(volid: str) -> str:

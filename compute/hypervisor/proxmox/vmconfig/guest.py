@@ -16,7 +16,7 @@ from common.guest.topology import cpu_list
 from common.messages.commands import Build
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
-from compute.hypervisor.proxmox.vmconfig.disks import FILE_TYPES, LINKED_TYPES
+from compute.hypervisor.proxmox.vmconfig.disks import form as of_form
 
 #: the most queues of a network interface
 _MAX_QUEUES = 64
@@ -136,9 +136,9 @@ def disks(found: Hardware, storage: str, storage_type: str) -> dict[str, str]:
     if found.uefi:
         # Secure boot needs the keys; without them, unsigned systems boot too.
         keys = int(found.secure_boot)
-        # Else it would be a raw file, which has no snapshots.
-        fmt = ",format=qcow2" if storage_type in FILE_TYPES & LINKED_TYPES else ""
-        values["efidisk0"] = f"{storage}:1,efitype=4m,pre-enrolled-keys={keys}{fmt}"
+        # Else it may be raw, which has no snapshots.
+        form = of_form(storage_type)
+        values["efidisk0"] = f"{storage}:1,efitype=4m,pre-enrolled-keys={keys}{form}"
     if found.tpm:
         values["tpmstate0"] = f"{storage}:1,version=v{found.tpm}"
     return values

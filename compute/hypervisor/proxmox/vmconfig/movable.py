@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.messages.commands import Move
-from compute.hypervisor.proxmox.vmconfig import ejected
+from compute.hypervisor.proxmox.vmconfig import ejected, storage_types
 from compute.hypervisor.proxmox.vmconfig.disks import CONFIG_DRIVE
+from compute.hypervisor.proxmox.vmconfig.disks import owner as owner_of
 
-#: types of storages whose volumes are copied between nodes
-COPIED_TYPES = frozenset({"dir", "btrfs", "zfspool", "lvmthin", "lvm"})
 #: a clone's volume begins with its base
 _BASE = re.compile(r"[:/](base-[0-9]+-[^/]+)/")
-_OWNER = re.compile(r"[:/](?:vm|base|subvol)-([0-9]+)-[^/]*$")
 
 
 @dataclass(frozen=True)
@@ -80,6 +78,15 @@ def _disks(now: Situation, move: Move) -> Iterator[str]:
         yield "Its disks are not on local storage: nothing can be copied."
     if disks and move.live and "parent" in now.config:
         yield "It has snapshots: its local disks can't be copied while it runs."
+    if "parent" in now.config:
+        kinds = {_kind(now, str(one["volid"])) for one in disks}
+        for kind in sorted(kinds):
+            if kind and not storage_types.of(kind).moves_snapshots:
+                yield f"It has snapshots, and those on a storage of type {kind} can't be copied."
+
+
+def _kind(now: Situation, volid: str) -> str:
+    return now.storages.get(volid.partition(":")[0], "")
 
 
 def _disk(now: Situation, move: Move, disk: Mapping[str, Any]) -> Iterator[str]:
@@ -90,13 +97,14 @@ def _disk(now: Situation, move: Move, disk: Mapping[str, Any]) -> Iterator[str]:
             "has no such file of the same size: copy it there, or eject it."
         )
         return
-    base, owner = _BASE.search(volid), _OWNER.search(volid)
+    base, owner = _BASE.search(volid), owner_of(volid)
     if base is not None:
         yield f"{volid} is a linked clone of {base[1]} on a storage of its node's own."
-    if owner is not None and int(owner[1]) != now.vmid:
-        yield f"{volid} belongs to VM {owner[1]}."
-    kind = now.storages.get(volid.partition(":")[0], "")
-    if kind and kind not in COPIED_TYPES:
+    if owner not in (None, now.vmid):
+        yield f"{volid} belongs to VM {owner}."
+    kind = _kind(now, volid)
+    able = storage_types.of(kind)
+    if kind and not (able.copied and (move.live or able.copied_off)):
         yield f"{volid} is on a storage of type {kind}, which can't be copied to another node."
 
 

@@ -53,10 +53,15 @@ def names(config: Mapping[str, Any], disk: str) -> bool:
 
 
 def foreign(config: Mapping[str, Any], vmid: int) -> Iterator[tuple[str, str]]:
-    """Yield (option, volume) of the disks that bear another VM's id."""
+    """Yield (option, volume) of the disks that bear another VM's id.
+
+    Unused ones don't count: a deleted snapshot or a roll-back leaves them, and the VM neither has
+    nor can free them.
+    """
     own = disks.volumes(config, vmid)
     for key, value in sorted(config.items()):
-        disk = volid(value) if _DISK.fullmatch(key) else ""
+        plugged = _DISK.fullmatch(key) and not _UNUSED.fullmatch(key)
+        disk = volid(value) if plugged else ""
         if disk and disk not in own and "media=cdrom" not in str(value):
             yield key, disk
 

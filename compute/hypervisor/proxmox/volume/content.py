@@ -22,9 +22,9 @@ def request(shared: Shared, vm: Vm, command: MakeVolume, storage: Storage) -> An
     if source is not None and source.archive:
         return _restore(shared, vm, command, source, storage)
     if source is None:
-        disk = disks.blank(storage.name, storage.type, command.size_gib)
+        disk = disks.blank(storage.name, storage.kind, command.size_gib)
     else:
-        disk = disks.imported(storage.name, storage.type, source.volid)
+        disk = disks.imported(storage.name, storage.kind, source.volid)
     values = {
         **marks_of(vm),
         "vmid": vm.vmid,
@@ -63,7 +63,7 @@ def _clone(
         "snapname": source.snapshot,
         "storage": storage.name,
         "full": 1,
-        **disks.form_of_copy(storage.type),
+        **disks.form_of_copy(storage.kind),
     }
     return shared.client.post(f"{there.path}/clone", **values)
 

@@ -10,7 +10,7 @@ from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.cluster.vmid import Vm
 from compute.hypervisor.proxmox.observe.snapshot import Storage
 from compute.hypervisor.proxmox.storage import usage
-from compute.hypervisor.proxmox.vmconfig import disks, volumes
+from compute.hypervisor.proxmox.vmconfig import storage_types, volumes
 from compute.hypervisor.proxmox.vmconfig.marks import server_mark
 
 #: VMs up to which all of a cluster are read before a volume is removed
@@ -37,8 +37,11 @@ def user_of(holder: Vm, disk: str, users: Iterable[VolumeUser]) -> str | None:
         mark = server_mark(user.server_uuid, holder.work.command.cloud)
         vm = Vm(holder.shared, holder.work, user.vmid, user.node, mark)
         config = vm.locate()
-        if config is not None and volumes.names(config, disk):
+        if config is not None and volumes.slot_of(config, disk) is not None:
             return str(vm)
+        snapshot = config is not None and usage.in_snapshot(vm.shared.client, vm.path, disk)
+        if snapshot:
+            return f"Snapshot {snapshot} of {vm}"
     others = sum(vmid != holder.vmid for vmid in holder.shared.snapshot.vms)
     if others > READ_ALL:
         return None
@@ -47,7 +50,7 @@ def user_of(holder: Vm, disk: str, users: Iterable[VolumeUser]) -> str | None:
 
 def require_room(storage: Storage, needed: int) -> None:
     """Raise HypervisorError unless a storage that takes all at once has this many bytes left."""
-    if storage.type not in disks.THIN_TYPES and storage.available < needed:
+    if not storage_types.of(storage.kind).thin and storage.available < needed:
         raise HypervisorError(
             Category.STORAGE_FULL,
             f"Storage {storage.name} has {storage.available >> 20} MiB free, "

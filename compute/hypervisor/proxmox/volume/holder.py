@@ -71,7 +71,8 @@ class ProxmoxVolume:
             way = snapshots.way(self._shared, self._vm, command.storage)
             self._holder.park()
         else:
-            size = stored.listed_bytes(self._vm, disk)
+            size = self._holder.bytes_of(disk)
+            self._holder.park()
             way = snapshots.known_way(self._shared, self._vm.node, command.storage)
         return MadeVolume(disk, size, way)
 

@@ -9,7 +9,8 @@ from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Work
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
-from compute.hypervisor.proxmox.vmconfig import marks, volumes
+from compute.hypervisor.proxmox.storage import one_volume
+from compute.hypervisor.proxmox.vmconfig import disks, marks, volumes
 from compute.hypervisor.proxmox.vmconfig.marks import Mark, owner_lines, server_mark, volume_mark
 
 #: looks for a server's VM
@@ -114,6 +115,16 @@ class Holder:
             return self._shared.client.post(f"{vm.path}/config", **values)
 
         vm.converge(done, call)
+
+    def bytes_of(self, disk: str) -> int:
+        """Return the disk's size, as its storage lists it; else it is plugged, which shows it."""
+        listed = one_volume.listed_bytes(self.vm, disk)
+        if listed:
+            return listed
+        self.plug(disk)
+        config = self.vm.look() or {}
+        slot = volumes.slot_of(config, disk)
+        return disks.size_bytes(str(config[slot])) if slot is not None else 0
 
     def unprotect(self) -> None:
         """Have the holder removable."""

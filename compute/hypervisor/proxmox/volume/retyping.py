@@ -16,6 +16,7 @@ from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.cluster import quorum
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
+from compute.hypervisor.proxmox.storage import one_volume
 from compute.hypervisor.proxmox.storage import volumes as stored
 from compute.hypervisor.proxmox.storage.volumes import Volume
 from compute.hypervisor.proxmox.vm import host_checks
@@ -52,8 +53,9 @@ def change(shared: Shared, holder: Holder, command: RetypeVolume) -> MadeVolume:
     if not snapshots.known_way(shared, vm.node, command.storage):
         holder.plug(disk)
     way = snapshots.way(shared, vm, command.storage)
+    size = holder.bytes_of(disk)
     holder.park()
-    return MadeVolume(disk, stored.listed_bytes(vm, disk), way)
+    return MadeVolume(disk, size, way)
 
 
 def _moved(config: Config, vmid: int, command: RetypeVolume) -> str | None:
@@ -66,8 +68,9 @@ def _stay(shared: Shared, holder: Holder, command: RetypeVolume) -> MadeVolume:
     """Leave it where it was, and nothing of it where it was to go."""
     holder.having(command.volid)
     _remove_copies(shared, holder.vm, command.storage)
+    size = holder.bytes_of(command.volid)
     holder.park()
-    return MadeVolume(command.volid, stored.listed_bytes(holder.vm, command.volid))
+    return MadeVolume(command.volid, size)
 
 
 def _move(shared: Shared, holder: Holder, command: RetypeVolume) -> None:
@@ -80,7 +83,7 @@ def _move(shared: Shared, holder: Holder, command: RetypeVolume) -> None:
             f"{vm} was on {vm.home} when the retype was begun, and {storage.name} is not shared.",
         )
     _require_clear(vm, _remove_copies(shared, vm, storage.name))
-    fence.require_room(storage, stored.listed_bytes(vm, command.volid))
+    fence.require_room(storage, one_volume.listed_bytes(vm, command.volid, at_most=True))
     # Attaching a volume requires that its holder is protected: nobody gets it any more.
     holder.plug(command.volid)
     fence.require_unused(vm, command.volid, command.users)
@@ -100,7 +103,7 @@ def _move(shared: Shared, holder: Holder, command: RetypeVolume) -> None:
             storage=storage.name,
             delete=1,
             digest=config["digest"],
-            **disks.form_of_copy(storage.type),
+            **disks.form_of_copy(storage.kind),
         )
 
     key = shared.storage_key(vm.node, storage.name)
@@ -112,7 +115,7 @@ def _remove_source(shared: Shared, vm: Vm, command: RetypeVolume) -> None:
     """Remove the disk that was copied, where Proxmox VE has not: the holder names its copy."""
     volid = command.volid
     storage = volid.split(":", 1)[0]
-    if not volumes.names(vm.fence(), volid) and not stored.exists(vm, vm.node, storage, volid):
+    if not volumes.names(vm.fence(), volid) and not one_volume.exists(vm, vm.node, storage, volid):
         return
     user = fence.user_of(vm, volid, command.users)
     if user is not None:
@@ -126,8 +129,8 @@ def _remove_source(shared: Shared, vm: Vm, command: RetypeVolume) -> None:
         return shared.client.post(path, delete=slots, digest=config["digest"])
 
     vm.converge(lambda: not volumes.names(vm.look() or {}, volid), call)
-    if stored.exists(vm, vm.node, storage, volid):
-        stored.delete(
+    if one_volume.exists(vm, vm.node, storage, volid):
+        one_volume.delete(
             vm, vm.node, storage, volid, fence=functools.partial(_require_unnamed, vm, volid)
         )
 
@@ -143,7 +146,7 @@ def _remove_copies(shared: Shared, vm: Vm, storage: str) -> list[Volume]:
             left.append(copy)
         else:
             proof = functools.partial(_require_unnamed, vm, copy.volid)
-            stored.delete(vm, vm.node, storage, copy.volid, fence=proof)
+            one_volume.delete(vm, vm.node, storage, copy.volid, fence=proof)
     if left:
         vm.work.report(left=", ".join(one.volid for one in left))
     return left

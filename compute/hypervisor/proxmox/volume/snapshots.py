@@ -1,8 +1,9 @@
 """Snapshots of a volume: Proxmox VE takes them of its holder, with the disk plugged in.
 
-A storage that keeps snapshots itself (LVM-thin, RBD) can take one while a running server has the
-volume: the holder is off, so no QEMU is asked, and the snapshot is what a power cut would leave. A
-snapshot inside a qcow2 file needs the file closed.
+A storage that keeps snapshots itself (LVM-thin, RBD, btrfs) can take one while a running server
+has the volume: the holder is off, so no QEMU is asked, and the snapshot is what a power cut would
+leave. A snapshot inside a qcow2 file needs the file closed; so does one that is a volume of its
+own, for which the disk is renamed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from compute.hypervisor.port import Detail, HypervisorError, Removal
 from compute.hypervisor.proxmox.cluster import quorum
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.vmid import Vm
-from compute.hypervisor.proxmox.vmconfig import disks, volumes
+from compute.hypervisor.proxmox.vmconfig import storage_types, volumes
 from compute.hypervisor.proxmox.volume.parking import Holder
 
 
@@ -30,8 +31,9 @@ def way(shared: Shared, vm: Vm, storage: str) -> str:
     known = known_way(shared, vm.node, storage)
     if not known:
         answer = shared.client.get(f"{vm.path}/feature", feature="snapshot")
-        kind = shared.snapshot.nodes[vm.node].storages[storage].type
-        known = _way(able=bool(int(answer.get("hasFeature", 0))), storage_type=kind)
+        kind = shared.snapshot.nodes[vm.node].storages[storage].kind
+        able = bool(int(answer.get("hasFeature", 0)))
+        known = storage_types.of(kind).snapshots if able else SnapshotWay.COPY
         shared.snapshot_ways[shared.storage_key(vm.node, storage)] = known
     return known
 
@@ -39,14 +41,6 @@ def way(shared: Shared, vm: Vm, storage: str) -> str:
 def known_way(shared: Shared, node: str, storage: str) -> str:
     """Return what ``way`` found before; empty: it was not asked."""
     return shared.snapshot_ways.get(shared.storage_key(node, storage), "")
-
-
-def _way(*, able: bool, storage_type: str) -> SnapshotWay:
-    if not able or storage_type in disks.NO_COPY_OF_SNAPSHOT_TYPES:
-        return SnapshotWay.COPY
-    if storage_type in disks.ONLINE_SNAPSHOT_TYPES:
-        return SnapshotWay.ONLINE
-    return SnapshotWay.OFFLINE
 
 
 def change(shared: Shared, holder: Holder, command: SnapVolume) -> Detail:
@@ -77,7 +71,8 @@ def _require_closed(holder: Holder, command: SnapVolume) -> None:
 
     Asked first, and again right before each write: the server may start meanwhile.
     """
-    if command.user is None or command.storage_way == SnapshotWay.ONLINE:
+    inside = command.volid.endswith(f".{storage_types.QCOW2}")
+    if command.user is None or (command.storage_way == SnapshotWay.ONLINE and not inside):
         return
     vm = holder.server(command.user)
     if vm.running():

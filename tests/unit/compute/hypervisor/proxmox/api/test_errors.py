@@ -128,3 +128,40 @@ def test_a_message_carries_status_text_and_parameters() -> None:
 def test_a_body_that_is_no_map_is_no_part_of_the_message(errors: Any) -> None:
     error = api_error(401, "Authentication failed!", errors)
     assert error.message == "Proxmox VE answered 401: Authentication failed!"
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("failed to stat '/var/lib/vz/template/iso/x.iso'", True),
+        ("volume_size_info on 'local:1/vm-1-disk-0.raw' failed - no format", True),
+        ("volume_size_info on 'thin:vm-900-nope' failed - no size", True),
+        ("zfs error: cannot open 'rpool/data/vm-1-disk-0': dataset does not exist", True),
+        (
+            "rbd error: rbd: error opening image vm-1-disk-0: (2) No such file or directory",
+            True,
+        ),
+        (
+            "can't get size of '/dev/pve/vm-1-disk-0':   Failed to find logical volume "
+            '"pve/vm-1-disk-0"',
+            True,
+        ),
+        # Of these it isn't known whether the volume is there.
+        ("zfs error: cannot open 'rpool': no such pool", False),
+        ("rbd error: rbd: couldn't connect to the cluster!", False),
+        ("can't get size of '/dev/pve/vm-1-disk-0':   Volume group \"pve\" not found", False),
+        ("zfs error: got timeout", False),
+        ("storage 'data' is not online", False),
+    ],
+)
+def test_each_type_of_storage_says_otherwise_that_a_volume_is_missing(
+    text: str, missing: bool
+) -> None:
+    assert api_error(500, text).no_volume == missing
+
+
+def test_which_disk_was_not_freed() -> None:
+    text = "unable to delete 'local:1/vm-1-disk-0.qcow2' - volume is still in use (snapshot?)"
+    refused = api_error(400, "Parameter verification failed.", {"scsi30": f"hotplug - {text}\n"})
+    assert api_error(500, text).in_use == refused.in_use == "local:1/vm-1-disk-0.qcow2"
+    assert api_error(500, "unable to delete it").in_use is None

@@ -1,0 +1,89 @@
+"""Snapshots of single volumes, as the storage keeps them: make, delete, roll back to."""
+
+from __future__ import annotations
+
+from simulator import disks
+from simulator.cluster import Cluster
+from simulator.errors import PveError
+from simulator.model import Storage, Vm, Volume
+from simulator.qemu.drives import Drive
+from simulator.storage_kinds import Kind, kind
+from simulator.tasks import Job
+from simulator.volumes import parse_volid, path_of, say
+
+
+def make(
+    cluster: Cluster, job: Job, vm: Vm, drive: Drive, volume: Volume | None, name: str
+) -> Volume:
+    """Snap a disk and return its volume. Raises PveError if it is missing or can't be snapped."""
+    storage, one = _of(cluster, drive)
+    if volume is None:
+        raise _missing(one.texts.no_snapshot, storage, drive, name)
+    if vm.running and volume.format in one.qemu_snapshots:
+        job.log("external qemu snapshot" if one.chained else "internal qemu snapshot")
+    elif volume.format in one.closed:
+        disks.require_closed(cluster, volume)
+    if one.chained:
+        path = path_of(storage, volume.name)
+        more = disks.allocated(storage, volume.format, volume.size)
+        disks.require_room(cluster, storage, vm.node, more, path)
+        disks.resize(cluster, volume, used=volume.used + more)
+        if any(user != vm.vmid for user in disks.users(cluster, volume)):
+            # The disk is renamed under whoever has it open: what is written from then on goes
+            # into the snapshot, and not into the disk.
+            volume.data = f"torn {volume.data}"
+    volume.kept[name], volume.kept_sizes[name] = volume.data, volume.size
+    return cluster.add_volume(volume)
+
+
+def forget(cluster: Cluster, volume: Volume, name: str) -> None:
+    """Remove a snapshot of a volume."""
+    storage = cluster.storage(volume.storage)
+    del volume.kept[name]
+    size = volume.kept_sizes.pop(name, volume.size)
+    used = disks.allocated(storage, volume.format, size) if kind(storage).chained else 0
+    disks.resize(cluster, volume, used=volume.used - used)
+    cluster.add_volume(volume)
+
+
+def delete(cluster: Cluster, vm: Vm, drive: Drive, volume: Volume | None, name: str) -> None:
+    """Delete a disk's snapshot. Raises PveError if the volume or the snapshot is missing."""
+    storage, one = _of(cluster, drive)
+    if volume is None or name not in volume.kept:
+        raise _missing(one.texts.no_delete, storage, drive, name)
+    if not vm.running and volume.format in one.closed:
+        disks.require_closed(cluster, volume)
+    forget(cluster, volume, name)
+
+
+def require_last(cluster: Cluster, drive: Drive, volume: Volume | None, name: str) -> None:
+    """Raise PveError unless a disk can go back to a snapshot, as far as is known before."""
+    storage, one = _of(cluster, drive)
+    if not one.only_last:
+        return
+    if volume is None or name not in volume.kept:
+        raise _missing(one.texts.no_rollback, storage, drive, name)
+    if next(reversed(volume.kept)) != name:
+        shown = volume.name if one.chained else volume.volid
+        raise PveError(f"can't rollback, '{name}' is not most recent snapshot on '{shown}'")
+
+
+def restore(cluster: Cluster, drive: Drive, volume: Volume | None, name: str) -> None:
+    """Have a disk as it was in a snapshot, its size included."""
+    storage, one = _of(cluster, drive)
+    if volume is None or name not in volume.kept:
+        raise _missing(one.texts.no_rollback, storage, drive, name)
+    if volume.format in one.closed:
+        disks.require_closed(cluster, volume)
+    volume.data = volume.kept[name]
+    disks.resize(cluster, volume, size=volume.kept_sizes.get(name, volume.size))
+    cluster.add_volume(volume)
+
+
+def _of(cluster: Cluster, drive: Drive) -> tuple[Storage, Kind]:
+    storage = cluster.storage(drive.storage)
+    return storage, kind(storage)
+
+
+def _missing(text: str, storage: Storage, drive: Drive, snap: str) -> PveError:
+    return say(text, storage, parse_volid(drive.file).name, snap=snap)

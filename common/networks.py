@@ -7,7 +7,9 @@ from typing import Protocol, TypeVar
 
 from oslo_config import cfg
 
+from common import vnets
 from common.errors import Conflict, Invalid
+from common.option_types import Form
 
 #: what a VM can have: Proxmox VE has net0 to net31
 MOST_INTERFACES = 32
@@ -27,6 +29,7 @@ AUTO = cfg.StrOpt(
 
 VNETS = cfg.ListOpt(
     "tenant_vnets",
+    item_type=Form(vnets.parse),
     default=[],
     help="VNIs that the networks of projects get in VXLAN zones of Proxmox VE's SDN: "
     "CLUSTER:ZONE:FIRST-LAST, e.g. *:tenants:10000-19999; *: every cluster that has the zone. "

@@ -49,12 +49,12 @@ from conductor.engine.runner import TIDY_SECONDS, Flow, Runner
 from conductor.flows import table as all_flows
 from conductor.flows.create.create import Create
 from conductor.images.stale_imports import SECONDS, StaleImports
-from conductor.messages import NewFlavor
 from conductor.networks import late_zones
 from conductor.networks.late_zones import LateZones
 from conductor.notifications.notifications import Notifications
 from conductor.record_metrics import RecordMetrics
 from conductor.rpc_api import Endpoints
+from conductor.seed import parse_flavor
 from conductor.store import catalog, leases, networks
 from conductor.store.transactions import Store, Transaction
 from conductor.sync import filters
@@ -204,15 +204,4 @@ class ConductorService:
         for text in self._conf.networks.subnets:
             networks.ensure_subnet(connection, networks.parse_subnet(text))
         networks.set_vlans(connection, self._conf.networks.vlans)
-        catalog.seed_flavors(connection, [_flavor(text) for text in self._conf.seed.flavors])
-
-
-def _flavor(text: str) -> NewFlavor:
-    """Parse ``[ID:]NAME:VCPUS:MEMORY_MIB:DISK_GIB``. Raises ConfigurationError."""
-    parts = text.split(":")
-    try:
-        vcpus, memory, disk = (int(part) for part in parts[-3:])
-        *flavorid, name = parts[:-3]
-    except ValueError as error:
-        raise ConfigurationError(f"[seed] flavors: {text}: {error}") from error
-    return NewFlavor(name, vcpus, memory, disk, flavorid[0] if flavorid else None)
+        catalog.seed_flavors(connection, [parse_flavor(text) for text in self._conf.seed.flavors])

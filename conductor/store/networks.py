@@ -57,21 +57,25 @@ def parse_subnet(text: str) -> Subnet:
     bridge, _, rest = text.partition("=")
     cidr, *extras = rest.split(";")
     settings = dict(extra.partition("=")[::2] for extra in extras)
+    unknown = settings.keys() - {"gateway", "pool", "dns"}
+    if unknown:
+        raise Invalid(f"{text}: there is no {', '.join(sorted(unknown))}")
+    dns = tuple(settings["dns"].split("+")) if settings.get("dns") else ()
     try:
         network = ipaddress.ip_network(cidr)
         gateway = ipaddress.ip_address(settings.get("gateway") or network[1])
         first, _, last = settings.get("pool", f"{network[2]}-{network[-2]}").partition("-")
         pool = ipaddress.ip_address(first), ipaddress.ip_address(last)
+        dns = tuple(str(ipaddress.ip_address(one)) for one in dns)
     except (ValueError, IndexError) as error:
-        raise Invalid(f"[networks] subnets: {text}: {error}") from error
+        raise Invalid(f"{text}: {error}") from error
     if not bridge or any(address not in network for address in (gateway, *pool)):
-        raise Invalid(f"[networks] subnets: {text}: every address must be in {cidr}")
+        raise Invalid(f"{text}: every address must be in {cidr}")
     if int(pool[0]) > int(pool[1]) or not all(addresses.usable(end, network) for end in pool):
         raise Invalid(
-            f"[networks] subnets: {text}: the pool must begin and end with addresses that a "
+            f"{text}: the pool must begin and end with addresses that a "
             "server may have, the lower one first"
         )
-    dns = tuple(settings["dns"].split("+")) if settings.get("dns") else ()
     return Subnet(bridge, str(network), str(gateway), str(pool[0]), str(pool[1]), dns)
 
 

@@ -18,7 +18,7 @@ from api.network.security_groups import GroupCollection, GroupItem, Groups
 from api.network.shares import ShareCollection, ShareItem, Shares
 from api.network.subnets import SubnetCollection, SubnetItem
 from common import networks as choice
-from common import quotas as limits
+from common import quotas as quota_options
 from conductor.client import ConductorClient
 from web.assembly import Application, Protect, assemble
 from web.policy import Enforcer
@@ -35,7 +35,7 @@ def make_app(
 
     Without a `conductor` it is read-only.
     """
-    limits.register(conf)
+    quota_options.register(conf)
     choice.register(conf)
     policy = Enforcer(conf, RULES)
     api = Application(
@@ -55,14 +55,17 @@ def routes(
     conductor: ConductorClient | None = None,
 ) -> dict[str, object]:
     """Path → what serves it."""
+    limits = quotas.Limits(conf, engine)
     found: dict[str, object] = {
         "/": discovery.Versions(),
         "/v2.0": discovery.Index(),
         "/v2.0/extensions": discovery.Extensions(),
         "/v2.0/extensions/{alias}": discovery.Extension(),
-        "/v2.0/quotas": quotas.Quotas(),
-        "/v2.0/quotas/{project_id}": quotas.Quota(conf, policy),
-        "/v2.0/quotas/{project_id}/{what}": quotas.QuotaView(conf, engine),
+        "/v2.0/quotas": quotas.Quotas(limits),
+        "/v2.0/quotas/project": quotas.OwnProject("project"),
+        "/v2.0/quotas/tenant": quotas.OwnProject("tenant"),
+        "/v2.0/quotas/{project_id}": quotas.Quota(limits, conductor),
+        "/v2.0/quotas/{project_id}/{what}": quotas.QuotaView(limits),
     }
     filtered = conf is not None and conf.networks.firewall
     stores = {

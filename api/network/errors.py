@@ -98,4 +98,9 @@ FAULTS = Faults(_form, "Request Failed: internal server error; its ID is {}.")
 
 def read_only(rule: str) -> NoReturn:
     """Refuse a change, as Neutron does where its policy forbids one: raises Forbidden."""
-    raise Forbidden(f"rule:{rule} is disallowed by policy: networks are read-only here.")
+    verb, _, noun = rule.partition("_")
+    done = {"create": "made", "update": "changed", "delete": "deleted"}[verb]
+    raise Forbidden(
+        f"rule:{rule} is disallowed by policy: no {noun.replace('_', ' ')} can be {done} through "
+        "this API, which is read-only."
+    )

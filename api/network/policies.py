@@ -242,6 +242,13 @@ RULES: Sequence[policy.RuleDefault] = (
         "Delete the network that was made for a project whose users name none.",
         ("DELETE", "/v2.0/auto-allocated-topology/{project_id}"),
     ),
+    rule("update_quota", _ADMIN, "Set limits of a project.", ("PUT", "/v2.0/quotas/{project_id}")),
+    rule(
+        "delete_quota",
+        _ADMIN,
+        "Reset the limits of a project to the default ones.",
+        ("DELETE", "/v2.0/quotas/{project_id}"),
+    ),
     rule(
         "get_quota",
         _ADMIN_OR_READER,

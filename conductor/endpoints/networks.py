@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from common import quotas as limits
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.flows.auto_network import AutoNetwork
 from conductor.messages import NewNetwork, NewShare, NewSubnet
 from conductor.networks import make_vnet, remove_vnet
-from conductor.store import auto_networks, network_shares, project_networks, project_subnets
+from conductor.store import (
+    auto_networks,
+    network_quotas,
+    network_shares,
+    project_networks,
+    project_subnets,
+)
 from conductor.store.transactions import Transaction
 
 
@@ -69,12 +76,7 @@ class NetworkEndpoint:
         """See ``ConductorClient.create_network_shares``."""
 
         def work(connection: Transaction) -> list[str]:
-            project_networks.take_quota(
-                connection,
-                "rbac_policy",
-                [one.project_id for one in shares],
-                self._cloud.conf.quota.rbac_policies,
-            )
+            self._take_quota(connection, "rbac_policy", [one.project_id for one in shares])
             return network_shares.create(connection, shares)
 
         return self._cloud.store.run(work)
@@ -107,5 +109,4 @@ class NetworkEndpoint:
         self._cloud.wake()
 
     def _take_quota(self, connection: Transaction, kind: str, owners: list[str]) -> None:
-        limit = self._cloud.conf.quota[f"{kind}s"]
-        project_networks.take_quota(connection, kind, owners, limit)
+        network_quotas.take(connection, kind, owners, limits.of_networks(self._cloud.conf))

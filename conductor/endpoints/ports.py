@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import collections
-
+from common import quotas as limits
 from common.context import RequestContext
 from common.errors import PortNotFound, ServerNotFound
 from conductor.cloud import Cloud
@@ -11,7 +10,7 @@ from conductor.engine.runner import Runner
 from conductor.flows.accept import scope
 from conductor.flows.guest.begin_plug import PlugAcceptance
 from conductor.messages import NewPort, PortChange, TagChange
-from conductor.store import network_tags, quotas, security_groups, user_ports
+from conductor.store import network_quotas, network_tags, security_groups, user_ports
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.sync import filters
@@ -27,12 +26,10 @@ class PortEndpoint:
     def create_ports(self, ctxt: RequestContext, ports: list[NewPort]) -> list[str]:
         """See ``ConductorClient.create_ports``."""
         conf = self._cloud.conf
-        wanted = collections.Counter(one.project_id for one in ports)
+        owners = [one.project_id for one in ports]
 
         def work(connection: Transaction) -> list[str]:
-            for project_id, count in sorted(wanted.items()):
-                quotas.lock(connection, project_id)
-                user_ports.require_quota(connection, project_id, count, conf.quota.ports)
+            network_quotas.take(connection, "port", owners, limits.of_networks(conf))
             prefix = conf.networks.mac_prefix
             return user_ports.create(
                 connection, ports, prefix, scope(ctxt), filtered=conf.networks.firewall

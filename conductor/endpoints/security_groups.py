@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from common import quotas as limits
 from common.context import RequestContext
 from common.errors import Invalid
 from conductor.cloud import Cloud
@@ -29,17 +30,12 @@ class SecurityGroupEndpoint:
         self, ctxt: RequestContext, groups: list[NewSecurityGroup]
     ) -> list[str]:
         """See ``ConductorClient.create_security_groups``."""
-        limits = self._cloud.conf.quota
+        defaults = limits.of_networks(self._cloud.conf)
 
         def work(connection: Transaction) -> list[str]:
             for project_id in sorted(Counter(one.project_id for one in groups)):
                 quotas.lock(connection, project_id)
-            return [
-                security_groups.create(
-                    connection, one, limits.security_groups, limits.security_group_rules
-                )
-                for one in groups
-            ]
+            return [security_groups.create(connection, one, defaults) for one in groups]
 
         return self._cloud.store.run(work)
 
@@ -74,12 +70,12 @@ class SecurityGroupEndpoint:
                 "Only allowed to update rules for one security profile at a time",
                 type="SecurityGroupNotSingleGroupRules",
             )
-        limit = self._cloud.conf.quota.security_group_rules
+        defaults = limits.of_networks(self._cloud.conf)
 
         def work(connection: Transaction) -> list[str]:
             quotas.lock(connection, project_id)
             row = security_groups.locked(connection, min(group_ids), scope(ctxt))
-            return security_groups.create_rules(connection, row, rules, scope(ctxt), limit)
+            return security_groups.create_rules(connection, row, rules, scope(ctxt), defaults)
 
         made = self._cloud.store.run(work)
         self._wake()

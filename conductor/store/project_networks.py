@@ -5,49 +5,24 @@ Refusals are Neutron's: its words, and the ``type`` of its answers in the detail
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from common import clock, ids, vnets
-from common import quotas as limits
 from common.errors import Conflict
 from common.vnets import VniRange
 from conductor.messages import NewNetwork
-from conductor.store import network_locks, network_shares, quotas, subnet_rules
+from conductor.store import network_locks, network_shares, subnet_rules
 from conductor.store import vnets as vnet_rows
 from conductor.store.segments import Segment, Segments, TagRange, invalid_input
 from conductor.store.vnets import State, Status, Vnet
 from db.reads.network_access import EVERYBODY
-from db.schema import network_shares as shares
 from db.schema import networks, ports, subnets
 
 _C = networks.c
 MTU = 1500
-
-
-#: what is limited → where it is
-_LIMITED: Mapping[str, sa.Table] = {
-    "network": networks,
-    "subnet": subnets,
-    "rbac_policy": shares,
-}
-
-
-def take_quota(connection: sa.Connection, kind: str, owners: Sequence[str], limit: int) -> None:
-    """Raise Conflict if a project may not have so many more; others wait for this transaction.
-
-    ``owners``: the project of each that is to be made.
-    """
-    of = _LIMITED[kind].c.project_id
-    for project_id, more in sorted(collections.Counter(owners).items()):
-        quotas.lock(connection, project_id)
-        count = sa.select(sa.func.count()).where(of == project_id)
-        there = int(connection.execute(count).scalar_one())
-        if not limits.allows(limit, there + more):
-            raise Conflict(f"Quota exceeded for resources: ['{kind}'].", type="OverQuota")
 
 
 def create(

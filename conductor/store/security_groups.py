@@ -6,17 +6,16 @@ it, always after the project's lock. Refusals are Neutron's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids, quotas
+from common import clock, ids
 from common.errors import Conflict, NotFound
 from common.security_rules import DEFAULT, NEW_GROUP, Rule, of_default
 from conductor.messages import NewRule, NewSecurityGroup, SecurityGroupChange
-from conductor.store import filter_outbox
-from db.reads.networks import usage
+from conductor.store import filter_outbox, network_quotas
 from db.schema import port_security_groups, ports, security_group_rules, security_groups
 
 _G, _R, _B = security_groups.c, security_group_rules.c, port_security_groups.c
@@ -60,13 +59,13 @@ def default(connection: sa.Connection, project_id: str) -> str:
     return _insert(connection, new, default_of=project_id)
 
 
-def create(connection: sa.Connection, new: NewSecurityGroup, most: int, most_rules: int) -> str:
-    """Write a group; return its id. Raises Conflict over the limits; the project is locked."""
-    default(connection, new.project_id)
-    used = usage(connection, new.project_id)
-    _require_quota("security_group", most, used["security_group"] + 1)
-    rules = used["security_group_rule"] + len(NEW_GROUP)
-    _require_quota("security_group_rule", most_rules, rules)
+def create(connection: sa.Connection, new: NewSecurityGroup, defaults: Mapping[str, int]) -> str:
+    """Write a group; return its id. Raises Conflict over the project's limits, or ``defaults``."""
+    owner = new.project_id
+    default(connection, owner)
+    network_quotas.take(connection, "security_group", [owner], defaults)
+    rules = [owner] * len(NEW_GROUP)
+    network_quotas.take(connection, "security_group_rule", rules, defaults)
     return _insert(connection, new)
 
 
@@ -118,7 +117,7 @@ def create_rules(
     group: Any,
     new: Sequence[NewRule],
     project_id: str | None,
-    most: int,
+    defaults: Mapping[str, int],
 ) -> list[str]:
     """Write rules of a group that is locked, as its project is; return their ids.
 
@@ -127,8 +126,8 @@ def create_rules(
     """
     remote = {one.rule.remote_group_id for one in new} - {None, group.id}
     shared(connection, [str(one) for one in remote], project_id)
-    used = usage(connection, group.project_id)["security_group_rule"]
-    _require_quota("security_group_rule", most, used + len(new))
+    owners = [group.project_id] * len(new)
+    network_quotas.take(connection, "security_group_rule", owners, defaults)
     _require_new(connection, group.id, [one.rule.meaning() for one in new])
     made = _insert_rules(connection, group.id, group.project_id, new)
     filter_outbox.groups_changed(connection, [group.id])
@@ -290,8 +289,3 @@ def _require_new(connection: sa.Connection, group_id: str, meanings: Sequence[st
             f"Security group rule already exists. Rule id is {there}.",
             type="SecurityGroupRuleExists",
         )
-
-
-def _require_quota(resource: str, limit: int, wanted: int) -> None:
-    if not quotas.allows(limit, wanted):
-        raise Conflict(f"Quota exceeded for resources: ['{resource}'].", type="OverQuota")

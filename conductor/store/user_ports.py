@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids, quotas
+from common import clock, ids
 from common.errors import (
     Conflict,
     Forbidden,
@@ -36,19 +36,11 @@ from db import schema
 _C = schema.ports.c
 
 # Built once: every creation and every deletion executes them.
-_COUNT = sa.select(sa.func.count()).where(_C.project_id == sa.bindparam("project"))
 _WANTED: sa.BindParameter[Sequence[str]] = sa.bindparam("macs", expanding=True)
 _MACS = sa.union_all(sa.select(_C.mac).where(_C.mac.in_(_WANTED)), others.macs(_WANTED))
 _INSERT = schema.ports.insert()
 _LOCK = sa.select(schema.ports).where(_C.id == sa.bindparam("port")).with_for_update()
 _DELETE = schema.ports.delete().where(_C.id == sa.bindparam("port"), _C.server_uuid == "")
-
-
-def require_quota(connection: sa.Connection, project_id: str, more: int, limit: int) -> None:
-    """Raise Conflict if a project may not have so many more ports."""
-    there = int(connection.execute(_COUNT, {"project": project_id}).scalar_one())
-    if not quotas.allows(limit, there + more):
-        raise Conflict("Quota exceeded for resources: ['port'].", type="OverQuota")
 
 
 def create(

@@ -343,6 +343,13 @@ _LIMITED: Mapping[str, sa.Table] = {
 }
 
 
+def count(connection: sa.Connection, kind: str, project_id: str) -> int:
+    """Return how many of one kind a project has."""
+    table = _LIMITED[kind]
+    query = sa.select(sa.func.count()).where(table.c.project_id == project_id)
+    return int(connection.execute(query).scalar_one())
+
+
 def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
     """Return how many networks, subnets, ports and shares a project has. One statement."""
     counts = (

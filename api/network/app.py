@@ -19,7 +19,10 @@ from api.network.shares import ShareCollection, ShareItem, Shares
 from api.network.subnets import SubnetCollection, SubnetItem
 from common import networks as choice
 from common import quotas as quota_options
+from common.filtering import Filtering
 from conductor.client import ConductorClient
+from db.reading import reading
+from db.reads import clusters
 from web.assembly import Application, Protect, assemble
 from web.policy import Enforcer
 from web.wsgi import JoinSlashes, Wsgi
@@ -67,10 +70,9 @@ def routes(
         "/v2.0/quotas/{project_id}": quotas.Quota(limits, conductor),
         "/v2.0/quotas/{project_id}/{what}": quotas.QuotaView(limits),
     }
-    filtered = conf is not None and conf.networks.firewall
+    filtering = Filtering(conf, _unfiltered)
     stores = {
-        kind.plural: resources.Store(kind, engine, policy, filtered=filtered)
-        for kind in resources.KINDS
+        kind.plural: resources.Store(kind, engine, policy, filtering) for kind in resources.KINDS
     }
     for store in stores.values():
         path = f"/v2.0/{store.kind.path}"
@@ -80,6 +82,11 @@ def routes(
         rbac = resources.Store(resources.SHARE, engine, policy)
         found |= _writing(stores, rbac, policy, conductor)
     return found | absent.routes()
+
+
+def _unfiltered(engine: sa.Engine) -> Mapping[str, str]:
+    with reading(engine) as connection:
+        return clusters.unfiltered(connection)
 
 
 def _writing(

@@ -43,15 +43,12 @@ _INPUTS: Mapping[str, Input] = {
     "device_owner": Input(values.only("", None, why=_SERVERS_ALONE)),
     "security_groups": Input(values.ids),
     "allowed_address_pairs": Input(values.address_pairs),
-    "port_security_enabled": Input(values.only(False, why="nothing is filtered here")),
+    "port_security_enabled": Input(values.boolean),
     "binding:vnic_type": Input(values.only("normal", why="there is no other type here")),
     "binding:profile": Input(values.only({}, None, why="there is nothing to choose here")),
     "binding:host_id": Input(values.only("", None, why=_SERVERS_ALONE)),
 }
 _KNOWN = frozenset({*_INPUTS, *(each.name for each in attributes.PORT)})
-
-
-_FILTERED_INPUTS = {**_INPUTS, "port_security_enabled": Input(values.boolean)}
 
 
 class Ports:
@@ -62,7 +59,6 @@ class Ports:
     ) -> None:
         self.store, self.networks = store, networks
         self.policy, self.conductor = policy, conductor
-        self.inputs = _FILTERED_INPUTS if store.filtered else _INPUTS
 
     def any_address(self, call: Call, asked: Mapping[str, Any], target: Target) -> bool:
         """Return whether the address may be outside of the pools."""
@@ -77,7 +73,7 @@ class Ports:
             self.policy.check(call.ctxt, f"{verb}_port:mac_address", target)
         if asked.get("allowed_address_pairs"):
             self.policy.check(call.ctxt, f"{verb}_port:allowed_address_pairs", target)
-        if self.store.filtered and "port_security_enabled" in asked:
+        if self.store.is_filtered() and "port_security_enabled" in asked:
             self.policy.check(call.ctxt, f"{verb}_port:port_security_enabled", target)
         call.ctxt.is_admin = of_all_projects(self.policy, call.ctxt)
 
@@ -92,7 +88,7 @@ class PortCollection(Collection):
     @operation(status=201)
     def on_post(self, call: Call) -> Any:
         """Make a port, or all of a list, or none."""
-        asked, many = bodies.of_create(call.body(), "port", self._ports.inputs, _KNOWN)
+        asked, many = bodies.of_create(call.body(), "port", _INPUTS, _KNOWN)
         networks = self._ports.networks.find_all(call.ctxt, [one["network_id"] for one in asked])
         wanted = [self._new(call, one, networks[one["network_id"]]) for one in asked]
         made = self._ports.conductor.create_ports(call.ctxt, wanted)
@@ -131,7 +127,7 @@ class PortItem(Item):
     def on_put(self, call: Call, record_id: str) -> Any:
         """Change a port."""
         port, ports = self._port(call, record_id), self._ports
-        asked = bodies.of_update(call.body(), "port", ports.inputs, _KNOWN)
+        asked = bodies.of_update(call.body(), "port", _INPUTS, _KNOWN)
         target = target_of(port)
         ports.check(call, "update", asked, target)
         wanted = PortChange(

@@ -19,6 +19,7 @@ from api.network.errors import (
 from api.plain import Call, operation
 from common.context import RequestContext
 from common.errors import NetworkNotFound, NotFound, PortNotFound, SubnetNotFound
+from common.filtering import Filtering
 from db.reading import reading
 from db.reads import keyset, networks, security_groups
 from db.reads.networks import Network
@@ -125,23 +126,32 @@ class Store:
     """The records of one kind that a user may see."""
 
     def __init__(
-        self, kind: Kind, engine: sa.Engine, policy: Enforcer, *, filtered: bool = False
+        self,
+        kind: Kind,
+        engine: sa.Engine,
+        policy: Enforcer,
+        filtering: Filtering[sa.Engine] | None = None,
     ) -> None:
-        """``filtered``: whether ports are filtered by their security groups."""
+        """``filtering``: knows whether ports are filtered by their security groups; None: not."""
         self.kind = kind
-        self.filtered = filtered
+        self._filtering = filtering
         self._engine = engine
         self._policy = policy
 
     def visible(self, ctxt: RequestContext) -> list[Attribute]:
         """Return the attributes that the user may see."""
+        filtered = self.kind.singular in _FILTERED and self.is_filtered()
         return [
             _FILTERED.get(self.kind.singular, each)
-            if self.filtered and each is attributes.UNFILTERED
+            if filtered and each is attributes.UNFILTERED
             else each
             for each in self.kind.attributes
             if each.rule is None or self._policy.allows(ctxt, each.rule, TARGET)
         ]
+
+    def is_filtered(self) -> bool:
+        """Return whether ports are filtered by their security groups."""
+        return self._filtering is not None and not self._filtering.why_not(self._engine)
 
     def viewer(self, ctxt: RequestContext) -> networks.Viewer:
         """Return who asks, with what the policy shows."""

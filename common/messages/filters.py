@@ -23,8 +23,8 @@ class PortFilter:
     mac: str
     on: bool | None
     """Whether it is filtered; None: it is left as it is, as nobody has said."""
-    addresses: tuple[str, ...] = ()
-    """Addresses, and ranges of them, that it may use."""
+    addresses: tuple[str, ...] | None = ()
+    """Addresses, and ranges of them, that it may use; None: any, as others assign them."""
     rules: tuple[FilterRule, ...] = ()
 
 

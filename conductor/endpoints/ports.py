@@ -32,7 +32,7 @@ class PortEndpoint:
             network_quotas.take(connection, "port", owners, limits.of_networks(conf))
             prefix = conf.networks.mac_prefix
             return user_ports.create(
-                connection, ports, prefix, scope(ctxt), filtered=conf.networks.firewall
+                connection, ports, prefix, scope(ctxt), self._cloud.filtering.why_not(connection)
             )
 
         return self._cloud.store.run(work)
@@ -42,8 +42,8 @@ class PortEndpoint:
 
         def work(connection: Transaction) -> None:
             _visible(connection, ctxt, port_id)
-            filtered = self._cloud.conf.networks.firewall
-            user_ports.change(connection, port_id, asked, scope(ctxt), filtered=filtered)
+            why_not = self._cloud.filtering.why_not(connection)
+            user_ports.change(connection, port_id, asked, scope(ctxt), why_not)
 
         self._cloud.store.run(work)
         self._runner.periodic.wake(filters.NAME)

@@ -10,11 +10,22 @@ import sqlalchemy as sa
 
 from common.messages.filters import Filter, FilterRule, PortFilter
 from common.security_rules import Rule
-from db.schema import port_security_groups, ports, security_group_rules
+from db.schema import port_security_groups, ports, security_group_rules, subnets
 
 _P, _B, _R = ports.c, port_security_groups.c, security_group_rules.c
+#: a server's own port gets an address wherever its network has a subnet
+_ADDRESSED = ports.c.kept & sa.exists().where(subnets.c.network_id == _P.network_id)
 _PORTS = (
-    sa.select(_P.id, _P.server_uuid, _P.mac, _P.ip, _P.ip6, _P.address_pairs, _P.port_security)
+    sa.select(
+        _P.id,
+        _P.server_uuid,
+        _P.mac,
+        _P.ip,
+        _P.ip6,
+        _P.address_pairs,
+        _P.port_security,
+        _ADDRESSED.label("addressed"),
+    )
     .where(_P.server_uuid.in_(sa.bindparam("servers", expanding=True)))
     .order_by(_P.server_uuid, _P.position)
 )
@@ -42,7 +53,8 @@ def wanted_of(connection: sa.Connection, server_uuids: Collection[str]) -> Mappi
     rules = _rules(connection, [row.id for row in rows if row.port_security])
     ports: dict[str, list[PortFilter]] = {uuid: [] for uuid in server_uuids}
     for row in rows:
-        made = PortFilter(row.mac, row.port_security, _addresses(row), tuple(rules[row.id]))
+        may_use = _addresses(row) or (() if row.addressed else None)
+        made = PortFilter(row.mac, row.port_security, may_use, tuple(rules[row.id]))
         ports[row.server_uuid].append(made)
     remote = {uuid: _remote_groups(made) for uuid, made in ports.items()}
     members = _members(connection, {group for groups in remote.values() for group in groups})

@@ -47,22 +47,22 @@ def change(
     row: Any,
     asked: PortChange,
     project_id: str | None,
-    *,
-    filtered: bool,
+    unfiltered: str,
 ) -> dict[str, Any]:
     """Change the groups of a port that is locked; return its columns that change.
 
-    ``filtered``: whether ports are filtered at all.
+    ``unfiltered``: why ports can't be filtered; empty: they can.
 
     Raises as ``bind_new``; Conflict also where groups or pairs are in the way of less security.
     """
     values: dict[str, Any] = {}
+    require_filtering(asked.port_security, unfiltered)
     if asked.port_security is not None:
         values["port_security"] = asked.port_security
     if asked.address_pairs is not None:
         values["address_pairs"] = pairs(asked.address_pairs, asked.mac or row.mac)
     security = values.get("port_security", row.port_security)
-    if filtered and security is None:
+    if not unfiltered and security is None:
         # It was made where nothing was filtered, and shows that.
         security = False
     has_pairs = bool(values.get("address_pairs", row.address_pairs))
@@ -84,6 +84,15 @@ def change(
         groups = security_groups.of_port(connection, row.id)
         filter_outbox.members_changed(connection, groups)
     return values
+
+
+def require_filtering(security: bool | None, unfiltered: str) -> None:
+    """Raise Invalid for a port that is to be filtered where none can be, which says why."""
+    if security and unfiltered:
+        raise Invalid(
+            "Invalid input for port_security_enabled. Reason: no port can be filtered here: "
+            f"{unfiltered}.",
+        )
 
 
 def add_to_server(

@@ -48,13 +48,13 @@ def create(
     wanted: Sequence[NewPort],
     mac_prefix: str,
     viewer: str | None,
-    *,
-    filtered: bool = False,
+    unfiltered: str = "",
 ) -> list[str]:
     """Write ports; return their ids. The number of statements doesn't grow with them.
 
     ``viewer`` is the project that asks, and whose security groups may be named; None: an
-    administrator. ``filtered``: whether ports are, of which nothing else is said.
+    administrator. ``unfiltered``: why ports can't be filtered; empty: those are of which nothing
+    else is said.
 
     Raises NetworkNotFound, SubnetNotFound, Conflict for a MAC or an address in use, or none left,
     Invalid for an address that no port of the network can have, Forbidden for one outside of the
@@ -65,11 +65,12 @@ def create(
     pools = Pools(connection, wanted_networks, macs)
     _require_networks(connection, wanted_networks, viewer)
     for new in wanted:
+        port_security.require_filtering(new.port_security, unfiltered)
         network_tags.require_few("port", sorted(set(new.tags)))
     _require_free_macs(connection, [(new.network_id, new.mac) for new in wanted if new.mac])
     now = clock.utcnow()
     rows = [
-        _row(connection, pools, new, new.mac or macs.take(), filtered) | {"created_at": now}
+        _row(connection, pools, new, new.mac or macs.take(), not unfiltered) | {"created_at": now}
         for new in wanted
     ]
     pools.close()
@@ -104,11 +105,10 @@ def change(
     port_id: str,
     asked: PortChange,
     project_id: str | None = None,
-    *,
-    filtered: bool = False,
+    unfiltered: str = "",
 ) -> None:
     """Change a port. ``project_id``: whose security groups may be named; None: any.
-    ``filtered``: whether ports are filtered at all.
+    ``unfiltered``: why ports can't be filtered; empty: they can.
 
     Raises as ``create``, PortNotFound, and Conflict where a server has it and its addresses are to
     change: its guest would not learn that.
@@ -123,7 +123,7 @@ def change(
         _require_no_server(row, "MAC address")
         _require_free_macs(connection, [(row.network_id, asked.mac)])
         values["mac"] = asked.mac
-    values |= port_security.change(connection, row, asked, project_id, filtered=filtered)
+    values |= port_security.change(connection, row, asked, project_id, unfiltered)
     if asked.fixed_ips is not None and not _has(row, asked.fixed_ips):
         _require_no_server(row, "addresses")
         values |= networks.address_columns(())

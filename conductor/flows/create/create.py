@@ -232,7 +232,7 @@ class Create:
                 server.project_id,
                 wanted,
                 prefix,
-                filtered=self._cloud.conf.networks.firewall,
+                filtered=self._cloud.filtering.on(connection),
                 groups=server.security_groups,
                 within=Within(str(operation.plan.target.cluster), self._cloud.since),
             )

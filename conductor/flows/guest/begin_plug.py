@@ -137,7 +137,7 @@ class PlugAcceptance:
                 [wish],
                 prefix,
                 position,
-                filtered=self._cloud.conf.networks.firewall,
+                filtered=self._cloud.filtering.on(connection),
             )
         except Conflict as error:
             # No address is left, which Nova answers with 400.

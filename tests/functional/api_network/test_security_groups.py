@@ -55,7 +55,7 @@ def _served(world: World, *, filtered: bool) -> Iterator[str]:
     conductor: Any = SimpleNamespace(**methods)
     reader, conf = engine.reader(world.url), a_conf()
     networks.register(conf)
-    conf.set_override("firewall", filtered, group="networks")
+    conf.set_override("firewall", "on" if filtered else "off", group="networks")
     app = make_app(conf, reader, auth.header_auth, conductor)
     with served(mounted(app, "/network")) as root:
         yield f"{root}/network/v2.0"
@@ -316,7 +316,7 @@ def test_the_groups_of_ports(url: str, world: World) -> None:
 def test_where_ports_are_filtered(url: str, filtered_url: str, world: World) -> None:
     # Made before it was so.
     old = port(url).json()["port"]
-    world.conductor.cloud.conf.set_override("firewall", True, group="networks")
+    world.conductor.cloud.conf.set_override("firewall", "on", group="networks")
     made = port(filtered_url).json()["port"]
     assert (made["port_security_enabled"], old["port_security_enabled"]) == (True, False)
     network = call(f"{filtered_url}/networks/{VMBR0}").json()["network"]

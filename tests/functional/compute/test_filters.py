@@ -300,3 +300,21 @@ def test_a_look_tells_what_differs_and_changes_nothing(
     other = replace(target, server_uuid=ids.new_uuid())
     with pytest.raises(Unavailable):
         worker.client.check_filter(RequestContext(), other, Filter())
+
+
+def test_an_interface_whose_addresses_others_assign(
+    worker: Worker, build: Build, firewall: Firewall
+) -> None:
+    unknown = Filter((PortFilter(MAC, True, None, (ALL_OUT,)),))
+    assert converge(worker, build, unknown).writes
+    # An option of the VM would be an empty set of addresses for the interface.
+    assert firewall.sets() == {}
+    assert firewall.options()["ipfilter"] == 0
+    assert converge(worker, build, unknown).writes == 0
+    known = Filter((PortFilter(MAC, True, ("10.0.0.5",), (ALL_OUT,)),))
+    converge(worker, build, known)
+    assert firewall.sets() == {"ipfilter-net0": ["10.0.0.5"]}
+    assert firewall.options()["ipfilter"] == 1
+    none = Filter((PortFilter(MAC, True, (), (ALL_OUT,)),))
+    converge(worker, build, none)
+    assert firewall.sets() == {"ipfilter-net0": []}

@@ -41,6 +41,8 @@ class ClusterwideFacts:
     all_vnets: tuple[VnetFacts, ...] = ()
     project_vnets: tuple[SeenVnet, ...] | None = None
     """Those of them that say that they are networks'; None: they can't be read."""
+    unfiltered: str = ""
+    """See ``ClusterFacts``."""
 
 
 class Clusterwide:
@@ -55,6 +57,7 @@ class Clusterwide:
         self._devices: dict[str, dict[str, int]] = {}
         self._rules: tuple[NodeAffinity, ...] = ()
         self._vnets: tuple[Mapping[str, Any], ...] | None = None
+        self._unfiltered = "whether the datacenter's firewall is on isn't known"
         self._logged: dict[str, str] = {}
 
     def look(self, nodes: Iterable[Node]) -> ClusterwideFacts:
@@ -70,6 +73,9 @@ class Clusterwide:
         if self._plans_due <= now:
             self._rules = self._optional("The rules of high availability", self._read_rules, ())
             self._vnets = self._optional("The SDN vnets", self._read_vnets, None)
+            # An answer that is lost changes nothing: ports would be made that nothing filters.
+            what, before = "The firewall's options", self._unfiltered
+            self._unfiltered = self._optional(what, self._read_firewall, before)
             self._plans_due = now + self._content_seconds
         return ClusterwideFacts(
             self._version,
@@ -79,6 +85,7 @@ class Clusterwide:
             {str(one["vnet"]): str(one["zone"]) for one in self._vnets or ()},
             tuple(map(_fact, self._vnets or ())),
             None if self._vnets is None else tuple(_of_networks(self._vnets)),
+            self._unfiltered,
         )
 
     def expire_vnets(self) -> None:
@@ -102,6 +109,9 @@ class Clusterwide:
         groups = self._client.get("cluster/ha/groups")
         return rules.of_groups(groups, self._client.get("cluster/ha/resources") if groups else ())
 
+    def _read_firewall(self) -> str:
+        return why_unfiltered(self._client)
+
     def _read_vnets(self) -> tuple[Mapping[str, Any], ...] | None:
         listed = self._client.get("cluster/sdn/vnets", running=1)
         return tuple(one for one in listed if one.get("zone"))
@@ -124,6 +134,15 @@ def _fact(one: Mapping[str, Any]) -> VnetFacts:
     owner = vnets.owner(str(one.get("alias")))
     network_id = owner[0] if owner is not None else ""
     return VnetFacts(str(one["vnet"]), str(one["zone"]), int(tag) if tag else None, network_id)
+
+
+def why_unfiltered(client: Client) -> str:
+    """Return why no VM of a cluster is filtered; empty: they are, if they say so.
+
+    A node's own switch is about the traffic of the node alone (PVE::Firewall, ``compile_rules``).
+    """
+    on = int(client.get("cluster/firewall/options").get("enable", 0))
+    return "" if on else "the datacenter's firewall is off"
 
 
 def _of_networks(listed: Iterable[Mapping[str, Any]]) -> Iterator[SeenVnet]:

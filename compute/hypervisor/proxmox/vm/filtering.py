@@ -48,7 +48,7 @@ def check(client: Client, path: str, config: Config, wanted: Filter) -> FilterCh
     want = filters.wanted(wanted, slots)
     differs = list(_flags_off(config, slots, wanted))
     if wanted.any_on:
-        changes = filters.options(client.get(f"{path}/firewall/options"))
+        changes = filters.options(client.get(f"{path}/firewall/options"), wanted)
         differs += [f"option {name} is not {text}" for name, text in sorted(changes.items())]
     listed = client.get(f"{path}/firewall/rules")
     surplus = filters.surplus(listed, want.rules)
@@ -109,7 +109,7 @@ class _Filtering:
 
     def _options(self) -> None:
         present = self._client.get(f"{self._path}/firewall/options")
-        changes = filters.options(present)
+        changes = filters.options(present, self._wanted)
         if changes:
             self._written()
             self._client.put(f"{self._path}/firewall/options", digest=present["digest"], **changes)
@@ -161,11 +161,9 @@ class _Filtering:
             self._client.delete(f"{base}/{going[0]}", digest=present[going[0]]["digest"])
             present = self._client.get(base)
         for rule in filters.missing(present, want.rules):
-            # An empty list has no digest.
-            digest = {"digest": present[0]["digest"]} if present else {}
+            # On top, wherever others' rules are by then: without the digest, which each changes.
             self._written()
-            self._client.post(base, enable=1, **digest, **rule)
-            present = self._client.get(base)
+            self._client.post(base, enable=1, **rule)
 
     def _flags(self, *, on: bool) -> None:
         """Have the interfaces that are to be filtered, or not, say so."""

@@ -112,7 +112,8 @@ def wanted(filter_: Filter, slots: Mapping[str, str]) -> Wanted:
     unsaid: list[str] = []
     for port in _filtered(filter_, slots):
         slot = slots[port.mac]
-        sets[f"ipfilter-{slot}"] = addresses(port.addresses)
+        if port.addresses is not None:
+            sets[f"ipfilter-{slot}"] = addresses(port.addresses)
         for one in port.rules:
             said = _rule(one, slot)
             if said is None:
@@ -219,9 +220,15 @@ def _key(rule: Rule) -> tuple[str, ...]:
     return tuple(str(rule.get(name, "")).strip() for name in _COMPARED)
 
 
-def options(present: Mapping[str, Any]) -> dict[str, str]:
-    """Return the options that differ."""
-    return {name: text for name, text in OPTIONS.items() if str(present.get(name, "")) != text}
+def options(present: Mapping[str, Any], filter_: Filter) -> dict[str, str]:
+    """Return the options that differ.
+
+    ``ipfilter`` is an empty IP set for each interface that has none, so it is off where one may
+    use any address; each other interface has a set of its own, which holds without it.
+    """
+    anything = any(port.on and port.addresses is None for port in filter_.ports)
+    want = {**OPTIONS, "ipfilter": "0"} if anything else OPTIONS
+    return {name: text for name, text in want.items() if str(present.get(name, "")) != text}
 
 
 def with_flag(text: str, on: bool) -> str:

@@ -118,6 +118,11 @@ class NewNetwork:
     bridge: str | None = None
     vlan: int | None = None
     availability_zone_hints: tuple[str, ...] = ()
+    is_default: bool = False
+    """Whether it is the external network that is meant where none is named."""
+    admin_state_up: bool = True
+    port_security: bool | None = None
+    """Whether new ports on it are filtered; None: they are."""
 
 
 @dataclass(frozen=True)
@@ -162,8 +167,11 @@ class NewPort:
     security_groups: tuple[str, ...] | None = None
     """None: the project's default one."""
     port_security: bool | None = None
-    """False: it is in no group, and nothing of it is filtered."""
+    """False: it is in no group, and nothing of it is filtered; None: as its network says."""
     address_pairs: tuple[AddressPair, ...] = ()
+    admin_state_up: bool = True
+    binding_host: str = ""
+    """The host of the server to come; empty: any."""
 
 
 @dataclass(frozen=True)
@@ -269,6 +277,7 @@ class NewSecurityGroup:
     project_id: str
     name: str
     description: str = ""
+    stateful: bool = True
 
 
 @dataclass(frozen=True)
@@ -277,6 +286,7 @@ class SecurityGroupChange:
 
     name: str | None = None
     description: str | None = None
+    stateful: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -310,6 +320,9 @@ class PortChange:
     security_groups: tuple[str, ...] | None = None
     port_security: bool | None = None
     address_pairs: tuple[AddressPair, ...] | None = None
+    admin_state_up: bool | None = None
+    binding_host: str | None = None
+    """Empty: any."""
 
 
 @dataclass(frozen=True)

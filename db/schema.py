@@ -32,6 +32,7 @@ _RESOURCE = sa.String(300)
 _EMPTY: Any = {"nullable": False, "default": "", "server_default": sa.text("''")}
 _BARE: Any = {"nullable": False, "default": "bare", "server_default": sa.text("'bare'")}
 _ACTIVE: Any = {"nullable": False, "default": "ACTIVE", "server_default": sa.text("'ACTIVE'")}
+_FIRST: Any = {"nullable": False, "default": 0, "server_default": sa.text("0")}
 _FALSE: Any = {"nullable": False, "default": False, "server_default": sa.false()}
 _TRUE: Any = {"nullable": False, "default": True, "server_default": sa.true()}
 
@@ -543,6 +544,13 @@ networks = sa.Table(
     sa.Column("zone", sa.String(16)),
     sa.Column("vni", sa.Integer),
     sa.Column("status", sa.String(16), **_ACTIVE),
+    # whether its ports are switched on; none: nobody has said, and a VM's links stay as they are
+    sa.Column("admin_state_up", sa.Boolean),
+    # the external network that is meant where none is named; there is one at the most
+    sa.Column("is_default", sa.Boolean, **_FALSE),
+    # whether new ports are filtered; none: they are
+    sa.Column("port_security", sa.Boolean),
+    sa.Column("revision", sa.Integer, **_FIRST),  # one more with each change
     sa.Index("ux_networks_bridge_segment", "bridge", "segment", unique=True),
     sa.Index("ux_networks_zone_vni", "zone", "vni", unique=True),
 )
@@ -597,6 +605,7 @@ subnets = sa.Table(
     sa.Column("enable_dhcp", sa.Boolean, **_FALSE),  # as asked: nothing serves it
     sa.Column("ipv6_ra_mode", sa.String(16)),
     sa.Column("ipv6_address_mode", sa.String(16)),
+    sa.Column("revision", sa.Integer, **_FIRST),
 )
 
 ports = sa.Table(
@@ -624,6 +633,10 @@ ports = sa.Table(
     # the IPv6 address of one that has an IPv4 address, too
     sa.Column("subnet6_id", _UUID),
     sa.Column("ip6", sa.String(64)),
+    sa.Column("admin_state_up", sa.Boolean),  # as that of networks
+    # the host that an administrator named for the server to come
+    sa.Column("binding_host", _NAME),
+    sa.Column("revision", sa.Integer, **_FIRST),
     sa.UniqueConstraint("subnet_id", "ip"),
     sa.Index("ux_ports_subnet6_id_ip6", "subnet6_id", "ip6", unique=True),
 )
@@ -665,6 +678,9 @@ security_groups = sa.Table(
     # the project whose default group it is: there is one at the most
     sa.Column("default_of", _NAME, unique=True),
     sa.Column("tags", Json),  # none: no tags
+    # as asked: Proxmox VE always tracks connections
+    sa.Column("stateful", sa.Boolean, **_TRUE),
+    sa.Column("revision", sa.Integer, **_FIRST),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime, nullable=False),
 )

@@ -100,8 +100,10 @@ def _routes(subnet: Subnet) -> list[dict[str, str]]:
 
 #: of networks and ports where nothing is filtered, of networks and of ports where it is
 UNFILTERED = Attribute("port_security_enabled", constant=False, convert=_boolean)
-NETWORK_FILTERED = Attribute("port_security_enabled", constant=True, convert=_boolean)
+NETWORK_FILTERED = Attribute("port_security_enabled", "port_security", convert=_boolean)
 PORT_FILTERED = Attribute("port_security_enabled", "port_security", convert=_boolean)
+
+REVISION = Attribute("revision_number", "revision", convert=_integer)
 
 _OWNER = (Attribute("tenant_id", "project_id"), Attribute("project_id", "project_id"))
 _PLAIN = (
@@ -114,7 +116,8 @@ NETWORK: Sequence[Attribute] = (
     Attribute("name", "name"),
     *_OWNER,
     *_PLAIN,
-    Attribute("admin_state_up", constant=True, convert=_boolean),
+    Attribute("admin_state_up", "admin_state_up", convert=_boolean),
+    Attribute("is_default", "is_default", convert=_boolean),
     Attribute("mtu", "mtu", convert=_integer),
     Attribute("status", "status"),
     Attribute("subnets", show=lambda n: list(n.subnet_ids), listed_by=False),
@@ -140,6 +143,7 @@ NETWORK: Sequence[Attribute] = (
     ),
     _time("created_at"),
     _time("updated_at"),
+    REVISION,
 )
 
 SUBNET: Sequence[Attribute] = (
@@ -162,6 +166,7 @@ SUBNET: Sequence[Attribute] = (
     Attribute("shared", "shared", convert=_boolean, shown=False),
     _time("created_at"),
     _time("updated_at"),
+    REVISION,
 )
 
 PORT: Sequence[Attribute] = (
@@ -173,7 +178,7 @@ PORT: Sequence[Attribute] = (
     Attribute("tenant_id", "project_id"),
     Attribute("project_id", "project_id"),
     Attribute("mac_address", "mac", convert=str.lower),
-    Attribute("admin_state_up", constant=True, convert=_boolean),
+    Attribute("admin_state_up", "admin_state_up", convert=_boolean),
     Attribute("status", "status"),
     Attribute("device_id", "server_uuid"),
     Attribute("device_owner", "device_owner"),
@@ -209,6 +214,7 @@ PORT: Sequence[Attribute] = (
     ),
     _time("created_at"),
     _time("updated_at"),
+    REVISION,
 )
 
 SECURITY_GROUP_RULE: Sequence[Attribute] = (
@@ -227,6 +233,8 @@ SECURITY_GROUP_RULE: Sequence[Attribute] = (
     Attribute("description", "description"),
     _time("created_at"),
     Attribute("updated_at", show=lambda rule: iso(rule.created_at), listed_by=False),
+    # A rule never changes.
+    Attribute("revision_number", constant=0, convert=_integer),
 )
 
 
@@ -241,11 +249,12 @@ SECURITY_GROUP: Sequence[Attribute] = (
     Attribute("tenant_id", "project_id"),
     Attribute("project_id", "project_id"),
     Attribute("security_group_rules", show=_rules, listed_by=False),
-    Attribute("stateful", constant=True, convert=_boolean),
+    Attribute("stateful", "stateful", convert=_boolean),
     Attribute("shared", constant=False, convert=_boolean),
     Attribute("tags", show=lambda record: list(record.tags or ()), listed_by=False),
     _time("created_at"),
     _time("updated_at"),
+    REVISION,
 )
 
 #: with whom networks are shared

@@ -44,7 +44,7 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
     ),
     "port-security": (
         "Port Security",
-        "Networks and ports show that nothing is filtered.",
+        "Networks and ports show, and say, whether they are filtered.",
         "2012-07-23T10:00:00-00:00",
     ),
     "security-group": (
@@ -74,7 +74,7 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
     ),
     "quotas": (
         "Quota management support",
-        "Projects have limits, the same for all.",
+        "Projects have limits, which administrators set.",
         "2012-07-29T10:00:00-00:00",
     ),
     "quota_details": (
@@ -86,6 +86,36 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
         "RBAC Policies",
         "Networks are shared with other projects.",
         "2015-06-17T12:15:12-00:00",
+    ),
+    "quota-check-limit": (
+        "Quota engine limit check",
+        "A limit isn't set below what is used, unless that is forced.",
+        "2021-09-08T16:00:00-00:00",
+    ),
+    "quota-check-limit-default": (
+        "Quota engine limit check by default",
+        "What is used is looked at without asking for it.",
+        "2024-08-21T16:00:00-00:00",
+    ),
+    "standard-attr-timestamp": (
+        "Resource timestamps",
+        "Everything shows when it was made, and changed last.",
+        "2016-09-12T10:00:00-00:00",
+    ),
+    "standard-attr-revisions": (
+        "Resource revision numbers",
+        "Everything shows a number that each change raises.",
+        "2016-04-11T10:00:00-00:00",
+    ),
+    "revision-if-match": (
+        "If-Match constraints based on revision_number",
+        "A change can be of one revision alone.",
+        "2016-12-11T00:00:00-00:00",
+    ),
+    "stateful-security-group": (
+        "Stateful security group",
+        "Groups show what was asked; connections are tracked in any case.",
+        "2019-11-26T09:00:00-00:00",
     ),
     "auto-allocated-topology": (
         "Auto Allocated Topology Services",

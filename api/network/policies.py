@@ -31,7 +31,7 @@ PROXIED = frozenset(
     | {"delete_security_group", "create_security_group_rule", "delete_security_group_rule"}
 )
 #: what only administrators choose of a network
-ADMINS_OWN = ("shared", "router:external")
+ADMINS_OWN = ("shared", "router:external", "is_default")
 PROVIDER = ("network_type", "physical_network", "segmentation_id")
 _GROUPS, _RULES = "/v2.0/security-groups", "/v2.0/security-group-rules"
 _NETWORK_MEMBER = "(role:member and rule:network_owner)"
@@ -189,7 +189,24 @@ RULES: Sequence[policy.RuleDefault] = (
         "Change the other addresses that a port may use.",
         ("PUT", _PORT),
     ),
-    rule("delete_port", _ANY_MEMBER, "Delete a port.", ("DELETE", _PORT)),
+    rule(
+        "create_port:binding:host_id",
+        _ADMIN_OR_SERVICE,
+        "Choose the host of the server that a port is for.",
+        ("POST", _PORTS),
+    ),
+    rule(
+        "update_port:binding:host_id",
+        _ADMIN_OR_SERVICE,
+        "Change the host of the server that a port is for.",
+        ("PUT", _PORT),
+    ),
+    rule(
+        "delete_port",
+        f"{_ANY_MEMBER} or {_NETWORK_MEMBER}",
+        "Delete a port.",
+        ("DELETE", _PORT),
+    ),
     rule(
         "create_default_security_group",
         f"{_ADMIN_OR_SERVICE} or {_READER}",

@@ -19,6 +19,7 @@ from api.network.resources import (
     of_project,
     target_of,
 )
+from api.network.revisions import constrain
 from api.plain import Call, operation
 from conductor.client import ConductorClient
 from conductor.messages import NewPort, PortChange
@@ -37,8 +38,8 @@ _INPUTS: Mapping[str, Input] = {
     "mac_address": Input(values.mac),
     "fixed_ips": Input(values.fixed_ips),
     "tags": Input(values.tags, updates=False),
+    "admin_state_up": Input(values.boolean),
     # What has one value alone: clients that send it are served.
-    "admin_state_up": Input(values.only(True, why="a port can't be switched off here")),
     "device_id": Input(values.only("", None, why=_SERVERS_ALONE)),
     "device_owner": Input(values.only("", None, why=_SERVERS_ALONE)),
     "security_groups": Input(values.ids),
@@ -46,7 +47,7 @@ _INPUTS: Mapping[str, Input] = {
     "port_security_enabled": Input(values.boolean),
     "binding:vnic_type": Input(values.only("normal", why="there is no other type here")),
     "binding:profile": Input(values.only({}, None, why="there is nothing to choose here")),
-    "binding:host_id": Input(values.only("", None, why=_SERVERS_ALONE)),
+    "binding:host_id": Input(lambda value: _NAME("" if value is None else value)),
 }
 _KNOWN = frozenset({*_INPUTS, *(each.name for each in attributes.PORT)})
 
@@ -73,6 +74,8 @@ class Ports:
             self.policy.check(call.ctxt, f"{verb}_port:mac_address", target)
         if asked.get("allowed_address_pairs"):
             self.policy.check(call.ctxt, f"{verb}_port:allowed_address_pairs", target)
+        if asked.get("binding:host_id"):
+            self.policy.check(call.ctxt, f"{verb}_port:binding:host_id", target)
         if self.store.is_filtered() and "port_security_enabled" in asked:
             self.policy.check(call.ctxt, f"{verb}_port:port_security_enabled", target)
         call.ctxt.is_admin = of_all_projects(self.policy, call.ctxt)
@@ -113,6 +116,8 @@ class PortCollection(Collection):
             asked.get("security_groups"),
             asked.get("port_security_enabled"),
             asked.get("allowed_address_pairs", ()),
+            asked.get("admin_state_up", True),
+            asked.get("binding:host_id", ""),
         )
 
 
@@ -127,6 +132,7 @@ class PortItem(Item):
     def on_put(self, call: Call, record_id: str) -> Any:
         """Change a port."""
         port, ports = self._port(call, record_id), self._ports
+        constrain(call)
         asked = bodies.of_update(call.body(), "port", _INPUTS, _KNOWN)
         target = target_of(port)
         ports.check(call, "update", asked, target)
@@ -139,6 +145,8 @@ class PortItem(Item):
             asked.get("security_groups"),
             asked.get("port_security_enabled"),
             asked.get("allowed_address_pairs"),
+            asked.get("admin_state_up"),
+            asked.get("binding:host_id"),
         )
         if dataclasses.replace(wanted, any_address=False) != PortChange():
             ports.conductor.update_port(call.ctxt, port.id, wanted)
@@ -148,6 +156,7 @@ class PortItem(Item):
     def on_delete(self, call: Call, record_id: str) -> Reply:
         """Delete a port; one that a server has is detached first."""
         port = self._port(call, record_id)
+        constrain(call)
         self._ports.check(call, "delete", {}, target_of(port))
         self._ports.conductor.delete_port(call.ctxt, port.id)
         return Reply()

@@ -60,6 +60,8 @@ class Nic:
     """(destination, next hop) besides the default route."""
     filtered: bool = False
     """Whether it is plugged in filtered: nothing passes until its rules are there."""
+    down: bool = False
+    """Whether it is plugged in without a link: its port, or its network, is switched off."""
     second: Address | None = None
     """The IPv6 address of one that has an IPv4 address, too."""
 

@@ -26,6 +26,8 @@ class PortFilter:
     addresses: tuple[str, ...] | None = ()
     """Addresses, and ranges of them, that it may use; None: any, as others assign them."""
     rules: tuple[FilterRule, ...] = ()
+    up: bool | None = None
+    """Whether it has a link; None: it is left as it is, as nobody has said."""
 
 
 @dataclass(frozen=True)

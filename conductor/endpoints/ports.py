@@ -10,7 +10,7 @@ from conductor.engine.runner import Runner
 from conductor.flows.accept import scope
 from conductor.flows.guest.begin_plug import PlugAcceptance
 from conductor.messages import NewPort, PortChange, TagChange
-from conductor.store import network_quotas, network_tags, security_groups, user_ports
+from conductor.store import network_quotas, network_tags, revisions, security_groups, user_ports
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.sync import filters
@@ -42,6 +42,7 @@ class PortEndpoint:
 
         def work(connection: Transaction) -> None:
             _visible(connection, ctxt, port_id)
+            revisions.require_port(connection, ctxt, port_id)
             why_not = self._cloud.filtering.why_not(connection)
             user_ports.change(connection, port_id, asked, scope(ctxt), why_not)
 
@@ -52,7 +53,8 @@ class PortEndpoint:
         """See ``ConductorClient.delete_port``."""
 
         def work(connection: Transaction) -> Operation | None:
-            server_uuid = _visible(connection, ctxt, port_id)
+            server_uuid = _visible(connection, ctxt, port_id, also_network_owner=True)
+            revisions.require_port(connection, ctxt, port_id)
             if server_uuid:
                 user_ports.let_go(connection, port_id)
                 try:
@@ -84,12 +86,21 @@ class PortEndpoint:
         return self._cloud.store.run(work)
 
 
-def _visible(connection: Transaction, ctxt: RequestContext, port_id: str) -> str:
+def _visible(
+    connection: Transaction,
+    ctxt: RequestContext,
+    port_id: str,
+    *,
+    also_network_owner: bool = False,
+) -> str:
     """Return the server of a port, empty where none has it; its row is locked.
 
+    ``also_network_owner``: the owner of its network may do so too, with any project's server.
     Raises PortNotFound, also for another project's.
     """
     row = user_ports.locked(connection, port_id)
+    if also_network_owner and scope(ctxt) not in (None, row.project_id):
+        ctxt.is_admin = user_ports.is_on_network_of(connection, row.network_id, scope(ctxt))
     if scope(ctxt) not in (None, row.project_id):
         raise PortNotFound(f"Port {port_id} could not be found.")
     return str(row.server_uuid)

@@ -11,7 +11,7 @@ from common.errors import Invalid
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
 from conductor.messages import NewRule, NewSecurityGroup, SecurityGroupChange
-from conductor.store import port_security, quotas, security_groups, servers
+from conductor.store import port_security, quotas, revisions, security_groups, servers
 from conductor.store.transactions import Transaction
 
 
@@ -46,6 +46,7 @@ class SecurityGroupEndpoint:
 
         def work(connection: Transaction) -> None:
             row = security_groups.locked(connection, group_id, scope(ctxt))
+            revisions.require_group(connection, ctxt, group_id)
             security_groups.change(connection, row, asked)
 
         self._cloud.store.run(work)
@@ -55,6 +56,7 @@ class SecurityGroupEndpoint:
 
         def work(connection: Transaction) -> None:
             row = security_groups.locked(connection, group_id, scope(ctxt))
+            revisions.require_group(connection, ctxt, group_id)
             security_groups.delete(connection, row, also_default=scope(ctxt) is None)
 
         self._cloud.store.run(work)

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from common.messages.filters import Filter, FilterRule, PortFilter
 from common.security_rules import Rule
-from db.schema import port_security_groups, ports, security_group_rules, subnets
+from db.schema import networks, port_security_groups, ports, security_group_rules, subnets
 
 _P, _B, _R = ports.c, port_security_groups.c, security_group_rules.c
 #: a server's own port gets an address wherever its network has a subnet
@@ -25,7 +25,10 @@ _PORTS = (
         _P.address_pairs,
         _P.port_security,
         _ADDRESSED.label("addressed"),
+        _P.admin_state_up.label("port_up"),
+        networks.c.admin_state_up.label("network_up"),
     )
+    .select_from(ports.join(networks, networks.c.id == _P.network_id))
     .where(_P.server_uuid.in_(sa.bindparam("servers", expanding=True)))
     .order_by(_P.server_uuid, _P.position)
 )
@@ -54,7 +57,8 @@ def wanted_of(connection: sa.Connection, server_uuids: Collection[str]) -> Mappi
     ports: dict[str, list[PortFilter]] = {uuid: [] for uuid in server_uuids}
     for row in rows:
         may_use = _addresses(row) or (() if row.addressed else None)
-        made = PortFilter(row.mac, row.port_security, may_use, tuple(rules[row.id]))
+        of_port = tuple(rules[row.id])
+        made = PortFilter(row.mac, row.port_security, may_use, of_port, _is_up(row))
         ports[row.server_uuid].append(made)
     remote = {uuid: _remote_groups(made) for uuid, made in ports.items()}
     members = _members(connection, {group for groups in remote.values() for group in groups})
@@ -62,6 +66,12 @@ def wanted_of(connection: sa.Connection, server_uuids: Collection[str]) -> Mappi
         uuid: Filter(tuple(made), {group: members[group] for group in remote[uuid]})
         for uuid, made in ports.items()
     }
+
+
+def _is_up(row: Any) -> bool | None:
+    """Return whether an interface has a link; None: nobody has said."""
+    said = [one for one in (row.port_up, row.network_up) if one is not None]
+    return all(said) if said else None
 
 
 def _remote_groups(ports: Collection[PortFilter]) -> set[str]:

@@ -19,6 +19,7 @@ from conductor.store.pools import ANYWHERE, Macs, Pools, Within, in_use
 from db.reads.network_access import own_or_shared, usable_by
 from db.schema import networks, ports, subnets
 
+_OWN = subnets.alias("own_subnets")
 # Built once: every build and every delete executes them.
 _KNOWN = sa.select(
     networks.c.id,
@@ -27,6 +28,9 @@ _KNOWN = sa.select(
     networks.c.vlan,
     networks.c.mtu,
     networks.c.discovered,
+    sa.func.coalesce(networks.c.admin_state_up, sa.true()).label("up"),
+    sa.func.coalesce(networks.c.port_security, sa.true()).label("port_security"),
+    sa.exists().where(_OWN.c.network_id == networks.c.id).correlate(networks).label("addressed"),
 ).order_by(networks.c.name, networks.c.id)
 _WHO: sa.BindParameter[str] = sa.bindparam("project")
 _UNNAMED = _KNOWN.where(own_or_shared(_WHO))
@@ -36,7 +40,13 @@ _NAMED_USABLE = _NAMED.where(usable_by(_WHO))
 _OF_SERVERS = ports.c.server_uuid.in_(sa.bindparam("servers", expanding=True))
 _DELETE_PORTS = ports.delete().where(_OF_SERVERS, ~ports.c.kept)
 #: what a user's port is that no server has
-FREED: Mapping[str, Any] = {"server_uuid": "", "position": 0, "tag": None}
+FREED: Mapping[str, Any] = {
+    "server_uuid": "",
+    "position": 0,
+    "tag": None,
+    "binding_host": None,
+    "revision": ports.c.revision + 1,
+}
 _FREE_PORTS = ports.update().where(_OF_SERVERS, ports.c.kept).values(**FREED)
 
 
@@ -183,6 +193,22 @@ class Network:
     mtu: int
     discovered: bool = True
     """Whether it was read from a cluster: the network of a bridge."""
+    up: bool = True
+    """Whether its ports are switched on."""
+    port_security: bool = True
+    """Whether new ports on it are filtered, where ports are."""
+    addressed: bool = True
+    """Whether it has a subnet."""
+
+    def require_addresses(self, port_id: str | None = None, ip: str | None = None) -> None:
+        """Raise Invalid, in Nova's words, if a server can't have an address there, or with a port.
+
+        The guests on a cluster's own network may ask its DHCP server.
+        """
+        if port_id is not None and ip is None and (self.addressed or not self.discovered):
+            raise Invalid(f"Port {port_id} requires a FixedIP in order to be used.")
+        if port_id is None and not (self.addressed or self.discovered):
+            raise Invalid(f"Network {self.id} requires a subnet in order to boot instances on.")
 
 
 def unnamed(connection: sa.Connection, project_id: str) -> list[Network]:
@@ -228,6 +254,8 @@ class Port:
     routes: tuple[tuple[str, str], ...] = ()
     """(destination, next hop) of the subnet's further routes."""
     port_security: bool | None = None
+    up: bool = True
+    """Whether it is switched on."""
     second: Address | None = None
     """The IPv6 address of one that has an IPv4 address, too."""
 
@@ -253,6 +281,7 @@ _PORTS = (
         ports.c.position,
         subnets.c.host_routes,
         ports.c.port_security,
+        sa.func.coalesce(ports.c.admin_state_up, sa.true()),
         ports.c.ip6,
         _SIX.c.cidr,
         _SIX.c.gateway_ip,
@@ -305,6 +334,8 @@ class Wish:
     network_id: str
     fixed_ip: str | None = None
     tag: str | None = None
+    port_security: bool = True
+    """Whether its network has it filtered, where ports are."""
 
 
 def bridges_of(connection: sa.Connection, server_uuid: str) -> list[tuple[str, int | None]]:
@@ -365,7 +396,7 @@ def create_ports(
     ]
     if rows:
         connection.execute(ports.insert(), rows)
-        made_ids = [port.id for port, _ in made]
+        made_ids = [port.id for port, _ in made if port.port_security is not False]
         security_groups.bind_named(connection, project_id, groups, made_ids)
     return [port for port, _ in made]
 
@@ -386,7 +417,8 @@ def _new_port(
         for subnet, ip in given
     ]
     port = Port(ids.new_uuid(), wish.network_id, mac, None, position=position)
-    port = dataclasses.replace(port, tag=wish.tag, port_security=filtered or None)
+    security = (filtered or None) if wish.port_security else False
+    port = dataclasses.replace(port, tag=wish.tag, port_security=security)
     if found:
         port = dataclasses.replace(port, **vars(found[0]), second=next(iter(found[1:]), None))
     return port, address_columns([(subnet.id, ip) for subnet, ip in given])

@@ -15,7 +15,7 @@ from common import clock, ids
 from common.errors import Conflict, NotFound
 from common.security_rules import DEFAULT, NEW_GROUP, Rule, of_default
 from conductor.messages import NewRule, NewSecurityGroup, SecurityGroupChange
-from conductor.store import filter_outbox, network_quotas
+from conductor.store import filter_outbox, network_quotas, revisions
 from db.schema import port_security_groups, ports, security_group_rules, security_groups
 
 _G, _R, _B = security_groups.c, security_group_rules.c, port_security_groups.c
@@ -76,9 +76,10 @@ def change(connection: sa.Connection, row: Any, asked: SecurityGroupChange) -> N
             "Updating default security group not allowed.",
             type="SecurityGroupCannotUpdateDefault",
         )
-    values: dict[str, Any] = {"updated_at": clock.utcnow()}
+    values: dict[str, Any] = revisions.changed(security_groups)
     values |= {"name": asked.name} if asked.name is not None else {}
     values |= {"description": asked.description} if asked.description is not None else {}
+    values |= {"stateful": asked.stateful} if asked.stateful is not None else {}
     connection.execute(security_groups.update().where(_G.id == row.id).values(**values))
 
 
@@ -130,6 +131,7 @@ def create_rules(
     network_quotas.take(connection, "security_group_rule", owners, defaults)
     _require_new(connection, group.id, [one.rule.meaning() for one in new])
     made = _insert_rules(connection, group.id, group.project_id, new)
+    revisions.bump(connection, security_groups, group.id)
     filter_outbox.groups_changed(connection, [group.id])
     return made
 
@@ -144,6 +146,7 @@ def delete_rule(connection: sa.Connection, rule_id: str, project_id: str | None)
         mine = row is not None and project_id in (None, row.project_id)
         gone = security_group_rules.delete().where(_R.id == rule_id)
         if mine and connection.execute(gone).rowcount == 1:
+            revisions.bump(connection, security_groups, known)
             filter_outbox.groups_changed(connection, [known])
             return
     raise NotFound(
@@ -238,6 +241,7 @@ def _insert(
             project_id=new.project_id,
             name=new.name,
             description=new.description,
+            stateful=new.stateful,
             default_of=default_of,
             created_at=now,
             updated_at=now,
@@ -254,8 +258,6 @@ def _insert_rules(
     now = clock.utcnow()
     rows = [_row(one) | {"project_id": project_id, "created_at": now} for one in new]
     connection.execute(security_group_rules.insert(), rows)
-    mine = security_groups.update().where(_G.id == group_id)
-    connection.execute(mine.values(updated_at=now))
     return [row["id"] for row in rows]
 
 

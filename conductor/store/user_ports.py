@@ -5,6 +5,7 @@ Refusals are Neutron's: its words, and the ``type`` of its answers in the detail
 
 from __future__ import annotations
 
+import dataclasses
 import ipaddress
 from collections.abc import Sequence
 from typing import Any
@@ -28,6 +29,7 @@ from conductor.store import (
     networks,
     others,
     port_security,
+    revisions,
     security_groups,
 )
 from conductor.store.pools import Macs, Pools
@@ -63,7 +65,8 @@ def create(
     wanted_networks = [new.network_id for new in wanted]
     macs = Macs(mac_prefix, sum(not new.mac for new in wanted))
     pools = Pools(connection, wanted_networks, macs)
-    _require_networks(connection, wanted_networks, viewer)
+    known = _require_networks(connection, wanted_networks, viewer)
+    wanted = [_as_network_says(new, known[new.network_id]) for new in wanted]
     for new in wanted:
         port_security.require_filtering(new.port_security, unfiltered)
         network_tags.require_few("port", sorted(set(new.tags)))
@@ -77,6 +80,13 @@ def create(
     connection.execute(_INSERT, rows)
     port_security.bind_new(connection, wanted, [row["id"] for row in rows], viewer)
     return [row["id"] for row in rows]
+
+
+def _as_network_says(new: NewPort, network: networks.Network) -> NewPort:
+    """Return a port of which its maker has not said whether it is filtered."""
+    if network.port_security or new.port_security is not None:
+        return new
+    return dataclasses.replace(new, port_security=False)
 
 
 def _row(
@@ -97,6 +107,8 @@ def _row(
         "tags": sorted(set(new.tags)) or None,
         "port_security": True if filtered and new.port_security is None else new.port_security,
         "address_pairs": port_security.pairs(new.address_pairs, mac),
+        "admin_state_up": None if new.admin_state_up else False,
+        "binding_host": new.binding_host or None,
     }
 
 
@@ -114,11 +126,17 @@ def change(
     change: its guest would not learn that.
     """
     row = locked(connection, port_id)
-    values: dict[str, Any] = {"updated_at": clock.utcnow()}
+    values: dict[str, Any] = revisions.changed(schema.ports)
     if asked.name is not None:
         values["name"] = asked.name
     if asked.description is not None:
         values["description"] = asked.description
+    if asked.admin_state_up is not None:
+        values["admin_state_up"] = asked.admin_state_up
+        filter_outbox.add(connection, [row.server_uuid])
+    if asked.binding_host is not None:
+        _require_no_server(row, "host")
+        values["binding_host"] = asked.binding_host or None
     if asked.mac is not None and asked.mac != row.mac:
         _require_no_server(row, "MAC address")
         _require_free_macs(connection, [(row.network_id, asked.mac)])
@@ -143,6 +161,12 @@ def locked(connection: sa.Connection, port_id: str) -> Any:
     if row is None:
         raise PortNotFound(f"Port {port_id} could not be found.")
     return row
+
+
+def is_on_network_of(connection: sa.Connection, network_id: str, project_id: str | None) -> bool:
+    """Return whether a network is the project's."""
+    mine = sa.select(schema.networks.c.project_id).where(schema.networks.c.id == network_id)
+    return bool(project_id) and connection.execute(mine).scalar() == project_id
 
 
 def delete(connection: sa.Connection, port_id: str) -> None:
@@ -187,7 +211,7 @@ def give(
     values = {"server_uuid": server_uuid, "position": position, "tag": tag}
     free = (_C.id == port_id) & (_C.server_uuid == "")
     done = connection.execute(
-        schema.ports.update().where(free).values(**values, updated_at=clock.utcnow())
+        schema.ports.update().where(free).values(**values, **revisions.changed(schema.ports))
     )
     if done.rowcount != 1:
         raise _in_use(port_id)
@@ -202,11 +226,12 @@ def _in_use(port_id: str) -> Conflict:
 
 def _require_networks(
     connection: sa.Connection, network_ids: Sequence[str], viewer: str | None
-) -> None:
+) -> dict[str, networks.Network]:
     known = networks.named(connection, network_ids, viewer)
     for network_id in network_ids:
         if network_id not in known:
             raise NetworkNotFound(f"Network {network_id} could not be found.")
+    return known
 
 
 def _require_free_macs(connection: sa.Connection, asked: Sequence[tuple[str, str]]) -> None:

@@ -57,6 +57,11 @@ class Network:
     status: str = "ACTIVE"
     availability_zone_hints: Sequence[str] | None = None
     tags: Sequence[str] | None = None
+    admin_state_up: bool = True
+    is_default: bool = False
+    port_security: bool = True
+    """Whether new ports on it are filtered, where ports are."""
+    revision: int = 0
     subnet_ids: tuple[str, ...] = ()
 
 
@@ -85,6 +90,7 @@ class Subnet:
     ipv6_ra_mode: str | None = None
     ipv6_address_mode: str | None = None
     tags: Sequence[str] | None = None
+    revision: int = 0
 
 
 @dataclass(frozen=True)
@@ -122,6 +128,8 @@ class Port:
     subnet6_id: str | None = None
     ip6: str | None = None
     """The IPv6 address of one that has an IPv4 address, too."""
+    admin_state_up: bool = True
+    revision: int = 0
 
     @property
     def fixed_ips(self) -> list[dict[str, str | None]]:
@@ -186,6 +194,10 @@ _NETWORK: Mapping[str, sa.ColumnElement[Any]] = {
     "discovered": networks.c.discovered,
     "availability_zone_hints": networks.c.availability_zone_hints,
     "tags": networks.c.tags,
+    "admin_state_up": sa.func.coalesce(networks.c.admin_state_up, sa.true()),
+    "is_default": networks.c.is_default,
+    "port_security": sa.func.coalesce(networks.c.port_security, sa.true()),
+    "revision": networks.c.revision,
 }
 _SUBNET: Mapping[str, sa.ColumnElement[Any]] = {
     "id": subnets.c.id,
@@ -208,6 +220,7 @@ _SUBNET: Mapping[str, sa.ColumnElement[Any]] = {
     "ipv6_ra_mode": subnets.c.ipv6_ra_mode,
     "ipv6_address_mode": subnets.c.ipv6_address_mode,
     "tags": subnets.c.tags,
+    "revision": subnets.c.revision,
 }
 _SHARE: Mapping[str, sa.ColumnElement[Any]] = {
     name: network_shares.c[name] for name in ("id", "network_id", "target", "project_id")
@@ -216,6 +229,10 @@ _SUBNET_SOURCE = subnets.join(networks, networks.c.id == subnets.c.network_id)
 #: Nova's default_availability_zone: for servers that asked for none
 _ZONE = "nova"
 _PLUGGED = (int(PowerState.RUNNING), int(PowerState.PAUSED))
+#: whether a port, and its network, are switched on
+_UP = sa.func.coalesce(ports.c.admin_state_up, sa.true()) & sa.func.coalesce(
+    networks.c.admin_state_up, sa.true()
+)
 _PORT: Mapping[str, sa.ColumnElement[Any]] = {
     "id": ports.c.id,
     "network_id": ports.c.network_id,
@@ -225,12 +242,12 @@ _PORT: Mapping[str, sa.ColumnElement[Any]] = {
     "mac": ports.c.mac,
     "ip": ports.c.ip,
     "bridge": networks.c.bridge,
-    "host": servers.c.host,
+    "host": sa.func.coalesce(servers.c.host, ports.c.binding_host),
     "device_owner": sa.case(
         (ports.c.server_uuid == "", ""),
         else_=sa.literal("compute:") + sa.func.coalesce(servers.c.availability_zone, _ZONE),
     ),
-    "status": sa.case((servers.c.power_state.in_(_PLUGGED), "ACTIVE"), else_="DOWN"),
+    "status": sa.case((servers.c.power_state.in_(_PLUGGED) & _UP, "ACTIVE"), else_="DOWN"),
     "created_at": ports.c.created_at,
     "updated_at": sa.func.coalesce(ports.c.updated_at, ports.c.created_at),
     "name": ports.c.name,
@@ -242,6 +259,8 @@ _PORT: Mapping[str, sa.ColumnElement[Any]] = {
     "address_pairs": ports.c.address_pairs,
     "subnet6_id": ports.c.subnet6_id,
     "ip6": ports.c.ip6,
+    "admin_state_up": sa.func.coalesce(ports.c.admin_state_up, sa.true()),
+    "revision": ports.c.revision,
 }
 #: fields of a port's first address → of its second, which filters find, too
 _SECOND: Mapping[str, str] = {"ip": "ip6", "subnet_id": "subnet6_id"}

@@ -45,12 +45,17 @@ class SecurityGroup:
     tags: Sequence[str] | None
     created_at: datetime.datetime
     updated_at: datetime.datetime
+    stateful: bool = True
+    revision: int = 0
     rules: tuple[SecurityGroupRule, ...] = ()
 
 
 _GROUP: Mapping[str, sa.ColumnElement[Any]] = {
     name: security_groups.c[name]
-    for name in ("id", "project_id", "name", "description", "tags", "created_at", "updated_at")
+    for name in (
+        *("id", "project_id", "name", "description", "tags", "created_at", "updated_at"),
+        *("stateful", "revision"),
+    )
 }
 _RULE: Mapping[str, sa.ColumnElement[Any]] = {
     column.name: column for column in security_group_rules.c if column.name != "meaning"

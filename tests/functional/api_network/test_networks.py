@@ -89,6 +89,7 @@ def test_a_network_as_neutron_shows_it(url: str) -> None:
         "description": "",
         "tags": [],
         "admin_state_up": True,
+        "is_default": False,
         "availability_zone_hints": [],
         "mtu": 9000,
         "status": "ACTIVE",
@@ -98,6 +99,7 @@ def test_a_network_as_neutron_shows_it(url: str) -> None:
         "port_security_enabled": False,
         "created_at": "2026-01-31T12:00:00Z",
         "updated_at": "2026-01-31T12:00:00Z",
+        "revision_number": 0,
     }
 
 
@@ -133,6 +135,7 @@ def test_a_subnet_as_neutron_shows_it(url: str) -> None:
         "ipv6_address_mode": None,
         "created_at": "2026-01-31T12:00:00Z",
         "updated_at": "2026-01-31T12:00:00Z",
+        "revision_number": 0,
     }
 
 
@@ -158,6 +161,7 @@ def test_a_port_as_neutron_shows_it(url: str) -> None:
         "binding:vnic_type": "normal",
         "created_at": "2026-01-31T12:00:00Z",
         "updated_at": "2026-01-31T12:00:00Z",
+        "revision_number": 0,
     }
     assert port == shown
     binding = {
@@ -365,7 +369,8 @@ def test_extensions(url: str) -> None:
     listed = call(f"{url}/v2.0/extensions").json()["extensions"]
     aliases = {each["alias"] for each in listed}
     assert {"provider", "binding", "net-mtu"} <= aliases
-    assert not {"router", "stateful-security-group", "agent"} & aliases
+    assert not {"router", "trunk", "agent"} & aliases
+    assert {"standard-attr-revisions", "standard-attr-timestamp"} <= aliases
     one = call(f"{url}/v2.0/extensions/provider").json()["extension"]
     assert one in listed
     assert set(one) == {"alias", "name", "description", "updated", "links"}

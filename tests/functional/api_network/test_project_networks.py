@@ -276,7 +276,7 @@ PROVIDER = ("network_type", "physical_network", "segmentation_id")
             (400, "InvalidInput"),
         ),
         ({"provider:segmentation_id": "x"}, (400, "HTTPBadRequest")),
-        ({"admin_state_up": False}, (400, "HTTPBadRequest")),
+        ({"admin_state_up": "x"}, (400, "HTTPBadRequest")),
         ({"port_security_enabled": True}, (400, "HTTPBadRequest")),
         ({"mtu": 20}, (400, "HTTPBadRequest")),
         ({"mtu": True}, (400, "HTTPBadRequest")),

@@ -153,7 +153,7 @@ def test_a_group_comes_changes_and_goes(url: str, world: World) -> None:
     assert told(gone) == (404, "SecurityGroupRuleNotFound")
     answer = call(f"{url}/security-groups", "POST", {"security_groups": [{}, {"name": "x"}]})
     assert [each["name"] for each in answer.json()["security_groups"]] == ["", "x"]
-    asked: list[Any] = [{"stateful": False}, {"name": None}, {"description": 3}, {"id": NOBODY}]
+    asked: list[Any] = [{"stateful": "x"}, {"name": None}, {"description": 3}, {"id": NOBODY}]
     for body in (*asked, {"colour": "red"}, {"name": "x" * 256}, {"project_id": "other"}):
         answer = call(f"{url}/security-groups", "POST", {"security_group": body})
         assert answer.status_code == 400, body
@@ -217,6 +217,7 @@ def test_rules(url: str, world: World) -> None:
         "description": "ssh",
         "created_at": made["created_at"],
         "updated_at": made["created_at"],
+        "revision_number": 0,
     }
     door = f"{url}/security-group-rules/{made['id']}"
     assert call(door).json()["security_group_rule"] == made

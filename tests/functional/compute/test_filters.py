@@ -318,3 +318,29 @@ def test_an_interface_whose_addresses_others_assign(
     none = Filter((PortFilter(MAC, True, (), (ALL_OUT,)),))
     converge(worker, build, none)
     assert firewall.sets() == {"ipfilter-net0": []}
+
+
+def test_an_interface_is_switched_off_and_on(
+    worker: Worker, build: Build, firewall: Firewall
+) -> None:
+    (port,) = (build.filter or Filter()).ports
+    off = Filter((replace(port, up=False),), (build.filter or Filter()).groups)
+    assert converge(worker, build, off).writes == 1
+    assert "link_down=1" in firewall.net()
+    assert ",firewall=1" in firewall.net()
+    assert converge(worker, build, off).writes == 0
+    # Nobody has said: what a person chose stays.
+    assert converge(worker, build, build.filter or Filter()).writes == 0
+    assert "link_down=1" in firewall.net()
+    on = Filter((replace(port, up=True),), (build.filter or Filter()).groups)
+    assert converge(worker, build, on).writes == 1
+    assert "link_down" not in firewall.net()
+
+
+def test_a_vm_is_made_with_an_interface_that_is_off(
+    worker: Worker, simulator: RunningSimulator
+) -> None:
+    made = a_build()
+    made = replace(made, nics=tuple(replace(nic, down=True) for nic in made.nics))
+    assert worker.run(made).ok
+    assert "link_down=1" in Firewall(simulator, made).net()

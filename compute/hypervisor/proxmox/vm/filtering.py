@@ -76,6 +76,8 @@ def _flags_off(config: Config, slots: Mapping[str, str], wanted: Filter) -> Iter
             continue
         if filters.has_flag(str(config[slot])) is not port.on:
             yield f"{slot} is {'not filtered' if port.on else 'filtered'}"
+        if port.up is not None and filters.has_link(str(config[slot])) is not port.up:
+            yield f"{slot} has {'no' if port.up else 'a'} link"
 
 
 def _words(rule: Mapping[str, Any]) -> str:
@@ -96,6 +98,7 @@ class _Filtering:
     def run(self) -> Filtered:
         slots = _slots(self._proven())
         want = filters.wanted(self._wanted, slots)
+        self._links()
         self._flags(on=False)
         if self._wanted.any_on:
             self._options()
@@ -106,6 +109,21 @@ class _Filtering:
             self._drop_set(name)
         self._flags(on=True)
         return Filtered(self._writes, want.unsaid, tuple(self._foreign))
+
+    def _links(self) -> None:
+        """Have the interfaces that are switched off, or on again, say so."""
+        config = self._proven()
+        slots = _slots(config)
+        changes = {
+            slots[port.mac]: filters.with_link(str(config[slots[port.mac]]), port.up)
+            for port in self._wanted.ports
+            if port.mac in slots
+            and port.up is not None
+            and filters.has_link(str(config[slots[port.mac]])) is not port.up
+        }
+        if changes:
+            self._written()
+            self._client.put(f"{self._path}/config", digest=config["digest"], **changes)
 
     def _options(self) -> None:
         present = self._client.get(f"{self._path}/firewall/options")

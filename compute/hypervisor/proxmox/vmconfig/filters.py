@@ -237,6 +237,17 @@ def with_flag(text: str, on: bool) -> str:
     return ",".join([*parts, "firewall=1"] if on else parts)
 
 
+def with_link(text: str, up: bool) -> str:
+    """Return an interface's text with a link, or without one."""
+    parts = [part for part in text.split(",") if not part.startswith("link_down=")]
+    return ",".join(parts if up else [*parts, "link_down=1"])
+
+
+def has_link(text: str) -> bool:
+    """Return whether an interface has a link."""
+    return "link_down=1" not in text.split(",")
+
+
 def has_flag(text: str) -> bool:
     """Return whether the firewall is on for an interface."""
     return "firewall=1" in text.split(",")

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from api import plain
-from api.network import absent, discovery, ports, quotas, resources, tags, topology
+from api.network import absent, availability, discovery, ports, quotas, resources, tags, topology
 from api.network.errors import FAULTS
 from api.network.networks import NetworkCollection, NetworkItem
 from api.network.paths import WithoutSuffix
@@ -64,6 +64,8 @@ def routes(
         "/v2.0": discovery.Index(),
         "/v2.0/extensions": discovery.Extensions(),
         "/v2.0/extensions/{alias}": discovery.Extension(),
+        "/v2.0/network-ip-availabilities": availability.Availabilities(engine),
+        "/v2.0/network-ip-availabilities/{network_id}": availability.Availability(engine),
         "/v2.0/quotas": quotas.Quotas(limits),
         "/v2.0/quotas/project": quotas.OwnProject("project"),
         "/v2.0/quotas/tenant": quotas.OwnProject("tenant"),

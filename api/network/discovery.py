@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from api.network import absent
 from api.network.resources import KINDS
 from api.plain import Call, operation
 from common.errors import NotFound
@@ -117,6 +118,11 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
         "Groups show what was asked; connections are tracked in any case.",
         "2019-11-26T09:00:00-00:00",
     ),
+    "network-ip-availability": (
+        "Network IP Availability",
+        "Administrators see how many addresses of networks are in use.",
+        "2015-09-24T00:00:00-00:00",
+    ),
     "auto-allocated-topology": (
         "Auto Allocated Topology Services",
         "Servers get a network without naming one.",
@@ -206,7 +212,9 @@ class Extension:
     def on_get(self, call: Call, alias: str) -> Any:
         """Show an extension."""
         if alias not in EXTENSIONS:
-            raise NotFound(f"Extension with alias {alias} does not exist")
+            reason = absent.why(alias)
+            text = f"Extension with alias {alias} does not exist"
+            raise NotFound(f"{text}. {reason}" if reason else text)
         return {"extension": _extension(alias)}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from api.network import attributes, bodies, values
+from api.network import absent, attributes, bodies, values
 from api.network.bodies import Input
 from api.network.owners import owner
 from api.network.policies import ADMINS_OWN, PROVIDER
@@ -36,6 +36,7 @@ _INPUTS: Mapping[str, Input] = {
     "admin_state_up": Input(values.boolean),
     "is_default": Input(values.boolean),
     "port_security_enabled": Input(values.boolean),
+    "qos_policy_id": Input(values.only(None, why=absent.NO_QOS.rstrip("."))),
 }
 _KNOWN = frozenset({*_INPUTS, *(each.name for each in attributes.NETWORK)})
 #: attribute → the conductor's word, of those that can be changed

@@ -259,6 +259,13 @@ RULES: Sequence[policy.RuleDefault] = (
         "Delete the network that was made for a project whose users name none.",
         ("DELETE", "/v2.0/auto-allocated-topology/{project_id}"),
     ),
+    rule(
+        "get_network_ip_availability",
+        _ADMIN,
+        "See how many addresses of networks are in use.",
+        ("GET", "/v2.0/network-ip-availabilities"),
+        ("GET", "/v2.0/network-ip-availabilities/{network_id}"),
+    ),
     rule("update_quota", _ADMIN, "Set limits of a project.", ("PUT", "/v2.0/quotas/{project_id}")),
     rule(
         "delete_quota",

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from api.network import attributes, bodies, values
+from api.network import absent, attributes, bodies, values
 from api.network.attributes import Record
 from api.network.bodies import Input
 from api.network.owners import owner
@@ -45,6 +45,7 @@ _INPUTS: Mapping[str, Input] = {
     "security_groups": Input(values.ids),
     "allowed_address_pairs": Input(values.address_pairs),
     "port_security_enabled": Input(values.boolean),
+    "qos_policy_id": Input(values.only(None, why=absent.NO_QOS.rstrip("."))),
     "binding:vnic_type": Input(values.only("normal", why="there is no other type here")),
     "binding:profile": Input(values.only({}, None, why="there is nothing to choose here")),
     "binding:host_id": Input(lambda value: _NAME("" if value is None else value)),

@@ -362,7 +362,8 @@ def test_what_a_cloud_of_bridges_has_none_of(url: str) -> None:
         assert f"no {plural.replace('_', ' ')}" in made[2]
         for method in ("GET", "PUT", "DELETE"):
             answer = fault(call(f"{url}/v2.0/{path}/x", method, auth.ADMIN))
-            assert answer == (404, noun.error, f"{noun.singular} x could not be found.")
+            assert answer[:2] == (404, noun.error)
+            assert answer[2].startswith(f"{noun.singular} x could not be found. This cloud has no")
 
 
 def test_extensions(url: str) -> None:
@@ -438,3 +439,56 @@ def test_the_number_of_statements_is_constant(database: sa.Engine) -> None:
         call(f"{root}/v2.0/ports?shared=x&limit=1&marker={PORT}")
         call(f"{root}/v2.0/ports?limit=1&marker={PORT}")
         assert statements() == 9
+
+
+def test_what_is_not_there_says_why_wherever_it_is_asked_for(url: str) -> None:
+    admin = {"X-Auth-Token": auth.ADMIN}
+    for path, words in (
+        ("routers", "which routes nothing"),
+        ("floatingips", "nothing translates addresses"),
+        ("trunks", "carries one network"),
+        ("qos/policies", "limits or marks the traffic"),
+    ):
+        for method, below in (
+            ("POST", ""),
+            ("GET", "/x"),
+            ("PUT", "/x"),
+            ("DELETE", "/x"),
+            ("PUT", "/x/add_router_interface"),
+            ("POST", "/x/bandwidth_limit_rules"),
+            ("DELETE", "/x/tags/y"),
+        ):
+            door = f"{url}/v2.0/{path}{below}"
+            answer = requests.request(method, door, json={}, headers=admin, timeout=10)
+            assert answer.status_code == 404, (method, door)
+            assert words in fault(answer)[2], (method, door)
+    assert "which routes nothing" in fault(call(f"{url}/v2.0/extensions/router"))[2]
+    assert fault(call(f"{url}/v2.0/extensions/x"))[2] == "Extension with alias x does not exist"
+
+
+def test_how_many_addresses_are_in_use(url: str) -> None:
+    listed = call(f"{url}/v2.0/network-ip-availabilities", token=auth.ADMIN)
+    found = listed.json()["network_ip_availabilities"]
+    assert [one["network_name"] for one in found] == ["vmbr0", "vmbr1", "vmbr2"]
+    first = found[0]
+    (subnet,) = first["subnet_ip_availability"]
+    assert (subnet["cidr"], subnet["ip_version"], subnet["used_ips"]) == ("10.20.0.0/24", 4, 3)
+    assert (first["used_ips"], first["total_ips"]) == (3, subnet["total_ips"])
+    assert found[2]["subnet_ip_availability"] == []
+    assert (found[2]["used_ips"], found[2]["total_ips"]) == (0, 0)
+    one = call(f"{url}/v2.0/network-ip-availabilities/{VMBR0}", token=auth.ADMIN)
+    assert one.json() == {"network_ip_availability": first}
+    for query, names in (
+        ("network_name=vmbr1", ["vmbr1"]),
+        (f"network_id={VMBR0}&network_id={VMBR1}", ["vmbr0", "vmbr1"]),
+        ("ip_version=6", []),
+        ("project_id=demo", []),
+    ):
+        door = f"{url}/v2.0/network-ip-availabilities?{query}"
+        rows = call(door, token=auth.ADMIN).json()["network_ip_availabilities"]
+        assert [row["network_name"] for row in rows] == names, query
+    door = f"{url}/v2.0/network-ip-availabilities"
+    assert call(f"{door}?colour=red", token=auth.ADMIN).status_code == 400
+    assert fault(call(f"{door}/x", token=auth.ADMIN))[:2] == (404, "NetworkNotFound")
+    assert call(door).status_code == 403
+    assert call(f"{door}/{VMBR0}").status_code == 403

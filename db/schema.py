@@ -634,6 +634,8 @@ ports = sa.Table(
     sa.Column("subnet6_id", _UUID),
     sa.Column("ip6", sa.String(64)),
     sa.Column("admin_state_up", sa.Boolean),  # as that of networks
+    # [[subnet, address]] beyond these: see port_addresses; none: no more
+    sa.Column("more_addresses", Json),
     # the host that an administrator named for the server to come
     sa.Column("binding_host", _NAME),
     sa.Column("revision", sa.Integer, **_FIRST),
@@ -703,6 +705,14 @@ security_group_rules = sa.Table(
     sa.Column("meaning", sa.String(160), nullable=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.UniqueConstraint("security_group_id", "meaning"),
+)
+# addresses of ports beyond the first one of each family
+port_addresses = sa.Table(
+    "port_addresses",
+    metadata,
+    sa.Column("subnet_id", _UUID, primary_key=True),
+    sa.Column("ip", sa.String(64), primary_key=True),
+    sa.Column("port_id", _UUID, nullable=False, index=True),
 )
 port_security_groups = sa.Table(
     "port_security_groups",

@@ -50,6 +50,7 @@ def nic(port: networks.Port, asked: Interface) -> Nic:
         filtered=port.port_security is True,
         down=not (port.up and asked.up),
         second=port.second,
+        more=port.more,
     )
 
 

@@ -22,6 +22,7 @@ _PORTS = (
         _P.mac,
         _P.ip,
         _P.ip6,
+        _P.more_addresses,
         _P.address_pairs,
         _P.port_security,
         _ADDRESSED.label("addressed"),
@@ -39,7 +40,7 @@ _RULES = (
     .order_by(_R.created_at, _R.id)
 )
 _MEMBERS = (
-    sa.select(_B.security_group_id, _P.ip, _P.ip6, _P.address_pairs)
+    sa.select(_B.security_group_id, _P.ip, _P.ip6, _P.more_addresses, _P.address_pairs)
     .join(ports, _P.id == _B.port_id)
     .where(_B.security_group_id.in_(sa.bindparam("groups", expanding=True)))
 )
@@ -110,4 +111,5 @@ def _members(
 
 
 def _addresses(port: Any) -> tuple[str, ...]:
-    return (*(ip for ip in (port.ip, port.ip6) if ip), *(port.address_pairs or ()))
+    more = (ip for _, ip in port.more_addresses or ())
+    return (*(ip for ip in (port.ip, port.ip6, *more) if ip), *(port.address_pairs or ()))

@@ -14,10 +14,10 @@ from common import clock, ids
 from common.errors import ConfigurationError, Conflict, Invalid
 from common.messages.commands import Address
 from common.security_rules import DEFAULT
-from conductor.store import addresses, others, security_groups, subnet_rules
+from conductor.store import addresses, more_addresses, others, security_groups, subnet_rules
 from conductor.store.pools import ANYWHERE, Macs, Pools, Within, in_use
 from db.reads.network_access import own_or_shared, usable_by
-from db.schema import networks, ports, subnets
+from db.schema import networks, port_addresses, ports, subnets
 
 _OWN = subnets.alias("own_subnets")
 # Built once: every build and every delete executes them.
@@ -258,12 +258,15 @@ class Port:
     """Whether it is switched on."""
     second: Address | None = None
     """The IPv6 address of one that has an IPv4 address, too."""
+    more: tuple[Address, ...] = ()
+    """Addresses beyond these."""
 
     @property
     def ips(self) -> tuple[str, ...]:
         """Return its addresses."""
         second = None if self.second is None else self.second.ip
-        return tuple(ip for ip in (self.ip, second) if ip is not None)
+        found = (self.ip, second, *(one.ip for one in self.more))
+        return tuple(ip for ip in found if ip is not None)
 
 
 _SIX = subnets.alias("subnets6")
@@ -287,6 +290,7 @@ _PORTS = (
         _SIX.c.gateway_ip,
         _SIX.c.dns_nameservers,
         _SIX.c.host_routes,
+        ports.c.more_addresses,
     )
     .select_from(
         ports.outerjoin(subnets, subnets.c.id == ports.c.subnet_id).outerjoin(
@@ -296,7 +300,7 @@ _PORTS = (
     .where(ports.c.server_uuid == sa.bindparam("server"))
     .order_by(ports.c.position)
 )
-_FIELDS = [one.name for one in dataclasses.fields(Port) if one.name != "second"]
+_FIELDS = [one.name for one in dataclasses.fields(Port) if one.name not in ("second", "more")]
 _PORT_COLUMNS = len(_PORTS.selected_columns)
 _INTERFACES = _PORTS.join(networks, networks.c.id == ports.c.network_id).add_columns(
     *_KNOWN.selected_columns
@@ -305,19 +309,25 @@ _INTERFACES = _PORTS.join(networks, networks.c.id == ports.c.network_id).add_col
 
 def ports_of(connection: sa.Connection, server_uuid: str) -> list[Port]:
     """Return a server's ports in order."""
-    return [_port(row) for row in connection.execute(_PORTS, {"server": server_uuid})]
+    rows = connection.execute(_PORTS, {"server": server_uuid}).all()
+    more = more_addresses.resolved(connection, (row.more_addresses for row in rows))
+    return [_port(row, mine) for row, mine in zip(rows, more, strict=True)]
 
 
 def interfaces_of(connection: sa.Connection, server_uuid: str) -> list[tuple[Port, Network]]:
     """Return a server's ports in order, with the network of each."""
-    rows = connection.execute(_INTERFACES, {"server": server_uuid})
-    return [(_port(row[:_PORT_COLUMNS]), Network(*row[_PORT_COLUMNS:])) for row in rows]
+    rows = connection.execute(_INTERFACES, {"server": server_uuid}).all()
+    more = more_addresses.resolved(connection, (row.more_addresses for row in rows))
+    return [
+        (_port(row[:_PORT_COLUMNS], mine), Network(*row[_PORT_COLUMNS:]))
+        for row, mine in zip(rows, more, strict=True)
+    ]
 
 
-def _port(row: Any) -> Port:
+def _port(row: Any, more: tuple[Address, ...]) -> Port:
     known: dict[str, Any] = dict(zip(_FIELDS, row[: len(_FIELDS)], strict=True))
-    ip6, cidr, gateway, dns, routes = row[len(_FIELDS) :]
-    known |= {"dns": tuple(known["dns"] or ()), "routes": _routes(known["routes"])}
+    ip6, cidr, gateway, dns, routes, _ = row[len(_FIELDS) :]
+    known |= {"more": more, "dns": tuple(known["dns"] or ()), "routes": _routes(known["routes"])}
     if ip6 is not None:
         known["second"] = Address(ip6, cidr, gateway, tuple(dns or ()), _routes(routes))
     return Port(**known)
@@ -455,7 +465,8 @@ def delete_ports(connection: sa.Connection, *server_uuids: str) -> None:
 def address_in_use(connection: sa.Connection, network_id: str, fixed_ip: str) -> bool:
     """Return whether a port of the network has the address, or a VM that the record doesn't
     know."""
-    has = (ports.c.ip == fixed_ip) | (ports.c.ip6 == fixed_ip)
+    more = sa.select(port_addresses.c.port_id).where(port_addresses.c.ip == fixed_ip)
+    has = sa.or_(ports.c.ip == fixed_ip, ports.c.ip6 == fixed_ip, ports.c.id.in_(more))
     query = sa.select(ports.c.id).where(ports.c.network_id == network_id, has)
     others_have = others.on_network(network_id, fixed_ip)
     return connection.execute(query.union_all(others_have)).first() is not None

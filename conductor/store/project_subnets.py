@@ -16,7 +16,7 @@ from conductor.messages import NewSubnet
 from conductor.store import addresses, network_locks, revisions, subnet_rules
 from conductor.store.pools import of_port
 from conductor.store.segments import invalid_input
-from db.schema import networks, ports, subnets
+from db.schema import networks, port_addresses, ports, subnets
 
 _C = subnets.c
 
@@ -79,7 +79,10 @@ def change(connection: sa.Connection, subnet_id: str, asked: Mapping[str, Any]) 
 def delete(connection: sa.Connection, subnet_id: str) -> None:
     """Delete a subnet. Raises SubnetNotFound, Conflict."""
     row = _locked(connection, subnet_id)
-    used = (ports.c.subnet_id == subnet_id) | (ports.c.subnet6_id == subnet_id)
+    more = sa.select(port_addresses.c.port_id).where(port_addresses.c.subnet_id == subnet_id)
+    used = sa.or_(
+        ports.c.subnet_id == subnet_id, ports.c.subnet6_id == subnet_id, ports.c.id.in_(more)
+    )
     if connection.execute(sa.select(ports.c.id).where(used)).first() is not None:
         raise Conflict(
             f"Unable to complete operation on subnet {subnet_id}: One or more ports have an IP "

@@ -25,6 +25,7 @@ from conductor.messages import FixedIp, NewPort, PortChange
 from conductor.store import (
     addresses,
     filter_outbox,
+    more_addresses,
     network_tags,
     networks,
     others,
@@ -35,6 +36,8 @@ from conductor.store import (
 from conductor.store.pools import Macs, Pools
 from db import schema
 
+#: Neutron's max_fixed_ips_per_port
+MOST_ADDRESSES = 5
 _C = schema.ports.c
 
 # Built once: every creation and every deletion executes them.
@@ -78,6 +81,9 @@ def create(
     ]
     pools.close()
     connection.execute(_INSERT, rows)
+    for row in rows:
+        if row["more_addresses"]:
+            more_addresses.write(connection, row["id"], row["more_addresses"])
     port_security.bind_new(connection, wanted, [row["id"] for row in rows], viewer)
     return [row["id"] for row in rows]
 
@@ -96,7 +102,7 @@ def _row(
     return {
         "id": ids.new_uuid(),
         "network_id": new.network_id,
-        **networks.address_columns(given),
+        **_columns(given),
         "server_uuid": "",
         "project_id": new.project_id,
         "position": 0,
@@ -144,11 +150,13 @@ def change(
     values |= port_security.change(connection, row, asked, project_id, unfiltered)
     if asked.fixed_ips is not None and not _has(row, asked.fixed_ips):
         _require_no_server(row, "addresses")
-        values |= networks.address_columns(())
+        values |= _columns(())
         connection.execute(schema.ports.update().where(_C.id == port_id).values(**values))
+        more_addresses.write(connection, port_id, ())
         pools = Pools(connection, [row.network_id])
         given = _addresses(connection, pools, row.network_id, asked.fixed_ips, asked.any_address)
-        values |= networks.address_columns(given)
+        values |= _columns(given)
+        more_addresses.write(connection, port_id, values["more_addresses"] or ())
         pools.close()
         groups = security_groups.of_port(connection, port_id)
         filter_outbox.members_changed(connection, groups)
@@ -262,7 +270,7 @@ def _require_no_server(row: Any, what: str) -> None:
 
 def _has(row: Any, asked: Sequence[FixedIp]) -> bool:
     """Return whether a port has just what is asked."""
-    has = [(row.subnet_id, row.ip), (row.subnet6_id, row.ip6)]
+    has = [(row.subnet_id, row.ip), (row.subnet6_id, row.ip6), *(row.more_addresses or ())]
     has = [one for one in has if one[1] is not None]
     return len(has) == len(asked) and all(
         any(
@@ -280,21 +288,29 @@ def _addresses(
     asked: Sequence[FixedIp] | None,
     anywhere: bool,
 ) -> Sequence[tuple[str, str]]:
-    """Return (subnet, address) of a port: none, one, or one of each family, IPv4 first."""
+    """Return (subnet, address) of a port, IPv4 first."""
     rows = pools.subnets(network_id)
     if asked is None:
         found = pools.one_of_each(rows)
         if found is None:
             raise _exhausted(network_id)
         return [(row.id, ip) for row, ip in found]
-    given = [_address(connection, pools, network_id, one, anywhere) for one in asked]
-    given.sort(key=lambda one: ":" in one[1])
-    if len(given) != len({":" in ip for _, ip in given}):
+    if len(asked) > MOST_ADDRESSES:
         raise Invalid(
             "Invalid input for operation: Exceeded maximum amount of fixed ips per port.",
             type="InvalidInput",
         )
-    return given
+    given = [_address(connection, pools, network_id, one, anywhere) for one in asked]
+    return sorted(given, key=lambda one: ":" in one[1])
+
+
+def _columns(given: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return the columns of a port's (subnet, address)."""
+    inline, more = more_addresses.split(given)
+    return {
+        **networks.address_columns(inline),
+        "more_addresses": more_addresses.column(more),
+    }
 
 
 def _address(

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from db.schema import networks, ports, subnets
+from db.schema import networks, port_addresses, ports, subnets
 
 
 @dataclass
@@ -45,7 +45,7 @@ class NetworkUse:
 
 
 #: where ports have the subnets of their addresses
-ADDRESSES: tuple[sa.Column[str], ...] = (ports.c.subnet_id, ports.c.subnet6_id)
+ADDRESSES = (ports.c.subnet_id, ports.c.subnet6_id, port_addresses.c.subnet_id)
 _VERSION = sa.case((subnets.c.cidr.contains(":"), 6), else_=4)
 _COLUMNS: Mapping[str, sa.ColumnElement[Any]] = {
     "network_id": networks.c.id,

@@ -17,6 +17,7 @@ from db.reads.patterns import holds
 from db.schema import (
     network_shares,
     networks,
+    port_addresses,
     port_security_groups,
     ports,
     security_group_rules,
@@ -130,12 +131,15 @@ class Port:
     """The IPv6 address of one that has an IPv4 address, too."""
     admin_state_up: bool = True
     revision: int = 0
+    more_addresses: Sequence[Sequence[str]] | None = None
+    """(subnet, address) beyond these."""
 
     @property
     def fixed_ips(self) -> list[dict[str, str | None]]:
         """Its addresses, as they are shown."""
-        both = ((self.subnet_id, self.ip), (self.subnet6_id, self.ip6))
-        return [{"subnet_id": subnet, "ip_address": ip} for subnet, ip in both if ip]
+        first = ((self.subnet_id, self.ip), (self.subnet6_id, self.ip6))
+        found = (*first, *(self.more_addresses or ()))
+        return [{"subnet_id": subnet, "ip_address": ip} for subnet, ip in found if ip]
 
 
 @dataclass(frozen=True)
@@ -261,9 +265,11 @@ _PORT: Mapping[str, sa.ColumnElement[Any]] = {
     "ip6": ports.c.ip6,
     "admin_state_up": sa.func.coalesce(ports.c.admin_state_up, sa.true()),
     "revision": ports.c.revision,
+    "more_addresses": ports.c.more_addresses,
 }
 #: fields of a port's first address → of its second, which filters find, too
 _SECOND: Mapping[str, str] = {"ip": "ip6", "subnet_id": "subnet6_id"}
+_MORE = port_addresses.c
 _PORT_SOURCE = ports.outerjoin(servers, servers.c.uuid == ports.c.server_uuid).outerjoin(
     networks, networks.c.id == ports.c.network_id
 )
@@ -476,16 +482,21 @@ def _one_of(
     fields: Mapping[str, sa.ColumnElement[Any]], name: str, values: Sequence[Any]
 ) -> sa.ColumnElement[bool]:
     if name == "ip_part":
-        columns = (fields["ip"], fields["ip6"])
-        return sa.or_(
-            *(column.contains(value, autoescape=True) for column in columns for value in values)
+        columns = (fields["ip"], fields["ip6"], _MORE.ip)
+        first, second, more = (
+            sa.or_(*(column.contains(value, autoescape=True) for value in values))
+            for column in columns
         )
+        return sa.or_(first, second, fields["id"].in_(sa.select(_MORE.port_id).where(more)))
     if name == "security_group":
         mine = port_security_groups.c
         return fields["id"].in_(sa.select(mine.port_id).where(mine.security_group_id.in_(values)))
     second = fields.get(_SECOND.get(name, ""))
     found = _among(fields[name], values)
-    return found if second is None else sa.or_(found, _among(second, values))
+    if second is None:
+        return found
+    more = sa.select(_MORE.port_id).where(_among(_MORE[name], values))
+    return sa.or_(found, _among(second, values), fields["id"].in_(more))
 
 
 def _among(column: sa.ColumnElement[Any], values: Sequence[Any]) -> sa.ColumnElement[bool]:

@@ -172,6 +172,7 @@ class PlugAcceptance:
             ip=port.ip,
             tag=port.tag,
             second=port.second,
+            more=port.more,
         )
         plan = PlugPlan(plugging.place(server), nic=nic, slot=port.position)
         return plugging.begin(connection, self._cloud, ctxt, server, DETACH, UNPLUG, plan)

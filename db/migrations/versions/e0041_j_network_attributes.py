@@ -9,6 +9,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
+from db.types import Json
+
 revision = "0041_j_network_attributes"
 down_revision: str | None = "0040_quota_resources"
 
@@ -29,6 +31,14 @@ def upgrade() -> None:
     )
     op.add_column("networks", sa.Column("port_security", sa.Boolean))
     op.add_column("ports", sa.Column("binding_host", sa.String(255)))
+    op.add_column("ports", sa.Column("more_addresses", Json))
+    op.create_table(
+        "port_addresses",
+        sa.Column("subnet_id", sa.String(36), primary_key=True),
+        sa.Column("ip", sa.String(64), primary_key=True),
+        sa.Column("port_id", sa.String(36), nullable=False),
+    )
+    op.create_index("ix_port_addresses_port_id", "port_addresses", ["port_id"])
     op.add_column(
         "security_groups",
         sa.Column("stateful", sa.Boolean, nullable=False, server_default=sa.true()),
@@ -38,6 +48,8 @@ def upgrade() -> None:
 def downgrade() -> None:
     """Drop them."""
     op.drop_column("security_groups", "stateful")
+    op.drop_table("port_addresses")
+    op.drop_column("ports", "more_addresses")
     op.drop_column("ports", "binding_host")
     op.drop_column("networks", "port_security")
     op.drop_column("networks", "is_default")

@@ -458,17 +458,76 @@ def test_a_port_that_is_switched_off_is_plugged_in_without_a_link(
     world.answer(command, ok=True, power_state=PowerState.RUNNING)
     world.until(uuid, "active")
 
-    def links() -> list[bool | None]:
-        world.compute.filtered.clear()
+    def are(*wanted: bool | None) -> bool:
+        """Whether the last filter that an agent got has these links."""
         world.conductor.filters.carry_out()
-        return [port.up for _, wanted in world.compute.filtered for port in wanted.ports]
+        return [port.up for port in world.compute.filtered[-1][1].ports] == list(wanted)
 
-    assert links() == []
+    world.conductor.filters.carry_out()
+    assert world.compute.filtered == []
     ports.update_port(world.ctxt, off, PortChange(admin_state_up=True))
-    assert links() == [True, None]
+    eventually(lambda: are(True, None))
     change = {"admin_state_up": False}
     world.conductor.store.run(lambda c: project_networks.change(c, network, change))
-    assert links() == [False, False]
+    eventually(lambda: are(False, False))
     change = {"admin_state_up": True}
     world.conductor.store.run(lambda c: project_networks.change(c, network, change))
-    assert links() == [True, True]
+    eventually(lambda: are(True, True))
+
+
+def test_a_port_has_several_addresses_of_a_family(
+    world: World, make: Make, ports: PortEndpoint, network: str
+) -> None:
+    six = networks.parse_subnet("vmbr0=fd00::/64;gateway=fd00::1;pool=fd00::10-fd00::ff")
+    world.conductor.store.run(lambda c: networks.ensure_subnet(c, six))
+    (four,) = [one.id for one in world.rows(schema.subnets) if ":" not in one.cidr]
+    asked = (
+        FixedIp(ip_address="fd00::20"),
+        FixedIp(ip_address="10.0.0.5"),
+        FixedIp(subnet_id=four),
+        FixedIp(ip_address="fd00::21"),
+    )
+    port_id = make(fixed_ips=asked)
+    with pytest.raises(Conflict):
+        make(fixed_ips=(FixedIp(ip_address="fd00::21"),))
+    with pytest.raises(Conflict):
+        make(fixed_ips=(FixedIp(ip_address="10.0.0.2"),))
+    others = {row(world, make()).ip for _ in range(2)}
+    assert others == {"10.0.0.3", "10.0.0.4"}
+    uuid, command = build(world, port_id)
+    (nic,) = command.nics
+    assert nic.ips == ("10.0.0.5", "fd00::20", "10.0.0.2", "fd00::21")
+    assert command.config_drive is not None
+    on_drive = command.config_drive.network_data["networks"]
+    assert [one["ip_address"] for one in on_drive] == list(nic.ips)
+    # One default route of each family.
+    assert [len(one["routes"]) for one in on_drive] == [1, 1, 0, 0]
+    world.answer(command, ok=True, power_state=PowerState.RUNNING)
+    world.until(uuid, "active")
+    assert [one["ip"] for one in world.row(uuid).addresses] == list(nic.ips)
+    # Deleted, it is detached, and then its addresses are free again.
+    ports.delete_port(world.ctxt, port_id)
+    with pytest.raises(Conflict):
+        make(fixed_ips=(FixedIp(ip_address="fd00::21"),))
+    plugged(world, 2, on=False)
+    eventually(lambda: row(world, port_id) is None)
+    again = make(fixed_ips=(FixedIp(ip_address="10.0.0.2"), FixedIp(ip_address="10.0.0.5")))
+    assert [ip for _, ip in row(world, again).more_addresses] == ["10.0.0.5"]
+    assert {one.port_id for one in world.rows(schema.port_addresses) if one.ip == "10.0.0.5"} == {
+        again
+    }
+
+
+def test_addresses_of_a_port_change(world: World, make: Make, ports: PortEndpoint) -> None:
+    port_id = make(fixed_ips=(FixedIp(ip_address="10.0.0.2"), FixedIp(ip_address="10.0.0.3")))
+    both = (FixedIp(ip_address="10.0.0.3"), FixedIp(ip_address="10.0.0.4"))
+    ports.update_port(world.ctxt, port_id, PortChange(fixed_ips=both))
+    found = row(world, port_id)
+    assert (found.ip, [ip for _, ip in found.more_addresses]) == ("10.0.0.3", ["10.0.0.4"])
+    assert row(world, make()).ip == "10.0.0.2"
+    one = (FixedIp(ip_address="10.0.0.4"),)
+    ports.update_port(world.ctxt, port_id, PortChange(fixed_ips=one))
+    assert (row(world, port_id).ip, row(world, port_id).more_addresses) == ("10.0.0.4", None)
+    assert world.rows(schema.port_addresses) == []
+    with pytest.raises(Invalid):
+        make(fixed_ips=tuple(FixedIp(ip_address=f"10.0.0.{n}") for n in range(1, 7)))

@@ -77,6 +77,12 @@ class Rule:
     normalized_cidr: str | None = None
     """The prefix without the bits of a host."""
     remote_group_id: str | None = None
+    remote_address_group_id: str | None = None
+
+    @property
+    def remote(self) -> str | None:
+        """Return the group whose addresses it allows, of ports or of prefixes."""
+        return self.remote_group_id or self.remote_address_group_id
 
     def meaning(self) -> str:
         """Return what the rule says, the same for two that Neutron calls duplicates."""
@@ -85,7 +91,7 @@ class Rule:
             prefix = None
         said = (
             *(self.direction, self.ethertype, number(self.protocol)),
-            *(self.port_range_min, self.port_range_max, prefix, self.remote_group_id),
+            *(self.port_range_min, self.port_range_max, prefix, self.remote),
         )
         return " ".join("-" if one is None else str(one) for one in said)
 

@@ -281,6 +281,16 @@ class NewSecurityGroup:
 
 
 @dataclass(frozen=True)
+class NewAddressGroup:
+    """An address group that a user makes; addresses are prefixes."""
+
+    project_id: str
+    name: str = ""
+    description: str = ""
+    addresses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class SecurityGroupChange:
     """What is to change of a security group; None: it stays."""
 

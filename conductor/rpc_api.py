@@ -26,6 +26,7 @@ from conductor.messages import (
     ImageEdit,
     MetadefItem,
     MetadefNamespace,
+    NewAddressGroup,
     NewBackup,
     NewFlavor,
     NewImage,
@@ -342,6 +343,21 @@ class SecurityGroupRpc(Protocol):
     ) -> None: ...
 
 
+class AddressGroupRpc(Protocol):
+    """Address groups, which rules of security groups name."""
+
+    def create_address_groups(
+        self, ctxt: RequestContext, groups: list[NewAddressGroup]
+    ) -> list[str]: ...
+    def update_address_group(
+        self, ctxt: RequestContext, group_id: str, asked: dict[str, str]
+    ) -> None: ...
+    def change_addresses(
+        self, ctxt: RequestContext, group_id: str, add: list[str], remove: list[str]
+    ) -> None: ...
+    def delete_address_group(self, ctxt: RequestContext, group_id: str) -> None: ...
+
+
 class VolumeRpc(Protocol):
     """Volumes of projects."""
 
@@ -466,6 +482,7 @@ class ConductorRpc(
     PortRpc,
     NetworkRpc,
     SecurityGroupRpc,
+    AddressGroupRpc,
     ImageRpc,
     VolumeRpc,
     VolumeSnapshotRpc,
@@ -499,6 +516,7 @@ Endpoints = tuple[
     PortRpc,
     NetworkRpc,
     SecurityGroupRpc,
+    AddressGroupRpc,
     ImageRpc,
     VolumeRpc,
     VolumeSnapshotRpc,

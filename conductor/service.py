@@ -16,6 +16,7 @@ from conductor.audit.auditor import Auditor
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
+from conductor.endpoints.address_groups import AddressGroupEndpoint
 from conductor.endpoints.aggregates import AggregateEndpoint, Notifier
 from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.backups import BackupEndpoint
@@ -146,6 +147,7 @@ class ConductorService:
             PortEndpoint(cloud, self.runner),
             NetworkEndpoint(cloud),
             SecurityGroupEndpoint(cloud, lambda: self.runner.periodic.wake(filters.NAME)),
+            AddressGroupEndpoint(cloud, lambda: self.runner.periodic.wake(filters.NAME)),
             ImageEndpoint(cloud),
             VolumeEndpoint(cloud),
             VolumeSnapshotEndpoint(cloud),

@@ -700,11 +700,25 @@ security_group_rules = sa.Table(
     sa.Column("remote_ip_prefix", sa.String(64)),
     sa.Column("normalized_cidr", sa.String(64)),
     sa.Column("remote_group_id", _UUID, index=True),
+    sa.Column("remote_address_group_id", _UUID, index=True),
     sa.Column("description", _NAME, nullable=False),
     # what the rule says, in one way: no group says the same twice
     sa.Column("meaning", sa.String(160), nullable=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.UniqueConstraint("security_group_id", "meaning"),
+)
+# prefixes that rules of security groups name
+address_groups = sa.Table(
+    "address_groups",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("project_id", _NAME, nullable=False, index=True),
+    sa.Column("name", _NAME, nullable=False),
+    sa.Column("description", _NAME, nullable=False),
+    sa.Column("addresses", Json, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime, nullable=False),
+    sa.Column("revision", sa.Integer, **_FIRST),
 )
 # addresses of ports beyond the first one of each family
 port_addresses = sa.Table(

@@ -56,12 +56,6 @@ NOUNS: Mapping[str, Noun] = {
     "address-scopes": Noun(
         "address_scopes", "Address scope", "AddressScopeNotFound", _FROM_SUBNETS
     ),
-    "address-groups": Noun(
-        "address_groups",
-        "Address group",
-        "AddressGroupNotFound",
-        "Make a rule for each prefix, or name a security group in it.",
-    ),
     "trunks": Noun("trunks", "Trunk", "TrunkNotFound", _ONE_NETWORK),
     "segments": Noun("segments", "Segment", "SegmentNotFound", "A network has one segment."),
     "qos/policies": Noun("policies", "QoS policy", "QosPolicyNotFound", NO_QOS),

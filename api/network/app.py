@@ -8,7 +8,17 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from api import plain
-from api.network import absent, availability, discovery, ports, quotas, resources, tags, topology
+from api.network import (
+    absent,
+    address_groups,
+    availability,
+    discovery,
+    ports,
+    quotas,
+    resources,
+    tags,
+    topology,
+)
 from api.network.errors import FAULTS
 from api.network.networks import NetworkCollection, NetworkItem
 from api.network.paths import WithoutSuffix
@@ -80,7 +90,11 @@ def routes(
         path = f"/v2.0/{store.kind.path}"
         found[path] = resources.Collection(store)
         found[f"{path}/{{record_id}}"] = resources.Item(store)
+    prefixes = resources.Store(resources.ADDRESS_GROUP, engine, policy)
+    found["/v2.0/address-groups"] = resources.Collection(prefixes)
+    found["/v2.0/address-groups/{record_id}"] = resources.Item(prefixes)
     if conductor is not None:
+        found |= _address_groups(prefixes, policy, conductor)
         rbac = resources.Store(resources.SHARE, engine, policy)
         found |= _writing(stores, rbac, policy, conductor)
     return found | absent.routes()
@@ -89,6 +103,19 @@ def routes(
 def _unfiltered(engine: sa.Engine) -> Mapping[str, str]:
     with reading(engine) as connection:
         return clusters.unfiltered(connection)
+
+
+def _address_groups(
+    store: resources.Store, policy: Enforcer, conductor: ConductorClient
+) -> dict[str, object]:
+    groups = address_groups.Groups(store, policy, conductor)
+    one = "/v2.0/address-groups/{record_id}"
+    return {
+        "/v2.0/address-groups": address_groups.AddressGroupCollection(groups),
+        one: address_groups.AddressGroupItem(groups),
+        f"{one}/add_addresses": address_groups.Addresses(groups, "add"),
+        f"{one}/remove_addresses": address_groups.Addresses(groups, "remove"),
+    }
 
 
 def _writing(

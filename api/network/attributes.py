@@ -10,6 +10,7 @@ from typing import Any
 from api.network.errors import InvalidInput
 from common import digits
 from common.clock import iso
+from db.reads.address_groups import AddressGroup
 from db.reads.networks import Network, Port, Share, Subnet
 from db.reads.security_groups import SecurityGroup, SecurityGroupRule
 
@@ -230,6 +231,7 @@ SECURITY_GROUP_RULE: Sequence[Attribute] = (
     Attribute("remote_ip_prefix", "remote_ip_prefix", convert=_maybe),
     Attribute("normalized_cidr", "normalized_cidr", convert=_maybe),
     Attribute("remote_group_id", "remote_group_id", convert=_maybe),
+    Attribute("remote_address_group_id", "remote_address_group_id", convert=_maybe),
     Attribute("description", "description"),
     _time("created_at"),
     Attribute("updated_at", show=lambda rule: iso(rule.created_at), listed_by=False),
@@ -257,6 +259,17 @@ SECURITY_GROUP: Sequence[Attribute] = (
     REVISION,
 )
 
+ADDRESS_GROUP: Sequence[Attribute] = (
+    Attribute("id", "id"),
+    Attribute("name", "name"),
+    Attribute("description", "description"),
+    *_OWNER,
+    Attribute("addresses", show=lambda group: list(group.addresses), listed_by=False),
+    _time("created_at"),
+    _time("updated_at"),
+    REVISION,
+)
+
 #: with whom networks are shared
 SHARE: Sequence[Attribute] = (
     Attribute("id", "id"),
@@ -267,4 +280,4 @@ SHARE: Sequence[Attribute] = (
     Attribute("action", constant="access_as_shared"),
 )
 
-Record = Network | Subnet | Port | SecurityGroup | SecurityGroupRule | Share
+Record = Network | Subnet | Port | SecurityGroup | SecurityGroupRule | Share | AddressGroup

@@ -123,6 +123,16 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
         "Administrators see how many addresses of networks are in use.",
         "2015-09-24T00:00:00-00:00",
     ),
+    "address-group": (
+        "Address group",
+        "Prefixes have groups, which are changed in one place.",
+        "2020-07-15T10:00:00-00:00",
+    ),
+    "security-groups-remote-address-group": (
+        "Remote address group id field for security group rules",
+        "Rules name address groups.",
+        "2020-08-25T10:00:00-00:00",
+    ),
     "auto-allocated-topology": (
         "Auto Allocated Topology Services",
         "Servers get a network without naming one.",

@@ -34,6 +34,13 @@ class SecurityGroupNotFound(NotFound):
     sentence = "Security group could not be found."
 
 
+class AddressGroupNotFound(NotFound):
+    """No such address group of this project."""
+
+    code = "micronova.address_group_not_found"
+    sentence = "Address group could not be found."
+
+
 class SecurityGroupRuleNotFound(NotFound):
     """No such rule of this project's groups."""
 
@@ -70,6 +77,7 @@ _TYPES: Mapping[type[Exception], str] = {
     ShareNotFound: "RbacPolicyNotFound",
     QuotaNotFound: "TenantQuotaNotFound",
     SecurityGroupNotFound: "SecurityGroupNotFound",
+    AddressGroupNotFound: "AddressGroupNotFound",
     SecurityGroupRuleNotFound: "SecurityGroupRuleNotFound",
 }
 _TYPES_OF_STATUS: Mapping[int, str] = {

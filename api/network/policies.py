@@ -100,6 +100,20 @@ def _tags(noun: str, check: str) -> Iterator[policy.DocumentedRuleDefault]:
         )
 
 
+def _address_groups() -> Iterator[policy.DocumentedRuleDefault]:
+    path = "/v2.0/address-groups"
+    one = f"{path}/{{id}}"
+    check = f"{_ADMIN} or {_MEMBER}"
+    yield rule("create_address_group", check, "Make an address group.", ("POST", path))
+    yield rule(
+        "update_address_group",
+        check,
+        "Change an address group, or its addresses.",
+        *(("PUT", door) for door in (one, f"{one}/add_addresses", f"{one}/remove_addresses")),
+    )
+    yield rule("delete_address_group", check, "Delete an address group.", ("DELETE", one))
+
+
 RULES: Sequence[policy.RuleDefault] = (
     policy.RuleDefault("admin_only", "rule:context_is_admin", "An administrator."),
     policy.RuleDefault("service_api", "role:service", "Another service."),
@@ -234,6 +248,8 @@ RULES: Sequence[policy.RuleDefault] = (
         ("DELETE", f"{_GROUPS}/{{id}}"),
     ),
     *_tags("security_group", f"{_ADMIN} or {_MEMBER}"),
+    _get("address_group", _ADMIN_OR_READER, "See an address group."),
+    *_address_groups(),
     _get("security_group_rule", _ADMIN_OR_READER, "See a rule of a security group."),
     rule(
         "create_security_group_rule",

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from api.network import attributes, query
 from api.network.attributes import Attribute, Record
 from api.network.errors import (
+    AddressGroupNotFound,
     SecurityGroupNotFound,
     SecurityGroupRuleNotFound,
     ShareNotFound,
@@ -21,7 +22,7 @@ from common.context import RequestContext
 from common.errors import NetworkNotFound, NotFound, PortNotFound, SubnetNotFound
 from common.filtering import Filtering
 from db.reading import reading
-from db.reads import keyset, networks, security_groups
+from db.reads import address_groups, keyset, networks, security_groups
 from db.reads.networks import Network
 from web.policy import Enforcer
 
@@ -98,6 +99,12 @@ SECURITY_GROUP_RULE = Kind(
     security_groups.list_rules,
     SecurityGroupRuleNotFound,
     absent="{} {} does not exist",
+)
+ADDRESS_GROUP = Kind(
+    "address_group",
+    attributes.ADDRESS_GROUP,
+    address_groups.list_address_groups,
+    AddressGroupNotFound,
 )
 KINDS = (NETWORK, SUBNET, PORT, SECURITY_GROUP, SECURITY_GROUP_RULE)
 SHARE = Kind(

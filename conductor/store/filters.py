@@ -10,7 +10,14 @@ import sqlalchemy as sa
 
 from common.messages.filters import Filter, FilterRule, PortFilter
 from common.security_rules import Rule
-from db.schema import networks, port_security_groups, ports, security_group_rules, subnets
+from db.schema import (
+    address_groups,
+    networks,
+    port_security_groups,
+    ports,
+    security_group_rules,
+    subnets,
+)
 
 _P, _B, _R = ports.c, port_security_groups.c, security_group_rules.c
 #: a server's own port gets an address wherever its network has a subnet
@@ -39,6 +46,9 @@ _RULES = (
     .where(_B.port_id.in_(sa.bindparam("ports", expanding=True)))
     .order_by(_R.created_at, _R.id)
 )
+_PREFIXES = sa.select(address_groups.c.id, address_groups.c.addresses).where(
+    address_groups.c.id.in_(sa.bindparam("groups", expanding=True))
+)
 _MEMBERS = (
     sa.select(_B.security_group_id, _P.ip, _P.ip6, _P.more_addresses, _P.address_pairs)
     .join(ports, _P.id == _B.port_id)
@@ -62,7 +72,14 @@ def wanted_of(connection: sa.Connection, server_uuids: Collection[str]) -> Mappi
         made = PortFilter(row.mac, row.port_security, may_use, of_port, _is_up(row))
         ports[row.server_uuid].append(made)
     remote = {uuid: _remote_groups(made) for uuid, made in ports.items()}
-    members = _members(connection, {group for groups in remote.values() for group in groups})
+    every = {group for groups in remote.values() for group in groups}
+    prefixes = {
+        one.rule.remote_address_group_id
+        for port_rules in rules.values()
+        for one in port_rules
+        if one.rule.remote_address_group_id
+    }
+    members = _members(connection, every, prefixes)
     return {
         uuid: Filter(tuple(made), {group: members[group] for group in remote[uuid]})
         for uuid, made in ports.items()
@@ -76,12 +93,7 @@ def _is_up(row: Any) -> bool | None:
 
 
 def _remote_groups(ports: Collection[PortFilter]) -> set[str]:
-    return {
-        one.rule.remote_group_id
-        for port in ports
-        for one in port.rules
-        if one.rule.remote_group_id
-    }
+    return {one.rule.remote for port in ports for one in port.rules if one.rule.remote}
 
 
 def _rules(connection: sa.Connection, port_ids: Collection[str]) -> Mapping[str, list[FilterRule]]:
@@ -96,17 +108,24 @@ def _rules(connection: sa.Connection, port_ids: Collection[str]) -> Mapping[str,
             row.remote_ip_prefix,
             row.normalized_cidr,
             row.remote_group_id,
+            row.remote_address_group_id,
         )
         found[row.port_id].append(FilterRule(row.id, rule))
     return found
 
 
 def _members(
-    connection: sa.Connection, group_ids: Collection[str]
+    connection: sa.Connection, group_ids: Collection[str], prefixes: Collection[str]
 ) -> Mapping[str, tuple[str, ...]]:
+    """Return the addresses of groups; ``prefixes``: those of them that are address groups."""
     found: dict[str, set[str]] = {one: set() for one in group_ids}
-    for row in connection.execute(_MEMBERS, {"groups": sorted(group_ids)}) if group_ids else ():
+    if not group_ids:
+        return {}
+    for row in connection.execute(_MEMBERS, {"groups": sorted(group_ids)}):
         found[row.security_group_id].update(_addresses(row))
+    if prefixes:
+        for group in connection.execute(_PREFIXES, {"groups": sorted(prefixes)}):
+            found[group.id].update(group.addresses)
     return {group: tuple(sorted(addresses)) for group, addresses in found.items()}
 
 

@@ -46,4 +46,5 @@ def _require(
 require_network = functools.partial(_require, table=schema.networks)
 require_subnet = functools.partial(_require, table=schema.subnets)
 require_port = functools.partial(_require, table=schema.ports)
+require_address_group = functools.partial(_require, table=schema.address_groups)
 require_group = functools.partial(_require, table=schema.security_groups)

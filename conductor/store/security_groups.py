@@ -15,7 +15,7 @@ from common import clock, ids
 from common.errors import Conflict, NotFound
 from common.security_rules import DEFAULT, NEW_GROUP, Rule, of_default
 from conductor.messages import NewRule, NewSecurityGroup, SecurityGroupChange
-from conductor.store import filter_outbox, network_quotas, revisions
+from conductor.store import address_groups, filter_outbox, network_quotas, revisions
 from db.schema import port_security_groups, ports, security_group_rules, security_groups
 
 _G, _R, _B = security_groups.c, security_group_rules.c, port_security_groups.c
@@ -127,6 +127,8 @@ def create_rules(
     """
     remote = {one.rule.remote_group_id for one in new} - {None, group.id}
     shared(connection, [str(one) for one in remote], project_id)
+    prefixes = {one.rule.remote_address_group_id for one in new} - {None}
+    address_groups.require(connection, [str(one) for one in prefixes], project_id)
     owners = [group.project_id] * len(new)
     network_quotas.take(connection, "security_group_rule", owners, defaults)
     _require_new(connection, group.id, [one.rule.meaning() for one in new])
@@ -274,6 +276,7 @@ def _row(new: NewRule) -> dict[str, Any]:
         "remote_ip_prefix": rule.remote_ip_prefix,
         "normalized_cidr": rule.normalized_cidr,
         "remote_group_id": rule.remote_group_id,
+        "remote_address_group_id": rule.remote_address_group_id,
         "description": new.description,
         "meaning": rule.meaning(),
     }

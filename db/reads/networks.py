@@ -280,6 +280,7 @@ _NULLS: Mapping[str, Any] = {
     **dict.fromkeys(("physical_network", "gateway_ip", "subnet_id", "ip", "host"), ""),
     **dict.fromkeys(("ipv6_ra_mode", "ipv6_address_mode"), ""),
     **dict.fromkeys(("protocol", "remote_group_id", "remote_ip_prefix", "normalized_cidr"), ""),
+    "remote_address_group_id": "",
 }
 
 
@@ -483,11 +484,12 @@ def _one_of(
 ) -> sa.ColumnElement[bool]:
     if name == "ip_part":
         columns = (fields["ip"], fields["ip6"], _MORE.ip)
-        first, second, more = (
+        found, found6, others = (
             sa.or_(*(column.contains(value, autoescape=True) for value in values))
             for column in columns
         )
-        return sa.or_(first, second, fields["id"].in_(sa.select(_MORE.port_id).where(more)))
+        of_others = sa.select(_MORE.port_id).where(others)
+        return sa.or_(found, found6, fields["id"].in_(of_others))
     if name == "security_group":
         mine = port_security_groups.c
         return fields["id"].in_(sa.select(mine.port_id).where(mine.security_group_id.in_(values)))

@@ -30,6 +30,7 @@ class SecurityGroupRule:
     remote_ip_prefix: str | None
     normalized_cidr: str | None
     remote_group_id: str | None
+    remote_address_group_id: str | None
     description: str
     created_at: datetime.datetime
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from db.types import Json
+from db.types import Json, UtcDateTime
 
 revision = "0041_j_network_attributes"
 down_revision: str | None = "0040_quota_resources"
@@ -39,14 +39,37 @@ def upgrade() -> None:
         sa.Column("port_id", sa.String(36), nullable=False),
     )
     op.create_index("ix_port_addresses_port_id", "port_addresses", ["port_id"])
+    _address_groups()
     op.add_column(
         "security_groups",
         sa.Column("stateful", sa.Boolean, nullable=False, server_default=sa.true()),
     )
 
 
+def _address_groups() -> None:
+    op.create_table(
+        "address_groups",
+        sa.Column("id", sa.String(36), primary_key=True),
+        sa.Column("project_id", sa.String(255), nullable=False),
+        sa.Column("name", sa.String(255), nullable=False),
+        sa.Column("description", sa.String(255), nullable=False),
+        sa.Column("addresses", Json, nullable=False),
+        sa.Column("created_at", UtcDateTime, nullable=False),
+        sa.Column("updated_at", UtcDateTime, nullable=False),
+        sa.Column("revision", sa.Integer, nullable=False, server_default=sa.text("0")),
+    )
+    op.create_index("ix_address_groups_project_id", "address_groups", ["project_id"])
+    rules, name = "security_group_rules", "remote_address_group_id"
+    op.add_column(rules, sa.Column(name, sa.String(36)))
+    op.create_index(f"ix_{rules}_{name}", rules, [name])
+
+
 def downgrade() -> None:
     """Drop them."""
+    rules, name = "security_group_rules", "remote_address_group_id"
+    op.drop_index(f"ix_{rules}_{name}", rules)
+    op.drop_column(rules, name)
+    op.drop_table("address_groups")
     op.drop_column("security_groups", "stateful")
     op.drop_table("port_addresses")
     op.drop_column("ports", "more_addresses")

@@ -11,6 +11,7 @@ import requests
 
 from api.network.app import make_app
 from common import ids
+from conductor.endpoints.address_groups import AddressGroupEndpoint
 from conductor.endpoints.networks import NetworkEndpoint
 from conductor.endpoints.ports import PortEndpoint
 from conductor.endpoints.quotas import QuotaEndpoint
@@ -44,6 +45,7 @@ class Conductor:
             PortEndpoint(cloud, world.conductor.runner),
             SecurityGroupEndpoint(cloud, lambda: None),
             QuotaEndpoint(cloud),
+            AddressGroupEndpoint(cloud, lambda: None),
         )
 
     def __getattr__(self, name: str) -> Any:

@@ -214,6 +214,7 @@ def test_rules(url: str, world: World) -> None:
         "remote_ip_prefix": "10.0.0.7/24",
         "normalized_cidr": "10.0.0.0/24",
         "remote_group_id": None,
+        "remote_address_group_id": None,
         "description": "ssh",
         "created_at": made["created_at"],
         "updated_at": made["created_at"],

@@ -344,3 +344,13 @@ def test_a_vm_is_made_with_an_interface_that_is_off(
     made = replace(made, nics=tuple(replace(nic, down=True) for nic in made.nics))
     assert worker.run(made).ok
     assert "link_down=1" in Firewall(simulator, made).net()
+
+
+def test_a_rule_that_names_an_address_group(
+    worker: Worker, build: Build, firewall: Firewall
+) -> None:
+    rule = FilterRule(next(_ids), Rule("ingress", "IPv4", remote_address_group_id=GROUP))
+    wanted = a_filter(rule, members=("10.7.0.0/16", "10.8.0.1/32", "fd00::/64"))
+    converge(worker, build, wanted)
+    assert firewall.rules()[0]["source"] == "+sg-0f0e0d0c0b0a4000-v4"
+    assert firewall.sets()["sg-0f0e0d0c0b0a4000-v4"] == ["10.7.0.0/16", "10.8.0.1"]

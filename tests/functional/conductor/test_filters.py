@@ -17,10 +17,12 @@ from common.security_rules import Rule
 from compute.messages import ClusterInventory, SeenVm
 from conductor.audit.differences import differences
 from conductor.audit.gather import Gatherer
+from conductor.endpoints.address_groups import AddressGroupEndpoint
 from conductor.endpoints.ports import PortEndpoint
 from conductor.endpoints.security_groups import SecurityGroupEndpoint
 from conductor.messages import (
     AddressPair,
+    NewAddressGroup,
     NewPort,
     NewRule,
     NewSecurityGroup,
@@ -346,3 +348,24 @@ def test_addresses_that_others_assign_are_not_known(
     assert addresses[:3] == [None, ("10.9.0.0/16",), ()]
     assert addresses[3] is not None
     assert len(addresses[3]) == 1
+
+
+def test_a_change_of_an_address_group_is_written(
+    world: World, groups: SecurityGroupEndpoint
+) -> None:
+    prefixes = AddressGroupEndpoint(world.conductor.cloud, lambda: None)
+    (named,) = prefixes.create_address_groups(
+        world.ctxt, [NewAddressGroup("p", addresses=("10.7.0.0/16",))]
+    )
+    naming = make_group(world, groups, Rule("ingress", "IPv4", remote_address_group_id=named))
+    watching = servers_in(world, naming, range(1, 3))
+    servers_in(world, make_group(world, groups), range(3, 4))
+    assert written(world) == []
+    prefixes.change_addresses(world.ctxt, named, ["10.8.0.0/16", "fd00:1::/64"], [])
+    assert written(world) == sorted(watching)
+    for _, wanted in world.compute.filtered:
+        assert wanted.groups[named] == ("10.7.0.0/16", "10.8.0.0/16", "fd00:1::/64")
+    prefixes.update_address_group(world.ctxt, named, {"name": "x"})
+    assert written(world) == []
+    prefixes.change_addresses(world.ctxt, named, [], ["10.7.0.0/16"])
+    assert written(world) == sorted(watching)

@@ -138,7 +138,14 @@ def test_the_release_before_finds_what_it_knows_where_it_was(plan: Plan) -> None
     assert found.keys() - BEFORE.keys() <= {"source", *of_volumes}
     if plan is BUILD:
         # It ignores what it doesn't know.
-        new = {"tag": None, "routes": [], "filtered": False, "down": False, "second": None, "more": []}
+        new = {
+            "tag": None,
+            "routes": [],
+            "filtered": False,
+            "down": False,
+            "second": None,
+            "more": [],
+        }
         nics = [nic | new for nic in BEFORE["nics"]]
         image = {**BEFORE["image"], "template_only": False, "cd": False, "virtual_size_bytes": 0}
         known = {key: BEFORE[key] for key in found if key not in of_volumes}

@@ -120,7 +120,7 @@ def wanted(filter_: Filter, slots: Mapping[str, str]) -> Wanted:
                 unsaid.append(one.id)
                 continue
             rules.append(said)
-            remote, family = one.rule.remote_group_id, one.rule.ethertype
+            remote, family = one.rule.remote, one.rule.ethertype
             if remote is not None:
                 members = addresses(filter_.groups.get(remote, ()), family)
                 sets[set_name(remote, family)] = members
@@ -149,8 +149,8 @@ def addresses(texts: Iterable[str], family: str | None = None) -> frozenset[str]
 def _rule(one: FilterRule, slot: str) -> dict[str, str] | None:
     rule = one.rule
     inward = rule.direction == INGRESS
-    if rule.remote_group_id is not None:
-        peer = f"+{set_name(rule.remote_group_id, rule.ethertype)}"
+    if rule.remote is not None:
+        peer = f"+{set_name(rule.remote, rule.ethertype)}"
     else:
         peer = rule.normalized_cidr or EVERYWHERE[rule.ethertype]
     said = {

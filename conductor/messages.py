@@ -127,12 +127,14 @@ class NewNetwork:
 
 @dataclass(frozen=True)
 class NewShare:
-    """A network that another project, or all (``*``), may use (Neutron's RBAC policy)."""
+    """What another project, or all (``*``), may use (Neutron's RBAC policy)."""
 
     project_id: str
     """Who shares it."""
-    network_id: str
+    object_id: str
     target: str
+    object_type: str = "network"
+    """``network``, ``security_group`` or ``address_group``."""
 
 
 @dataclass(frozen=True)

@@ -707,6 +707,18 @@ security_group_rules = sa.Table(
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.UniqueConstraint("security_group_id", "meaning"),
 )
+# with whom security groups and address groups are shared
+group_shares = sa.Table(
+    "group_shares",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("object_type", sa.String(32), nullable=False),
+    sa.Column("object_id", _UUID, nullable=False),
+    sa.Column("target", _NAME, nullable=False, index=True),  # a project, or *: all of them
+    sa.Column("project_id", _NAME, nullable=False, index=True),  # who shares it
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.UniqueConstraint("object_id", "target"),
+)
 # prefixes that rules of security groups name
 address_groups = sa.Table(
     "address_groups",

@@ -95,8 +95,13 @@ def routes(
     found["/v2.0/address-groups/{record_id}"] = resources.Item(prefixes)
     if conductor is not None:
         found |= _address_groups(prefixes, policy, conductor)
+        shared = {
+            "network": stores["networks"],
+            "security_group": stores["security_groups"],
+            "address_group": prefixes,
+        }
         rbac = resources.Store(resources.SHARE, engine, policy)
-        found |= _writing(stores, rbac, policy, conductor)
+        found |= _writing(stores, Shares(rbac, shared, policy, conductor), policy, conductor)
     return found | absent.routes()
 
 
@@ -120,19 +125,18 @@ def _address_groups(
 
 def _writing(
     stores: Mapping[str, resources.Store],
-    rbac: resources.Store,
+    shared: Shares,
     policy: Enforcer,
     conductor: ConductorClient,
 ) -> dict[str, object]:
     """Path → what serves it, of what can be changed."""
     networks, subnets = stores["networks"], stores["subnets"]
-    shares = Shares(rbac, networks, policy, conductor)
     made = ports.Ports(stores["ports"], networks, policy, conductor)
     groups = Groups(stores["security_groups"], policy, conductor)
     rules = Groups(stores["security_group_rules"], policy, conductor)
     found: dict[str, object] = {
-        "/v2.0/rbac-policies": ShareCollection(shares),
-        "/v2.0/rbac-policies/{record_id}": ShareItem(shares),
+        "/v2.0/rbac-policies": ShareCollection(shared),
+        "/v2.0/rbac-policies/{record_id}": ShareItem(shared),
         "/v2.0/auto-allocated-topology/{project_id}": topology.Topology(policy, conductor),
         "/v2.0/networks": NetworkCollection(networks, policy, conductor),
         "/v2.0/networks/{record_id}": NetworkItem(networks, policy, conductor),

@@ -252,7 +252,7 @@ SECURITY_GROUP: Sequence[Attribute] = (
     Attribute("project_id", "project_id"),
     Attribute("security_group_rules", show=_rules, listed_by=False),
     Attribute("stateful", "stateful", convert=_boolean),
-    Attribute("shared", constant=False, convert=_boolean),
+    Attribute("shared", "shared", convert=_boolean),
     Attribute("tags", show=lambda record: list(record.tags or ()), listed_by=False),
     _time("created_at"),
     _time("updated_at"),
@@ -274,8 +274,8 @@ ADDRESS_GROUP: Sequence[Attribute] = (
 SHARE: Sequence[Attribute] = (
     Attribute("id", "id"),
     *_OWNER,
-    Attribute("object_type", constant="network"),
-    Attribute("object_id", "network_id"),
+    Attribute("object_type", "object_type"),
+    Attribute("object_id", "object_id"),
     Attribute("target_tenant", "target"),
     Attribute("action", constant="access_as_shared"),
 )

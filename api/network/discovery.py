@@ -60,7 +60,7 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
     ),
     "security-groups-shared-filtering": (
         "Security group filtering on the shared field",
-        "Groups can be filtered by whether they are shared; none is.",
+        "Groups can be filtered by whether they are shared.",
         "2021-10-05T09:00:00-00:00",
     ),
     "port-security-groups-filtering": (
@@ -85,7 +85,7 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
     ),
     "rbac-policies": (
         "RBAC Policies",
-        "Networks are shared with other projects.",
+        "Networks and groups are shared with other projects.",
         "2015-06-17T12:15:12-00:00",
     ),
     "quota-check-limit": (
@@ -132,6 +132,16 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
         "Remote address group id field for security group rules",
         "Rules name address groups.",
         "2020-08-25T10:00:00-00:00",
+    ),
+    "rbac-security-groups": (
+        "Add security_group type to network RBAC",
+        "Security groups are shared with other projects.",
+        "2019-02-14T00:00:00-00:00",
+    ),
+    "rbac-address-group": (
+        "Add address_group type to RBAC",
+        "Address groups are shared with other projects.",
+        "2021-01-20T00:00:00-00:00",
     ),
     "auto-allocated-topology": (
         "Auto Allocated Topology Services",

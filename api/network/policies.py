@@ -228,7 +228,17 @@ RULES: Sequence[policy.RuleDefault] = (
         ("GET", _GROUPS),
         ("GET", _RULES),
     ),
-    _get("security_group", _ADMIN_OR_READER, "See a security group."),
+    policy.RuleDefault(
+        "shared_security_group", "True:%(shared)s", "A security group that others share."
+    ),
+    policy.RuleDefault(
+        "shared_address_group", "True:%(shared)s", "An address group that others share."
+    ),
+    _get(
+        "security_group",
+        f"{_ADMIN_OR_READER} or rule:shared_security_group",
+        "See a security group.",
+    ),
     rule(
         "create_security_group",
         f"{_ADMIN} or {_MEMBER}",
@@ -248,7 +258,11 @@ RULES: Sequence[policy.RuleDefault] = (
         ("DELETE", f"{_GROUPS}/{{id}}"),
     ),
     *_tags("security_group", f"{_ADMIN} or {_MEMBER}"),
-    _get("address_group", _ADMIN_OR_READER, "See an address group."),
+    _get(
+        "address_group",
+        f"{_ADMIN_OR_READER} or rule:shared_address_group",
+        "See an address group.",
+    ),
     *_address_groups(),
     _get("security_group_rule", _ADMIN_OR_READER, "See a rule of a security group."),
     rule(

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import Conflict, NotFound
 from conductor.messages import NewAddressGroup
-from conductor.store import filter_outbox, revisions
+from conductor.store import filter_outbox, group_shares, revisions
 from db.schema import address_groups, security_group_rules
 
 _C, _R = address_groups.c, security_group_rules.c
@@ -75,6 +75,7 @@ def delete(connection: sa.Connection, row: Any) -> None:
             f"Address group {row.id} is in use on one or more security group rules.",
             type="AddressGroupInUse",
         )
+    group_shares.delete_all(connection, row.id)
     connection.execute(address_groups.delete().where(_C.id == row.id))
 
 
@@ -95,7 +96,11 @@ def require(connection: sa.Connection, group_ids: Sequence[str], project_id: str
     for group_id in sorted(set(group_ids)):
         query = sa.select(_C.project_id).where(_C.id == group_id).with_for_update(read=True)
         row = connection.execute(query).first()
-        if row is None or project_id not in (None, row.project_id):
+        if row is None:
+            raise missing(group_id)
+        if project_id not in (None, row.project_id) and not group_shares.granted(
+            connection, [group_id], project_id
+        ):
             raise missing(group_id)
 
 

@@ -15,7 +15,7 @@ from common import clock, ids
 from common.errors import Conflict, NotFound
 from common.security_rules import DEFAULT, NEW_GROUP, Rule, of_default
 from conductor.messages import NewRule, NewSecurityGroup, SecurityGroupChange
-from conductor.store import address_groups, filter_outbox, network_quotas, revisions
+from conductor.store import address_groups, filter_outbox, group_shares, network_quotas, revisions
 from db.schema import port_security_groups, ports, security_group_rules, security_groups
 
 _G, _R, _B = security_groups.c, security_group_rules.c, port_security_groups.c
@@ -100,6 +100,7 @@ def delete(connection: sa.Connection, row: Any, *, also_default: bool) -> None:
     filter_outbox.members_changed(connection, [row.id])
     named = sa.or_(_R.security_group_id == row.id, _R.remote_group_id == row.id)
     connection.execute(security_group_rules.delete().where(named))
+    group_shares.delete_all(connection, row.id)
     connection.execute(security_groups.delete().where(_G.id == row.id))
 
 
@@ -157,13 +158,16 @@ def delete_rule(connection: sa.Connection, rule_id: str, project_id: str | None)
 
 
 def shared(connection: sa.Connection, group_ids: Iterable[str], project_id: str | None) -> None:
-    """Have these groups stay until the transaction ends; ``project_id`` None: of any project.
+    """Have these groups stay until the transaction ends, which are the project's, or shared with
+    it; ``project_id`` None: of any project.
 
     Raises NotFound.
     """
     wanted = sorted(set(group_ids))
     rows = connection.execute(_SHARED, {"groups": wanted}) if wanted else ()
-    found = {row.id for row in rows if project_id in (None, row.project_id)}
+    owners = {row.id: row.project_id for row in rows}
+    found = {one for one, owner in owners.items() if project_id in (None, owner)}
+    found |= group_shares.granted(connection, owners.keys() - found, project_id)
     absent = [one for one in wanted if one not in found]
     if absent:
         raise missing(", ".join(absent))

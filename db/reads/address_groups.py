@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from db.reads import keyset
+from db.reads.network_access import group_shared_with
 from db.reads.networks import EVERYBODY, Viewer, Where, read_page
 from db.schema import address_groups
 
@@ -39,6 +40,7 @@ def list_address_groups(
     viewer: Viewer = EVERYBODY,
 ) -> list[AddressGroup]:
     """Return address groups, as `list_networks` returns networks. Raises MarkerNotFound."""
-    seen = viewer.sees(address_groups.c.project_id)
+    shared = group_shared_with(address_groups.c.id, viewer.project_id)
+    seen = viewer.sees(address_groups.c.project_id, shared=shared)
     rows = read_page(connection, address_groups, _FIELDS, where, order, page, seen)
     return [AddressGroup(**row._mapping) for row in rows]

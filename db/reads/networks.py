@@ -15,6 +15,7 @@ from db.reads import keyset
 from db.reads.network_access import shared_with
 from db.reads.patterns import holds
 from db.schema import (
+    group_shares,
     network_shares,
     networks,
     port_addresses,
@@ -144,10 +145,11 @@ class Port:
 
 @dataclass(frozen=True)
 class Share:
-    """A network that a project, or all of them (``*``), may use."""
+    """What a project, or all of them (``*``), may use."""
 
     id: str
-    network_id: str
+    object_type: str
+    object_id: str
     target: str
     project_id: str
     """Who shares it."""
@@ -168,12 +170,15 @@ class Viewer:
     shared: bool = False
     external: bool = False
 
-    def sees(self, *owners: sa.ColumnElement[str]) -> tuple[sa.ColumnElement[bool], ...]:
-        """Return the condition on what belongs to one of these projects alone."""
+    def sees(
+        self, *owners: sa.ColumnElement[str], shared: sa.ColumnElement[bool] | None = None
+    ) -> tuple[sa.ColumnElement[bool], ...]:
+        """Return the condition on what belongs to one of these projects, or is ``shared``."""
         if self.everything:
             return ()
         own = sa.or_(*(owner == self.project_id for owner in owners))
-        return (own if self.own else sa.false(),)
+        found = own if self.own else sa.false()
+        return (found | shared if shared is not None and self.shared else found,)
 
 
 EVERYBODY = Viewer()
@@ -226,9 +231,24 @@ _SUBNET: Mapping[str, sa.ColumnElement[Any]] = {
     "tags": subnets.c.tags,
     "revision": subnets.c.revision,
 }
-_SHARE: Mapping[str, sa.ColumnElement[Any]] = {
-    name: network_shares.c[name] for name in ("id", "network_id", "target", "project_id")
-}
+_OF_NETWORKS, _OF_GROUPS = network_shares.c, group_shares.c
+_SHARES = sa.union_all(
+    sa.select(
+        _OF_NETWORKS.id,
+        sa.literal("network").label("object_type"),
+        _OF_NETWORKS.network_id.label("object_id"),
+        _OF_NETWORKS.target,
+        _OF_NETWORKS.project_id,
+    ),
+    sa.select(
+        _OF_GROUPS.id,
+        _OF_GROUPS.object_type,
+        _OF_GROUPS.object_id,
+        _OF_GROUPS.target,
+        _OF_GROUPS.project_id,
+    ),
+).subquery("shares")
+_SHARE: Mapping[str, sa.ColumnElement[Any]] = {column.name: column for column in _SHARES.c}
 _SUBNET_SOURCE = subnets.join(networks, networks.c.id == subnets.c.network_id)
 #: Nova's default_availability_zone: for servers that asked for none
 _ZONE = "nova"
@@ -341,9 +361,9 @@ def list_shares(
     page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
     viewer: Viewer = EVERYBODY,
 ) -> list[Share]:
-    """Return with whom networks are shared, in the same way. Raises MarkerNotFound."""
-    seen = viewer.sees(network_shares.c.project_id)
-    rows = read_page(connection, network_shares, _SHARE, where, order, page, seen)
+    """Return with whom networks and groups are shared, in the same way. Raises MarkerNotFound."""
+    seen = viewer.sees(_SHARES.c.project_id)
+    rows = read_page(connection, _SHARES, _SHARE, where, order, page, seen)
     return [Share(**row._mapping) for row in rows]
 
 
@@ -359,11 +379,11 @@ def ports_of(connection: sa.Connection, server_uuid: str) -> list[Port]:
 
 
 #: what has a limit → where it is
-_LIMITED: Mapping[str, sa.Table] = {
+_LIMITED: Mapping[str, sa.FromClause] = {
     "network": networks,
     "subnet": subnets,
     "port": ports,
-    "rbac_policy": network_shares,
+    "rbac_policy": _SHARES,
     "security_group": security_groups,
     "security_group_rule": security_group_rules,
 }

@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from db.reads import keyset
+from db.reads.network_access import group_shared_with
 from db.reads.networks import EVERYBODY, Viewer, Where, read_page
 from db.schema import port_security_groups, ports, security_group_rules, security_groups
 
@@ -48,6 +49,8 @@ class SecurityGroup:
     updated_at: datetime.datetime
     stateful: bool = True
     revision: int = 0
+    shared: bool = False
+    """Whether others share it with who asks."""
     rules: tuple[SecurityGroupRule, ...] = ()
 
 
@@ -71,8 +74,10 @@ def list_groups(
     viewer: Viewer = EVERYBODY,
 ) -> list[SecurityGroup]:
     """Return groups with their rules, as `list_networks` returns networks."""
-    seen = viewer.sees(security_groups.c.project_id)
-    rows = read_page(connection, security_groups, _GROUP, where, order, page, seen)
+    shared = group_shared_with(security_groups.c.id, viewer.project_id)
+    seen = viewer.sees(security_groups.c.project_id, shared=shared)
+    fields = {**_GROUP, "shared": shared}
+    rows = read_page(connection, security_groups, fields, where, order, page, seen)
     rules = _rules_of(connection, [row.id for row in rows])
     return [SecurityGroup(**row._mapping, rules=tuple(rules[row.id])) for row in rows]
 

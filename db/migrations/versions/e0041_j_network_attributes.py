@@ -40,6 +40,7 @@ def upgrade() -> None:
     )
     op.create_index("ix_port_addresses_port_id", "port_addresses", ["port_id"])
     _address_groups()
+    _group_shares()
     op.add_column(
         "security_groups",
         sa.Column("stateful", sa.Boolean, nullable=False, server_default=sa.true()),
@@ -64,8 +65,25 @@ def _address_groups() -> None:
     op.create_index(f"ix_{rules}_{name}", rules, [name])
 
 
+def _group_shares() -> None:
+    op.create_table(
+        "group_shares",
+        sa.Column("id", sa.String(36), nullable=False),
+        sa.Column("object_type", sa.String(32), nullable=False),
+        sa.Column("object_id", sa.String(36), nullable=False),
+        sa.Column("target", sa.String(255), nullable=False),
+        sa.Column("project_id", sa.String(255), nullable=False),
+        sa.Column("created_at", UtcDateTime, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_group_shares"),
+        sa.UniqueConstraint("object_id", "target", name="uq_group_shares_object_id_target"),
+    )
+    for column in ("project_id", "target"):
+        op.create_index(f"ix_group_shares_{column}", "group_shares", [column])
+
+
 def downgrade() -> None:
     """Drop them."""
+    op.drop_table("group_shares")
     rules, name = "security_group_rules", "remote_address_group_id"
     op.drop_index(f"ix_{rules}_{name}", rules)
     op.drop_column(rules, name)

@@ -311,6 +311,18 @@ class NewRule:
 
 
 @dataclass(frozen=True)
+class NewDefaultRule:
+    """A rule that new groups begin with; its remote group may be ``PARENT``, the new one."""
+
+    rule: Rule
+    description: str = ""
+    used_in_default_sg: bool = False
+    """Whether projects' default groups do."""
+    used_in_non_default_sg: bool = True
+    """Whether all other groups do."""
+
+
+@dataclass(frozen=True)
 class TagChange:
     """What is to change of the tags of a network, subnet, port or security group."""
 

@@ -28,6 +28,7 @@ from conductor.messages import (
     MetadefNamespace,
     NewAddressGroup,
     NewBackup,
+    NewDefaultRule,
     NewFlavor,
     NewImage,
     NewKeyPair,
@@ -338,6 +339,10 @@ class SecurityGroupRpc(Protocol):
         self, ctxt: RequestContext, project_id: str, rules: list[NewRule]
     ) -> list[str]: ...
     def delete_security_group_rule(self, ctxt: RequestContext, rule_id: str) -> None: ...
+    def create_default_rules(
+        self, ctxt: RequestContext, rules: list[NewDefaultRule]
+    ) -> list[str]: ...
+    def delete_default_rule(self, ctxt: RequestContext, rule_id: str) -> None: ...
     def change_server_security_group(
         self, ctxt: RequestContext, server_uuid: str, group_id: str, on: bool
     ) -> None: ...

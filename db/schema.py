@@ -707,6 +707,26 @@ security_group_rules = sa.Table(
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.UniqueConstraint("security_group_id", "meaning"),
 )
+# what new security groups begin with
+default_group_rules = sa.Table(
+    "default_group_rules",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("direction", sa.String(8), nullable=False),
+    sa.Column("ethertype", sa.String(4), nullable=False),
+    sa.Column("protocol", sa.String(16)),
+    sa.Column("port_range_min", sa.Integer),
+    sa.Column("port_range_max", sa.Integer),
+    sa.Column("remote_ip_prefix", sa.String(64)),
+    sa.Column("normalized_cidr", sa.String(64)),
+    sa.Column("remote_group_id", _UUID),  # PARENT: the new group itself
+    sa.Column("remote_address_group_id", _UUID),
+    sa.Column("description", _NAME, nullable=False),
+    sa.Column("used_in_default_sg", sa.Boolean, nullable=False),
+    sa.Column("used_in_non_default_sg", sa.Boolean, nullable=False),
+    sa.Column("meaning", sa.String(255), nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+)
 # with whom security groups and address groups are shared
 group_shares = sa.Table(
     "group_shares",

@@ -12,6 +12,7 @@ from api.network import (
     absent,
     address_groups,
     availability,
+    default_rules,
     discovery,
     ports,
     quotas,
@@ -93,7 +94,14 @@ def routes(
     prefixes = resources.Store(resources.ADDRESS_GROUP, engine, policy)
     found["/v2.0/address-groups"] = resources.Collection(prefixes)
     found["/v2.0/address-groups/{record_id}"] = resources.Item(prefixes)
+    of_new = resources.Store(resources.DEFAULT_RULE, engine, policy)
+    found["/v2.0/default-security-group-rules"] = resources.Collection(of_new)
+    found["/v2.0/default-security-group-rules/{record_id}"] = resources.Item(of_new)
     if conductor is not None:
+        made = default_rules.DefaultRuleCollection(of_new, policy, conductor)
+        found["/v2.0/default-security-group-rules"] = made
+        one = default_rules.DefaultRuleItem(of_new, policy, conductor)
+        found["/v2.0/default-security-group-rules/{record_id}"] = one
         found |= _address_groups(prefixes, policy, conductor)
         shared = {
             "network": stores["networks"],

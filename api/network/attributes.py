@@ -12,7 +12,7 @@ from common import digits
 from common.clock import iso
 from db.reads.address_groups import AddressGroup
 from db.reads.networks import Network, Port, Share, Subnet
-from db.reads.security_groups import SecurityGroup, SecurityGroupRule
+from db.reads.security_groups import DefaultRule, SecurityGroup, SecurityGroupRule
 
 
 @dataclass(frozen=True)
@@ -240,6 +240,10 @@ SECURITY_GROUP_RULE: Sequence[Attribute] = (
 )
 
 
+#: what a default rule hasn't, as it is of no group
+_OF_GROUP = frozenset({"tenant_id", "project_id", "security_group_id", "normalized_cidr"})
+
+
 def _rules(group: SecurityGroup) -> list[dict[str, Any]]:
     return [{each.name: each.value(rule) for each in SECURITY_GROUP_RULE} for rule in group.rules]
 
@@ -257,6 +261,12 @@ SECURITY_GROUP: Sequence[Attribute] = (
     _time("created_at"),
     _time("updated_at"),
     REVISION,
+)
+
+DEFAULT_RULE: Sequence[Attribute] = (
+    *(each for each in SECURITY_GROUP_RULE if each.name not in _OF_GROUP),
+    Attribute("used_in_default_sg", "used_in_default_sg", convert=_boolean),
+    Attribute("used_in_non_default_sg", "used_in_non_default_sg", convert=_boolean),
 )
 
 ADDRESS_GROUP: Sequence[Attribute] = (
@@ -280,4 +290,5 @@ SHARE: Sequence[Attribute] = (
     Attribute("action", constant="access_as_shared"),
 )
 
-Record = Network | Subnet | Port | SecurityGroup | SecurityGroupRule | Share | AddressGroup
+_OfGroups = SecurityGroup | SecurityGroupRule | AddressGroup | DefaultRule
+Record = Network | Subnet | Port | Share | _OfGroups

@@ -143,6 +143,11 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
         "Address groups are shared with other projects.",
         "2021-01-20T00:00:00-00:00",
     ),
+    "security-groups-default-rules": (
+        "Default rules for security groups",
+        "Administrators choose the rules that new groups begin with.",
+        "2022-12-19T10:00:00-00:00",
+    ),
     "auto-allocated-topology": (
         "Auto Allocated Topology Services",
         "Servers get a network without naming one.",

@@ -41,6 +41,13 @@ class AddressGroupNotFound(NotFound):
     sentence = "Address group could not be found."
 
 
+class DefaultRuleNotFound(NotFound):
+    """No such default rule of security groups."""
+
+    code = "micronova.default_security_group_rule_not_found"
+    sentence = "Default security group rule could not be found."
+
+
 class SecurityGroupRuleNotFound(NotFound):
     """No such rule of this project's groups."""
 
@@ -78,6 +85,7 @@ _TYPES: Mapping[type[Exception], str] = {
     QuotaNotFound: "TenantQuotaNotFound",
     SecurityGroupNotFound: "SecurityGroupNotFound",
     AddressGroupNotFound: "AddressGroupNotFound",
+    DefaultRuleNotFound: "DefaultSecurityGroupRuleNotFound",
     SecurityGroupRuleNotFound: "SecurityGroupRuleNotFound",
 }
 _TYPES_OF_STATUS: Mapping[int, str] = {

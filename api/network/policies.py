@@ -100,6 +100,15 @@ def _tags(noun: str, check: str) -> Iterator[policy.DocumentedRuleDefault]:
         )
 
 
+def _default_rules() -> Iterator[policy.DocumentedRuleDefault]:
+    path = "/v2.0/default-security-group-rules"
+    one = f"{path}/{{id}}"
+    noun, what = "default_security_group_rule", "a rule that new security groups begin with"
+    yield rule(f"get_{noun}", "role:reader", f"See {what}.", ("GET", path), ("GET", one))
+    yield rule(f"create_{noun}", _ADMIN, f"Add {what}.", ("POST", path))
+    yield rule(f"delete_{noun}", _ADMIN, f"Remove {what}.", ("DELETE", one))
+
+
 def _address_groups() -> Iterator[policy.DocumentedRuleDefault]:
     path = "/v2.0/address-groups"
     one = f"{path}/{{id}}"
@@ -264,6 +273,7 @@ RULES: Sequence[policy.RuleDefault] = (
         "See an address group.",
     ),
     *_address_groups(),
+    *_default_rules(),
     _get("security_group_rule", _ADMIN_OR_READER, "See a rule of a security group."),
     rule(
         "create_security_group_rule",

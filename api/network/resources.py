@@ -12,6 +12,7 @@ from api.network import attributes, query
 from api.network.attributes import Attribute, Record
 from api.network.errors import (
     AddressGroupNotFound,
+    DefaultRuleNotFound,
     SecurityGroupNotFound,
     SecurityGroupRuleNotFound,
     ShareNotFound,
@@ -105,6 +106,13 @@ ADDRESS_GROUP = Kind(
     attributes.ADDRESS_GROUP,
     address_groups.list_address_groups,
     AddressGroupNotFound,
+)
+DEFAULT_RULE = Kind(
+    "default_security_group_rule",
+    attributes.DEFAULT_RULE,
+    security_groups.list_default_rules,
+    DefaultRuleNotFound,
+    absent="Default Security Group rule {1} does not exist",
 )
 KINDS = (NETWORK, SUBNET, PORT, SECURITY_GROUP, SECURITY_GROUP_RULE)
 SHARE = Kind(

@@ -10,8 +10,15 @@ from common.context import RequestContext
 from common.errors import Invalid
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
-from conductor.messages import NewRule, NewSecurityGroup, SecurityGroupChange
-from conductor.store import port_security, quotas, revisions, security_groups, servers
+from conductor.messages import NewDefaultRule, NewRule, NewSecurityGroup, SecurityGroupChange
+from conductor.store import (
+    default_rules,
+    port_security,
+    quotas,
+    revisions,
+    security_groups,
+    servers,
+)
 from conductor.store.transactions import Transaction
 
 
@@ -87,6 +94,14 @@ class SecurityGroupEndpoint:
         """See ``ConductorClient.delete_security_group_rule``."""
         self._cloud.store.run(lambda c: security_groups.delete_rule(c, rule_id, scope(ctxt)))
         self._wake()
+
+    def create_default_rules(self, ctxt: RequestContext, rules: list[NewDefaultRule]) -> list[str]:
+        """See ``ConductorClient.create_default_rules``."""
+        return self._cloud.store.run(lambda c: default_rules.create(c, rules))
+
+    def delete_default_rule(self, ctxt: RequestContext, rule_id: str) -> None:
+        """See ``ConductorClient.delete_default_rule``."""
+        self._cloud.store.run(lambda c: default_rules.delete(c, rule_id))
 
     def change_server_security_group(
         self, ctxt: RequestContext, server_uuid: str, group_id: str, on: bool

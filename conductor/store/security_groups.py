@@ -13,9 +13,16 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, NotFound
-from common.security_rules import DEFAULT, NEW_GROUP, Rule, of_default
+from common.security_rules import DEFAULT, Rule
 from conductor.messages import NewRule, NewSecurityGroup, SecurityGroupChange
-from conductor.store import address_groups, filter_outbox, group_shares, network_quotas, revisions
+from conductor.store import (
+    address_groups,
+    default_rules,
+    filter_outbox,
+    group_shares,
+    network_quotas,
+    revisions,
+)
 from db.schema import port_security_groups, ports, security_group_rules, security_groups
 
 _G, _R, _B = security_groups.c, security_group_rules.c, port_security_groups.c
@@ -64,8 +71,8 @@ def create(connection: sa.Connection, new: NewSecurityGroup, defaults: Mapping[s
     owner = new.project_id
     default(connection, owner)
     network_quotas.take(connection, "security_group", [owner], defaults)
-    rules = [owner] * len(NEW_GROUP)
-    network_quotas.take(connection, "security_group_rule", rules, defaults)
+    rules = len(default_rules.of_new(connection, "", default=False))
+    network_quotas.take(connection, "security_group_rule", [owner] * rules, defaults)
     return _insert(connection, new)
 
 
@@ -253,7 +260,7 @@ def _insert(
             updated_at=now,
         )
     )
-    rules = NEW_GROUP if default_of is None else of_default(group_id)
+    rules = default_rules.of_new(connection, group_id, default=default_of is not None)
     _insert_rules(connection, group_id, new.project_id, [NewRule(group_id, one) for one in rules])
     return group_id
 
@@ -263,7 +270,8 @@ def _insert_rules(
 ) -> list[str]:
     now = clock.utcnow()
     rows = [_row(one) | {"project_id": project_id, "created_at": now} for one in new]
-    connection.execute(security_group_rules.insert(), rows)
+    if rows:
+        connection.execute(security_group_rules.insert(), rows)
     return [row["id"] for row in rows]
 
 

@@ -13,7 +13,13 @@ import sqlalchemy as sa
 from db.reads import keyset
 from db.reads.network_access import group_shared_with
 from db.reads.networks import EVERYBODY, Viewer, Where, read_page
-from db.schema import port_security_groups, ports, security_group_rules, security_groups
+from db.schema import (
+    default_group_rules,
+    port_security_groups,
+    ports,
+    security_group_rules,
+    security_groups,
+)
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,49 @@ def list_rules(
     seen = viewer.sees(security_group_rules.c.project_id)
     rows = read_page(connection, security_group_rules, _RULE, where, order, page, seen)
     return [SecurityGroupRule(**row._mapping) for row in rows]
+
+
+@dataclass(frozen=True)
+class DefaultRule:
+    """What new groups begin with."""
+
+    id: str
+    direction: str
+    ethertype: str
+    protocol: str | None
+    port_range_min: int | None
+    port_range_max: int | None
+    remote_ip_prefix: str | None
+    normalized_cidr: str | None
+    remote_group_id: str | None
+    remote_address_group_id: str | None
+    description: str
+    used_in_default_sg: bool
+    used_in_non_default_sg: bool
+    created_at: datetime.datetime
+
+    @property
+    def project_id(self) -> str:
+        """The operator's."""
+        return ""
+
+
+_DEFAULT_RULE: Mapping[str, sa.ColumnElement[Any]] = {
+    column.name: column for column in default_group_rules.c if column.name != "meaning"
+}
+
+
+def list_default_rules(
+    connection: sa.Connection,
+    where: Where,
+    order: Sequence[tuple[str, bool]] = (),
+    page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
+    viewer: Viewer = EVERYBODY,
+) -> list[DefaultRule]:
+    """Return the default rules, in the same way: to all readers, or to nobody."""
+    seen = () if viewer.everything else (sa.false(),)
+    rows = read_page(connection, default_group_rules, _DEFAULT_RULE, where, order, page, seen)
+    return [DefaultRule(**row._mapping) for row in rows]
 
 
 def named(connection: sa.Connection, project_id: str, name: str) -> list[SecurityGroup]:

@@ -6,6 +6,9 @@ Revises: 0040_quota_resources
 
 from __future__ import annotations
 
+import datetime
+import uuid
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -41,6 +44,7 @@ def upgrade() -> None:
     op.create_index("ix_port_addresses_port_id", "port_addresses", ["port_id"])
     _address_groups()
     _group_shares()
+    _default_rules()
     op.add_column(
         "security_groups",
         sa.Column("stateful", sa.Boolean, nullable=False, server_default=sa.true()),
@@ -81,8 +85,54 @@ def _group_shares() -> None:
         op.create_index(f"ix_group_shares_{column}", "group_shares", [column])
 
 
+def _default_rules() -> None:
+    table = op.create_table(
+        "default_group_rules",
+        sa.Column("id", sa.String(36), primary_key=True),
+        sa.Column("direction", sa.String(8), nullable=False),
+        sa.Column("ethertype", sa.String(4), nullable=False),
+        sa.Column("protocol", sa.String(16)),
+        sa.Column("port_range_min", sa.Integer),
+        sa.Column("port_range_max", sa.Integer),
+        sa.Column("remote_ip_prefix", sa.String(64)),
+        sa.Column("normalized_cidr", sa.String(64)),
+        sa.Column("remote_group_id", sa.String(36)),
+        sa.Column("remote_address_group_id", sa.String(36)),
+        sa.Column("description", sa.String(255), nullable=False),
+        sa.Column("used_in_default_sg", sa.Boolean, nullable=False),
+        sa.Column("used_in_non_default_sg", sa.Boolean, nullable=False),
+        sa.Column("meaning", sa.String(255), nullable=False),
+        sa.Column("created_at", UtcDateTime, nullable=False),
+    )
+    # Those of Neutron: all out, and in the default group its members.
+    op.bulk_insert(table, [_default_rule(*one) for one in _DEFAULT_RULES])
+
+
+_DEFAULT_RULES = (
+    ("egress", "IPv4", None),
+    ("egress", "IPv6", None),
+    ("ingress", "IPv4", "PARENT"),
+    ("ingress", "IPv6", "PARENT"),
+)
+
+
+def _default_rule(direction: str, ethertype: str, remote: str | None) -> dict[str, object]:
+    return {
+        "id": str(uuid.uuid4()),
+        "direction": direction,
+        "ethertype": ethertype,
+        "remote_group_id": remote,
+        "description": "",
+        "used_in_default_sg": True,
+        "used_in_non_default_sg": remote is None,
+        "meaning": f"{direction} {ethertype} - - - - {remote or '-'}",
+        "created_at": datetime.datetime.now(datetime.UTC),
+    }
+
+
 def downgrade() -> None:
     """Drop them."""
+    op.drop_table("default_group_rules")
     op.drop_table("group_shares")
     rules, name = "security_group_rules", "remote_address_group_id"
     op.drop_index(f"ix_{rules}_{name}", rules)

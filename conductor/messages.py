@@ -182,7 +182,7 @@ class AddressPair:
 
     ip_address: str
     mac_address: str | None = None
-    """None: the port's, and there can be no other."""
+    """None: the port's; another is an administrator's to allow."""
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,8 @@ def _vif_details(port: Port) -> dict[str, Any]:
 
 
 def _pairs(port: Port) -> list[dict[str, str]]:
-    return [{"mac_address": port.mac, "ip_address": one} for one in port.address_pairs or ()]
+    found = (one.partition(" ") for one in port.address_pairs or ())
+    return [{"mac_address": mac or port.mac, "ip_address": ip} for ip, _, mac in found]
 
 
 def _pools(subnet: Subnet) -> list[dict[str, str]]:

@@ -28,6 +28,8 @@ class PortFilter:
     rules: tuple[FilterRule, ...] = ()
     up: bool | None = None
     """Whether it has a link; None: it is left as it is, as nobody has said."""
+    any_mac: bool = False
+    """Whether it may use other MAC addresses than its own."""
 
 
 @dataclass(frozen=True)

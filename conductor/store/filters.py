@@ -69,7 +69,8 @@ def wanted_of(connection: sa.Connection, server_uuids: Collection[str]) -> Mappi
     for row in rows:
         may_use = _addresses(row) or (() if row.addressed else None)
         of_port = tuple(rules[row.id])
-        made = PortFilter(row.mac, row.port_security, may_use, of_port, _is_up(row))
+        any_mac = any(" " in pair for pair in row.address_pairs or ())
+        made = PortFilter(row.mac, row.port_security, may_use, of_port, _is_up(row), any_mac)
         ports[row.server_uuid].append(made)
     remote = {uuid: _remote_groups(made) for uuid, made in ports.items()}
     every = {group for groups in remote.values() for group in groups}
@@ -131,4 +132,5 @@ def _members(
 
 def _addresses(port: Any) -> tuple[str, ...]:
     more = (ip for _, ip in port.more_addresses or ())
-    return (*(ip for ip in (port.ip, port.ip6, *more) if ip), *(port.address_pairs or ()))
+    pairs = (pair.partition(" ")[0] for pair in port.address_pairs or ())
+    return (*(ip for ip in (port.ip, port.ip6, *more) if ip), *pairs)

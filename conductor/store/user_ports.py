@@ -77,6 +77,8 @@ def create(
     now = clock.utcnow()
     rows = [
         _row(connection, pools, new, new.mac or macs.take(), not unfiltered) | {"created_at": now}
+        _row(connection, pools, new, mac_prefix, filtered=not unfiltered, any_mac=viewer is None)
+        | {"created_at": now}
         for new in wanted
     ]
     pools.close()
@@ -97,6 +99,13 @@ def _as_network_says(new: NewPort, network: networks.Network) -> NewPort:
 
 def _row(
     connection: sa.Connection, pools: Pools, new: NewPort, mac: str, filtered: bool
+    connection: sa.Connection,
+    pools: Pools,
+    new: NewPort,
+    mac_prefix: str,
+    *,
+    filtered: bool,
+    any_mac: bool,
 ) -> dict[str, Any]:
     given = _addresses(connection, pools, new.network_id, new.fixed_ips, new.any_address)
     return {
@@ -112,7 +121,7 @@ def _row(
         "kept": True,
         "tags": sorted(set(new.tags)) or None,
         "port_security": True if filtered and new.port_security is None else new.port_security,
-        "address_pairs": port_security.pairs(new.address_pairs, mac),
+        "address_pairs": port_security.pairs(new.address_pairs, mac, any_mac=any_mac),
         "admin_state_up": None if new.admin_state_up else False,
         "binding_host": new.binding_host or None,
     }

@@ -108,7 +108,6 @@ INVALID = {
     "allowed_address_pairs": [
         *([3], [{"ip_address": "x"}], [{"ip_address": "10.0.0.1/24"}], [{"ip_address": 3}]),
         *([{"ip_address": "ff02::1"}], [{"ip_address": "10.0.0.1", "mac_address": "x"}]),
-        [{"ip_address": "10.0.0.1", "mac_address": "fa:16:3e:00:00:99"}],
     ],
     "port_security_enabled": [True, "x"],
     "binding:vnic_type": ["direct", None],

@@ -357,6 +357,10 @@ def test_more_addresses_of_ports(url: str) -> None:
     off = {"port_security_enabled": False, "security_groups": []}
     answer = call(door, "PUT", {"port": off}, auth.ADMIN)
     assert told(answer) == (409, "AddressPairAndPortSecurityRequired")
+    virtual = [{"ip_address": "10.9.0.1", "mac_address": "00:00:5e:00:01:07"}, pairs[1]]
+    body = {"port": {"allowed_address_pairs": virtual}}
+    shown = call(door, "PUT", body, auth.ADMIN).json()["port"]["allowed_address_pairs"]
+    assert shown == [virtual[0], {**pairs[1], "mac_address": mac}]
     body = {"port": {"allowed_address_pairs": []}}
     none = call(door, "PUT", body, auth.ADMIN).json()["port"]
     assert none["allowed_address_pairs"] == []

@@ -354,3 +354,15 @@ def test_a_rule_that_names_an_address_group(
     converge(worker, build, wanted)
     assert firewall.rules()[0]["source"] == "+sg-0f0e0d0c0b0a4000-v4"
     assert firewall.sets()["sg-0f0e0d0c0b0a4000-v4"] == ["10.7.0.0/16", "10.8.0.1"]
+
+
+def test_an_interface_that_may_use_other_macs(
+    worker: Worker, build: Build, firewall: Firewall
+) -> None:
+    (port,) = (build.filter or Filter()).ports
+    groups = (build.filter or Filter()).groups
+    converge(worker, build, Filter((replace(port, any_mac=True),), groups))
+    assert (firewall.options()["macfilter"], firewall.options()["ipfilter"]) == (0, 1)
+    assert firewall.sets()["ipfilter-net0"] == ["10.0.0.5", "10.9.0.0/16", "fd00::5"]
+    converge(worker, build, Filter((port,), groups))
+    assert firewall.options()["macfilter"] == 1

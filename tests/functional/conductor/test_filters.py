@@ -9,6 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from common import clock, ids
+from common.context import RequestContext
 from common.errors import Invalid
 from common.messages.commands import Build
 from common.messages.facts import NicFacts
@@ -369,3 +370,25 @@ def test_a_change_of_an_address_group_is_written(
     assert written(world) == []
     prefixes.change_addresses(world.ctxt, named, [], ["10.7.0.0/16"])
     assert written(world) == sorted(watching)
+
+
+def test_another_mac_address_is_an_administrator_s(
+    world: World, ports: PortEndpoint, groups: SecurityGroupEndpoint
+) -> None:
+    pair = AddressPair("10.9.0.1", "00:00:5e:00:01:07")
+    with pytest.raises(Invalid, match="only administrators allow"):
+        ports.create_ports(world.ctxt, [NewPort("p", VMBR0, address_pairs=(pair,))])
+    admin = RequestContext(user_id="a", project_id="p", is_admin=True, roles=["admin"])
+    (port_id,) = ports.create_ports(admin, [NewPort("p", VMBR0, address_pairs=(pair,))])
+    with pytest.raises(Invalid, match="only administrators allow"):
+        ports.update_port(world.ctxt, port_id, PortChange(address_pairs=(pair,)))
+    (server,) = servers_in(world, make_group(world, groups), range(1, 2))
+    mine = schema.ports.c.id == port_id
+    values = {"server_uuid": server, "position": 1}
+    world.conductor.store.run(
+        lambda c: c.execute(schema.ports.update().where(mine).values(**values))
+    )
+    with world.conductor.store.read() as connection:
+        wanted = filters.wanted(connection, server)
+    assert [port.any_mac for port in wanted.ports] == [False, True]
+    assert "10.9.0.1" in (wanted.ports[1].addresses or ())

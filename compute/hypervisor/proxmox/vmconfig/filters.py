@@ -225,9 +225,14 @@ def options(present: Mapping[str, Any], filter_: Filter) -> dict[str, str]:
 
     ``ipfilter`` is an empty IP set for each interface that has none, so it is off where one may
     use any address; each other interface has a set of its own, which holds without it.
+    ``macfilter`` is one switch for all interfaces.
     """
-    anything = any(port.on and port.addresses is None for port in filter_.ports)
-    want = {**OPTIONS, "ipfilter": "0"} if anything else OPTIONS
+    on = [port for port in filter_.ports if port.on]
+    want = dict(OPTIONS)
+    if any(port.addresses is None for port in on):
+        want["ipfilter"] = "0"
+    if any(port.any_mac for port in on):
+        want["macfilter"] = "0"
     return {name: text for name, text in want.items() if str(present.get(name, "")) != text}
 
 

@@ -1,7 +1,7 @@
 """Expand: more attributes of networks and ports, and revisions of what the Network API has.
 
 Revision ID: 0041_j_network_attributes
-Revises: 0040_quota_resources
+Revises: 0041_a_overslept
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from alembic import op
 from db.types import Json, UtcDateTime
 
 revision = "0041_j_network_attributes"
-down_revision: str | None = "0040_quota_resources"
+down_revision: str | None = "0041_a_overslept"
 
 _REVISED = ("networks", "subnets", "ports", "security_groups")
 

@@ -29,7 +29,16 @@ class Noun:
     @property
     def why(self) -> str:
         """What is said wherever one is asked for."""
-        return f"This cloud has no {self.plural.replace('_', ' ')}. {self.instead}".strip()
+        return f"This cloud has no {self.several}. {self.instead}".strip()
+
+    @property
+    def several(self) -> str:
+        """Its plural in sentences."""
+        first = self.singular[:1]
+        name = (
+            self.singular if self.singular.startswith("QoS") else first.lower() + self.singular[1:]
+        )
+        return f"{name.removesuffix('y')}ies" if name.endswith("y") else f"{name}s"
 
 
 _FROM_SUBNETS = "Name the subnet's CIDR instead."

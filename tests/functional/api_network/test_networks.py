@@ -359,7 +359,7 @@ def test_what_a_cloud_of_bridges_has_none_of(url: str) -> None:
         assert call(f"{url}/v2.0/{path}?name=x&fields=id&limit=1").json() == {plural: []}
         made = fault(call(f"{url}/v2.0/{path}", "POST", auth.ADMIN))
         assert made[:2] == (404, "HTTPNotFound")
-        assert f"no {plural.replace('_', ' ')}" in made[2]
+        assert f"This cloud has no {noun.several}." in made[2]
         for method in ("GET", "PUT", "DELETE"):
             answer = fault(call(f"{url}/v2.0/{path}/x", method, auth.ADMIN))
             assert answer[:2] == (404, noun.error)
@@ -445,9 +445,9 @@ def test_what_is_not_there_says_why_wherever_it_is_asked_for(url: str) -> None:
     admin = {"X-Auth-Token": auth.ADMIN}
     for path, words in (
         ("routers", "which routes nothing"),
-        ("floatingips", "nothing translates addresses"),
+        ("floatingips", "This cloud has no floating IPs. Without routers nothing translates"),
         ("trunks", "carries one network"),
-        ("qos/policies", "limits or marks the traffic"),
+        ("qos/policies", "no QoS policies. Nothing here limits or marks the traffic"),
     ):
         for method, below in (
             ("POST", ""),

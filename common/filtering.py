@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from oslo_config import cfg
 
 from common.log import logger
-from common.networks import ON, register
+from common.networks import ON
 
 LOG = logger(__name__)
 
@@ -24,8 +24,9 @@ C = TypeVar("C")
 class Filtering(Generic[C]):
     """Knows the answer for one process; any number of threads ask it.
 
-    ``unfiltered`` returns, by a connection, why each cluster that has hosts can't filter; empty:
-    it can. It is asked every ``SECONDS`` at the most, and only where the option is ``auto``.
+    ``conf`` has the options of ``common.networks``. ``unfiltered`` returns, by a connection, why
+    each cluster that has hosts can't filter; empty: it can. It is asked every ``SECONDS`` at the
+    most, and only where the option is ``auto``.
     """
 
     def __init__(
@@ -34,7 +35,6 @@ class Filtering(Generic[C]):
         unfiltered: Callable[[C], Mapping[str, str]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        register(conf)
         self._conf, self._unfiltered, self._clock = conf, unfiltered, clock
         self._known: tuple[float, str] | None = None
 

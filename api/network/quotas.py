@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -36,8 +37,12 @@ class Limits:
     """The limits of projects, and of those without limits of their own."""
 
     def __init__(self, conf: cfg.ConfigOpts, engine: sa.Engine) -> None:
-        self._engine = engine
-        self.defaults = of_networks(conf)
+        self._conf, self._engine = conf, engine
+
+    @functools.cached_property
+    def defaults(self) -> dict[str, int]:
+        """Limits of projects without limits of their own."""
+        return of_networks(self._conf)
 
     def own(self, project_id: str) -> dict[str, int]:
         """Return the limits that were set for a project."""

@@ -97,6 +97,7 @@ _TYPES_OF_STATUS: Mapping[int, str] = {
     409: "Conflict",
     413: "HTTPRequestEntityTooLarge",
     500: "HTTPInternalServerError",
+    501: "HTTPNotImplemented",
     503: "ServiceUnavailable",
 }
 

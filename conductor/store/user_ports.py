@@ -75,10 +75,9 @@ def create(
         network_tags.require_few("port", sorted(set(new.tags)))
     _require_free_macs(connection, [(new.network_id, new.mac) for new in wanted if new.mac])
     now = clock.utcnow()
+    allowed = {"filtered": not unfiltered, "any_mac": viewer is None}
     rows = [
-        _row(connection, pools, new, new.mac or macs.take(), not unfiltered) | {"created_at": now}
-        _row(connection, pools, new, mac_prefix, filtered=not unfiltered, any_mac=viewer is None)
-        | {"created_at": now}
+        _row(connection, pools, new, new.mac or macs.take(), **allowed) | {"created_at": now}
         for new in wanted
     ]
     pools.close()
@@ -98,11 +97,10 @@ def _as_network_says(new: NewPort, network: networks.Network) -> NewPort:
 
 
 def _row(
-    connection: sa.Connection, pools: Pools, new: NewPort, mac: str, filtered: bool
     connection: sa.Connection,
     pools: Pools,
     new: NewPort,
-    mac_prefix: str,
+    mac: str,
     *,
     filtered: bool,
     any_mac: bool,

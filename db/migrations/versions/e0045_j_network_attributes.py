@@ -1,7 +1,7 @@
 """Expand: more attributes of networks and ports, and revisions of what the Network API has.
 
-Revision ID: 0041_j_network_attributes
-Revises: 0041_a_overslept
+Revision ID: 0045_j_network_attributes
+Revises: 0044_metadefs
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from alembic import op
 
 from db.types import Json, UtcDateTime
 
-revision = "0041_j_network_attributes"
-down_revision: str | None = "0041_a_overslept"
+revision = "0045_j_network_attributes"
+down_revision: str | None = "0044_metadefs"
 
 _REVISED = ("networks", "subnets", "ports", "security_groups")
 

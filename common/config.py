@@ -5,7 +5,8 @@ Options are declared beside the code that reads them; each such module has ``reg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from oslo_config import cfg
 
@@ -32,4 +33,24 @@ def load(
         conf(args=list(args), project="micronova", prog=prog, default_config_files=list(files))
     except (cfg.Error, OSError) as error:
         raise ConfigurationError(str(error)) from error
+    _require_valid(conf)
     return conf
+
+
+def _require_valid(conf: cfg.ConfigOpts) -> None:
+    """Raise ConfigurationError for the first value that its option doesn't take.
+
+    oslo.config reads a value when it is asked for, which may be long after the start.
+    """
+    for name in conf:
+        found = _valid(conf, "DEFAULT", name)
+        for option in found if isinstance(found, cfg.ConfigOpts.GroupAttr) else ():
+            _valid(found, name, option)
+
+
+def _valid(options: Mapping[str, Any], group: str, name: str) -> Any:
+    try:
+        return options[name]
+    except (cfg.Error, ValueError) as error:
+        reason = error.__context__ or error
+        raise ConfigurationError(f"[{group}] {name}: {reason}") from error

@@ -21,6 +21,7 @@ class RequestContext(oslo_context.RequestContext):
         asked: Mapping[str, Any] | None = None,
         traceparent: str | None = None,
         only_look: bool = False,
+        if_revision: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
@@ -30,6 +31,8 @@ class RequestContext(oslo_context.RequestContext):
         self.traceparent = traceparent
         #: whether a command may only look: it succeeds if what it asks is so already
         self.only_look = only_look
+        #: the only revision of a record that may be changed; None: any
+        self.if_revision = if_revision
         #: the server that is being worked on, for the log line
         self.server_uuid = server_uuid
 
@@ -51,6 +54,7 @@ class RequestContext(oslo_context.RequestContext):
             "asked": self.asked,
             "traceparent": self.traceparent,
             "only_look": self.only_look,
+            "if_revision": self.if_revision,
         }
 
     @classmethod

@@ -196,6 +196,13 @@ class NoValidHost(MicronovaError):
     sentence = "No valid host was found."
 
 
+class PreconditionFailed(MicronovaError):
+    """The record has changed since who asks has read it."""
+
+    code = "micronova.precondition_failed"
+    sentence = "The record has changed."
+
+
 class Unavailable(MicronovaError):
     """A service that is needed doesn't answer; asking again later may help."""
 

@@ -7,7 +7,9 @@ from typing import Protocol, TypeVar
 
 from oslo_config import cfg
 
+from common import vnets
 from common.errors import Conflict, Invalid
+from common.option_types import Form
 
 #: what a VM can have: Proxmox VE has net0 to net31
 MOST_INTERFACES = 32
@@ -27,6 +29,7 @@ AUTO = cfg.StrOpt(
 
 VNETS = cfg.ListOpt(
     "tenant_vnets",
+    item_type=Form(vnets.parse),
     default=[],
     help="VNIs that the networks of projects get in VXLAN zones of Proxmox VE's SDN: "
     "CLUSTER:ZONE:FIRST-LAST, e.g. *:tenants:10000-19999; *: every cluster that has the zone. "
@@ -35,14 +38,20 @@ VNETS = cfg.ListOpt(
     "administrator asks for the type vxlan. None: no vnets are made.",
 )
 
-FIREWALL = cfg.BoolOpt(
+#: the value of the option below under which ports are filtered whatever clusters say
+ON = "on"
+FIREWALL = cfg.StrOpt(
     "firewall",
-    default=False,
-    help="Whether the firewall of the datacenters is on (Datacenter, Firewall, Options), which "
-    "micronova never sets: its default policy can lock administrators out. Then ports that are "
-    "made from now on are filtered by their security groups; those that are there stay as they "
-    "are until their port_security_enabled is set to true. Without it groups are only kept, and "
-    "every port shows port_security_enabled false.",
+    default="auto",
+    choices=[
+        ("auto", "they are where the firewall of the datacenter is on in every cluster"),
+        (ON, "they are, though nothing is filtered in clusters whose firewall is off"),
+        ("off", "they aren't, and groups are only kept"),
+    ],
+    help="Whether new ports are filtered by their security groups, by the firewall of Proxmox VE. "
+    "micronova never turns on that of a datacenter (Datacenter, Firewall, Options): its default "
+    "policy can lock administrators out. Ports that are there stay as they are until their "
+    "port_security_enabled is set. Ports that aren't filtered show port_security_enabled false.",
 )
 
 

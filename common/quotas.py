@@ -68,6 +68,8 @@ OF_NETWORKS: Mapping[str, tuple[str, int, str]] = {
         "Rules of all security groups of a project.",
     ),
 }
+#: resources of Neutron's that can't be made here, but whose limits clients read and write
+_ABSENT = ("subnetpool", "router", "floatingip")
 #: Cinder's, under its names
 OF_VOLUMES: Mapping[str, tuple[int, str]] = {
     "volumes": (10, "Volumes of a project."),
@@ -123,6 +125,15 @@ def defaults(conf: cfg.ConfigOpts) -> dict[str, int]:
 def of_images(conf: cfg.ConfigOpts) -> dict[str, int]:
     """Return the limits of a project's images, -1 for none; sizes in MiB."""
     return {name: int(conf[GROUP][name]) for name in OF_IMAGES}
+
+
+def of_networks(conf: cfg.ConfigOpts) -> dict[str, int]:
+    """Return the default limits of the Network API, under Neutron's names; -1: unlimited.
+
+    What can't be made here has 0.
+    """
+    own = {name: conf[GROUP][option] for option, (name, *_) in OF_NETWORKS.items()}
+    return {**dict.fromkeys(_ABSENT, 0), **own, "port": conf[GROUP].ports}
 
 
 def allows(limit: int, wanted: int) -> bool:

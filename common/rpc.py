@@ -37,6 +37,7 @@ from common.errors import (  # noqa: E402
     NotFound,
     NotSupported,
     NoValidHost,
+    PreconditionFailed,
     TooLarge,
     Unauthorized,
     Unavailable,
@@ -74,7 +75,7 @@ REMOTE_ERRORS = ["common.errors"]
 #: errors of the caller: one line in the log, no traceback
 REFUSALS = (
     *(Invalid, Unauthorized, Forbidden, NotFound, Conflict, Gone, TooLarge),
-    *(NoValidHost, NotSupported, Unimplemented),
+    *(NoValidHost, NotSupported, PreconditionFailed, Unimplemented),
 )
 
 #: None: the DEFAULT group, with transport_url

@@ -16,6 +16,8 @@ ETHERTYPES = (IPV4, IPV6)
 #: the prefix of all addresses of a family
 EVERYWHERE: Mapping[str, str] = {IPV4: "0.0.0.0/0", IPV6: "::/0"}
 DEFAULT = "default"
+#: the remote group of a default rule: the new group itself
+PARENT = "PARENT"
 
 #: name → number, in the order in which Neutron lists them
 PROTOCOLS: Mapping[str, int] = {
@@ -77,6 +79,12 @@ class Rule:
     normalized_cidr: str | None = None
     """The prefix without the bits of a host."""
     remote_group_id: str | None = None
+    remote_address_group_id: str | None = None
+
+    @property
+    def remote(self) -> str | None:
+        """Return the group whose addresses it allows, of ports or of prefixes."""
+        return self.remote_group_id or self.remote_address_group_id
 
     def meaning(self) -> str:
         """Return what the rule says, the same for two that Neutron calls duplicates."""
@@ -85,16 +93,13 @@ class Rule:
             prefix = None
         said = (
             *(self.direction, self.ethertype, number(self.protocol)),
-            *(self.port_range_min, self.port_range_max, prefix, self.remote_group_id),
+            *(self.port_range_min, self.port_range_max, prefix, self.remote),
         )
         return " ".join("-" if one is None else str(one) for one in said)
 
 
-#: rules of a new group: all out, nothing in
-NEW_GROUP = tuple(Rule(EGRESS, family) for family in ETHERTYPES)
-
-
-def of_default(group_id: str) -> tuple[Rule, ...]:
-    """Return the rules of a project's default group: its members reach each other too."""
-    inside = (Rule(INGRESS, family, remote_group_id=group_id) for family in ETHERTYPES)
-    return (*NEW_GROUP, *inside)
+#: the default rules that a cloud begins with: all out, and in a default group its members
+FIRST_DEFAULTS = (
+    *(Rule(EGRESS, family) for family in ETHERTYPES),
+    *(Rule(INGRESS, family, remote_group_id=PARENT) for family in ETHERTYPES),
+)

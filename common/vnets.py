@@ -19,6 +19,7 @@ _BEGINNING = "mn"
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _LENGTH = 6
 _OURS = re.compile(rf"{_BEGINNING}[0-9a-z]{{{_LENGTH}}}")
+_CLUSTER = re.compile(r"\*|[A-Za-z0-9._-]+")
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9]{1,7}")
 
 
@@ -45,14 +46,14 @@ def parse(text: str) -> VniRange:
     try:
         found = VniRange(cluster, zone, int(first), int(last if dash else first))
     except ValueError as error:
-        raise Invalid(f"[networks] tenant_vnets: {text}: {error}") from error
+        raise Invalid(f"{text}: {error}") from error
     if (
-        not cluster
+        not _CLUSTER.fullmatch(cluster)
         or not _ZONE.fullmatch(zone)
         or not 1 <= found.first <= found.last <= HIGHEST_VNI
     ):
         raise Invalid(
-            f"[networks] tenant_vnets: {text}: a cluster or *, a zone and VNIs from 1 to "
+            f"{text}: a cluster or *, a zone and VNIs from 1 to "
             f"{HIGHEST_VNI} are needed, the lower one first"
         )
     return found

@@ -24,6 +24,7 @@ from compute.hypervisor.proxmox.observe.clusterwide import (
     configured_storages,
     missing_privileges,
     storages_of,
+    why_unfiltered,
 )
 from compute.hypervisor.proxmox.observe.refresh import Refresher
 from compute.hypervisor.proxmox.observe.snapshot import Node, Snapshot, Storage, chosen
@@ -31,6 +32,8 @@ from compute.hypervisor.proxmox.settings import ClusterSettings
 from compute.hypervisor.proxmox.vmconfig import storage_types
 
 UNAUTHENTICATED = 401
+#: code of the finding that a cluster's firewall is off although ports are to be filtered
+UNFILTERED = "firewall_off"
 
 
 @dataclass(frozen=True)
@@ -99,9 +102,9 @@ def reading(cluster: ClusterSettings) -> Iterator[tuple[Client, Callable[[], Sna
 
 
 def are_filtered(conf: cfg.ConfigOpts) -> bool:
-    """Return whether ports are to be filtered by their security groups."""
+    """Return whether ports are to be filtered by their security groups, where that is possible."""
     networks.register(conf)
-    return bool(conf.networks.firewall)
+    return str(conf.networks.firewall) != "off"
 
 
 def vnet_zones(conf: cfg.ConfigOpts, cluster: str) -> tuple[str, ...]:
@@ -115,7 +118,7 @@ def examine(
     conf: cfg.ConfigOpts, client: Client, refresh: Callable[[], Snapshot]
 ) -> tuple[Checked, list[Finding]]:
     """Return the client's cluster and its problems. The snapshot is made once."""
-    cluster, filtered = client.settings, are_filtered(conf)
+    cluster = client.settings
     try:
         client.get("version")
         # Before the refresh, which needs some of them: so all missing ones are reported at once.
@@ -126,7 +129,7 @@ def examine(
         lacking = missing_privileges(client, storages_of(_ours(cluster, snapshot)))
         granted, zones = client.get("access/permissions"), vnet_zones(conf, cluster.name)
         refused = _refused(cluster, snapshot.version, granted, zones)
-        unfiltered = _unfiltered(cluster, client) if filtered else None
+        unfiltered = _unfiltered(cluster, client, conf) if are_filtered(conf) else None
         overlap = next_ids(cluster, client.get("cluster/options"), snapshot.vms)
     except HypervisorError as error:
         return _nothing(cluster), [
@@ -219,16 +222,19 @@ def _refused(
         )
 
 
-def _unfiltered(cluster: ClusterSettings, client: Client) -> Finding | None:
+def _unfiltered(cluster: ClusterSettings, client: Client, conf: cfg.ConfigOpts) -> Finding | None:
     """Return that the datacenter's firewall is off although ports are to be filtered."""
-    if int(client.get("cluster/firewall/options").get("enable", 0)):
+    why = why_unfiltered(client)
+    if not why:
         return None
+    option = str(conf.networks.firewall)
+    effect = "Nothing is filtered here" if option == networks.ON else "New ports aren't filtered"
     return Finding(
         cluster.name,
-        "Nothing is filtered, although [networks] firewall is true: the datacenter's firewall is "
-        "off. Before it is turned on, see which rules let administrators in.",
+        f"{effect}, although [networks] firewall is {option}: {why}. Before it is turned on, see "
+        "which rules let administrators in.",
         ("pvesh set /cluster/firewall/options --enable 1",),
-        "firewall_off",
+        UNFILTERED,
     )
 
 

@@ -14,6 +14,7 @@ from oslo_config import cfg
 from common import clock, failures
 from common.errors import Unavailable
 from common.failures import Verdict
+from common.filtering import Filtering
 from common.messages.commands import Destroy, Placed
 from common.messages.reports import Failure, Outcome
 from compute.client import ComputeClient
@@ -45,6 +46,11 @@ class Cloud:
     """Carry out an operation that this conductor has just begun."""
     since: datetime.datetime = field(default_factory=clock.utcnow)
     """When this conductor began: its record may have been restored before."""
+
+    @functools.cached_property
+    def filtering(self) -> Filtering[Transaction]:
+        """Whether ports that are made now are filtered."""
+        return Filtering(self.conf, registry.unfiltered)
 
     @functools.cached_property
     def id(self) -> str:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import ipaddress
+
 from oslo_config import cfg, types
 
 from common import networks, volumes
 from common.metrics import config as metrics
+from common.option_types import Form
 from conductor.notifications import config as notifications
+from conductor.seed import parse_flavor
+from conductor.store import segments
+from conductor.store.networks import parse_subnet
 from conductor.tracing import config as tracing
 
 OPTIONS = [
@@ -230,6 +236,7 @@ OPTIONS = [
 NETWORK_OPTIONS = [
     cfg.ListOpt(
         "subnets",
+        item_type=Form(parse_subnet),
         default=[],
         help="Addresses that micronova assigns on a bridge: "
         "BRIDGE=CIDR[;gateway=IP][;pool=FIRST-LAST][;dns=IP+IP], e.g. "
@@ -245,13 +252,15 @@ NETWORK_OPTIONS = [
     ),
     cfg.ListOpt(
         "tenant_vlans",
+        item_type=Form(segments.parse),
         default=[],
         help="VLAN tags that the networks of projects get: BRIDGE:FIRST-LAST, e.g. "
         "vmbr1:1000-1999. The switches must carry them between all nodes with the bridge, and "
         "nothing else may use them. None: projects can't make networks.",
     ),
-    cfg.StrOpt(
+    cfg.Opt(
         "auto_cidr",
+        type=Form(ipaddress.ip_network, "network"),
         default="10.255.0.0/24",
         help="The subnet of the network that is made for a project whose users name none for "
         "their servers, where there is none for them and tenant_vlans has a tag. It has no "
@@ -280,6 +289,7 @@ IMAGE_OPTIONS = [
 SEED_OPTIONS = [
     cfg.ListOpt(
         "flavors",
+        item_type=Form(parse_flavor),
         default=[],
         help="Flavors that are created if there are none: [ID:]NAME:VCPUS:MEMORY_MIB:DISK_GIB.",
     ),

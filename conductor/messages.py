@@ -118,16 +118,23 @@ class NewNetwork:
     bridge: str | None = None
     vlan: int | None = None
     availability_zone_hints: tuple[str, ...] = ()
+    is_default: bool = False
+    """Whether it is the external network that is meant where none is named."""
+    admin_state_up: bool = True
+    port_security: bool | None = None
+    """Whether new ports on it are filtered; None: they are."""
 
 
 @dataclass(frozen=True)
 class NewShare:
-    """A network that another project, or all (``*``), may use (Neutron's RBAC policy)."""
+    """What another project, or all (``*``), may use (Neutron's RBAC policy)."""
 
     project_id: str
     """Who shares it."""
-    network_id: str
+    object_id: str
     target: str
+    object_type: str = "network"
+    """``network``, ``security_group`` or ``address_group``."""
 
 
 @dataclass(frozen=True)
@@ -162,8 +169,11 @@ class NewPort:
     security_groups: tuple[str, ...] | None = None
     """None: the project's default one."""
     port_security: bool | None = None
-    """False: it is in no group, and nothing of it is filtered."""
+    """False: it is in no group, and nothing of it is filtered; None: as its network says."""
     address_pairs: tuple[AddressPair, ...] = ()
+    admin_state_up: bool = True
+    binding_host: str = ""
+    """The host of the server to come; empty: any."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +182,7 @@ class AddressPair:
 
     ip_address: str
     mac_address: str | None = None
-    """None: the port's, and there can be no other."""
+    """None: the port's; another is an administrator's to allow."""
 
 
 @dataclass(frozen=True)
@@ -269,6 +279,17 @@ class NewSecurityGroup:
     project_id: str
     name: str
     description: str = ""
+    stateful: bool = True
+
+
+@dataclass(frozen=True)
+class NewAddressGroup:
+    """An address group that a user makes; addresses are prefixes."""
+
+    project_id: str
+    name: str = ""
+    description: str = ""
+    addresses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -277,6 +298,7 @@ class SecurityGroupChange:
 
     name: str | None = None
     description: str | None = None
+    stateful: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -286,6 +308,18 @@ class NewRule:
     security_group_id: str
     rule: Rule
     description: str = ""
+
+
+@dataclass(frozen=True)
+class NewDefaultRule:
+    """A rule that new groups begin with; its remote group may be ``PARENT``, the new one."""
+
+    rule: Rule
+    description: str = ""
+    used_in_default_sg: bool = False
+    """Whether projects' default groups do."""
+    used_in_non_default_sg: bool = True
+    """Whether all other groups do."""
 
 
 @dataclass(frozen=True)
@@ -310,6 +344,9 @@ class PortChange:
     security_groups: tuple[str, ...] | None = None
     port_security: bool | None = None
     address_pairs: tuple[AddressPair, ...] | None = None
+    admin_state_up: bool | None = None
+    binding_host: str | None = None
+    """Empty: any."""
 
 
 @dataclass(frozen=True)

@@ -427,6 +427,10 @@ class Interface:
     tag: str | None = None
     port_id: str | None = None
     """A port that the server has got already."""
+    up: bool = True
+    """Whether its network is switched on."""
+    port_security: bool = True
+    """Whether its network has new ports filtered, where ports are."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,9 @@ from conductor.messages import (
     ImageEdit,
     MetadefItem,
     MetadefNamespace,
+    NewAddressGroup,
     NewBackup,
+    NewDefaultRule,
     NewFlavor,
     NewImage,
     NewKeyPair,
@@ -337,9 +339,28 @@ class SecurityGroupRpc(Protocol):
         self, ctxt: RequestContext, project_id: str, rules: list[NewRule]
     ) -> list[str]: ...
     def delete_security_group_rule(self, ctxt: RequestContext, rule_id: str) -> None: ...
+    def create_default_rules(
+        self, ctxt: RequestContext, rules: list[NewDefaultRule]
+    ) -> list[str]: ...
+    def delete_default_rule(self, ctxt: RequestContext, rule_id: str) -> None: ...
     def change_server_security_group(
         self, ctxt: RequestContext, server_uuid: str, group_id: str, on: bool
     ) -> None: ...
+
+
+class AddressGroupRpc(Protocol):
+    """Address groups, which rules of security groups name."""
+
+    def create_address_groups(
+        self, ctxt: RequestContext, groups: list[NewAddressGroup]
+    ) -> list[str]: ...
+    def update_address_group(
+        self, ctxt: RequestContext, group_id: str, asked: dict[str, str]
+    ) -> None: ...
+    def change_addresses(
+        self, ctxt: RequestContext, group_id: str, add: list[str], remove: list[str]
+    ) -> None: ...
+    def delete_address_group(self, ctxt: RequestContext, group_id: str) -> None: ...
 
 
 class VolumeRpc(Protocol):
@@ -466,6 +487,7 @@ class ConductorRpc(
     PortRpc,
     NetworkRpc,
     SecurityGroupRpc,
+    AddressGroupRpc,
     ImageRpc,
     VolumeRpc,
     VolumeSnapshotRpc,
@@ -499,6 +521,7 @@ Endpoints = tuple[
     PortRpc,
     NetworkRpc,
     SecurityGroupRpc,
+    AddressGroupRpc,
     ImageRpc,
     VolumeRpc,
     VolumeSnapshotRpc,

@@ -16,6 +16,7 @@ from conductor.audit.auditor import Auditor
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
+from conductor.endpoints.address_groups import AddressGroupEndpoint
 from conductor.endpoints.aggregates import AggregateEndpoint, Notifier
 from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.backups import BackupEndpoint
@@ -49,12 +50,12 @@ from conductor.engine.runner import TIDY_SECONDS, Flow, Runner
 from conductor.flows import table as all_flows
 from conductor.flows.create.create import Create
 from conductor.images.stale_imports import SECONDS, StaleImports
-from conductor.messages import NewFlavor
 from conductor.networks import late_zones
 from conductor.networks.late_zones import LateZones
 from conductor.notifications.notifications import Notifications
 from conductor.record_metrics import RecordMetrics
 from conductor.rpc_api import Endpoints
+from conductor.seed import parse_flavor
 from conductor.store import catalog, leases, networks
 from conductor.store.transactions import Store, Transaction
 from conductor.sync import filters
@@ -146,6 +147,7 @@ class ConductorService:
             PortEndpoint(cloud, self.runner),
             NetworkEndpoint(cloud),
             SecurityGroupEndpoint(cloud, lambda: self.runner.periodic.wake(filters.NAME)),
+            AddressGroupEndpoint(cloud, lambda: self.runner.periodic.wake(filters.NAME)),
             ImageEndpoint(cloud),
             VolumeEndpoint(cloud),
             VolumeSnapshotEndpoint(cloud),
@@ -204,15 +206,4 @@ class ConductorService:
         for text in self._conf.networks.subnets:
             networks.ensure_subnet(connection, networks.parse_subnet(text))
         networks.set_vlans(connection, self._conf.networks.vlans)
-        catalog.seed_flavors(connection, [_flavor(text) for text in self._conf.seed.flavors])
-
-
-def _flavor(text: str) -> NewFlavor:
-    """Parse ``[ID:]NAME:VCPUS:MEMORY_MIB:DISK_GIB``. Raises ConfigurationError."""
-    parts = text.split(":")
-    try:
-        vcpus, memory, disk = (int(part) for part in parts[-3:])
-        *flavorid, name = parts[:-3]
-    except ValueError as error:
-        raise ConfigurationError(f"[seed] flavors: {text}: {error}") from error
-    return NewFlavor(name, vcpus, memory, disk, flavorid[0] if flavorid else None)
+        catalog.seed_flavors(connection, [parse_flavor(text) for text in self._conf.seed.flavors])

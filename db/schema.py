@@ -32,6 +32,7 @@ _RESOURCE = sa.String(300)
 _EMPTY: Any = {"nullable": False, "default": "", "server_default": sa.text("''")}
 _BARE: Any = {"nullable": False, "default": "bare", "server_default": sa.text("'bare'")}
 _ACTIVE: Any = {"nullable": False, "default": "ACTIVE", "server_default": sa.text("'ACTIVE'")}
+_FIRST: Any = {"nullable": False, "default": 0, "server_default": sa.text("0")}
 _FALSE: Any = {"nullable": False, "default": False, "server_default": sa.false()}
 _TRUE: Any = {"nullable": False, "default": True, "server_default": sa.true()}
 
@@ -543,6 +544,13 @@ networks = sa.Table(
     sa.Column("zone", sa.String(16)),
     sa.Column("vni", sa.Integer),
     sa.Column("status", sa.String(16), **_ACTIVE),
+    # whether its ports are switched on; none: nobody has said, and a VM's links stay as they are
+    sa.Column("admin_state_up", sa.Boolean),
+    # the external network that is meant where none is named; there is one at the most
+    sa.Column("is_default", sa.Boolean, **_FALSE),
+    # whether new ports are filtered; none: they are
+    sa.Column("port_security", sa.Boolean),
+    sa.Column("revision", sa.Integer, **_FIRST),  # one more with each change
     sa.Index("ux_networks_bridge_segment", "bridge", "segment", unique=True),
     sa.Index("ux_networks_zone_vni", "zone", "vni", unique=True),
 )
@@ -597,6 +605,7 @@ subnets = sa.Table(
     sa.Column("enable_dhcp", sa.Boolean, **_FALSE),  # as asked: nothing serves it
     sa.Column("ipv6_ra_mode", sa.String(16)),
     sa.Column("ipv6_address_mode", sa.String(16)),
+    sa.Column("revision", sa.Integer, **_FIRST),
 )
 
 ports = sa.Table(
@@ -624,6 +633,12 @@ ports = sa.Table(
     # the IPv6 address of one that has an IPv4 address, too
     sa.Column("subnet6_id", _UUID),
     sa.Column("ip6", sa.String(64)),
+    sa.Column("admin_state_up", sa.Boolean),  # as that of networks
+    # [[subnet, address]] beyond these: see port_addresses; none: no more
+    sa.Column("more_addresses", Json),
+    # the host that an administrator named for the server to come
+    sa.Column("binding_host", _NAME),
+    sa.Column("revision", sa.Integer, **_FIRST),
     sa.UniqueConstraint("subnet_id", "ip"),
     sa.Index("ux_ports_subnet6_id_ip6", "subnet6_id", "ip6", unique=True),
 )
@@ -665,6 +680,9 @@ security_groups = sa.Table(
     # the project whose default group it is: there is one at the most
     sa.Column("default_of", _NAME, unique=True),
     sa.Column("tags", Json),  # none: no tags
+    # as asked: Proxmox VE always tracks connections
+    sa.Column("stateful", sa.Boolean, **_TRUE),
+    sa.Column("revision", sa.Integer, **_FIRST),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime, nullable=False),
 )
@@ -682,11 +700,65 @@ security_group_rules = sa.Table(
     sa.Column("remote_ip_prefix", sa.String(64)),
     sa.Column("normalized_cidr", sa.String(64)),
     sa.Column("remote_group_id", _UUID, index=True),
+    sa.Column("remote_address_group_id", _UUID, index=True),
     sa.Column("description", _NAME, nullable=False),
     # what the rule says, in one way: no group says the same twice
     sa.Column("meaning", sa.String(160), nullable=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.UniqueConstraint("security_group_id", "meaning"),
+)
+# what new security groups begin with
+default_group_rules = sa.Table(
+    "default_group_rules",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("direction", sa.String(8), nullable=False),
+    sa.Column("ethertype", sa.String(4), nullable=False),
+    sa.Column("protocol", sa.String(16)),
+    sa.Column("port_range_min", sa.Integer),
+    sa.Column("port_range_max", sa.Integer),
+    sa.Column("remote_ip_prefix", sa.String(64)),
+    sa.Column("normalized_cidr", sa.String(64)),
+    sa.Column("remote_group_id", _UUID),  # PARENT: the new group itself
+    sa.Column("remote_address_group_id", _UUID),
+    sa.Column("description", _NAME, nullable=False),
+    sa.Column("used_in_default_sg", sa.Boolean, nullable=False),
+    sa.Column("used_in_non_default_sg", sa.Boolean, nullable=False),
+    sa.Column("meaning", sa.String(255), nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+)
+# with whom security groups and address groups are shared
+group_shares = sa.Table(
+    "group_shares",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("object_type", sa.String(32), nullable=False),
+    sa.Column("object_id", _UUID, nullable=False),
+    sa.Column("target", _NAME, nullable=False, index=True),  # a project, or *: all of them
+    sa.Column("project_id", _NAME, nullable=False, index=True),  # who shares it
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.UniqueConstraint("object_id", "target"),
+)
+# prefixes that rules of security groups name
+address_groups = sa.Table(
+    "address_groups",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("project_id", _NAME, nullable=False, index=True),
+    sa.Column("name", _NAME, nullable=False),
+    sa.Column("description", _NAME, nullable=False),
+    sa.Column("addresses", Json, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime, nullable=False),
+    sa.Column("revision", sa.Integer, **_FIRST),
+)
+# addresses of ports beyond the first one of each family
+port_addresses = sa.Table(
+    "port_addresses",
+    metadata,
+    sa.Column("subnet_id", _UUID, primary_key=True),
+    sa.Column("ip", sa.String(64), primary_key=True),
+    sa.Column("port_id", _UUID, nullable=False, index=True),
 )
 port_security_groups = sa.Table(
     "port_security_groups",

@@ -39,6 +39,9 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument(
         "--node-endpoints", action="store_true", help="one more port for every node"
     )
+    found.add_argument(
+        "--firewall", action="store_true", help="new clusters have the datacenter's firewall on"
+    )
     found.add_argument("--token-file", type=Path, help="file to write the agent's token to")
     found.add_argument(
         "--finish-seconds",

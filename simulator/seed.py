@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from simulator.access import Access, Grant, Token, User, hash_password
 from simulator.cluster import Cluster
+from simulator.firewall_config import Firewall
 from simulator.model import GIB, MIB, TB, Node, Storage, Volume
 from simulator.roles import AGENT_GRANTS
 from simulator.storage_kinds import KINDS
@@ -154,3 +155,11 @@ def seed(cluster: Cluster, first: int, count: int, bridges: int, known: Secrets)
         add_storages(cluster)
         add_access(cluster, known)
         cluster.save("options", "options", cluster.options)
+
+
+def turn_firewall_on(cluster: Cluster) -> None:
+    """Turn on the datacenter's firewall, which a new cluster has off."""
+    with cluster.turn():
+        made = Firewall("cluster", {"enable": "1"})
+        cluster.firewalls[made.key] = made
+        cluster.save("firewall", made.key, made)

@@ -23,7 +23,7 @@ from simulator.persistence import Store
 from simulator.restore import restore
 from simulator.roles import roles_of
 from simulator.routes import ROUTES, Router
-from simulator.seed import AGENT_TOKEN, AGENT_USER, Secrets, add_nodes, seed
+from simulator.seed import AGENT_TOKEN, AGENT_USER, Secrets, add_nodes, seed, turn_firewall_on
 from simulator.standing import apply, undo
 from simulator.versions import VERSIONS
 
@@ -46,6 +46,7 @@ class Options:
     tls: bool = False
     node_endpoints: bool = False
     token_file: Path | None = None
+    firewall: bool = False
 
 
 class WrongStateError(Exception):
@@ -215,6 +216,8 @@ class Simulator:
             first = index * self.options.nodes + 1
             if next(iter(self._store.read(index, "access")), None) is None:
                 seed(cluster, first, self.options.nodes, self.options.bridges, self.secrets)
+                if self.options.firewall:
+                    turn_firewall_on(cluster)
             else:
                 restore(cluster, self._store)
                 with cluster.turn():

@@ -50,6 +50,7 @@ STATUS: Mapping[type[MicronovaError], int] = {
     NotAcceptable: 406,
     errors.Conflict: 409,
     errors.Gone: 410,
+    errors.PreconditionFailed: 412,
     errors.TooLarge: 413,
     UnsupportedMedia: 415,
     RangeNotSatisfiable: 416,

@@ -24,42 +24,77 @@ class Noun:
     error: str
     """Neutron's type of the error about one that isn't there."""
     instead: str = ""
-    """Another way to what a user may want, as a sentence."""
+    """Why there is none, or another way to what a user may want, as a sentence."""
+
+    @property
+    def why(self) -> str:
+        """What is said wherever one is asked for."""
+        return f"This cloud has no {self.several}. {self.instead}".strip()
+
+    @property
+    def several(self) -> str:
+        """Its plural in sentences."""
+        first = self.singular[:1]
+        name = (
+            self.singular if self.singular.startswith("QoS") else first.lower() + self.singular[1:]
+        )
+        return f"{name.removesuffix('y')}ies" if name.endswith("y") else f"{name}s"
 
 
 _FROM_SUBNETS = "Name the subnet's CIDR instead."
-_UPSTREAM = "The operator's routers serve the bridges and VLANs that networks are."
+_UPSTREAM = (
+    "Networks here are bridges, VLANs and VXLANs of Proxmox VE, which routes nothing: the "
+    "operator's routers serve them, or a server with a port on each network does."
+)
+_NO_NAT = (
+    "Without routers nothing translates addresses: a server that must be reached from outside is "
+    "put on a network that is."
+)
+_ONE_NETWORK = (
+    "An interface of Proxmox VE carries one network: give the server a port of each network."
+)
+#: also said of ``qos_policy_id`` of networks and ports
+NO_QOS = "Nothing here limits or marks the traffic of interfaces."
 
 #: path → what would be there
 NOUNS: Mapping[str, Noun] = {
     "routers": Noun("routers", "Router", "RouterNotFound", _UPSTREAM),
-    "floatingips": Noun(
-        "floatingips",
-        "Floating IP",
-        "FloatingIPNotFound",
-        "Servers that must be reached from outside are put on a network that is.",
-    ),
+    "floatingips": Noun("floatingips", "Floating IP", "FloatingIPNotFound", _NO_NAT),
+    "floatingip_pools": Noun("floatingip_pools", "Floating IP pool", "HTTPNotFound", _NO_NAT),
     "subnetpools": Noun("subnetpools", "Subnet pool", "SubnetPoolNotFound", _FROM_SUBNETS),
     "address-scopes": Noun(
         "address_scopes", "Address scope", "AddressScopeNotFound", _FROM_SUBNETS
     ),
-    "address-groups": Noun(
-        "address_groups",
-        "Address group",
-        "AddressGroupNotFound",
-        "Make a rule for each prefix, or name a security group in it.",
-    ),
-    "trunks": Noun(
-        "trunks", "Trunk", "TrunkNotFound", "Give the server a port of each network instead."
-    ),
-    "segments": Noun("segments", "Segment", "SegmentNotFound"),
-    "qos/policies": Noun("policies", "QoS policy", "QosPolicyNotFound"),
-    "agents": Noun("agents", "Agent", "AgentNotFound"),
+    "trunks": Noun("trunks", "Trunk", "TrunkNotFound", _ONE_NETWORK),
+    "segments": Noun("segments", "Segment", "SegmentNotFound", "A network has one segment."),
+    "qos/policies": Noun("policies", "QoS policy", "QosPolicyNotFound", NO_QOS),
+    "qos/rule-types": Noun("rule_types", "QoS rule type", "QosRuleNotFound", NO_QOS),
+    "agents": Noun("agents", "Agent", "AgentNotFound", "Those of hosts are compute services."),
     "availability_zones": Noun(
         "availability_zones", "Availability zone", "AvailabilityZoneNotFound"
     ),
     "service-providers": Noun("service_providers", "Service provider", "HTTPNotFound"),
 }
+#: extension → the path of what it would bring
+_BROUGHT: Mapping[str, str] = {
+    "router": "routers",
+    "ext-gw-mode": "routers",
+    "extraroute": "routers",
+    "dvr": "routers",
+    "floating-ip-port-forwarding": "floatingips",
+    "trunk": "trunks",
+    "trunk-details": "trunks",
+    "qos": "qos/policies",
+    "subnet_allocation": "subnetpools",
+    "address-scope": "address-scopes",
+    "segment": "segments",
+}
+
+
+def why(alias: str) -> str:
+    """Return why an extension isn't there, as a sentence; empty: nothing can be said."""
+    path = _BROUGHT.get(alias)
+    return "" if path is None else NOUNS[path].why
 
 
 class Absent:
@@ -76,9 +111,7 @@ class Absent:
     @operation()
     def on_post(self, call: Call) -> NoReturn:
         """Answer that none can be made, as where Neutron lacks the extension: with 404."""
-        noun = self._noun
-        text = f"The resource could not be found: this cloud has no {noun.plural}. {noun.instead}"
-        raise NotFound(text.replace("_", " ").strip())
+        raise NotFound(f"The resource could not be found. {self._noun.why}")
 
 
 class AbsentOne:
@@ -90,21 +123,49 @@ class AbsentOne:
     @operation()
     def on_get(self, call: Call, record_id: str) -> NoReturn:
         """Answer that it isn't there."""
-        self._missing(record_id)
+        raise missing(self._noun, record_id)
 
     @operation()
     def on_put(self, call: Call, record_id: str) -> NoReturn:
         """Answer that it isn't there."""
-        self._missing(record_id)
+        raise missing(self._noun, record_id)
 
     @operation()
     def on_delete(self, call: Call, record_id: str) -> NoReturn:
         """Answer that it isn't there."""
-        self._missing(record_id)
+        raise missing(self._noun, record_id)
 
-    def _missing(self, record_id: str) -> NoReturn:
-        noun = self._noun
-        raise NotFound(f"{noun.singular} {record_id} could not be found.", type=noun.error)
+
+class AbsentPart:
+    """What would belong to one: its interfaces, rules, ports or tags."""
+
+    def __init__(self, noun: Noun) -> None:
+        self._noun = noun
+
+    @operation()
+    def on_get(self, call: Call, record_id: str, **_: str) -> NoReturn:
+        """Answer that the whole isn't there."""
+        raise missing(self._noun, record_id)
+
+    @operation()
+    def on_post(self, call: Call, record_id: str, **_: str) -> NoReturn:
+        """Answer that the whole isn't there."""
+        raise missing(self._noun, record_id)
+
+    @operation()
+    def on_put(self, call: Call, record_id: str, **_: str) -> NoReturn:
+        """Answer that the whole isn't there."""
+        raise missing(self._noun, record_id)
+
+    @operation()
+    def on_delete(self, call: Call, record_id: str, **_: str) -> NoReturn:
+        """Answer that the whole isn't there."""
+        raise missing(self._noun, record_id)
+
+
+def missing(noun: Noun, record_id: str) -> NotFound:
+    """Return the refusal of one of what there is none of."""
+    return NotFound(f"{noun.singular} {record_id} could not be found. {noun.why}", type=noun.error)
 
 
 def routes() -> dict[str, object]:
@@ -113,4 +174,6 @@ def routes() -> dict[str, object]:
     for path, noun in NOUNS.items():
         found[f"/v2.0/{path}"] = Absent(noun)
         found[f"/v2.0/{path}/{{record_id}}"] = AbsentOne(noun)
+        found[f"/v2.0/{path}/{{record_id}}/{{part}}"] = AbsentPart(noun)
+        found[f"/v2.0/{path}/{{record_id}}/{{part}}/{{part_id}}"] = AbsentPart(noun)
     return found

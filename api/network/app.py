@@ -8,7 +8,18 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from api import plain
-from api.network import absent, discovery, ports, quotas, resources, tags, topology
+from api.network import (
+    absent,
+    address_groups,
+    availability,
+    default_rules,
+    discovery,
+    ports,
+    quotas,
+    resources,
+    tags,
+    topology,
+)
 from api.network.errors import FAULTS
 from api.network.networks import NetworkCollection, NetworkItem
 from api.network.paths import WithoutSuffix
@@ -18,8 +29,11 @@ from api.network.security_groups import GroupCollection, GroupItem, Groups
 from api.network.shares import ShareCollection, ShareItem, Shares
 from api.network.subnets import SubnetCollection, SubnetItem
 from common import networks as choice
-from common import quotas as limits
+from common import quotas as quota_options
+from common.filtering import Filtering
 from conductor.client import ConductorClient
+from db.reading import reading
+from db.reads import clusters
 from web.assembly import Application, Protect, assemble
 from web.policy import Enforcer
 from web.wsgi import JoinSlashes, Wsgi
@@ -35,7 +49,7 @@ def make_app(
 
     Without a `conductor` it is read-only.
     """
-    limits.register(conf)
+    quota_options.register(conf)
     choice.register(conf)
     policy = Enforcer(conf, RULES)
     api = Application(
@@ -55,45 +69,82 @@ def routes(
     conductor: ConductorClient | None = None,
 ) -> dict[str, object]:
     """Path → what serves it."""
+    limits = quotas.Limits(conf, engine)
     found: dict[str, object] = {
         "/": discovery.Versions(),
         "/v2.0": discovery.Index(),
         "/v2.0/extensions": discovery.Extensions(),
         "/v2.0/extensions/{alias}": discovery.Extension(),
-        "/v2.0/quotas": quotas.Quotas(),
-        "/v2.0/quotas/{project_id}": quotas.Quota(conf, policy),
-        "/v2.0/quotas/{project_id}/{what}": quotas.QuotaView(conf, engine),
+        "/v2.0/network-ip-availabilities": availability.Availabilities(engine),
+        "/v2.0/network-ip-availabilities/{network_id}": availability.Availability(engine),
+        "/v2.0/quotas": quotas.Quotas(limits),
+        "/v2.0/quotas/project": quotas.OwnProject("project"),
+        "/v2.0/quotas/tenant": quotas.OwnProject("tenant"),
+        "/v2.0/quotas/{project_id}": quotas.Quota(limits, conductor),
+        "/v2.0/quotas/{project_id}/{what}": quotas.QuotaView(limits),
     }
-    filtered = conf is not None and conf.networks.firewall
+    filtering = Filtering(conf, _unfiltered)
     stores = {
-        kind.plural: resources.Store(kind, engine, policy, filtered=filtered)
-        for kind in resources.KINDS
+        kind.plural: resources.Store(kind, engine, policy, filtering) for kind in resources.KINDS
     }
     for store in stores.values():
         path = f"/v2.0/{store.kind.path}"
         found[path] = resources.Collection(store)
         found[f"{path}/{{record_id}}"] = resources.Item(store)
+    prefixes = resources.Store(resources.ADDRESS_GROUP, engine, policy)
+    found["/v2.0/address-groups"] = resources.Collection(prefixes)
+    found["/v2.0/address-groups/{record_id}"] = resources.Item(prefixes)
+    of_new = resources.Store(resources.DEFAULT_RULE, engine, policy)
+    found["/v2.0/default-security-group-rules"] = resources.Collection(of_new)
+    found["/v2.0/default-security-group-rules/{record_id}"] = resources.Item(of_new)
     if conductor is not None:
+        made = default_rules.DefaultRuleCollection(of_new, policy, conductor)
+        found["/v2.0/default-security-group-rules"] = made
+        one = default_rules.DefaultRuleItem(of_new, policy, conductor)
+        found["/v2.0/default-security-group-rules/{record_id}"] = one
+        found |= _address_groups(prefixes, policy, conductor)
+        shared = {
+            "network": stores["networks"],
+            "security_group": stores["security_groups"],
+            "address_group": prefixes,
+        }
         rbac = resources.Store(resources.SHARE, engine, policy)
-        found |= _writing(stores, rbac, policy, conductor)
+        found |= _writing(stores, Shares(rbac, shared, policy, conductor), policy, conductor)
     return found | absent.routes()
+
+
+def _unfiltered(engine: sa.Engine) -> Mapping[str, str]:
+    with reading(engine) as connection:
+        return clusters.unfiltered(connection)
+
+
+def _address_groups(
+    store: resources.Store, policy: Enforcer, conductor: ConductorClient
+) -> dict[str, object]:
+    groups = address_groups.Groups(store, policy, conductor)
+    one = "/v2.0/address-groups/{record_id}"
+    return {
+        "/v2.0/address-groups": address_groups.AddressGroupCollection(groups),
+        one: address_groups.AddressGroupItem(groups),
+        f"{one}/add_addresses": address_groups.Addresses(groups, "add"),
+        f"{one}/remove_addresses": address_groups.Addresses(groups, "remove"),
+    }
 
 
 def _writing(
     stores: Mapping[str, resources.Store],
-    rbac: resources.Store,
+    shared: Shares,
     policy: Enforcer,
     conductor: ConductorClient,
 ) -> dict[str, object]:
     """Path → what serves it, of what can be changed."""
     networks, subnets = stores["networks"], stores["subnets"]
-    shares = Shares(rbac, networks, policy, conductor)
     made = ports.Ports(stores["ports"], networks, policy, conductor)
     groups = Groups(stores["security_groups"], policy, conductor)
     rules = Groups(stores["security_group_rules"], policy, conductor)
     found: dict[str, object] = {
-        "/v2.0/rbac-policies": ShareCollection(shares),
-        "/v2.0/rbac-policies/{record_id}": ShareItem(shares),
+        "/v2.0/rbac-policies": ShareCollection(shared),
+        "/v2.0/rbac-policies/{record_id}": ShareItem(shared),
         "/v2.0/auto-allocated-topology/{project_id}": topology.Topology(policy, conductor),
         "/v2.0/networks": NetworkCollection(networks, policy, conductor),
         "/v2.0/networks/{record_id}": NetworkItem(networks, policy, conductor),

@@ -10,8 +10,9 @@ from typing import Any
 from api.network.errors import InvalidInput
 from common import digits
 from common.clock import iso
+from db.reads.address_groups import AddressGroup
 from db.reads.networks import Network, Port, Share, Subnet
-from db.reads.security_groups import SecurityGroup, SecurityGroupRule
+from db.reads.security_groups import DefaultRule, SecurityGroup, SecurityGroupRule
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,8 @@ def _vif_details(port: Port) -> dict[str, Any]:
 
 
 def _pairs(port: Port) -> list[dict[str, str]]:
-    return [{"mac_address": port.mac, "ip_address": one} for one in port.address_pairs or ()]
+    found = (one.partition(" ") for one in port.address_pairs or ())
+    return [{"mac_address": mac or port.mac, "ip_address": ip} for ip, _, mac in found]
 
 
 def _pools(subnet: Subnet) -> list[dict[str, str]]:
@@ -100,8 +102,10 @@ def _routes(subnet: Subnet) -> list[dict[str, str]]:
 
 #: of networks and ports where nothing is filtered, of networks and of ports where it is
 UNFILTERED = Attribute("port_security_enabled", constant=False, convert=_boolean)
-NETWORK_FILTERED = Attribute("port_security_enabled", constant=True, convert=_boolean)
+NETWORK_FILTERED = Attribute("port_security_enabled", "port_security", convert=_boolean)
 PORT_FILTERED = Attribute("port_security_enabled", "port_security", convert=_boolean)
+
+REVISION = Attribute("revision_number", "revision", convert=_integer)
 
 _OWNER = (Attribute("tenant_id", "project_id"), Attribute("project_id", "project_id"))
 _PLAIN = (
@@ -114,7 +118,8 @@ NETWORK: Sequence[Attribute] = (
     Attribute("name", "name"),
     *_OWNER,
     *_PLAIN,
-    Attribute("admin_state_up", constant=True, convert=_boolean),
+    Attribute("admin_state_up", "admin_state_up", convert=_boolean),
+    Attribute("is_default", "is_default", convert=_boolean),
     Attribute("mtu", "mtu", convert=_integer),
     Attribute("status", "status"),
     Attribute("subnets", show=lambda n: list(n.subnet_ids), listed_by=False),
@@ -140,6 +145,7 @@ NETWORK: Sequence[Attribute] = (
     ),
     _time("created_at"),
     _time("updated_at"),
+    REVISION,
 )
 
 SUBNET: Sequence[Attribute] = (
@@ -162,6 +168,7 @@ SUBNET: Sequence[Attribute] = (
     Attribute("shared", "shared", convert=_boolean, shown=False),
     _time("created_at"),
     _time("updated_at"),
+    REVISION,
 )
 
 PORT: Sequence[Attribute] = (
@@ -173,7 +180,7 @@ PORT: Sequence[Attribute] = (
     Attribute("tenant_id", "project_id"),
     Attribute("project_id", "project_id"),
     Attribute("mac_address", "mac", convert=str.lower),
-    Attribute("admin_state_up", constant=True, convert=_boolean),
+    Attribute("admin_state_up", "admin_state_up", convert=_boolean),
     Attribute("status", "status"),
     Attribute("device_id", "server_uuid"),
     Attribute("device_owner", "device_owner"),
@@ -209,6 +216,7 @@ PORT: Sequence[Attribute] = (
     ),
     _time("created_at"),
     _time("updated_at"),
+    REVISION,
 )
 
 SECURITY_GROUP_RULE: Sequence[Attribute] = (
@@ -224,10 +232,17 @@ SECURITY_GROUP_RULE: Sequence[Attribute] = (
     Attribute("remote_ip_prefix", "remote_ip_prefix", convert=_maybe),
     Attribute("normalized_cidr", "normalized_cidr", convert=_maybe),
     Attribute("remote_group_id", "remote_group_id", convert=_maybe),
+    Attribute("remote_address_group_id", "remote_address_group_id", convert=_maybe),
     Attribute("description", "description"),
     _time("created_at"),
     Attribute("updated_at", show=lambda rule: iso(rule.created_at), listed_by=False),
+    # A rule never changes.
+    Attribute("revision_number", constant=0, convert=_integer),
 )
+
+
+#: what a default rule hasn't, as it is of no group
+_OF_GROUP = frozenset({"tenant_id", "project_id", "security_group_id", "normalized_cidr"})
 
 
 def _rules(group: SecurityGroup) -> list[dict[str, Any]]:
@@ -241,21 +256,40 @@ SECURITY_GROUP: Sequence[Attribute] = (
     Attribute("tenant_id", "project_id"),
     Attribute("project_id", "project_id"),
     Attribute("security_group_rules", show=_rules, listed_by=False),
-    Attribute("stateful", constant=True, convert=_boolean),
-    Attribute("shared", constant=False, convert=_boolean),
+    Attribute("stateful", "stateful", convert=_boolean),
+    Attribute("shared", "shared", convert=_boolean),
     Attribute("tags", show=lambda record: list(record.tags or ()), listed_by=False),
     _time("created_at"),
     _time("updated_at"),
+    REVISION,
+)
+
+DEFAULT_RULE: Sequence[Attribute] = (
+    *(each for each in SECURITY_GROUP_RULE if each.name not in _OF_GROUP),
+    Attribute("used_in_default_sg", "used_in_default_sg", convert=_boolean),
+    Attribute("used_in_non_default_sg", "used_in_non_default_sg", convert=_boolean),
+)
+
+ADDRESS_GROUP: Sequence[Attribute] = (
+    Attribute("id", "id"),
+    Attribute("name", "name"),
+    Attribute("description", "description"),
+    *_OWNER,
+    Attribute("addresses", show=lambda group: list(group.addresses), listed_by=False),
+    _time("created_at"),
+    _time("updated_at"),
+    REVISION,
 )
 
 #: with whom networks are shared
 SHARE: Sequence[Attribute] = (
     Attribute("id", "id"),
     *_OWNER,
-    Attribute("object_type", constant="network"),
-    Attribute("object_id", "network_id"),
+    Attribute("object_type", "object_type"),
+    Attribute("object_id", "object_id"),
     Attribute("target_tenant", "target"),
     Attribute("action", constant="access_as_shared"),
 )
 
-Record = Network | Subnet | Port | SecurityGroup | SecurityGroupRule | Share
+_OfGroups = SecurityGroup | SecurityGroupRule | AddressGroup | DefaultRule
+Record = Network | Subnet | Port | Share | _OfGroups

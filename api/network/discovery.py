@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from api.network import absent
 from api.network.resources import KINDS
 from api.plain import Call, operation
 from common.errors import NotFound
@@ -44,7 +45,7 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
     ),
     "port-security": (
         "Port Security",
-        "Networks and ports show that nothing is filtered.",
+        "Networks and ports show, and say, whether they are filtered.",
         "2012-07-23T10:00:00-00:00",
     ),
     "security-group": (
@@ -59,7 +60,7 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
     ),
     "security-groups-shared-filtering": (
         "Security group filtering on the shared field",
-        "Groups can be filtered by whether they are shared; none is.",
+        "Groups can be filtered by whether they are shared.",
         "2021-10-05T09:00:00-00:00",
     ),
     "port-security-groups-filtering": (
@@ -74,7 +75,7 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
     ),
     "quotas": (
         "Quota management support",
-        "Projects have limits, the same for all.",
+        "Projects have limits, which administrators set.",
         "2012-07-29T10:00:00-00:00",
     ),
     "quota_details": (
@@ -84,8 +85,68 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
     ),
     "rbac-policies": (
         "RBAC Policies",
-        "Networks are shared with other projects.",
+        "Networks and groups are shared with other projects.",
         "2015-06-17T12:15:12-00:00",
+    ),
+    "quota-check-limit": (
+        "Quota engine limit check",
+        "A limit isn't set below what is used, unless that is forced.",
+        "2021-09-08T16:00:00-00:00",
+    ),
+    "quota-check-limit-default": (
+        "Quota engine limit check by default",
+        "What is used is looked at without asking for it.",
+        "2024-08-21T16:00:00-00:00",
+    ),
+    "standard-attr-timestamp": (
+        "Resource timestamps",
+        "Everything shows when it was made, and changed last.",
+        "2016-09-12T10:00:00-00:00",
+    ),
+    "standard-attr-revisions": (
+        "Resource revision numbers",
+        "Everything shows a number that each change raises.",
+        "2016-04-11T10:00:00-00:00",
+    ),
+    "revision-if-match": (
+        "If-Match constraints based on revision_number",
+        "A change can be of one revision alone.",
+        "2016-12-11T00:00:00-00:00",
+    ),
+    "stateful-security-group": (
+        "Stateful security group",
+        "Groups show what was asked; connections are tracked in any case.",
+        "2019-11-26T09:00:00-00:00",
+    ),
+    "network-ip-availability": (
+        "Network IP Availability",
+        "Administrators see how many addresses of networks are in use.",
+        "2015-09-24T00:00:00-00:00",
+    ),
+    "address-group": (
+        "Address group",
+        "Prefixes have groups, which are changed in one place.",
+        "2020-07-15T10:00:00-00:00",
+    ),
+    "security-groups-remote-address-group": (
+        "Remote address group id field for security group rules",
+        "Rules name address groups.",
+        "2020-08-25T10:00:00-00:00",
+    ),
+    "rbac-security-groups": (
+        "Add security_group type to network RBAC",
+        "Security groups are shared with other projects.",
+        "2019-02-14T00:00:00-00:00",
+    ),
+    "rbac-address-group": (
+        "Add address_group type to RBAC",
+        "Address groups are shared with other projects.",
+        "2021-01-20T00:00:00-00:00",
+    ),
+    "security-groups-default-rules": (
+        "Default rules for security groups",
+        "Administrators choose the rules that new groups begin with.",
+        "2022-12-19T10:00:00-00:00",
     ),
     "auto-allocated-topology": (
         "Auto Allocated Topology Services",
@@ -176,7 +237,9 @@ class Extension:
     def on_get(self, call: Call, alias: str) -> Any:
         """Show an extension."""
         if alias not in EXTENSIONS:
-            raise NotFound(f"Extension with alias {alias} does not exist")
+            reason = absent.why(alias)
+            text = f"Extension with alias {alias} does not exist"
+            raise NotFound(f"{text}. {reason}" if reason else text)
         return {"extension": _extension(alias)}
 
 

@@ -34,6 +34,20 @@ class SecurityGroupNotFound(NotFound):
     sentence = "Security group could not be found."
 
 
+class AddressGroupNotFound(NotFound):
+    """No such address group of this project."""
+
+    code = "micronova.address_group_not_found"
+    sentence = "Address group could not be found."
+
+
+class DefaultRuleNotFound(NotFound):
+    """No such default rule of security groups."""
+
+    code = "micronova.default_security_group_rule_not_found"
+    sentence = "Default security group rule could not be found."
+
+
 class SecurityGroupRuleNotFound(NotFound):
     """No such rule of this project's groups."""
 
@@ -70,6 +84,8 @@ _TYPES: Mapping[type[Exception], str] = {
     ShareNotFound: "RbacPolicyNotFound",
     QuotaNotFound: "TenantQuotaNotFound",
     SecurityGroupNotFound: "SecurityGroupNotFound",
+    AddressGroupNotFound: "AddressGroupNotFound",
+    DefaultRuleNotFound: "DefaultSecurityGroupRuleNotFound",
     SecurityGroupRuleNotFound: "SecurityGroupRuleNotFound",
 }
 _TYPES_OF_STATUS: Mapping[int, str] = {
@@ -81,6 +97,7 @@ _TYPES_OF_STATUS: Mapping[int, str] = {
     409: "Conflict",
     413: "HTTPRequestEntityTooLarge",
     500: "HTTPInternalServerError",
+    501: "HTTPNotImplemented",
     503: "ServiceUnavailable",
 }
 
@@ -98,4 +115,9 @@ FAULTS = Faults(_form, "Request Failed: internal server error; its ID is {}.")
 
 def read_only(rule: str) -> NoReturn:
     """Refuse a change, as Neutron does where its policy forbids one: raises Forbidden."""
-    raise Forbidden(f"rule:{rule} is disallowed by policy: networks are read-only here.")
+    verb, _, noun = rule.partition("_")
+    done = {"create": "made", "update": "changed", "delete": "deleted"}[verb]
+    raise Forbidden(
+        f"rule:{rule} is disallowed by policy: no {noun.replace('_', ' ')} can be {done} through "
+        "this API, which is read-only."
+    )

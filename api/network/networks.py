@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from api.network import attributes, bodies, values
+from api.network import absent, attributes, bodies, values
 from api.network.bodies import Input
 from api.network.owners import owner
 from api.network.policies import ADMINS_OWN, PROVIDER
 from api.network.resources import Collection, Item, Store, of_project, target_of
+from api.network.revisions import constrain
 from api.plain import Call, operation
 from conductor.client import ConductorClient
 from conductor.messages import NewNetwork
@@ -32,15 +33,18 @@ _INPUTS: Mapping[str, Input] = {
     "provider:physical_network": Input(values.maybe(_NAME), updates=False),
     "provider:segmentation_id": Input(values.maybe(_TAG), updates=False),
     "availability_zone_hints": Input(values.texts, updates=False),
-    # What has one value alone: clients that send it are served.
-    "admin_state_up": Input(values.only(True, why="a network can't be switched off here")),
-    "port_security_enabled": Input(values.only(False, why="nothing is filtered here")),
+    "admin_state_up": Input(values.boolean),
+    "is_default": Input(values.boolean),
+    "port_security_enabled": Input(values.boolean),
+    "qos_policy_id": Input(values.only(None, why=absent.NO_QOS.rstrip("."))),
 }
 _KNOWN = frozenset({*_INPUTS, *(each.name for each in attributes.NETWORK)})
 #: attribute → the conductor's word, of those that can be changed
 _CHANGES: Mapping[str, str] = {
-    **{name: name for name in ("name", "description", "mtu", "shared")},
+    **{name: name for name in ("name", "description", "mtu", "shared", "is_default")},
+    "admin_state_up": "admin_state_up",
     "router:external": "external",
+    "port_security_enabled": "port_security",
 }
 
 
@@ -79,6 +83,9 @@ class NetworkCollection(Collection):
             bridge=asked.get("provider:physical_network"),
             vlan=asked.get("provider:segmentation_id"),
             availability_zone_hints=asked.get("availability_zone_hints", ()),
+            is_default=asked.get("is_default", False),
+            admin_state_up=asked.get("admin_state_up", True),
+            port_security=asked.get("port_security_enabled"),
         )
 
 
@@ -93,6 +100,7 @@ class NetworkItem(Item):
     def on_put(self, call: Call, record_id: str) -> Any:
         """Change a network."""
         network = self._store.find(call.ctxt, record_id)
+        constrain(call)
         asked = bodies.of_update(call.body(), "network", _INPUTS, _KNOWN)
         target = target_of(network)
         self._policy.check(call.ctxt, "update_network", target)
@@ -111,5 +119,6 @@ class NetworkItem(Item):
         """Delete a network, with its subnets, on which there is no port."""
         network = self._store.find(call.ctxt, record_id)
         self._policy.check(call.ctxt, "delete_network", target_of(network))
+        constrain(call)
         self._conductor.delete_network(call.ctxt, network.id)
         return Reply()

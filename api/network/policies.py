@@ -31,7 +31,7 @@ PROXIED = frozenset(
     | {"delete_security_group", "create_security_group_rule", "delete_security_group_rule"}
 )
 #: what only administrators choose of a network
-ADMINS_OWN = ("shared", "router:external")
+ADMINS_OWN = ("shared", "router:external", "is_default")
 PROVIDER = ("network_type", "physical_network", "segmentation_id")
 _GROUPS, _RULES = "/v2.0/security-groups", "/v2.0/security-group-rules"
 _NETWORK_MEMBER = "(role:member and rule:network_owner)"
@@ -98,6 +98,29 @@ def _tags(noun: str, check: str) -> Iterator[policy.DocumentedRuleDefault]:
             (method, path),
             (method, f"{path}/{{tag}}"),
         )
+
+
+def _default_rules() -> Iterator[policy.DocumentedRuleDefault]:
+    path = "/v2.0/default-security-group-rules"
+    one = f"{path}/{{id}}"
+    noun, what = "default_security_group_rule", "a rule that new security groups begin with"
+    yield rule(f"get_{noun}", "role:reader", f"See {what}.", ("GET", path), ("GET", one))
+    yield rule(f"create_{noun}", _ADMIN, f"Add {what}.", ("POST", path))
+    yield rule(f"delete_{noun}", _ADMIN, f"Remove {what}.", ("DELETE", one))
+
+
+def _address_groups() -> Iterator[policy.DocumentedRuleDefault]:
+    path = "/v2.0/address-groups"
+    one = f"{path}/{{id}}"
+    check = f"{_ADMIN} or {_MEMBER}"
+    yield rule("create_address_group", check, "Make an address group.", ("POST", path))
+    yield rule(
+        "update_address_group",
+        check,
+        "Change an address group, or its addresses.",
+        *(("PUT", door) for door in (one, f"{one}/add_addresses", f"{one}/remove_addresses")),
+    )
+    yield rule("delete_address_group", check, "Delete an address group.", ("DELETE", one))
 
 
 RULES: Sequence[policy.RuleDefault] = (
@@ -189,7 +212,24 @@ RULES: Sequence[policy.RuleDefault] = (
         "Change the other addresses that a port may use.",
         ("PUT", _PORT),
     ),
-    rule("delete_port", _ANY_MEMBER, "Delete a port.", ("DELETE", _PORT)),
+    rule(
+        "create_port:binding:host_id",
+        _ADMIN_OR_SERVICE,
+        "Choose the host of the server that a port is for.",
+        ("POST", _PORTS),
+    ),
+    rule(
+        "update_port:binding:host_id",
+        _ADMIN_OR_SERVICE,
+        "Change the host of the server that a port is for.",
+        ("PUT", _PORT),
+    ),
+    rule(
+        "delete_port",
+        f"{_ANY_MEMBER} or {_NETWORK_MEMBER}",
+        "Delete a port.",
+        ("DELETE", _PORT),
+    ),
     rule(
         "create_default_security_group",
         f"{_ADMIN_OR_SERVICE} or {_READER}",
@@ -197,7 +237,17 @@ RULES: Sequence[policy.RuleDefault] = (
         ("GET", _GROUPS),
         ("GET", _RULES),
     ),
-    _get("security_group", _ADMIN_OR_READER, "See a security group."),
+    policy.RuleDefault(
+        "shared_security_group", "True:%(shared)s", "A security group that others share."
+    ),
+    policy.RuleDefault(
+        "shared_address_group", "True:%(shared)s", "An address group that others share."
+    ),
+    _get(
+        "security_group",
+        f"{_ADMIN_OR_READER} or rule:shared_security_group",
+        "See a security group.",
+    ),
     rule(
         "create_security_group",
         f"{_ADMIN} or {_MEMBER}",
@@ -217,6 +267,13 @@ RULES: Sequence[policy.RuleDefault] = (
         ("DELETE", f"{_GROUPS}/{{id}}"),
     ),
     *_tags("security_group", f"{_ADMIN} or {_MEMBER}"),
+    _get(
+        "address_group",
+        f"{_ADMIN_OR_READER} or rule:shared_address_group",
+        "See an address group.",
+    ),
+    *_address_groups(),
+    *_default_rules(),
     _get("security_group_rule", _ADMIN_OR_READER, "See a rule of a security group."),
     rule(
         "create_security_group_rule",
@@ -241,6 +298,20 @@ RULES: Sequence[policy.RuleDefault] = (
         _OWNER,
         "Delete the network that was made for a project whose users name none.",
         ("DELETE", "/v2.0/auto-allocated-topology/{project_id}"),
+    ),
+    rule(
+        "get_network_ip_availability",
+        _ADMIN,
+        "See how many addresses of networks are in use.",
+        ("GET", "/v2.0/network-ip-availabilities"),
+        ("GET", "/v2.0/network-ip-availabilities/{network_id}"),
+    ),
+    rule("update_quota", _ADMIN, "Set limits of a project.", ("PUT", "/v2.0/quotas/{project_id}")),
+    rule(
+        "delete_quota",
+        _ADMIN,
+        "Reset the limits of a project to the default ones.",
+        ("DELETE", "/v2.0/quotas/{project_id}"),
     ),
     rule(
         "get_quota",

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from api.network import attributes, bodies, values
+from api.network import absent, attributes, bodies, values
 from api.network.attributes import Record
 from api.network.bodies import Input
 from api.network.owners import owner
@@ -19,6 +19,7 @@ from api.network.resources import (
     of_project,
     target_of,
 )
+from api.network.revisions import constrain
 from api.plain import Call, operation
 from conductor.client import ConductorClient
 from conductor.messages import NewPort, PortChange
@@ -37,21 +38,19 @@ _INPUTS: Mapping[str, Input] = {
     "mac_address": Input(values.mac),
     "fixed_ips": Input(values.fixed_ips),
     "tags": Input(values.tags, updates=False),
+    "admin_state_up": Input(values.boolean),
     # What has one value alone: clients that send it are served.
-    "admin_state_up": Input(values.only(True, why="a port can't be switched off here")),
     "device_id": Input(values.only("", None, why=_SERVERS_ALONE)),
     "device_owner": Input(values.only("", None, why=_SERVERS_ALONE)),
     "security_groups": Input(values.ids),
     "allowed_address_pairs": Input(values.address_pairs),
-    "port_security_enabled": Input(values.only(False, why="nothing is filtered here")),
+    "port_security_enabled": Input(values.boolean),
+    "qos_policy_id": Input(values.only(None, why=absent.NO_QOS.rstrip("."))),
     "binding:vnic_type": Input(values.only("normal", why="there is no other type here")),
     "binding:profile": Input(values.only({}, None, why="there is nothing to choose here")),
-    "binding:host_id": Input(values.only("", None, why=_SERVERS_ALONE)),
+    "binding:host_id": Input(lambda value: _NAME("" if value is None else value)),
 }
 _KNOWN = frozenset({*_INPUTS, *(each.name for each in attributes.PORT)})
-
-
-_FILTERED_INPUTS = {**_INPUTS, "port_security_enabled": Input(values.boolean)}
 
 
 class Ports:
@@ -62,7 +61,6 @@ class Ports:
     ) -> None:
         self.store, self.networks = store, networks
         self.policy, self.conductor = policy, conductor
-        self.inputs = _FILTERED_INPUTS if store.filtered else _INPUTS
 
     def any_address(self, call: Call, asked: Mapping[str, Any], target: Target) -> bool:
         """Return whether the address may be outside of the pools."""
@@ -77,7 +75,9 @@ class Ports:
             self.policy.check(call.ctxt, f"{verb}_port:mac_address", target)
         if asked.get("allowed_address_pairs"):
             self.policy.check(call.ctxt, f"{verb}_port:allowed_address_pairs", target)
-        if self.store.filtered and "port_security_enabled" in asked:
+        if asked.get("binding:host_id"):
+            self.policy.check(call.ctxt, f"{verb}_port:binding:host_id", target)
+        if self.store.is_filtered() and "port_security_enabled" in asked:
             self.policy.check(call.ctxt, f"{verb}_port:port_security_enabled", target)
         call.ctxt.is_admin = of_all_projects(self.policy, call.ctxt)
 
@@ -92,7 +92,7 @@ class PortCollection(Collection):
     @operation(status=201)
     def on_post(self, call: Call) -> Any:
         """Make a port, or all of a list, or none."""
-        asked, many = bodies.of_create(call.body(), "port", self._ports.inputs, _KNOWN)
+        asked, many = bodies.of_create(call.body(), "port", _INPUTS, _KNOWN)
         networks = self._ports.networks.find_all(call.ctxt, [one["network_id"] for one in asked])
         wanted = [self._new(call, one, networks[one["network_id"]]) for one in asked]
         made = self._ports.conductor.create_ports(call.ctxt, wanted)
@@ -117,6 +117,8 @@ class PortCollection(Collection):
             asked.get("security_groups"),
             asked.get("port_security_enabled"),
             asked.get("allowed_address_pairs", ()),
+            asked.get("admin_state_up", True),
+            asked.get("binding:host_id", ""),
         )
 
 
@@ -131,7 +133,8 @@ class PortItem(Item):
     def on_put(self, call: Call, record_id: str) -> Any:
         """Change a port."""
         port, ports = self._port(call, record_id), self._ports
-        asked = bodies.of_update(call.body(), "port", ports.inputs, _KNOWN)
+        constrain(call)
+        asked = bodies.of_update(call.body(), "port", _INPUTS, _KNOWN)
         target = target_of(port)
         ports.check(call, "update", asked, target)
         wanted = PortChange(
@@ -143,6 +146,8 @@ class PortItem(Item):
             asked.get("security_groups"),
             asked.get("port_security_enabled"),
             asked.get("allowed_address_pairs"),
+            asked.get("admin_state_up"),
+            asked.get("binding:host_id"),
         )
         if dataclasses.replace(wanted, any_address=False) != PortChange():
             ports.conductor.update_port(call.ctxt, port.id, wanted)
@@ -152,6 +157,7 @@ class PortItem(Item):
     def on_delete(self, call: Call, record_id: str) -> Reply:
         """Delete a port; one that a server has is detached first."""
         port = self._port(call, record_id)
+        constrain(call)
         self._ports.check(call, "delete", {}, target_of(port))
         self._ports.conductor.delete_port(call.ctxt, port.id)
         return Reply()

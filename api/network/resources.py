@@ -11,6 +11,8 @@ import sqlalchemy as sa
 from api.network import attributes, query
 from api.network.attributes import Attribute, Record
 from api.network.errors import (
+    AddressGroupNotFound,
+    DefaultRuleNotFound,
     SecurityGroupNotFound,
     SecurityGroupRuleNotFound,
     ShareNotFound,
@@ -19,8 +21,9 @@ from api.network.errors import (
 from api.plain import Call, operation
 from common.context import RequestContext
 from common.errors import NetworkNotFound, NotFound, PortNotFound, SubnetNotFound
+from common.filtering import Filtering
 from db.reading import reading
-from db.reads import keyset, networks, security_groups
+from db.reads import address_groups, keyset, networks, security_groups
 from db.reads.networks import Network
 from web.policy import Enforcer
 
@@ -98,6 +101,19 @@ SECURITY_GROUP_RULE = Kind(
     SecurityGroupRuleNotFound,
     absent="{} {} does not exist",
 )
+ADDRESS_GROUP = Kind(
+    "address_group",
+    attributes.ADDRESS_GROUP,
+    address_groups.list_address_groups,
+    AddressGroupNotFound,
+)
+DEFAULT_RULE = Kind(
+    "default_security_group_rule",
+    attributes.DEFAULT_RULE,
+    security_groups.list_default_rules,
+    DefaultRuleNotFound,
+    absent="Default Security Group rule {1} does not exist",
+)
 KINDS = (NETWORK, SUBNET, PORT, SECURITY_GROUP, SECURITY_GROUP_RULE)
 SHARE = Kind(
     "rbac_policy",
@@ -125,23 +141,32 @@ class Store:
     """The records of one kind that a user may see."""
 
     def __init__(
-        self, kind: Kind, engine: sa.Engine, policy: Enforcer, *, filtered: bool = False
+        self,
+        kind: Kind,
+        engine: sa.Engine,
+        policy: Enforcer,
+        filtering: Filtering[sa.Engine] | None = None,
     ) -> None:
-        """``filtered``: whether ports are filtered by their security groups."""
+        """``filtering``: knows whether ports are filtered by their security groups; None: not."""
         self.kind = kind
-        self.filtered = filtered
+        self._filtering = filtering
         self._engine = engine
         self._policy = policy
 
     def visible(self, ctxt: RequestContext) -> list[Attribute]:
         """Return the attributes that the user may see."""
+        filtered = self.kind.singular in _FILTERED and self.is_filtered()
         return [
             _FILTERED.get(self.kind.singular, each)
-            if self.filtered and each is attributes.UNFILTERED
+            if filtered and each is attributes.UNFILTERED
             else each
             for each in self.kind.attributes
             if each.rule is None or self._policy.allows(ctxt, each.rule, TARGET)
         ]
+
+    def is_filtered(self) -> bool:
+        """Return whether ports are filtered by their security groups."""
+        return self._filtering is not None and not self._filtering.why_not(self._engine)
 
     def viewer(self, ctxt: RequestContext) -> networks.Viewer:
         """Return who asks, with what the policy shows."""

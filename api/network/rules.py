@@ -102,18 +102,20 @@ def rule(asked: Mapping[str, Any]) -> Rule:
         first = last = None
     _check_ports(name, first, last)
     remote_prefix, remote_group = asked.get("remote_ip_prefix"), asked.get("remote_group_id")
+    address_group = asked.get("remote_address_group_id")
     cidr = _cidr(remote_prefix, family)
     if family == IPV4 and security_rules.number(name) in ONLY_V6:
         raise _refusal(
             "EthertypeConflictWithProtocol", f"Invalid ethertype {family} for protocol {name}."
         )
-    if remote_prefix and remote_group:
+    if len([one for one in (remote_prefix, remote_group, address_group) if one]) > 1:
         raise _refusal(
             "MultipleRemoteEntites",
             "Only one of remote_ip_prefix or remote_group_id or remote_address_group_id may be "
             "provided.",
         )
-    return Rule(asked["direction"], family, name, first, last, remote_prefix, cidr, remote_group)
+    remote = (remote_prefix, cidr, remote_group, address_group)
+    return Rule(asked["direction"], family, name, first, last, *remote)
 
 
 def _protocol(name: str | None, family: str) -> str | None:

@@ -28,10 +28,7 @@ _INPUTS: Mapping[str, Input] = {
     "description": Input(_TEXT, updates=False),
     "tenant_id": Input(_TEXT, updates=False),
     "project_id": Input(_TEXT, updates=False),
-    # osc sends it.
-    "remote_address_group_id": Input(
-        values.only(None, why="there are no address groups here"), updates=False
-    ),
+    "remote_address_group_id": Input(rules.group, updates=False),
 }
 _KNOWN = frozenset({*_INPUTS, *(each.name for each in attributes.SECURITY_GROUP_RULE)})
 

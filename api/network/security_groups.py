@@ -9,6 +9,7 @@ from api.network import attributes, bodies, values
 from api.network.bodies import Input
 from api.network.owners import owner
 from api.network.resources import Collection, Item, Store, of_all_projects, of_project
+from api.network.revisions import constrain
 from api.plain import Call, operation
 from common.errors import Conflict
 from common.security_rules import DEFAULT
@@ -37,7 +38,8 @@ _INPUTS: Mapping[str, Input] = {
     "description": Input(_TEXT),
     "tenant_id": Input(_TEXT, updates=False),
     "project_id": Input(_TEXT, updates=False),
-    "stateful": Input(values.only(True, why="connections are always tracked here")),
+    # As asked: Proxmox VE tracks connections in any case.
+    "stateful": Input(values.boolean),
 }
 _KNOWN = frozenset({*_INPUTS, *(each.name for each in attributes.SECURITY_GROUP)})
 
@@ -101,7 +103,8 @@ class GroupCollection(Collection):
     def _new(self, call: Call, asked: Mapping[str, Any]) -> NewSecurityGroup:
         project_id = owner(call, self._groups.policy, "security group", asked)
         self._groups.check(call, "create_security_group", project_id)
-        return NewSecurityGroup(project_id, asked.get("name", ""), asked.get("description", ""))
+        name, description = asked.get("name", ""), asked.get("description", "")
+        return NewSecurityGroup(project_id, name, description, asked.get("stateful", True))
 
 
 class GroupItem(Item):
@@ -115,9 +118,11 @@ class GroupItem(Item):
     def on_put(self, call: Call, record_id: str) -> Any:
         """Change a group."""
         group, groups = self._groups.of(call, record_id), self._groups
+        constrain(call)
         asked = bodies.of_update(call.body(), "security_group", _INPUTS, _KNOWN)
         groups.check(call, "update_security_group", group.project_id)
-        wanted = SecurityGroupChange(asked.get("name"), asked.get("description"))
+        parts = (asked.get(name) for name in ("name", "description", "stateful"))
+        wanted = SecurityGroupChange(*parts)
         if wanted != SecurityGroupChange():
             groups.conductor.update_security_group(call.ctxt, group.id, wanted)
         return groups.store.shown_one(call.ctxt, group.id)
@@ -126,6 +131,7 @@ class GroupItem(Item):
     def on_delete(self, call: Call, record_id: str) -> Reply:
         """Delete a group that no port is in, with the rules of other groups that name it."""
         group = self._groups.of(call, record_id)
+        constrain(call)
         self._groups.check(call, "delete_security_group", group.project_id)
         self._groups.conductor.delete_security_group(call.ctxt, group.id)
         return Reply()

@@ -1,4 +1,4 @@
-"""RBAC policies: with whom networks are shared."""
+"""RBAC policies: with whom networks and groups are shared."""
 
 from __future__ import annotations
 
@@ -43,9 +43,14 @@ class Shares:
     """What both resources need."""
 
     def __init__(
-        self, store: Store, networks: Store, policy: Enforcer, conductor: ConductorClient
+        self,
+        store: Store,
+        objects: Mapping[str, Store],
+        policy: Enforcer,
+        conductor: ConductorClient,
     ) -> None:
-        self.store, self.networks = store, networks
+        """``objects``: type of what can be shared → its records."""
+        self.store, self.objects = store, objects
         self.policy, self.conductor = policy, conductor
 
     def check(self, call: Call, verb: str, target: Target, whom: str | None = None) -> None:
@@ -65,30 +70,47 @@ class ShareCollection(Collection):
 
     @operation(status=201)
     def on_post(self, call: Call) -> Any:
-        """Have a project, or all, use a network."""
+        """Have a project, or all, use a network or a group."""
         asked, many = bodies.of_create(call.body(), "rbac_policy", _INPUTS, _KNOWN)
         for one in asked:
-            _require_network(one)
-        networks = self._shares.networks.find_all(call.ctxt, [one["object_id"] for one in asked])
-        wanted = [self._new(call, one, networks[one["object_id"]]) for one in asked]
+            self._require_type(one)
+        kinds = sorted({one["object_type"] for one in asked})
+        if len(kinds) > 1:
+            raise Invalid("All policies of one request must be of objects of one type.")
+        wanted_ids = [one["object_id"] for one in asked]
+        found = self._shares.objects[kinds[0]].find_all(call.ctxt, wanted_ids)
+        wanted = [self._new(call, one, found[one["object_id"]]) for one in asked]
         made = self._shares.conductor.create_network_shares(call.ctxt, wanted)
         if many:
             return {"rbac_policies": self._store.shown(call.ctxt, made)}
         return self._store.shown_one(call.ctxt, made[0])
 
-    def _new(self, call: Call, asked: Mapping[str, Any], network: Record) -> NewShare:
+    def _require_type(self, asked: Mapping[str, Any]) -> None:
+        """Raise InvalidInput for what else Neutron can share."""
+        kind, action = asked["object_type"], asked["action"]
+        if kind not in self._shares.objects:
+            raise InvalidInput(
+                f"Invalid input for operation: '{kind}' is not a valid RBAC object type."
+            )
+        if action != "access_as_shared":
+            raise InvalidInput(
+                f"Invalid action '{action}' for object type '{kind}'. Valid actions: "
+                "access_as_shared"
+            )
+
+    def _new(self, call: Call, asked: Mapping[str, Any], found: Record) -> NewShare:
         shares, whom = self._shares, asked["target_tenant"]
         project_id = owner(call, shares.policy, "rbac_policy", asked)
         shares.check(call, "create", of_project(project_id), whom)
-        if network.project_id != call.ctxt.project_id and not shares.policy.allows(
+        if found.project_id != call.ctxt.project_id and not shares.policy.allows(
             call.ctxt, "admin_only", {}
         ):
             raise Invalid(
-                "Invalid input for operation: Only admins can manipulate policies on networks "
-                "they do not own.",
+                "Invalid input for operation: Only admins can manipulate policies on "
+                f"{asked['object_type'].replace('_', ' ')}s they do not own.",
                 type="InvalidInput",
             )
-        return NewShare(project_id, network.id, whom)
+        return NewShare(project_id, found.id, whom, asked["object_type"])
 
 
 class ShareItem(Item):
@@ -100,7 +122,7 @@ class ShareItem(Item):
 
     @operation()
     def on_put(self, call: Call, record_id: str) -> Any:
-        """Have another project use the network instead."""
+        """Have another project use it instead."""
         share = self._store.find(call.ctxt, record_id)
         asked = bodies.of_update(call.body(), "rbac_policy", _INPUTS, _KNOWN)
         self._shares.check(call, "update", target_of(share), asked.get("target_tenant"))
@@ -112,21 +134,8 @@ class ShareItem(Item):
 
     @operation(status=204)
     def on_delete(self, call: Call, record_id: str) -> Reply:
-        """Share a network no longer, where who loses it has no port there."""
+        """Share it no longer, where who loses it doesn't use it."""
         share = self._store.find(call.ctxt, record_id)
         self._shares.check(call, "delete", target_of(share))
         self._shares.conductor.delete_network_share(call.ctxt, share.id)
         return Reply()
-
-
-def _require_network(asked: Mapping[str, Any]) -> None:
-    """Raise InvalidInput for what else Neutron can share."""
-    kind, action = asked["object_type"], asked["action"]
-    if kind != "network":
-        raise InvalidInput(
-            f"Invalid input for operation: '{kind}' is not a valid RBAC object type."
-        )
-    if action != "access_as_shared":
-        raise InvalidInput(
-            f"Invalid action '{action}' for object type 'network'. Valid actions: access_as_shared"
-        )

@@ -10,6 +10,7 @@ from api.network.attributes import Record
 from api.network.bodies import Input
 from api.network.owners import owner
 from api.network.resources import Collection, Item, Store, of_project, target_of
+from api.network.revisions import constrain
 from api.plain import Call, operation
 from common.errors import Invalid
 from conductor.client import ConductorClient
@@ -96,6 +97,7 @@ class SubnetItem(Item):
     def on_put(self, call: Call, record_id: str) -> Any:
         """Change a subnet."""
         subnet = self._store.find(call.ctxt, record_id)
+        constrain(call)
         asked = bodies.of_update(call.body(), "subnet", _INPUTS, _KNOWN)
         self._policy.check(call.ctxt, "update_subnet", target_of(subnet))
         changes = {name: asked[name] for name in asked if name != "service_types"}
@@ -108,5 +110,6 @@ class SubnetItem(Item):
         """Delete a subnet of which no port has an address."""
         subnet = self._store.find(call.ctxt, record_id)
         self._policy.check(call.ctxt, "delete_subnet", target_of(subnet))
+        constrain(call)
         self._conductor.delete_subnet(call.ctxt, subnet.id)
         return Reply()

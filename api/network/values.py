@@ -58,15 +58,16 @@ def mac(value: Any) -> str | None:
 
 
 def fixed_ips(value: Any) -> tuple[FixedIp, ...] | None:
-    """Check a port's addresses; None: it gets them by itself. It can have one of each family."""
+    """Check a port's addresses; None: it gets them by itself."""
     if value is None:
         return None
     if not isinstance(value, list):
         raise ValueError(f"Invalid data format for fixed IP: '{_shown(value)}'")
     found = tuple(_fixed_ip(one) for one in value)
-    families = [":" in one.ip_address for one in found if one.ip_address is not None]
-    if len(found) > 2 or len(set(families)) < len(families):
-        raise ValueError("Exceeded maximum amount of fixed ips per port")
+    addresses = [one.ip_address for one in found if one.ip_address is not None]
+    for number, address in enumerate(addresses):
+        if address in addresses[:number]:
+            raise ValueError(f"Duplicate IP address '{address}'")
     return found
 
 

@@ -26,9 +26,13 @@ REFRESH = 1000
 _KEPT_SAMPLES = 400
 
 
+#: refusals of what can never be done, by compute's form and by that of networks
+_UNIMPLEMENTED = ('{"notImplemented":', '{"NeutronError":{"type":"HTTPNotImplemented"')
+
+
 def _is_error(answer: Answer) -> bool:
     """Return whether the server failed; to say that hosts can't be shut down is no failure."""
-    refused = answer.status == 501 and answer.text.startswith('{"notImplemented":')
+    refused = answer.status == 501 and answer.text.startswith(_UNIMPLEMENTED)
     return answer.status >= 500 and not refused
 
 

@@ -258,6 +258,8 @@ _PORT_VALUES: Mapping[str, Any] = {
         "items": {"type": "object", "properties": {"ip_address": _ADDRESS, "mac_address": _TEXT}},
     },
     "port_security_enabled": {"type": "boolean"},
+    "binding:host_id": _TEXT,
+    "admin_state_up": {"type": "boolean"},
 }
 _GROUP_VALUES: Mapping[str, Any] = {
     **{"name": _TEXT, "description": _TEXT, "project_id": _TEXT, "x": _TEXT},
@@ -272,6 +274,7 @@ _RULE_NEW = _body(
     port_range_max={"enum": [None, 22, 65535, {}]},
     remote_ip_prefix={"enum": [None, "10.0.0.0/8", "::/0", "10.0.0.1/24", "x", 3]},
     remote_group_id=_ID,
+    remote_address_group_id=_ID,
     description=_TEXT,
 )
 _PORT_NEW = _body("port", {"network_id": _ID}, **_PORT_VALUES)
@@ -279,6 +282,7 @@ _ON_OFF = {"type": "boolean"}
 _NETWORK_VALUES: Mapping[str, Any] = {
     **{"name": _TEXT, "description": _TEXT, "project_id": _TEXT, "x": _TEXT},
     **{"shared": _ON_OFF, "router:external": _ON_OFF, "admin_state_up": _ON_OFF},
+    **{"is_default": _ON_OFF, "port_security_enabled": _ON_OFF, "qos_policy_id": _TEXT},
     "mtu": {"enum": [0, 67, 1280, 1500, 65521, "9000"]},
     "provider:network_type": {"enum": ["vlan", "flat", "vxlan", None]},
     "provider:physical_network": {"enum": ["vmbr0", "vmbr9", "", None]},
@@ -311,6 +315,30 @@ _SUBNET_NEW = _body(
     **_SUBNET_VALUES,
     ipv6_ra_mode={"enum": ["slaac", "dhcpv6-stateful", "x"]},
 )
+_LIMIT = {"enum": [-2, -1, 0, 5, "7", 2**31, "x", None, True]}
+_PREFIXES = {
+    "type": "array",
+    "items": {"enum": ["10.0.0.0/8", "10.0.0.1", "10.0.0.1/9", "fd00::/64", "::", "x", 3]},
+}
+_ADDRESS_GROUP_VALUES: Mapping[str, Any] = {
+    **{"name": _TEXT, "description": _TEXT, "project_id": _TEXT, "x": _TEXT},
+    "addresses": _PREFIXES,
+}
+_ADDRESSES = {"type": "object", "properties": {"addresses": _PREFIXES, "x": _TEXT}}
+_DEFAULT_RULE_NEW = _body(
+    "default_security_group_rule",
+    {"direction": {"enum": ["ingress", "egress", "x"]}},
+    ethertype={"enum": ["IPv4", "ipv6", "x"]},
+    protocol={"enum": [None, "tcp", "icmp", 300, "x", []]},
+    port_range_min={"enum": [None, 0, 22, 70000, -1, "x"]},
+    port_range_max={"enum": [None, 22, 65535, {}]},
+    remote_group_id={"enum": [None, "PARENT", "x", 3]},
+    used_in_default_sg=_ON_OFF,
+    used_in_non_default_sg=_ON_OFF,
+)
+_QUOTA = _body(
+    "quota", {}, network=_LIMIT, port=_LIMIT, router=_LIMIT, x=_LIMIT, force={"type": "boolean"}
+)
 #: {path: what is sent there}
 _NETWORK: Mapping[str, tuple[Any, ...]] = {
     "/v2.0/ports": (
@@ -324,7 +352,9 @@ _NETWORK: Mapping[str, tuple[Any, ...]] = {
         _body(
             "rbac_policy",
             {
-                "object_type": {"enum": ["network", "qos_policy"]},
+                "object_type": {
+                    "enum": ["network", "security_group", "address_group", "qos_policy"]
+                },
                 "object_id": _ID,
                 "target_tenant": {"enum": ["other", "*", ""]},
                 "action": {"enum": ["access_as_shared", "access_as_external"]},
@@ -334,6 +364,12 @@ _NETWORK: Mapping[str, tuple[Any, ...]] = {
     "/v2.0/rbac-policies/{record_id}": (_body("rbac_policy", {"target_tenant": _TEXT}),),
     "/v2.0/subnets": (_SUBNET_NEW,),
     "/v2.0/subnets/{record_id}": (_body("subnet", {}, **_SUBNET_VALUES),),
+    "/v2.0/quotas/{project_id}": (_QUOTA,),
+    "/v2.0/address-groups": (_body("address_group", {}, **_ADDRESS_GROUP_VALUES),),
+    "/v2.0/address-groups/{record_id}": (_body("address_group", {}, **_ADDRESS_GROUP_VALUES),),
+    "/v2.0/address-groups/{record_id}/add_addresses": (_ADDRESSES,),
+    "/v2.0/address-groups/{record_id}/remove_addresses": (_ADDRESSES,),
+    "/v2.0/default-security-group-rules": (_DEFAULT_RULE_NEW,),
     "/v2.0/security-groups": (_body("security_group", {}, **_GROUP_VALUES),),
     "/v2.0/security-groups/{record_id}": (_body("security_group", {}, **_GROUP_VALUES),),
     "/v2.0/security-group-rules": (

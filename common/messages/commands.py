@@ -60,14 +60,19 @@ class Nic:
     """(destination, next hop) besides the default route."""
     filtered: bool = False
     """Whether it is plugged in filtered: nothing passes until its rules are there."""
+    down: bool = False
+    """Whether it is plugged in without a link: its port, or its network, is switched off."""
     second: Address | None = None
     """The IPv6 address of one that has an IPv4 address, too."""
+    more: tuple[Address, ...] = ()
+    """Addresses beyond these."""
 
     @property
     def ips(self) -> tuple[str, ...]:
         """Return its addresses."""
         second = None if self.second is None else self.second.ip
-        return tuple(ip for ip in (self.ip, second) if ip is not None)
+        found = (self.ip, second, *(one.ip for one in self.more))
+        return tuple(ip for ip in found if ip is not None)
 
 
 @dataclass(frozen=True)

@@ -263,6 +263,8 @@ class ClusterFacts:
     vmid_high: int = 0
     vnets: tuple[VnetFacts, ...] = ()
     """All SDN vnets that are applied, whoever made them."""
+    unfiltered: str = "its agents don't say whether they can"
+    """Why ports can't be filtered there, the end of a sentence; empty: they can."""
 
 
 @dataclass(frozen=True)

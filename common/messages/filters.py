@@ -23,9 +23,13 @@ class PortFilter:
     mac: str
     on: bool | None
     """Whether it is filtered; None: it is left as it is, as nobody has said."""
-    addresses: tuple[str, ...] = ()
-    """Addresses, and ranges of them, that it may use."""
+    addresses: tuple[str, ...] | None = ()
+    """Addresses, and ranges of them, that it may use; None: any, as others assign them."""
     rules: tuple[FilterRule, ...] = ()
+    up: bool | None = None
+    """Whether it has a link; None: it is left as it is, as nobody has said."""
+    any_mac: bool = False
+    """Whether it may use other MAC addresses than its own."""
 
 
 @dataclass(frozen=True)

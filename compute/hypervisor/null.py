@@ -51,6 +51,9 @@ IMAGES = "images"
 NO_CONSOLE = "VMs without a hypervisor have no consoles."
 
 
+_UNFILTERED = "hosts without a hypervisor filter nothing"
+
+
 class NullHypervisor:
     """A made-up cluster, from ``[null]`` and ``[compute]``."""
 
@@ -95,7 +98,9 @@ class NullHypervisor:
                 )
             )
         return Observation(
-            ClusterFacts(self.cluster, "null", True, images, 100_000, 999_999_999),
+            ClusterFacts(
+                self.cluster, "null", True, images, 100_000, 999_999_999, unfiltered=_UNFILTERED
+            ),
             tuple(hosts),
             tuple(VmFacts(vmid, vm.node, vm.power, vm.server_uuid) for vmid, vm in vms),
             tuple(host.node for host in hosts),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -147,6 +147,14 @@ class PortFacts:
     network_id: str = ""
     port_security: bool | None = None
     """Whether it is filtered."""
+    more_addresses: Sequence[Sequence[str]] | None = None
+    """(subnet, address) beyond the first one of each family."""
+
+    @property
+    def ips(self) -> tuple[str, ...]:
+        """Return its addresses."""
+        found = (self.ip, self.ip6, *(ip for _, ip in self.more_addresses or ()))
+        return tuple(ip for ip in found if ip)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ def firewalls(
     None: ports are not filtered here. ``workers``: cluster → the one that is asked; ``unseen``
     gets a sentence for each VM of which nothing is known.
     """
-    if not cloud.conf.networks.firewall:
+    if cloud.conf.networks.firewall == "off":
         return None
     targets = _targets(workers, facts)
     wanted = _wanted(cloud, sorted(targets))

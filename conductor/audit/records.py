@@ -173,7 +173,7 @@ def _ports(facts: Facts) -> Iterator[Finding]:
     by_server: dict[str, set[str]] = {}
     # The others were made by users, for servers to come.
     for port in (one for one in facts.ports if one.server_uuid):
-        by_server.setdefault(port.server_uuid, set()).update(filter(None, (port.ip, port.ip6)))
+        by_server.setdefault(port.server_uuid, set()).update(port.ips)
         server = facts.servers.get(port.server_uuid)
         if port.server_uuid in facts.busy or (server is not None and server.place is not None):
             continue

@@ -6,6 +6,7 @@ Every method is one RPC call and returns when the change is committed. Errors ar
 
 from __future__ import annotations
 
+from conductor.client.address_groups import AddressGroupCalls
 from conductor.client.aggregates import AggregateCalls
 from conductor.client.audits import AuditCalls
 from conductor.client.backups import BackupCalls
@@ -50,6 +51,7 @@ class ConductorClient(
     PortCalls,
     NetworkCalls,
     SecurityGroupCalls,
+    AddressGroupCalls,
     ImageCalls,
     VolumeCalls,
     VolumeSnapshotCalls,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from conductor.client.base import Base
-from conductor.messages import NewRule, NewSecurityGroup, SecurityGroupChange
+from conductor.messages import NewDefaultRule, NewRule, NewSecurityGroup, SecurityGroupChange
 from conductor.rpc_api import SecurityGroupRpc
 
 
@@ -53,6 +53,15 @@ class SecurityGroupCalls(Base):
     def delete_security_group_rule(self, ctxt: RequestContext, rule_id: str) -> None:
         """Delete a rule. Raises NotFound."""
         self._rpc.call(ctxt, SecurityGroupRpc.delete_security_group_rule, rule_id=rule_id)
+
+    def create_default_rules(self, ctxt: RequestContext, rules: list[NewDefaultRule]) -> list[str]:
+        """Have new groups begin with these rules; return their ids. Raises Conflict (one is there,
+        or twice)."""
+        return self._rpc.call(ctxt, SecurityGroupRpc.create_default_rules, rules=rules)
+
+    def delete_default_rule(self, ctxt: RequestContext, rule_id: str) -> None:
+        """Have new groups begin without a rule. Raises NotFound."""
+        self._rpc.call(ctxt, SecurityGroupRpc.delete_default_rule, rule_id=rule_id)
 
     def change_server_security_group(
         self, ctxt: RequestContext, server_uuid: str, group_id: str, *, on: bool

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from common import quotas as limits
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.flows.auto_network import AutoNetwork
 from conductor.messages import NewNetwork, NewShare, NewSubnet
 from conductor.networks import make_vnet, remove_vnet
-from conductor.store import auto_networks, network_shares, project_networks, project_subnets
+from conductor.store import (
+    auto_networks,
+    network_quotas,
+    network_shares,
+    port_security,
+    project_networks,
+    project_subnets,
+    revisions,
+)
 from conductor.store.transactions import Transaction
 
 
@@ -25,6 +34,9 @@ class NetworkEndpoint:
 
         def work(connection: Transaction) -> list[str]:
             self._take_quota(connection, "network", [one.project_id for one in networks])
+            if any(one.port_security for one in networks):
+                why_not = self._cloud.filtering.why_not(connection)
+                port_security.require_filtering(True, why_not)
             segments = (self._auto.ranges, self._auto.vnis)
             made = project_networks.create(connection, networks, *segments)
             make_vnet.begin_all(connection, self._cloud, ctxt, made)
@@ -36,12 +48,21 @@ class NetworkEndpoint:
 
     def update_network(self, ctxt: RequestContext, network_id: str, asked: dict[str, Any]) -> None:
         """See ``ConductorClient.update_network``."""
-        self._cloud.store.run(lambda c: project_networks.change(c, network_id, asked))
+        security = asked.get("port_security")
+
+        def work(connection: Transaction) -> None:
+            why_not = self._cloud.filtering.why_not(connection) if security else ""
+            port_security.require_filtering(security, why_not)
+            revisions.require_network(connection, ctxt, network_id)
+            project_networks.change(connection, network_id, asked)
+
+        self._cloud.store.run(work)
 
     def delete_network(self, ctxt: RequestContext, network_id: str) -> None:
         """See ``ConductorClient.delete_network``."""
 
         def work(connection: Transaction) -> None:
+            revisions.require_network(connection, ctxt, network_id)
             project_networks.delete(connection, network_id)
             remove_vnet.begin_all(connection, self._cloud, network_id)
 
@@ -59,22 +80,27 @@ class NetworkEndpoint:
 
     def update_subnet(self, ctxt: RequestContext, subnet_id: str, asked: dict[str, Any]) -> None:
         """See ``ConductorClient.update_subnet``."""
-        self._cloud.store.run(lambda c: project_subnets.change(c, subnet_id, asked))
+
+        def work(connection: Transaction) -> None:
+            revisions.require_subnet(connection, ctxt, subnet_id)
+            project_subnets.change(connection, subnet_id, asked)
+
+        self._cloud.store.run(work)
 
     def delete_subnet(self, ctxt: RequestContext, subnet_id: str) -> None:
         """See ``ConductorClient.delete_subnet``."""
-        self._cloud.store.run(lambda c: project_subnets.delete(c, subnet_id))
+
+        def work(connection: Transaction) -> None:
+            revisions.require_subnet(connection, ctxt, subnet_id)
+            project_subnets.delete(connection, subnet_id)
+
+        self._cloud.store.run(work)
 
     def create_network_shares(self, ctxt: RequestContext, shares: list[NewShare]) -> list[str]:
         """See ``ConductorClient.create_network_shares``."""
 
         def work(connection: Transaction) -> list[str]:
-            project_networks.take_quota(
-                connection,
-                "rbac_policy",
-                [one.project_id for one in shares],
-                self._cloud.conf.quota.rbac_policies,
-            )
+            self._take_quota(connection, "rbac_policy", [one.project_id for one in shares])
             return network_shares.create(connection, shares)
 
         return self._cloud.store.run(work)
@@ -107,5 +133,4 @@ class NetworkEndpoint:
         self._cloud.wake()
 
     def _take_quota(self, connection: Transaction, kind: str, owners: list[str]) -> None:
-        limit = self._cloud.conf.quota[f"{kind}s"]
-        project_networks.take_quota(connection, kind, owners, limit)
+        network_quotas.take(connection, kind, owners, limits.of_networks(self._cloud.conf))

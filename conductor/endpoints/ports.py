@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import collections
-
+from common import quotas as limits
 from common.context import RequestContext
 from common.errors import PortNotFound, ServerNotFound
 from conductor.cloud import Cloud
@@ -11,7 +10,7 @@ from conductor.engine.runner import Runner
 from conductor.flows.accept import scope
 from conductor.flows.guest.begin_plug import PlugAcceptance
 from conductor.messages import NewPort, PortChange, TagChange
-from conductor.store import network_tags, quotas, security_groups, user_ports
+from conductor.store import network_quotas, network_tags, revisions, security_groups, user_ports
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.sync import filters
@@ -27,15 +26,13 @@ class PortEndpoint:
     def create_ports(self, ctxt: RequestContext, ports: list[NewPort]) -> list[str]:
         """See ``ConductorClient.create_ports``."""
         conf = self._cloud.conf
-        wanted = collections.Counter(one.project_id for one in ports)
+        owners = [one.project_id for one in ports]
 
         def work(connection: Transaction) -> list[str]:
-            for project_id, count in sorted(wanted.items()):
-                quotas.lock(connection, project_id)
-                user_ports.require_quota(connection, project_id, count, conf.quota.ports)
+            network_quotas.take(connection, "port", owners, limits.of_networks(conf))
             prefix = conf.networks.mac_prefix
             return user_ports.create(
-                connection, ports, prefix, scope(ctxt), filtered=conf.networks.firewall
+                connection, ports, prefix, scope(ctxt), self._cloud.filtering.why_not(connection)
             )
 
         return self._cloud.store.run(work)
@@ -45,8 +42,9 @@ class PortEndpoint:
 
         def work(connection: Transaction) -> None:
             _visible(connection, ctxt, port_id)
-            filtered = self._cloud.conf.networks.firewall
-            user_ports.change(connection, port_id, asked, scope(ctxt), filtered=filtered)
+            revisions.require_port(connection, ctxt, port_id)
+            why_not = self._cloud.filtering.why_not(connection)
+            user_ports.change(connection, port_id, asked, scope(ctxt), why_not)
 
         self._cloud.store.run(work)
         self._runner.periodic.wake(filters.NAME)
@@ -55,7 +53,8 @@ class PortEndpoint:
         """See ``ConductorClient.delete_port``."""
 
         def work(connection: Transaction) -> Operation | None:
-            server_uuid = _visible(connection, ctxt, port_id)
+            server_uuid = _visible(connection, ctxt, port_id, also_network_owner=True)
+            revisions.require_port(connection, ctxt, port_id)
             if server_uuid:
                 user_ports.let_go(connection, port_id)
                 try:
@@ -87,12 +86,21 @@ class PortEndpoint:
         return self._cloud.store.run(work)
 
 
-def _visible(connection: Transaction, ctxt: RequestContext, port_id: str) -> str:
+def _visible(
+    connection: Transaction,
+    ctxt: RequestContext,
+    port_id: str,
+    *,
+    also_network_owner: bool = False,
+) -> str:
     """Return the server of a port, empty where none has it; its row is locked.
 
+    ``also_network_owner``: the owner of its network may do so too, with any project's server.
     Raises PortNotFound, also for another project's.
     """
     row = user_ports.locked(connection, port_id)
+    if also_network_owner and scope(ctxt) not in (None, row.project_id):
+        ctxt.is_admin = user_ports.is_on_network_of(connection, row.network_id, scope(ctxt))
     if scope(ctxt) not in (None, row.project_id):
         raise PortNotFound(f"Port {port_id} could not be found.")
     return str(row.server_uuid)

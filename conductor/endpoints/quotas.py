@@ -5,7 +5,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.errors import Invalid
 from conductor.cloud import Cloud
-from conductor.store import quotas, server_groups
+from conductor.store import network_quotas, quotas, server_groups
 from conductor.store.transactions import Transaction
 
 
@@ -22,15 +22,8 @@ class QuotaEndpoint:
 
         def work(connection: Transaction) -> None:
             quotas.lock(connection, project_id)
-            used = {} if force else quotas.usage(connection, project_id)
-            if not force and "server_groups" in limits:
-                used["server_groups"] = server_groups.count(connection, project_id)
-            for resource, limit in limits.items():
-                if 0 <= limit < used.get(resource, 0):
-                    raise Invalid(
-                        f"Quota limit {limit} for {resource} must be greater than or equal to "
-                        f"already used and reserved {used[resource]}."
-                    )
+            if not force:
+                _require_unused(connection, project_id, limits)
             quotas.set_limits(connection, project_id, limits)
 
         self._cloud.store.run(work)
@@ -44,3 +37,20 @@ class QuotaEndpoint:
     def reset_quota(self, ctxt: RequestContext, project_id: str, resources: list[str]) -> None:
         """See ``ConductorClient.reset_quota``."""
         self._cloud.store.run(lambda c: quotas.delete_limits(c, project_id, resources))
+
+
+def _require_unused(connection: Transaction, project_id: str, wanted: dict[str, int]) -> None:
+    """Raise Invalid, in Nova's words or Neutron's, for a limit below what is used."""
+    used = quotas.usage(connection, project_id)
+    of_networks = network_quotas.usage(connection, project_id)
+    if "server_groups" in wanted:
+        used["server_groups"] = server_groups.count(connection, project_id)
+    for resource, limit in wanted.items():
+        there = {**used, **of_networks}.get(resource, 0)
+        if 0 <= limit < there:
+            counted = "already used" if resource in of_networks else "already used and reserved"
+            end = "" if resource in of_networks else "."
+            raise Invalid(
+                f"Quota limit {limit} for {resource} must be greater than or equal to {counted} "
+                f"{there}{end}"
+            )

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from common import quotas as limits
 from common.context import RequestContext
 from common.errors import Invalid
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
-from conductor.messages import NewRule, NewSecurityGroup, SecurityGroupChange
-from conductor.store import port_security, quotas, security_groups, servers
+from conductor.messages import NewDefaultRule, NewRule, NewSecurityGroup, SecurityGroupChange
+from conductor.store import (
+    default_rules,
+    port_security,
+    quotas,
+    revisions,
+    security_groups,
+    servers,
+)
 from conductor.store.transactions import Transaction
 
 
@@ -29,17 +37,12 @@ class SecurityGroupEndpoint:
         self, ctxt: RequestContext, groups: list[NewSecurityGroup]
     ) -> list[str]:
         """See ``ConductorClient.create_security_groups``."""
-        limits = self._cloud.conf.quota
+        defaults = limits.of_networks(self._cloud.conf)
 
         def work(connection: Transaction) -> list[str]:
             for project_id in sorted(Counter(one.project_id for one in groups)):
                 quotas.lock(connection, project_id)
-            return [
-                security_groups.create(
-                    connection, one, limits.security_groups, limits.security_group_rules
-                )
-                for one in groups
-            ]
+            return [security_groups.create(connection, one, defaults) for one in groups]
 
         return self._cloud.store.run(work)
 
@@ -50,6 +53,7 @@ class SecurityGroupEndpoint:
 
         def work(connection: Transaction) -> None:
             row = security_groups.locked(connection, group_id, scope(ctxt))
+            revisions.require_group(connection, ctxt, group_id)
             security_groups.change(connection, row, asked)
 
         self._cloud.store.run(work)
@@ -59,6 +63,7 @@ class SecurityGroupEndpoint:
 
         def work(connection: Transaction) -> None:
             row = security_groups.locked(connection, group_id, scope(ctxt))
+            revisions.require_group(connection, ctxt, group_id)
             security_groups.delete(connection, row, also_default=scope(ctxt) is None)
 
         self._cloud.store.run(work)
@@ -74,12 +79,12 @@ class SecurityGroupEndpoint:
                 "Only allowed to update rules for one security profile at a time",
                 type="SecurityGroupNotSingleGroupRules",
             )
-        limit = self._cloud.conf.quota.security_group_rules
+        defaults = limits.of_networks(self._cloud.conf)
 
         def work(connection: Transaction) -> list[str]:
             quotas.lock(connection, project_id)
             row = security_groups.locked(connection, min(group_ids), scope(ctxt))
-            return security_groups.create_rules(connection, row, rules, scope(ctxt), limit)
+            return security_groups.create_rules(connection, row, rules, scope(ctxt), defaults)
 
         made = self._cloud.store.run(work)
         self._wake()
@@ -89,6 +94,14 @@ class SecurityGroupEndpoint:
         """See ``ConductorClient.delete_security_group_rule``."""
         self._cloud.store.run(lambda c: security_groups.delete_rule(c, rule_id, scope(ctxt)))
         self._wake()
+
+    def create_default_rules(self, ctxt: RequestContext, rules: list[NewDefaultRule]) -> list[str]:
+        """See ``ConductorClient.create_default_rules``."""
+        return self._cloud.store.run(lambda c: default_rules.create(c, rules))
+
+    def delete_default_rule(self, ctxt: RequestContext, rule_id: str) -> None:
+        """See ``ConductorClient.delete_default_rule``."""
+        self._cloud.store.run(lambda c: default_rules.delete(c, rule_id))
 
     def change_server_security_group(
         self, ctxt: RequestContext, server_uuid: str, group_id: str, on: bool

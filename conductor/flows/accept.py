@@ -13,6 +13,7 @@ from common.context import RequestContext
 from common.errors import Invalid, NetworkNotFound
 from common.messages.reports import Step
 from common.networks import MOST_INTERFACES, too_many_interfaces
+from common.security_rules import DEFAULT
 from common.states import ACTIONS, SHELVED, SOFT_DELETABLE, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
@@ -320,11 +321,15 @@ def _chosen(
             port = user_ports.find(
                 connection, asked.port_id, scope(ctxt), str(ctxt.project_id), request.name
             )
-            of_port = networks.named(connection, [port.network_id])
-            yield _interface(of_port[port.network_id], port.ip, asked.tag, port.id)
+            network = networks.named(connection, [port.network_id])[port.network_id]
+            network.require_addresses(port.id, port.ip)
+            yield _interface(network, port.ip, asked.tag, port.id)
             continue
         if asked.network_id not in known:
             raise NetworkNotFound(f"Network {asked.network_id} could not be found.")
+        network = known[asked.network_id]
+        network.require_addresses()
+        _require_groups(network, request)
         fixed_ip = None
         if asked.fixed_ip is not None:
             if request.max_count > 1:
@@ -335,7 +340,16 @@ def _chosen(
             if (asked.network_id, fixed_ip) in seen:
                 raise addresses.taken(fixed_ip)
             seen.add((asked.network_id, fixed_ip))
-        yield _interface(known[asked.network_id], fixed_ip, asked.tag)
+        yield _interface(network, fixed_ip, asked.tag)
+
+
+def _require_groups(network: networks.Network, request: CreateServers) -> None:
+    """Raise Invalid, in Nova's words, for groups that a network's ports can't be in."""
+    if not network.port_security and set(request.security_groups) - {DEFAULT}:
+        raise Invalid(
+            "Network requires port_security_enabled and subnet associated in order to apply "
+            "security groups."
+        )
 
 
 def _interface(
@@ -346,7 +360,7 @@ def _interface(
 ) -> Interface:
     return Interface(
         *(network.id, network.name, network.bridge, network.vlan, network.mtu),
-        *(fixed_ip, tag, port_id),
+        *(fixed_ip, tag, port_id, network.up, network.port_security),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 
 from common import networks as choice
-from common import vnets
+from common import quotas, vnets
 from common.context import RequestContext
 from common.errors import ConfigurationError, Conflict, Invalid
 from conductor.cloud import Cloud
@@ -38,8 +38,7 @@ class AutoNetwork:
         found = auto_networks.locked(connection, project_id)
         if found is not None:
             return found
-        quota = self._conf.quota
-        limits = (quota.networks, quota.subnets)
+        limits = quotas.of_networks(self._conf)
         segments = (self.ranges, self.vnis)
         made = auto_networks.make(connection, project_id, segments, self._cidr, limits)
         make_vnet.begin_all(connection, self._cloud, ctxt, [made])

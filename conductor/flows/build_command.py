@@ -48,8 +48,16 @@ def nic(port: networks.Port, asked: Interface) -> Nic:
         tag=port.tag,
         routes=port.routes,
         filtered=port.port_security is True,
+        down=not (port.up and asked.up),
         second=port.second,
+        more=port.more,
     )
+
+
+def nic_on(network: networks.Network, port: networks.Port) -> Nic:
+    """Return the interface of a port on its network."""
+    where = (network.id, network.name, network.bridge, network.vlan, network.mtu)
+    return nic(port, Interface(*where, up=network.up))
 
 
 def home(connection: Transaction, image_id: str | None, cluster: str | None) -> ImageHome | None:
@@ -169,6 +177,5 @@ def owner(connection: Transaction, server: Server) -> dict[str, Any]:
 def nics_of(connection: Transaction, server_uuid: str) -> tuple[Nic, ...]:
     """Return the interfaces of a server that has its ports."""
     return tuple(
-        nic(port, Interface(net.id, net.name, net.bridge, net.vlan, net.mtu))
-        for port, net in networks.interfaces_of(connection, server_uuid)
+        nic_on(net, port) for port, net in networks.interfaces_of(connection, server_uuid)
     )

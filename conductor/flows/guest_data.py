@@ -123,21 +123,25 @@ def _networks(position: int, nic: Nic) -> list[dict[str, Any]]:
     if nic.ip is None or nic.cidr is None:
         return [{**there, "type": "ipv4_dhcp"}]
     first = Address(nic.ip, nic.cidr, nic.gateway, nic.dns, nic.routes)
-    found = [first] if nic.second is None else [first, nic.second]
-    return [{**there, **_address(position, one)} for one in found]
+    found = [first, *([nic.second] if nic.second is not None else ()), *nic.more]
+    return [
+        {**there, **_address(position, one, again=one.cidr in [of.cidr for of in found[:number]])}
+        for number, one in enumerate(found)
+    ]
 
 
-def _address(position: int, one: Address) -> dict[str, Any]:
+def _address(position: int, one: Address, *, again: bool) -> dict[str, Any]:
+    """Return an address; ``again``: its subnet's routes come with another one."""
     network = ipaddress.ip_network(one.cidr)
     # Only the first interface has the default route: two would race in the guest.
-    default = one.gateway if position == 0 else None
+    default = one.gateway if position == 0 and not again else None
     return {
         "type": f"ipv{network.version}",
         "ip_address": one.ip,
         "netmask": str(network.netmask),
         "routes": [
             *([_route(_DEFAULT[network.version], default)] if default else ()),
-            *(_route(destination, hop) for destination, hop in one.routes),
+            *(_route(destination, hop) for destination, hop in one.routes if not again),
         ],
         "services": [{"type": "dns", "address": address} for address in one.dns],
     }

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
 from common.errors import Conflict
 from common.vnets import VniRange
 from conductor.messages import NewNetwork, NewSubnet
-from conductor.store import project_networks, project_subnets, quotas
+from conductor.store import network_quotas, project_networks, project_subnets, quotas
 from conductor.store.segments import TagRange
 from db.schema import networks
 
@@ -36,14 +36,15 @@ def make(
     project_id: str,
     segments: tuple[Sequence[TagRange], Sequence[VniRange]],
     cidr: str,
-    limits: tuple[int, int],
+    limits: Mapping[str, int],
 ) -> str:
     """Make a project's network with its subnet; return its id. Its vnets are the caller's to make.
 
-    ``limits`` are those of networks and of subnets. Raises Conflict where nothing is left.
+    ``limits`` are those of projects without limits of their own. Raises Conflict where nothing is
+    left.
     """
-    for kind, limit in zip(("network", "subnet"), limits, strict=True):
-        project_networks.take_quota(connection, kind, [project_id], limit)
+    for kind in ("network", "subnet"):
+        network_quotas.take(connection, kind, [project_id], limits)
     new = NewNetwork(project_id, NETWORK)
     [network_id] = project_networks.create(connection, [new], *segments)
     # Nothing routes there: a default route would lead to nobody.

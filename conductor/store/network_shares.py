@@ -1,4 +1,7 @@
-"""With whom networks are shared (Neutron's RBAC policies ``access_as_shared``)."""
+"""With whom networks are shared (Neutron's RBAC policies ``access_as_shared``).
+
+Those of groups, which have a table of their own, are passed on to ``group_shares``.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import Conflict, NotFound
 from conductor.messages import NewShare
-from conductor.store import network_locks
+from conductor.store import group_shares, network_locks
 from db.reads.network_access import EVERYBODY
 from db.schema import network_shares, ports
 
@@ -18,20 +21,26 @@ _C = network_shares.c
 
 
 def create(connection: sa.Connection, wanted: Sequence[NewShare]) -> list[str]:
-    """Write shares; return their ids. Raises NetworkNotFound, Conflict."""
+    """Write shares, of one type; return their ids. Raises NotFound, Conflict."""
+    if wanted[0].object_type in group_shares.KINDS:
+        return group_shares.create(connection, wanted)
     locked = {
         network_id: network_locks.locked(connection, network_id)
-        for network_id in sorted({new.network_id for new in wanted})
+        for network_id in sorted({new.object_id for new in wanted})
     }
     made = []
     for new in wanted:
-        _require_new(connection, locked[new.network_id], new.target)
-        made.append(insert(connection, new.network_id, new.target, new.project_id))
+        _require_new(connection, locked[new.object_id], new.target)
+        made.append(insert(connection, new.object_id, new.target, new.project_id))
     return made
 
 
 def change(connection: sa.Connection, share_id: str, target: str) -> None:
     """Share with another project instead. Raises NotFound, Conflict."""
+    of_group = group_shares.find(connection, share_id)
+    if of_group is not None:
+        group_shares.change(connection, of_group, target)
+        return
     share, network = _locked(connection, share_id)
     if target == share.target:
         return
@@ -42,6 +51,10 @@ def change(connection: sa.Connection, share_id: str, target: str) -> None:
 
 def delete(connection: sa.Connection, share_id: str) -> None:
     """Delete a share. Raises NotFound, Conflict."""
+    of_group = group_shares.find(connection, share_id)
+    if of_group is not None:
+        group_shares.delete(connection, of_group)
+        return
     share, network = _locked(connection, share_id)
     _require_unused(connection, network, share.target)
     connection.execute(network_shares.delete().where(_C.id == share_id))

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import sqlalchemy as sa
 
-from common import clock
 from common.errors import Invalid, NotFound
 from conductor.messages import TagChange
+from conductor.store import revisions
 from db import schema
 
 #: Neutron's (neutron/extensions/tagging.py)
@@ -41,7 +41,7 @@ def change(connection: sa.Connection, kind: str, record_id: str, asked: TagChang
     tags = sorted((set() if asked.replace else had - set(asked.remove)) | set(asked.add))
     require_few(kind, tags)
     if set(tags) != had:
-        values = {"tags": tags, "updated_at": clock.utcnow()}
+        values = {"tags": tags, **revisions.changed(table)}
         connection.execute(table.update().where(mine).values(**values))
     return tags
 

@@ -14,11 +14,12 @@ from common import clock, ids
 from common.errors import ConfigurationError, Conflict, Invalid
 from common.messages.commands import Address
 from common.security_rules import DEFAULT
-from conductor.store import addresses, others, security_groups, subnet_rules
+from conductor.store import addresses, more_addresses, others, security_groups, subnet_rules
 from conductor.store.pools import ANYWHERE, Macs, Pools, Within, in_use
 from db.reads.network_access import own_or_shared, usable_by
-from db.schema import networks, ports, subnets
+from db.schema import networks, port_addresses, ports, subnets
 
+_OWN = subnets.alias("own_subnets")
 # Built once: every build and every delete executes them.
 _KNOWN = sa.select(
     networks.c.id,
@@ -27,6 +28,9 @@ _KNOWN = sa.select(
     networks.c.vlan,
     networks.c.mtu,
     networks.c.discovered,
+    sa.func.coalesce(networks.c.admin_state_up, sa.true()).label("up"),
+    sa.func.coalesce(networks.c.port_security, sa.true()).label("port_security"),
+    sa.exists().where(_OWN.c.network_id == networks.c.id).correlate(networks).label("addressed"),
 ).order_by(networks.c.name, networks.c.id)
 _WHO: sa.BindParameter[str] = sa.bindparam("project")
 _UNNAMED = _KNOWN.where(own_or_shared(_WHO))
@@ -36,7 +40,13 @@ _NAMED_USABLE = _NAMED.where(usable_by(_WHO))
 _OF_SERVERS = ports.c.server_uuid.in_(sa.bindparam("servers", expanding=True))
 _DELETE_PORTS = ports.delete().where(_OF_SERVERS, ~ports.c.kept)
 #: what a user's port is that no server has
-FREED: Mapping[str, Any] = {"server_uuid": "", "position": 0, "tag": None}
+FREED: Mapping[str, Any] = {
+    "server_uuid": "",
+    "position": 0,
+    "tag": None,
+    "binding_host": None,
+    "revision": ports.c.revision + 1,
+}
 _FREE_PORTS = ports.update().where(_OF_SERVERS, ports.c.kept).values(**FREED)
 
 
@@ -57,21 +67,25 @@ def parse_subnet(text: str) -> Subnet:
     bridge, _, rest = text.partition("=")
     cidr, *extras = rest.split(";")
     settings = dict(extra.partition("=")[::2] for extra in extras)
+    unknown = settings.keys() - {"gateway", "pool", "dns"}
+    if unknown:
+        raise Invalid(f"{text}: there is no {', '.join(sorted(unknown))}")
+    dns = tuple(settings["dns"].split("+")) if settings.get("dns") else ()
     try:
         network = ipaddress.ip_network(cidr)
         gateway = ipaddress.ip_address(settings.get("gateway") or network[1])
         first, _, last = settings.get("pool", f"{network[2]}-{network[-2]}").partition("-")
         pool = ipaddress.ip_address(first), ipaddress.ip_address(last)
+        dns = tuple(str(ipaddress.ip_address(one)) for one in dns)
     except (ValueError, IndexError) as error:
-        raise Invalid(f"[networks] subnets: {text}: {error}") from error
+        raise Invalid(f"{text}: {error}") from error
     if not bridge or any(address not in network for address in (gateway, *pool)):
-        raise Invalid(f"[networks] subnets: {text}: every address must be in {cidr}")
+        raise Invalid(f"{text}: every address must be in {cidr}")
     if int(pool[0]) > int(pool[1]) or not all(addresses.usable(end, network) for end in pool):
         raise Invalid(
-            f"[networks] subnets: {text}: the pool must begin and end with addresses that a "
+            f"{text}: the pool must begin and end with addresses that a "
             "server may have, the lower one first"
         )
-    dns = tuple(settings["dns"].split("+")) if settings.get("dns") else ()
     return Subnet(bridge, str(network), str(gateway), str(pool[0]), str(pool[1]), dns)
 
 
@@ -179,6 +193,22 @@ class Network:
     mtu: int
     discovered: bool = True
     """Whether it was read from a cluster: the network of a bridge."""
+    up: bool = True
+    """Whether its ports are switched on."""
+    port_security: bool = True
+    """Whether new ports on it are filtered, where ports are."""
+    addressed: bool = True
+    """Whether it has a subnet."""
+
+    def require_addresses(self, port_id: str | None = None, ip: str | None = None) -> None:
+        """Raise Invalid, in Nova's words, if a server can't have an address there, or with a port.
+
+        The guests on a cluster's own network may ask its DHCP server.
+        """
+        if port_id is not None and ip is None and (self.addressed or not self.discovered):
+            raise Invalid(f"Port {port_id} requires a FixedIP in order to be used.")
+        if port_id is None and not (self.addressed or self.discovered):
+            raise Invalid(f"Network {self.id} requires a subnet in order to boot instances on.")
 
 
 def unnamed(connection: sa.Connection, project_id: str) -> list[Network]:
@@ -224,14 +254,19 @@ class Port:
     routes: tuple[tuple[str, str], ...] = ()
     """(destination, next hop) of the subnet's further routes."""
     port_security: bool | None = None
+    up: bool = True
+    """Whether it is switched on."""
     second: Address | None = None
     """The IPv6 address of one that has an IPv4 address, too."""
+    more: tuple[Address, ...] = ()
+    """Addresses beyond these."""
 
     @property
     def ips(self) -> tuple[str, ...]:
         """Return its addresses."""
         second = None if self.second is None else self.second.ip
-        return tuple(ip for ip in (self.ip, second) if ip is not None)
+        found = (self.ip, second, *(one.ip for one in self.more))
+        return tuple(ip for ip in found if ip is not None)
 
 
 _SIX = subnets.alias("subnets6")
@@ -249,11 +284,13 @@ _PORTS = (
         ports.c.position,
         subnets.c.host_routes,
         ports.c.port_security,
+        sa.func.coalesce(ports.c.admin_state_up, sa.true()),
         ports.c.ip6,
         _SIX.c.cidr,
         _SIX.c.gateway_ip,
         _SIX.c.dns_nameservers,
         _SIX.c.host_routes,
+        ports.c.more_addresses,
     )
     .select_from(
         ports.outerjoin(subnets, subnets.c.id == ports.c.subnet_id).outerjoin(
@@ -263,7 +300,7 @@ _PORTS = (
     .where(ports.c.server_uuid == sa.bindparam("server"))
     .order_by(ports.c.position)
 )
-_FIELDS = [one.name for one in dataclasses.fields(Port) if one.name != "second"]
+_FIELDS = [one.name for one in dataclasses.fields(Port) if one.name not in ("second", "more")]
 _PORT_COLUMNS = len(_PORTS.selected_columns)
 _INTERFACES = _PORTS.join(networks, networks.c.id == ports.c.network_id).add_columns(
     *_KNOWN.selected_columns
@@ -272,19 +309,25 @@ _INTERFACES = _PORTS.join(networks, networks.c.id == ports.c.network_id).add_col
 
 def ports_of(connection: sa.Connection, server_uuid: str) -> list[Port]:
     """Return a server's ports in order."""
-    return [_port(row) for row in connection.execute(_PORTS, {"server": server_uuid})]
+    rows = connection.execute(_PORTS, {"server": server_uuid}).all()
+    more = more_addresses.resolved(connection, (row.more_addresses for row in rows))
+    return [_port(row, mine) for row, mine in zip(rows, more, strict=True)]
 
 
 def interfaces_of(connection: sa.Connection, server_uuid: str) -> list[tuple[Port, Network]]:
     """Return a server's ports in order, with the network of each."""
-    rows = connection.execute(_INTERFACES, {"server": server_uuid})
-    return [(_port(row[:_PORT_COLUMNS]), Network(*row[_PORT_COLUMNS:])) for row in rows]
+    rows = connection.execute(_INTERFACES, {"server": server_uuid}).all()
+    more = more_addresses.resolved(connection, (row.more_addresses for row in rows))
+    return [
+        (_port(row[:_PORT_COLUMNS], mine), Network(*row[_PORT_COLUMNS:]))
+        for row, mine in zip(rows, more, strict=True)
+    ]
 
 
-def _port(row: Any) -> Port:
+def _port(row: Any, more: tuple[Address, ...]) -> Port:
     known: dict[str, Any] = dict(zip(_FIELDS, row[: len(_FIELDS)], strict=True))
-    ip6, cidr, gateway, dns, routes = row[len(_FIELDS) :]
-    known |= {"dns": tuple(known["dns"] or ()), "routes": _routes(known["routes"])}
+    ip6, cidr, gateway, dns, routes, _ = row[len(_FIELDS) :]
+    known |= {"more": more, "dns": tuple(known["dns"] or ()), "routes": _routes(known["routes"])}
     if ip6 is not None:
         known["second"] = Address(ip6, cidr, gateway, tuple(dns or ()), _routes(routes))
     return Port(**known)
@@ -301,6 +344,8 @@ class Wish:
     network_id: str
     fixed_ip: str | None = None
     tag: str | None = None
+    port_security: bool = True
+    """Whether its network has it filtered, where ports are."""
 
 
 def bridges_of(connection: sa.Connection, server_uuid: str) -> list[tuple[str, int | None]]:
@@ -361,7 +406,7 @@ def create_ports(
     ]
     if rows:
         connection.execute(ports.insert(), rows)
-        made_ids = [port.id for port, _ in made]
+        made_ids = [port.id for port, _ in made if port.port_security is not False]
         security_groups.bind_named(connection, project_id, groups, made_ids)
     return [port for port, _ in made]
 
@@ -382,7 +427,8 @@ def _new_port(
         for subnet, ip in given
     ]
     port = Port(ids.new_uuid(), wish.network_id, mac, None, position=position)
-    port = dataclasses.replace(port, tag=wish.tag, port_security=filtered or None)
+    security = (filtered or None) if wish.port_security else False
+    port = dataclasses.replace(port, tag=wish.tag, port_security=security)
     if found:
         port = dataclasses.replace(port, **vars(found[0]), second=next(iter(found[1:]), None))
     return port, address_columns([(subnet.id, ip) for subnet, ip in given])
@@ -419,7 +465,8 @@ def delete_ports(connection: sa.Connection, *server_uuids: str) -> None:
 def address_in_use(connection: sa.Connection, network_id: str, fixed_ip: str) -> bool:
     """Return whether a port of the network has the address, or a VM that the record doesn't
     know."""
-    has = (ports.c.ip == fixed_ip) | (ports.c.ip6 == fixed_ip)
+    more = sa.select(port_addresses.c.port_id).where(port_addresses.c.ip == fixed_ip)
+    has = sa.or_(ports.c.ip == fixed_ip, ports.c.ip6 == fixed_ip, ports.c.id.in_(more))
     query = sa.select(ports.c.id).where(ports.c.network_id == network_id, has)
     others_have = others.on_network(network_id, fixed_ip)
     return connection.execute(query.union_all(others_have)).first() is not None

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from common.errors import NetworkNotFound, Unavailable
 from conductor.store import others
 from conductor.store.addresses import in_order, pools_of
-from db.schema import networks, other_nics, ports, subnets
+from db.schema import networks, other_nics, port_addresses, ports, subnets
 
 _MACS: sa.BindParameter[Sequence[str]] = sa.bindparam("macs", expanding=True)
 _CLUSTER: sa.BindParameter[str] = sa.bindparam("cluster")
@@ -42,15 +42,21 @@ _LOCK_NETWORKS = (
 _OF: sa.BindParameter[str] = sa.bindparam("subnet_id")
 _IP: sa.BindParameter[str] = sa.bindparam("ip")
 _FIRST, _SECOND = ports.c.subnet_id == _OF, ports.c.subnet6_id == _OF
+_MORE = port_addresses.c
+_THERE = sa.exists().where(ports.c.id == _MORE.port_id).correlate(port_addresses)
 _PORTS = (
     sa.select(ports.c.id).where(_FIRST, ports.c.ip == _IP),
     sa.select(ports.c.id).where(_SECOND, ports.c.ip6 == _IP),
+    sa.select(_MORE.port_id).where(_MORE.subnet_id == _OF, _MORE.ip == _IP, _THERE),
 )
 _USER = sa.union_all(*_PORTS)
 # Also what VMs have that the record doesn't know.
 _TAKEN = sa.union_all(*_PORTS, others.ADDRESSES.where(other_nics.c.ip == _IP))
 _USED = sa.union_all(
-    sa.select(ports.c.ip).where(_FIRST), sa.select(ports.c.ip6).where(_SECOND), others.ADDRESSES
+    sa.select(ports.c.ip).where(_FIRST),
+    sa.select(ports.c.ip6).where(_SECOND),
+    sa.select(_MORE.ip).where(_MORE.subnet_id == _OF, _THERE),
+    others.ADDRESSES,
 )
 _MOVE_ON = subnets.update().where(subnets.c.id == sa.bindparam("of"))
 

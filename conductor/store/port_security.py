@@ -47,22 +47,23 @@ def change(
     row: Any,
     asked: PortChange,
     project_id: str | None,
-    *,
-    filtered: bool,
+    unfiltered: str,
 ) -> dict[str, Any]:
     """Change the groups of a port that is locked; return its columns that change.
 
-    ``filtered``: whether ports are filtered at all.
+    ``unfiltered``: why ports can't be filtered; empty: they can.
 
     Raises as ``bind_new``; Conflict also where groups or pairs are in the way of less security.
     """
     values: dict[str, Any] = {}
+    require_filtering(asked.port_security, unfiltered)
     if asked.port_security is not None:
         values["port_security"] = asked.port_security
     if asked.address_pairs is not None:
-        values["address_pairs"] = pairs(asked.address_pairs, asked.mac or row.mac)
+        mac, any_mac = asked.mac or row.mac, project_id is None
+        values["address_pairs"] = pairs(asked.address_pairs, mac, any_mac=any_mac)
     security = values.get("port_security", row.port_security)
-    if filtered and security is None:
+    if not unfiltered and security is None:
         # It was made where nothing was filtered, and shows that.
         security = False
     has_pairs = bool(values.get("address_pairs", row.address_pairs))
@@ -84,6 +85,15 @@ def change(
         groups = security_groups.of_port(connection, row.id)
         filter_outbox.members_changed(connection, groups)
     return values
+
+
+def require_filtering(security: bool | None, unfiltered: str) -> None:
+    """Raise Invalid for a port that is to be filtered where none can be, which says why."""
+    if security and unfiltered:
+        raise Invalid(
+            "Invalid input for port_security_enabled. Reason: no port can be filtered here: "
+            f"{unfiltered}.",
+        )
 
 
 def add_to_server(
@@ -122,16 +132,24 @@ def _ports_of(connection: sa.Connection, server_uuid: str, group_id: str) -> Seq
     return connection.execute(query.where(mine).order_by(ports.c.id).with_for_update()).all()
 
 
-def pairs(asked: Sequence[AddressPair], mac: str) -> list[str] | None:
-    """Return the addresses of pairs, as they are stored. Raises Invalid for another MAC address:
-    Proxmox VE filters by one address an interface."""
+def pairs(asked: Sequence[AddressPair], mac: str, *, any_mac: bool) -> list[str] | None:
+    """Return pairs as they are stored: ``ADDRESS``, or ``ADDRESS MAC`` with another than the
+    port's.
+
+    ``any_mac``: there may be such: then none of the VM's interfaces is held to its own, as Proxmox
+    VE has one switch for all of them. Raises Invalid.
+    """
+    found = []
     for one in asked:
-        if one.mac_address not in (None, mac):
+        other = one.mac_address not in (None, mac)
+        if other and not any_mac:
             raise Invalid(
-                "Invalid input for allowed_address_pairs. Reason: the only MAC address of a port "
-                f"is its own, {mac}, and not {one.mac_address}.",
+                "Invalid input for allowed_address_pairs. Reason: a port has its own MAC address, "
+                f"{mac}, and not {one.mac_address}: with another one Proxmox VE holds no "
+                "interface of the server to its own, which only administrators allow.",
             )
-    return list(dict.fromkeys(one.ip_address for one in asked)) or None
+        found.append(f"{one.ip_address} {one.mac_address}" if other else one.ip_address)
+    return list(dict.fromkeys(found)) or None
 
 
 def _filtered(new: NewPort) -> bool:

@@ -5,49 +5,33 @@ Refusals are Neutron's: its words, and the ``type`` of its answers in the detail
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from common import clock, ids, vnets
-from common import quotas as limits
 from common.errors import Conflict
 from common.vnets import VniRange
 from conductor.messages import NewNetwork
-from conductor.store import network_locks, network_shares, quotas, subnet_rules
+from conductor.store import (
+    filter_outbox,
+    network_locks,
+    network_shares,
+    quotas,
+    revisions,
+    subnet_rules,
+)
 from conductor.store import vnets as vnet_rows
 from conductor.store.segments import Segment, Segments, TagRange, invalid_input
 from conductor.store.vnets import State, Status, Vnet
 from db.reads.network_access import EVERYBODY
-from db.schema import network_shares as shares
 from db.schema import networks, ports, subnets
 
 _C = networks.c
+#: no project's name has a space
+_LOCK = "default network"
 MTU = 1500
-
-
-#: what is limited → where it is
-_LIMITED: Mapping[str, sa.Table] = {
-    "network": networks,
-    "subnet": subnets,
-    "rbac_policy": shares,
-}
-
-
-def take_quota(connection: sa.Connection, kind: str, owners: Sequence[str], limit: int) -> None:
-    """Raise Conflict if a project may not have so many more; others wait for this transaction.
-
-    ``owners``: the project of each that is to be made.
-    """
-    of = _LIMITED[kind].c.project_id
-    for project_id, more in sorted(collections.Counter(owners).items()):
-        quotas.lock(connection, project_id)
-        count = sa.select(sa.func.count()).where(of == project_id)
-        there = int(connection.execute(count).scalar_one())
-        if not limits.allows(limit, there + more):
-            raise Conflict(f"Quota exceeded for resources: ['{kind}'].", type="OverQuota")
 
 
 def create(
@@ -63,6 +47,8 @@ def create(
     segments = Segments(connection, ranges, vnis)
     made = []
     for new in wanted:
+        if new.is_default and new.external:
+            require_no_default(connection, None)
         segment = segments.choose(new.network_type, new.bridge, new.vlan)
         network_id = ids.new_uuid()
         on_vnet = segment.vni is not None
@@ -81,6 +67,9 @@ def create(
             "status": Status.BUILD if on_vnet else Status.ACTIVE,
             "mtu": new.mtu or most,
             "external": new.external,
+            "is_default": new.is_default and new.external,
+            "admin_state_up": None if new.admin_state_up else False,
+            "port_security": new.port_security,
             "discovered": False,
             "availability_zone_hints": list(new.availability_zone_hints) or None,
             **_now(),
@@ -114,12 +103,14 @@ def has_vnet(connection: sa.Connection, network_id: str, mtu: int | None) -> Non
 
 
 def change(connection: sa.Connection, network_id: str, asked: Mapping[str, Any]) -> None:
-    """Change name, description, mtu, external and shared of a network.
+    """Change attributes of a network: its columns, and ``shared``.
 
-    Of one that is a cluster's, only the first three can be changed. Raises NetworkNotFound,
-    Conflict, Invalid.
+    Of one that is a cluster's, neither ``external`` nor ``shared`` can be changed. Raises
+    NetworkNotFound, Conflict, Invalid.
     """
     row = network_locks.locked(connection, network_id)
+    if asked.get("is_default") and asked.get("external", row.external):
+        require_no_default(connection, network_id)
     fixed = [name for name in ("external", "shared") if name in asked]
     if row.discovered and fixed:
         raise given_by_cluster(row)
@@ -128,8 +119,16 @@ def change(connection: sa.Connection, network_id: str, asked: Mapping[str, Any])
     if "shared" in asked:
         network_shares.with_all(connection, row, asked["shared"])
     values = {name: value for name, value in asked.items() if name != "shared"}
+    if not asked.get("external", row.external) and (row.is_default or asked.get("is_default")):
+        # As in Neutron, whose default network is an external one.
+        values["is_default"] = False
+    if "admin_state_up" in asked:
+        on = sa.select(ports.c.server_uuid).where(ports.c.network_id == network_id)
+        filter_outbox.add(connection, connection.execute(on.distinct()).scalars().all())
     connection.execute(
-        networks.update().where(_C.id == network_id).values(**values, updated_at=clock.utcnow())
+        networks.update()
+        .where(_C.id == network_id)
+        .values(**values, **revisions.changed(networks))
     )
 
 
@@ -150,6 +149,17 @@ def delete(connection: sa.Connection, network_id: str) -> None:
     connection.execute(subnets.delete().where(subnets.c.network_id == network_id))
     network_shares.delete_all(connection, network_id)
     connection.execute(networks.delete().where(_C.id == network_id))
+
+
+def require_no_default(connection: sa.Connection, network_id: str | None) -> None:
+    """Raise Conflict if another network is the default one. Who makes one so waits for others."""
+    quotas.lock(connection, _LOCK)
+    there = connection.execute(sa.select(_C.id).where(_C.is_default)).scalars().first()
+    if there not in (None, network_id):
+        raise Conflict(
+            f"A default external network already exists: {there}.",
+            type="DefaultExternalNetworkExists",
+        )
 
 
 def given_by_cluster(row: Any) -> Conflict:

@@ -13,10 +13,10 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import Conflict, SubnetNotFound
 from conductor.messages import NewSubnet
-from conductor.store import addresses, network_locks, subnet_rules
+from conductor.store import addresses, network_locks, revisions, subnet_rules
 from conductor.store.pools import of_port
 from conductor.store.segments import invalid_input
-from db.schema import ports, subnets
+from db.schema import networks, port_addresses, ports, subnets
 
 _C = subnets.c
 
@@ -58,6 +58,7 @@ def _create(connection: sa.Connection, network: Any, new: NewSubnet) -> str:
         **values,
     }
     connection.execute(subnets.insert(), [row])
+    revisions.bump(connection, networks, network.id)
     return str(row["id"])
 
 
@@ -70,14 +71,18 @@ def change(connection: sa.Connection, subnet_id: str, asked: Mapping[str, Any]) 
         _require_free(connection, row, gateway)
     values |= {name: asked[name] for name in ("name", "description") if name in asked}
     connection.execute(
-        subnets.update().where(_C.id == subnet_id).values(**values, updated_at=clock.utcnow())
+        subnets.update().where(_C.id == subnet_id).values(**values, **revisions.changed(subnets))
     )
+    revisions.bump(connection, networks, row.network_id)
 
 
 def delete(connection: sa.Connection, subnet_id: str) -> None:
     """Delete a subnet. Raises SubnetNotFound, Conflict."""
-    _locked(connection, subnet_id)
-    used = (ports.c.subnet_id == subnet_id) | (ports.c.subnet6_id == subnet_id)
+    row = _locked(connection, subnet_id)
+    more = sa.select(port_addresses.c.port_id).where(port_addresses.c.subnet_id == subnet_id)
+    used = sa.or_(
+        ports.c.subnet_id == subnet_id, ports.c.subnet6_id == subnet_id, ports.c.id.in_(more)
+    )
     if connection.execute(sa.select(ports.c.id).where(used)).first() is not None:
         raise Conflict(
             f"Unable to complete operation on subnet {subnet_id}: One or more ports have an IP "
@@ -85,6 +90,7 @@ def delete(connection: sa.Connection, subnet_id: str) -> None:
             type="SubnetInUse",
         )
     connection.execute(subnets.delete().where(_C.id == subnet_id))
+    revisions.bump(connection, networks, row.network_id)
 
 
 def _locked(connection: sa.Connection, subnet_id: str) -> Any:

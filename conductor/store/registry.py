@@ -15,6 +15,7 @@ from common.messages.facts import ClusterFacts, Heartbeat, HostFacts
 from common.messages.queues import Queue, Queues
 from conductor.store import cluster_vnets, networks, told, vmids
 from conductor.store import images as images_store
+from db.reads import clusters as cluster_reads
 from db.schema import clusters, hosts, images, servers, services
 
 COMPUTE = "nova-compute"
@@ -143,6 +144,11 @@ def _of_clouds(connection: sa.Connection, bridges: Iterable[str]) -> frozenset[s
     if not any(map(vnets.is_ours, bridges)):
         return frozenset()
     return cluster_vnets.of_networks(connection)
+
+
+def unfiltered(connection: sa.Connection) -> dict[str, str]:
+    """Return why each cluster that has hosts can't filter its servers' ports; empty: it can."""
+    return cluster_reads.unfiltered(connection)
 
 
 def without_facts(connection: sa.Connection, seconds: float) -> list[str]:

@@ -6,17 +6,23 @@ it, always after the project's lock. Refusals are Neutron's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids, quotas
+from common import clock, ids
 from common.errors import Conflict, NotFound
-from common.security_rules import DEFAULT, NEW_GROUP, Rule, of_default
+from common.security_rules import DEFAULT, Rule
 from conductor.messages import NewRule, NewSecurityGroup, SecurityGroupChange
-from conductor.store import filter_outbox
-from db.reads.networks import usage
+from conductor.store import (
+    address_groups,
+    default_rules,
+    filter_outbox,
+    group_shares,
+    network_quotas,
+    revisions,
+)
 from db.schema import port_security_groups, ports, security_group_rules, security_groups
 
 _G, _R, _B = security_groups.c, security_group_rules.c, port_security_groups.c
@@ -60,13 +66,13 @@ def default(connection: sa.Connection, project_id: str) -> str:
     return _insert(connection, new, default_of=project_id)
 
 
-def create(connection: sa.Connection, new: NewSecurityGroup, most: int, most_rules: int) -> str:
-    """Write a group; return its id. Raises Conflict over the limits; the project is locked."""
-    default(connection, new.project_id)
-    used = usage(connection, new.project_id)
-    _require_quota("security_group", most, used["security_group"] + 1)
-    rules = used["security_group_rule"] + len(NEW_GROUP)
-    _require_quota("security_group_rule", most_rules, rules)
+def create(connection: sa.Connection, new: NewSecurityGroup, defaults: Mapping[str, int]) -> str:
+    """Write a group; return its id. Raises Conflict over the project's limits, or ``defaults``."""
+    owner = new.project_id
+    default(connection, owner)
+    network_quotas.take(connection, "security_group", [owner], defaults)
+    rules = len(default_rules.of_new(connection, "", default=False))
+    network_quotas.take(connection, "security_group_rule", [owner] * rules, defaults)
     return _insert(connection, new)
 
 
@@ -77,9 +83,10 @@ def change(connection: sa.Connection, row: Any, asked: SecurityGroupChange) -> N
             "Updating default security group not allowed.",
             type="SecurityGroupCannotUpdateDefault",
         )
-    values: dict[str, Any] = {"updated_at": clock.utcnow()}
+    values: dict[str, Any] = revisions.changed(security_groups)
     values |= {"name": asked.name} if asked.name is not None else {}
     values |= {"description": asked.description} if asked.description is not None else {}
+    values |= {"stateful": asked.stateful} if asked.stateful is not None else {}
     connection.execute(security_groups.update().where(_G.id == row.id).values(**values))
 
 
@@ -100,6 +107,7 @@ def delete(connection: sa.Connection, row: Any, *, also_default: bool) -> None:
     filter_outbox.members_changed(connection, [row.id])
     named = sa.or_(_R.security_group_id == row.id, _R.remote_group_id == row.id)
     connection.execute(security_group_rules.delete().where(named))
+    group_shares.delete_all(connection, row.id)
     connection.execute(security_groups.delete().where(_G.id == row.id))
 
 
@@ -118,7 +126,7 @@ def create_rules(
     group: Any,
     new: Sequence[NewRule],
     project_id: str | None,
-    most: int,
+    defaults: Mapping[str, int],
 ) -> list[str]:
     """Write rules of a group that is locked, as its project is; return their ids.
 
@@ -127,10 +135,13 @@ def create_rules(
     """
     remote = {one.rule.remote_group_id for one in new} - {None, group.id}
     shared(connection, [str(one) for one in remote], project_id)
-    used = usage(connection, group.project_id)["security_group_rule"]
-    _require_quota("security_group_rule", most, used + len(new))
+    prefixes = {one.rule.remote_address_group_id for one in new} - {None}
+    address_groups.require(connection, [str(one) for one in prefixes], project_id)
+    owners = [group.project_id] * len(new)
+    network_quotas.take(connection, "security_group_rule", owners, defaults)
     _require_new(connection, group.id, [one.rule.meaning() for one in new])
     made = _insert_rules(connection, group.id, group.project_id, new)
+    revisions.bump(connection, security_groups, group.id)
     filter_outbox.groups_changed(connection, [group.id])
     return made
 
@@ -145,6 +156,7 @@ def delete_rule(connection: sa.Connection, rule_id: str, project_id: str | None)
         mine = row is not None and project_id in (None, row.project_id)
         gone = security_group_rules.delete().where(_R.id == rule_id)
         if mine and connection.execute(gone).rowcount == 1:
+            revisions.bump(connection, security_groups, known)
             filter_outbox.groups_changed(connection, [known])
             return
     raise NotFound(
@@ -153,13 +165,16 @@ def delete_rule(connection: sa.Connection, rule_id: str, project_id: str | None)
 
 
 def shared(connection: sa.Connection, group_ids: Iterable[str], project_id: str | None) -> None:
-    """Have these groups stay until the transaction ends; ``project_id`` None: of any project.
+    """Have these groups stay until the transaction ends, which are the project's, or shared with
+    it; ``project_id`` None: of any project.
 
     Raises NotFound.
     """
     wanted = sorted(set(group_ids))
     rows = connection.execute(_SHARED, {"groups": wanted}) if wanted else ()
-    found = {row.id for row in rows if project_id in (None, row.project_id)}
+    owners = {row.id: row.project_id for row in rows}
+    found = {one for one, owner in owners.items() if project_id in (None, owner)}
+    found |= group_shares.granted(connection, owners.keys() - found, project_id)
     absent = [one for one in wanted if one not in found]
     if absent:
         raise missing(", ".join(absent))
@@ -239,12 +254,13 @@ def _insert(
             project_id=new.project_id,
             name=new.name,
             description=new.description,
+            stateful=new.stateful,
             default_of=default_of,
             created_at=now,
             updated_at=now,
         )
     )
-    rules = NEW_GROUP if default_of is None else of_default(group_id)
+    rules = default_rules.of_new(connection, group_id, default=default_of is not None)
     _insert_rules(connection, group_id, new.project_id, [NewRule(group_id, one) for one in rules])
     return group_id
 
@@ -254,9 +270,8 @@ def _insert_rules(
 ) -> list[str]:
     now = clock.utcnow()
     rows = [_row(one) | {"project_id": project_id, "created_at": now} for one in new]
-    connection.execute(security_group_rules.insert(), rows)
-    mine = security_groups.update().where(_G.id == group_id)
-    connection.execute(mine.values(updated_at=now))
+    if rows:
+        connection.execute(security_group_rules.insert(), rows)
     return [row["id"] for row in rows]
 
 
@@ -273,6 +288,7 @@ def _row(new: NewRule) -> dict[str, Any]:
         "remote_ip_prefix": rule.remote_ip_prefix,
         "normalized_cidr": rule.normalized_cidr,
         "remote_group_id": rule.remote_group_id,
+        "remote_address_group_id": rule.remote_address_group_id,
         "description": new.description,
         "meaning": rule.meaning(),
     }
@@ -290,8 +306,3 @@ def _require_new(connection: sa.Connection, group_id: str, meanings: Sequence[st
             f"Security group rule already exists. Rule id is {there}.",
             type="SecurityGroupRuleExists",
         )
-
-
-def _require_quota(resource: str, limit: int, wanted: int) -> None:
-    if not quotas.allows(limit, wanted):
-        raise Conflict(f"Quota exceeded for resources: ['{resource}'].", type="OverQuota")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ OF_OTHERS = "vlan_of_others"
 #: no project's name has a space
 _LOCK = "segments of networks"
 HIGHEST_TAG = 4094
+#: a name of a Linux interface, as Proxmox VE takes it (pve-iface)
+_BRIDGE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,19}")
 
 
 @dataclass(frozen=True)
@@ -53,11 +56,11 @@ def parse(text: str) -> TagRange:
     try:
         found = TagRange(bridge, int(first), int(last if dash else first))
     except ValueError as error:
-        raise Invalid(f"[networks] tenant_vlans: {text}: {error}") from error
-    if not bridge or not 1 <= found.first <= found.last <= HIGHEST_TAG:
+        raise Invalid(f"{text}: {error}") from error
+    if not _BRIDGE.fullmatch(bridge) or not 1 <= found.first <= found.last <= HIGHEST_TAG:
         raise Invalid(
-            f"[networks] tenant_vlans: {text}: a bridge, a colon and tags from 1 to {HIGHEST_TAG} "
-            "are needed, the lower one first"
+            f"{text}: a bridge, a colon and tags from 1 to {HIGHEST_TAG} are needed, the lower "
+            "one first"
         )
     return found
 

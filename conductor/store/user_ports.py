@@ -5,13 +5,14 @@ Refusals are Neutron's: its words, and the ``type`` of its answers in the detail
 
 from __future__ import annotations
 
+import dataclasses
 import ipaddress
 from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids, quotas
+from common import clock, ids
 from common.errors import (
     Conflict,
     Forbidden,
@@ -24,19 +25,22 @@ from conductor.messages import FixedIp, NewPort, PortChange
 from conductor.store import (
     addresses,
     filter_outbox,
+    more_addresses,
     network_tags,
     networks,
     others,
     port_security,
+    revisions,
     security_groups,
 )
 from conductor.store.pools import Macs, Pools
 from db import schema
 
+#: Neutron's max_fixed_ips_per_port
+MOST_ADDRESSES = 5
 _C = schema.ports.c
 
 # Built once: every creation and every deletion executes them.
-_COUNT = sa.select(sa.func.count()).where(_C.project_id == sa.bindparam("project"))
 _WANTED: sa.BindParameter[Sequence[str]] = sa.bindparam("macs", expanding=True)
 _MACS = sa.union_all(sa.select(_C.mac).where(_C.mac.in_(_WANTED)), others.macs(_WANTED))
 _INSERT = schema.ports.insert()
@@ -44,25 +48,18 @@ _LOCK = sa.select(schema.ports).where(_C.id == sa.bindparam("port")).with_for_up
 _DELETE = schema.ports.delete().where(_C.id == sa.bindparam("port"), _C.server_uuid == "")
 
 
-def require_quota(connection: sa.Connection, project_id: str, more: int, limit: int) -> None:
-    """Raise Conflict if a project may not have so many more ports."""
-    there = int(connection.execute(_COUNT, {"project": project_id}).scalar_one())
-    if not quotas.allows(limit, there + more):
-        raise Conflict("Quota exceeded for resources: ['port'].", type="OverQuota")
-
-
 def create(
     connection: sa.Connection,
     wanted: Sequence[NewPort],
     mac_prefix: str,
     viewer: str | None,
-    *,
-    filtered: bool = False,
+    unfiltered: str = "",
 ) -> list[str]:
     """Write ports; return their ids. The number of statements doesn't grow with them.
 
     ``viewer`` is the project that asks, and whose security groups may be named; None: an
-    administrator. ``filtered``: whether ports are, of which nothing else is said.
+    administrator. ``unfiltered``: why ports can't be filtered; empty: those are of which nothing
+    else is said.
 
     Raises NetworkNotFound, SubnetNotFound, Conflict for a MAC or an address in use, or none left,
     Invalid for an address that no port of the network can have, Forbidden for one outside of the
@@ -71,29 +68,48 @@ def create(
     wanted_networks = [new.network_id for new in wanted]
     macs = Macs(mac_prefix, sum(not new.mac for new in wanted))
     pools = Pools(connection, wanted_networks, macs)
-    _require_networks(connection, wanted_networks, viewer)
+    known = _require_networks(connection, wanted_networks, viewer)
+    wanted = [_as_network_says(new, known[new.network_id]) for new in wanted]
     for new in wanted:
+        port_security.require_filtering(new.port_security, unfiltered)
         network_tags.require_few("port", sorted(set(new.tags)))
     _require_free_macs(connection, [(new.network_id, new.mac) for new in wanted if new.mac])
     now = clock.utcnow()
+    allowed = {"filtered": not unfiltered, "any_mac": viewer is None}
     rows = [
-        _row(connection, pools, new, new.mac or macs.take(), filtered) | {"created_at": now}
+        _row(connection, pools, new, new.mac or macs.take(), **allowed) | {"created_at": now}
         for new in wanted
     ]
     pools.close()
     connection.execute(_INSERT, rows)
+    for row in rows:
+        if row["more_addresses"]:
+            more_addresses.write(connection, row["id"], row["more_addresses"])
     port_security.bind_new(connection, wanted, [row["id"] for row in rows], viewer)
     return [row["id"] for row in rows]
 
 
+def _as_network_says(new: NewPort, network: networks.Network) -> NewPort:
+    """Return a port of which its maker has not said whether it is filtered."""
+    if network.port_security or new.port_security is not None:
+        return new
+    return dataclasses.replace(new, port_security=False)
+
+
 def _row(
-    connection: sa.Connection, pools: Pools, new: NewPort, mac: str, filtered: bool
+    connection: sa.Connection,
+    pools: Pools,
+    new: NewPort,
+    mac: str,
+    *,
+    filtered: bool,
+    any_mac: bool,
 ) -> dict[str, Any]:
     given = _addresses(connection, pools, new.network_id, new.fixed_ips, new.any_address)
     return {
         "id": ids.new_uuid(),
         "network_id": new.network_id,
-        **networks.address_columns(given),
+        **_columns(given),
         "server_uuid": "",
         "project_id": new.project_id,
         "position": 0,
@@ -103,7 +119,9 @@ def _row(
         "kept": True,
         "tags": sorted(set(new.tags)) or None,
         "port_security": True if filtered and new.port_security is None else new.port_security,
-        "address_pairs": port_security.pairs(new.address_pairs, mac),
+        "address_pairs": port_security.pairs(new.address_pairs, mac, any_mac=any_mac),
+        "admin_state_up": None if new.admin_state_up else False,
+        "binding_host": new.binding_host or None,
     }
 
 
@@ -112,33 +130,40 @@ def change(
     port_id: str,
     asked: PortChange,
     project_id: str | None = None,
-    *,
-    filtered: bool = False,
+    unfiltered: str = "",
 ) -> None:
     """Change a port. ``project_id``: whose security groups may be named; None: any.
-    ``filtered``: whether ports are filtered at all.
+    ``unfiltered``: why ports can't be filtered; empty: they can.
 
     Raises as ``create``, PortNotFound, and Conflict where a server has it and its addresses are to
     change: its guest would not learn that.
     """
     row = locked(connection, port_id)
-    values: dict[str, Any] = {"updated_at": clock.utcnow()}
+    values: dict[str, Any] = revisions.changed(schema.ports)
     if asked.name is not None:
         values["name"] = asked.name
     if asked.description is not None:
         values["description"] = asked.description
+    if asked.admin_state_up is not None:
+        values["admin_state_up"] = asked.admin_state_up
+        filter_outbox.add(connection, [row.server_uuid])
+    if asked.binding_host is not None:
+        _require_no_server(row, "host")
+        values["binding_host"] = asked.binding_host or None
     if asked.mac is not None and asked.mac != row.mac:
         _require_no_server(row, "MAC address")
         _require_free_macs(connection, [(row.network_id, asked.mac)])
         values["mac"] = asked.mac
-    values |= port_security.change(connection, row, asked, project_id, filtered=filtered)
+    values |= port_security.change(connection, row, asked, project_id, unfiltered)
     if asked.fixed_ips is not None and not _has(row, asked.fixed_ips):
         _require_no_server(row, "addresses")
-        values |= networks.address_columns(())
+        values |= _columns(())
         connection.execute(schema.ports.update().where(_C.id == port_id).values(**values))
+        more_addresses.write(connection, port_id, ())
         pools = Pools(connection, [row.network_id])
         given = _addresses(connection, pools, row.network_id, asked.fixed_ips, asked.any_address)
-        values |= networks.address_columns(given)
+        values |= _columns(given)
+        more_addresses.write(connection, port_id, values["more_addresses"] or ())
         pools.close()
         groups = security_groups.of_port(connection, port_id)
         filter_outbox.members_changed(connection, groups)
@@ -151,6 +176,12 @@ def locked(connection: sa.Connection, port_id: str) -> Any:
     if row is None:
         raise PortNotFound(f"Port {port_id} could not be found.")
     return row
+
+
+def is_on_network_of(connection: sa.Connection, network_id: str, project_id: str | None) -> bool:
+    """Return whether a network is the project's."""
+    mine = sa.select(schema.networks.c.project_id).where(schema.networks.c.id == network_id)
+    return bool(project_id) and connection.execute(mine).scalar() == project_id
 
 
 def delete(connection: sa.Connection, port_id: str) -> None:
@@ -195,7 +226,7 @@ def give(
     values = {"server_uuid": server_uuid, "position": position, "tag": tag}
     free = (_C.id == port_id) & (_C.server_uuid == "")
     done = connection.execute(
-        schema.ports.update().where(free).values(**values, updated_at=clock.utcnow())
+        schema.ports.update().where(free).values(**values, **revisions.changed(schema.ports))
     )
     if done.rowcount != 1:
         raise _in_use(port_id)
@@ -210,11 +241,12 @@ def _in_use(port_id: str) -> Conflict:
 
 def _require_networks(
     connection: sa.Connection, network_ids: Sequence[str], viewer: str | None
-) -> None:
+) -> dict[str, networks.Network]:
     known = networks.named(connection, network_ids, viewer)
     for network_id in network_ids:
         if network_id not in known:
             raise NetworkNotFound(f"Network {network_id} could not be found.")
+    return known
 
 
 def _require_free_macs(connection: sa.Connection, asked: Sequence[tuple[str, str]]) -> None:
@@ -245,7 +277,7 @@ def _require_no_server(row: Any, what: str) -> None:
 
 def _has(row: Any, asked: Sequence[FixedIp]) -> bool:
     """Return whether a port has just what is asked."""
-    has = [(row.subnet_id, row.ip), (row.subnet6_id, row.ip6)]
+    has = [(row.subnet_id, row.ip), (row.subnet6_id, row.ip6), *(row.more_addresses or ())]
     has = [one for one in has if one[1] is not None]
     return len(has) == len(asked) and all(
         any(
@@ -263,21 +295,29 @@ def _addresses(
     asked: Sequence[FixedIp] | None,
     anywhere: bool,
 ) -> Sequence[tuple[str, str]]:
-    """Return (subnet, address) of a port: none, one, or one of each family, IPv4 first."""
+    """Return (subnet, address) of a port, IPv4 first."""
     rows = pools.subnets(network_id)
     if asked is None:
         found = pools.one_of_each(rows)
         if found is None:
             raise _exhausted(network_id)
         return [(row.id, ip) for row, ip in found]
-    given = [_address(connection, pools, network_id, one, anywhere) for one in asked]
-    given.sort(key=lambda one: ":" in one[1])
-    if len(given) != len({":" in ip for _, ip in given}):
+    if len(asked) > MOST_ADDRESSES:
         raise Invalid(
             "Invalid input for operation: Exceeded maximum amount of fixed ips per port.",
             type="InvalidInput",
         )
-    return given
+    given = [_address(connection, pools, network_id, one, anywhere) for one in asked]
+    return sorted(given, key=lambda one: ":" in one[1])
+
+
+def _columns(given: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return the columns of a port's (subnet, address)."""
+    inline, more = more_addresses.split(given)
+    return {
+        **networks.address_columns(inline),
+        "more_addresses": more_addresses.column(more),
+    }
 
 
 def _address(

@@ -33,8 +33,8 @@ class Filters:
 
     def look(self) -> float:
         """Carry out what is due; return the seconds until the next look."""
-        period = SECONDS if self._cloud.conf.networks.firewall else IDLE_SECONDS
         with self._cloud.store.read() as connection:
+            period = SECONDS if self._cloud.filtering.on(connection) else IDLE_SECONDS
             if not filter_outbox.pending(connection, 1):
                 return period
         with only_one(self._cloud.store, NAME, self._cloud.name) as ours:

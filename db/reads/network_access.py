@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from db.schema import network_shares, networks
+from db.schema import group_shares, network_shares, networks
 
 #: the target of what all projects share
 EVERYBODY = "*"
@@ -17,6 +17,14 @@ def shared_with(project_id: str | sa.BindParameter[str]) -> sa.ColumnElement[boo
         network_shares.c.target.in_([project_id, EVERYBODY]),
     )
     return networks.c.discovered | share
+
+
+def group_shared_with(group_id: sa.ColumnElement[str], project_id: str) -> sa.ColumnElement[bool]:
+    """Return whether others share a security group, or an address group, with the project."""
+    return sa.exists().where(
+        group_shares.c.object_id == group_id,
+        group_shares.c.target.in_([project_id, EVERYBODY]),
+    )
 
 
 def own_or_shared(project_id: str | sa.BindParameter[str]) -> sa.ColumnElement[bool]:

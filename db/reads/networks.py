@@ -15,8 +15,10 @@ from db.reads import keyset
 from db.reads.network_access import shared_with
 from db.reads.patterns import holds
 from db.schema import (
+    group_shares,
     network_shares,
     networks,
+    port_addresses,
     port_security_groups,
     ports,
     security_group_rules,
@@ -57,6 +59,11 @@ class Network:
     status: str = "ACTIVE"
     availability_zone_hints: Sequence[str] | None = None
     tags: Sequence[str] | None = None
+    admin_state_up: bool = True
+    is_default: bool = False
+    port_security: bool = True
+    """Whether new ports on it are filtered, where ports are."""
+    revision: int = 0
     subnet_ids: tuple[str, ...] = ()
 
 
@@ -85,6 +92,7 @@ class Subnet:
     ipv6_ra_mode: str | None = None
     ipv6_address_mode: str | None = None
     tags: Sequence[str] | None = None
+    revision: int = 0
 
 
 @dataclass(frozen=True)
@@ -122,20 +130,26 @@ class Port:
     subnet6_id: str | None = None
     ip6: str | None = None
     """The IPv6 address of one that has an IPv4 address, too."""
+    admin_state_up: bool = True
+    revision: int = 0
+    more_addresses: Sequence[Sequence[str]] | None = None
+    """(subnet, address) beyond these."""
 
     @property
     def fixed_ips(self) -> list[dict[str, str | None]]:
         """Its addresses, as they are shown."""
-        both = ((self.subnet_id, self.ip), (self.subnet6_id, self.ip6))
-        return [{"subnet_id": subnet, "ip_address": ip} for subnet, ip in both if ip]
+        first = ((self.subnet_id, self.ip), (self.subnet6_id, self.ip6))
+        found = (*first, *(self.more_addresses or ()))
+        return [{"subnet_id": subnet, "ip_address": ip} for subnet, ip in found if ip]
 
 
 @dataclass(frozen=True)
 class Share:
-    """A network that a project, or all of them (``*``), may use."""
+    """What a project, or all of them (``*``), may use."""
 
     id: str
-    network_id: str
+    object_type: str
+    object_id: str
     target: str
     project_id: str
     """Who shares it."""
@@ -156,12 +170,15 @@ class Viewer:
     shared: bool = False
     external: bool = False
 
-    def sees(self, *owners: sa.ColumnElement[str]) -> tuple[sa.ColumnElement[bool], ...]:
-        """Return the condition on what belongs to one of these projects alone."""
+    def sees(
+        self, *owners: sa.ColumnElement[str], shared: sa.ColumnElement[bool] | None = None
+    ) -> tuple[sa.ColumnElement[bool], ...]:
+        """Return the condition on what belongs to one of these projects, or is ``shared``."""
         if self.everything:
             return ()
         own = sa.or_(*(owner == self.project_id for owner in owners))
-        return (own if self.own else sa.false(),)
+        found = own if self.own else sa.false()
+        return (found | shared if shared is not None and self.shared else found,)
 
 
 EVERYBODY = Viewer()
@@ -186,6 +203,10 @@ _NETWORK: Mapping[str, sa.ColumnElement[Any]] = {
     "discovered": networks.c.discovered,
     "availability_zone_hints": networks.c.availability_zone_hints,
     "tags": networks.c.tags,
+    "admin_state_up": sa.func.coalesce(networks.c.admin_state_up, sa.true()),
+    "is_default": networks.c.is_default,
+    "port_security": sa.func.coalesce(networks.c.port_security, sa.true()),
+    "revision": networks.c.revision,
 }
 _SUBNET: Mapping[str, sa.ColumnElement[Any]] = {
     "id": subnets.c.id,
@@ -208,14 +229,34 @@ _SUBNET: Mapping[str, sa.ColumnElement[Any]] = {
     "ipv6_ra_mode": subnets.c.ipv6_ra_mode,
     "ipv6_address_mode": subnets.c.ipv6_address_mode,
     "tags": subnets.c.tags,
+    "revision": subnets.c.revision,
 }
-_SHARE: Mapping[str, sa.ColumnElement[Any]] = {
-    name: network_shares.c[name] for name in ("id", "network_id", "target", "project_id")
-}
+_OF_NETWORKS, _OF_GROUPS = network_shares.c, group_shares.c
+_SHARES = sa.union_all(
+    sa.select(
+        _OF_NETWORKS.id,
+        sa.literal("network").label("object_type"),
+        _OF_NETWORKS.network_id.label("object_id"),
+        _OF_NETWORKS.target,
+        _OF_NETWORKS.project_id,
+    ),
+    sa.select(
+        _OF_GROUPS.id,
+        _OF_GROUPS.object_type,
+        _OF_GROUPS.object_id,
+        _OF_GROUPS.target,
+        _OF_GROUPS.project_id,
+    ),
+).subquery("shares")
+_SHARE: Mapping[str, sa.ColumnElement[Any]] = {column.name: column for column in _SHARES.c}
 _SUBNET_SOURCE = subnets.join(networks, networks.c.id == subnets.c.network_id)
 #: Nova's default_availability_zone: for servers that asked for none
 _ZONE = "nova"
 _PLUGGED = (int(PowerState.RUNNING), int(PowerState.PAUSED))
+#: whether a port, and its network, are switched on
+_UP = sa.func.coalesce(ports.c.admin_state_up, sa.true()) & sa.func.coalesce(
+    networks.c.admin_state_up, sa.true()
+)
 _PORT: Mapping[str, sa.ColumnElement[Any]] = {
     "id": ports.c.id,
     "network_id": ports.c.network_id,
@@ -225,12 +266,12 @@ _PORT: Mapping[str, sa.ColumnElement[Any]] = {
     "mac": ports.c.mac,
     "ip": ports.c.ip,
     "bridge": networks.c.bridge,
-    "host": servers.c.host,
+    "host": sa.func.coalesce(servers.c.host, ports.c.binding_host),
     "device_owner": sa.case(
         (ports.c.server_uuid == "", ""),
         else_=sa.literal("compute:") + sa.func.coalesce(servers.c.availability_zone, _ZONE),
     ),
-    "status": sa.case((servers.c.power_state.in_(_PLUGGED), "ACTIVE"), else_="DOWN"),
+    "status": sa.case((servers.c.power_state.in_(_PLUGGED) & _UP, "ACTIVE"), else_="DOWN"),
     "created_at": ports.c.created_at,
     "updated_at": sa.func.coalesce(ports.c.updated_at, ports.c.created_at),
     "name": ports.c.name,
@@ -242,9 +283,13 @@ _PORT: Mapping[str, sa.ColumnElement[Any]] = {
     "address_pairs": ports.c.address_pairs,
     "subnet6_id": ports.c.subnet6_id,
     "ip6": ports.c.ip6,
+    "admin_state_up": sa.func.coalesce(ports.c.admin_state_up, sa.true()),
+    "revision": ports.c.revision,
+    "more_addresses": ports.c.more_addresses,
 }
 #: fields of a port's first address → of its second, which filters find, too
 _SECOND: Mapping[str, str] = {"ip": "ip6", "subnet_id": "subnet6_id"}
+_MORE = port_addresses.c
 _PORT_SOURCE = ports.outerjoin(servers, servers.c.uuid == ports.c.server_uuid).outerjoin(
     networks, networks.c.id == ports.c.network_id
 )
@@ -255,6 +300,7 @@ _NULLS: Mapping[str, Any] = {
     **dict.fromkeys(("physical_network", "gateway_ip", "subnet_id", "ip", "host"), ""),
     **dict.fromkeys(("ipv6_ra_mode", "ipv6_address_mode"), ""),
     **dict.fromkeys(("protocol", "remote_group_id", "remote_ip_prefix", "normalized_cidr"), ""),
+    "remote_address_group_id": "",
 }
 
 
@@ -315,9 +361,9 @@ def list_shares(
     page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
     viewer: Viewer = EVERYBODY,
 ) -> list[Share]:
-    """Return with whom networks are shared, in the same way. Raises MarkerNotFound."""
-    seen = viewer.sees(network_shares.c.project_id)
-    rows = read_page(connection, network_shares, _SHARE, where, order, page, seen)
+    """Return with whom networks and groups are shared, in the same way. Raises MarkerNotFound."""
+    seen = viewer.sees(_SHARES.c.project_id)
+    rows = read_page(connection, _SHARES, _SHARE, where, order, page, seen)
     return [Share(**row._mapping) for row in rows]
 
 
@@ -333,14 +379,21 @@ def ports_of(connection: sa.Connection, server_uuid: str) -> list[Port]:
 
 
 #: what has a limit → where it is
-_LIMITED: Mapping[str, sa.Table] = {
+_LIMITED: Mapping[str, sa.FromClause] = {
     "network": networks,
     "subnet": subnets,
     "port": ports,
-    "rbac_policy": network_shares,
+    "rbac_policy": _SHARES,
     "security_group": security_groups,
     "security_group_rule": security_group_rules,
 }
+
+
+def count(connection: sa.Connection, kind: str, project_id: str) -> int:
+    """Return how many of one kind a project has."""
+    table = _LIMITED[kind]
+    query = sa.select(sa.func.count()).where(table.c.project_id == project_id)
+    return int(connection.execute(query).scalar_one())
 
 
 def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
@@ -450,16 +503,22 @@ def _one_of(
     fields: Mapping[str, sa.ColumnElement[Any]], name: str, values: Sequence[Any]
 ) -> sa.ColumnElement[bool]:
     if name == "ip_part":
-        columns = (fields["ip"], fields["ip6"])
-        return sa.or_(
-            *(column.contains(value, autoescape=True) for column in columns for value in values)
+        columns = (fields["ip"], fields["ip6"], _MORE.ip)
+        found, found6, others = (
+            sa.or_(*(column.contains(value, autoescape=True) for value in values))
+            for column in columns
         )
+        of_others = sa.select(_MORE.port_id).where(others)
+        return sa.or_(found, found6, fields["id"].in_(of_others))
     if name == "security_group":
         mine = port_security_groups.c
         return fields["id"].in_(sa.select(mine.port_id).where(mine.security_group_id.in_(values)))
     second = fields.get(_SECOND.get(name, ""))
     found = _among(fields[name], values)
-    return found if second is None else sa.or_(found, _among(second, values))
+    if second is None:
+        return found
+    more = sa.select(_MORE.port_id).where(_among(_MORE[name], values))
+    return sa.or_(found, _among(second, values), fields["id"].in_(more))
 
 
 def _among(column: sa.ColumnElement[Any], values: Sequence[Any]) -> sa.ColumnElement[bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -74,6 +74,23 @@ def of_project(connection: sa.Connection, project_id: str) -> Quotas:
         limits={row.resource: row.hard_limit for row in rows if row.resource is not None},
         used={name: int(getattr(rows[0], name)) for name in _USED},
     )
+
+
+def own_limits(
+    connection: sa.Connection, resources: Collection[str], project_id: str | None = None
+) -> dict[str, dict[str, int]]:
+    """Return the limits of these resources that were set: project → resource → limit, -1: none.
+
+    ``project_id`` None: those of all projects.
+    """
+    query = sa.select(_LIMITS.project_id, _LIMITS.resource, _LIMITS.hard_limit)
+    query = query.where(_LIMITS.resource.in_(list(resources)))
+    if project_id is not None:
+        query = query.where(_LIMITS.project_id == project_id)
+    found: dict[str, dict[str, int]] = {}
+    for row in connection.execute(query):
+        found.setdefault(row.project_id, {})[row.resource] = row.hard_limit
+    return found
 
 
 def of_class(connection: sa.Connection, class_name: str) -> dict[str, int]:

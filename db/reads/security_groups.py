@@ -11,8 +11,15 @@ from typing import Any
 import sqlalchemy as sa
 
 from db.reads import keyset
+from db.reads.network_access import group_shared_with
 from db.reads.networks import EVERYBODY, Viewer, Where, read_page
-from db.schema import port_security_groups, ports, security_group_rules, security_groups
+from db.schema import (
+    default_group_rules,
+    port_security_groups,
+    ports,
+    security_group_rules,
+    security_groups,
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,7 @@ class SecurityGroupRule:
     remote_ip_prefix: str | None
     normalized_cidr: str | None
     remote_group_id: str | None
+    remote_address_group_id: str | None
     description: str
     created_at: datetime.datetime
 
@@ -45,12 +53,19 @@ class SecurityGroup:
     tags: Sequence[str] | None
     created_at: datetime.datetime
     updated_at: datetime.datetime
+    stateful: bool = True
+    revision: int = 0
+    shared: bool = False
+    """Whether others share it with who asks."""
     rules: tuple[SecurityGroupRule, ...] = ()
 
 
 _GROUP: Mapping[str, sa.ColumnElement[Any]] = {
     name: security_groups.c[name]
-    for name in ("id", "project_id", "name", "description", "tags", "created_at", "updated_at")
+    for name in (
+        *("id", "project_id", "name", "description", "tags", "created_at", "updated_at"),
+        *("stateful", "revision"),
+    )
 }
 _RULE: Mapping[str, sa.ColumnElement[Any]] = {
     column.name: column for column in security_group_rules.c if column.name != "meaning"
@@ -65,8 +80,10 @@ def list_groups(
     viewer: Viewer = EVERYBODY,
 ) -> list[SecurityGroup]:
     """Return groups with their rules, as `list_networks` returns networks."""
-    seen = viewer.sees(security_groups.c.project_id)
-    rows = read_page(connection, security_groups, _GROUP, where, order, page, seen)
+    shared = group_shared_with(security_groups.c.id, viewer.project_id)
+    seen = viewer.sees(security_groups.c.project_id, shared=shared)
+    fields = {**_GROUP, "shared": shared}
+    rows = read_page(connection, security_groups, fields, where, order, page, seen)
     rules = _rules_of(connection, [row.id for row in rows])
     return [SecurityGroup(**row._mapping, rules=tuple(rules[row.id])) for row in rows]
 
@@ -82,6 +99,49 @@ def list_rules(
     seen = viewer.sees(security_group_rules.c.project_id)
     rows = read_page(connection, security_group_rules, _RULE, where, order, page, seen)
     return [SecurityGroupRule(**row._mapping) for row in rows]
+
+
+@dataclass(frozen=True)
+class DefaultRule:
+    """What new groups begin with."""
+
+    id: str
+    direction: str
+    ethertype: str
+    protocol: str | None
+    port_range_min: int | None
+    port_range_max: int | None
+    remote_ip_prefix: str | None
+    normalized_cidr: str | None
+    remote_group_id: str | None
+    remote_address_group_id: str | None
+    description: str
+    used_in_default_sg: bool
+    used_in_non_default_sg: bool
+    created_at: datetime.datetime
+
+    @property
+    def project_id(self) -> str:
+        """The operator's."""
+        return ""
+
+
+_DEFAULT_RULE: Mapping[str, sa.ColumnElement[Any]] = {
+    column.name: column for column in default_group_rules.c if column.name != "meaning"
+}
+
+
+def list_default_rules(
+    connection: sa.Connection,
+    where: Where,
+    order: Sequence[tuple[str, bool]] = (),
+    page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
+    viewer: Viewer = EVERYBODY,
+) -> list[DefaultRule]:
+    """Return the default rules, in the same way: to all readers, or to nobody."""
+    seen = () if viewer.everything else (sa.false(),)
+    rows = read_page(connection, default_group_rules, _DEFAULT_RULE, where, order, page, seen)
+    return [DefaultRule(**row._mapping) for row in rows]
 
 
 def named(connection: sa.Connection, project_id: str, name: str) -> list[SecurityGroup]:

@@ -47,9 +47,14 @@ def count_hosts(conf: cfg.ConfigOpts) -> int:
     if conf.compute.driver == "null":
         return int(conf.null.hosts)
     from compute.doctor.examine import check
+    from compute.preflight import UNFILTERED
 
     report(step="looking at the Proxmox VE clusters")
-    return sum(len(cluster.nodes) for cluster in check(conf).clusters)
+    examined = check(conf)
+    for one in examined.findings:
+        if one.code == UNFILTERED:
+            report(note=f"{one.where}: {one.what}")
+    return sum(len(cluster.nodes) for cluster in examined.clusters)
 
 
 if __name__ == "__main__":

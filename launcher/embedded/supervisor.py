@@ -304,6 +304,8 @@ class Supervisor:
                 self._progress.step(message["step"])
             elif "detail" in message:
                 self._progress.detail(message["detail"])
+            elif "note" in message:
+                self._progress.note(message["note"])
         return message
 
 

@@ -124,6 +124,8 @@ OTHERS = frozenset(
     | {"delete_volume_message", "retype_volume", "upload_volume"}
     | {"create_backup", "edit_backup", "delete_backup", "restore_backup", "reset_backup"}
     | {"back_up_volume", "remove_backup"}
+    | {"create_address_groups", "update_address_group", "delete_address_group"}
+    | {"change_addresses", "create_default_rules", "delete_default_rule"}
 )
 TABLES = (RECORDED, ACTED, IDLE, FAILURES, AUDITS, OTHERS)
 

@@ -93,8 +93,10 @@ def test_the_sdk_makes_and_refuses(connection: Any, name: str) -> None:
             connection.network.create_port(
                 network_id=network.id, fixed_ips=[{"ip_address": first.fixed_ips[0]["ip_address"]}]
             )
-        with pytest.raises(BadRequestException, match="switched off here"):
-            connection.network.update_port(first.id, is_admin_state_up=False)
+        off = connection.network.update_port(first.id, is_admin_state_up=False)
+        assert not off.is_admin_state_up
+        with pytest.raises(BadRequestException, match="there is no other type here"):
+            connection.network.update_port(first.id, binding_vnic_type="direct")
         changed = connection.network.update_port(first.id, name=f"{name}-x", description="new")
         assert (changed.name, changed.description) == (f"{name}-x", "new")
         assert changed.updated_at >= changed.created_at

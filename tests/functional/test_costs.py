@@ -118,6 +118,8 @@ class Cloud:
             ("quota", "instances", 2 * BATCH),
             # Nothing that looks for work by itself shall be counted.
             ("conductor", "scan_seconds", 3600),
+            # Where it is auto, each process asks once in five seconds whether clusters filter.
+            ("networks", "firewall", "off"),
             *options,
         ):
             conf.set_override(name, value, group=group)

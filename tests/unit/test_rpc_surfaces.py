@@ -14,6 +14,7 @@ from compute.client import ComputeClient
 from compute.rpc_api import WorkerRpc
 from conductor import rpc_api
 from conductor.client import ConductorClient
+from conductor.endpoints.address_groups import AddressGroupEndpoint
 from conductor.endpoints.aggregates import AggregateEndpoint
 from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.backups import BackupEndpoint
@@ -85,6 +86,7 @@ NOUNS = {
     rpc_api.PortRpc: PortEndpoint,
     rpc_api.NetworkRpc: NetworkEndpoint,
     rpc_api.SecurityGroupRpc: SecurityGroupEndpoint,
+    rpc_api.AddressGroupRpc: AddressGroupEndpoint,
     rpc_api.ImageRpc: ImageEndpoint,
     rpc_api.VolumeRpc: VolumeEndpoint,
     rpc_api.VolumeSnapshotRpc: VolumeSnapshotEndpoint,

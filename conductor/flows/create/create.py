@@ -222,8 +222,7 @@ class Create:
             there = {port.position for port in ports}
             _require_ports(interfaces, there)
             wanted = [
-                None if number in there else networks.Wish(one.id, one.fixed_ip, one.tag)
-                for number, one in enumerate(interfaces)
+                None if number in there else _wish(one) for number, one in enumerate(interfaces)
             ]
             prefix = self._cloud.conf.networks.mac_prefix
             ports += networks.create_ports(
@@ -232,7 +231,7 @@ class Create:
                 server.project_id,
                 wanted,
                 prefix,
-                filtered=self._cloud.conf.networks.firewall,
+                filtered=self._cloud.filtering.on(connection),
                 groups=server.security_groups,
                 within=Within(str(operation.plan.target.cluster), self._cloud.since),
             )
@@ -383,3 +382,7 @@ def _timed_out(operation: Operation, server: Server) -> Failure:
     if operation.message:
         text += f" It waited: {operation.message}"
     return Failure(Category.TASK_TIMEOUT, text, host=operation.plan.target.host)
+
+
+def _wish(asked: Interface) -> networks.Wish:
+    return networks.Wish(asked.id, asked.fixed_ip, asked.tag, asked.port_security)

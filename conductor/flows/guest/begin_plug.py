@@ -17,7 +17,7 @@ from conductor.flows import build_command
 from conductor.flows.accept import scope
 from conductor.flows.guest import plugging
 from conductor.messages import Attachment
-from conductor.plans import Interface, PlugPlan
+from conductor.plans import PlugPlan
 from conductor.store import networks, user_ports
 from conductor.store import operations as ledger
 from conductor.store.networks import Network, Port, Wish
@@ -68,16 +68,15 @@ class PlugAcceptance:
                 connection, asked.port_id, scope(ctxt), server.project_id, server.uuid
             )
             network = networks.named(connection, [found.network_id])[found.network_id]
+            network.require_addresses(found.id, found.ip)
             user_ports.give(connection, found.id, uuid, slot, asked.tag)
             ports = networks.ports_of(connection, uuid)
             port = next(one for one in ports if one.id == found.id)
         else:
             network = self._network(connection, ctxt, server, asked.network_id)
+            network.require_addresses()
             port = self._port(connection, server, network, asked, slot)
-        interface = Interface(
-            network.id, network.name, network.bridge, network.vlan, network.mtu, port.ip, port.tag
-        )
-        nic = build_command.nic(port, interface)
+        nic = build_command.nic_on(network, port)
         plan = PlugPlan(plugging.place(server), nic=nic, slot=slot)
         begun = plugging.begin(connection, self._cloud, ctxt, server, ATTACH, PLUG, plan)
         return begun, port.id
@@ -128,7 +127,7 @@ class PlugAcceptance:
                 connection, network.id, fixed_ip, anywhere=asked.any_address
             )
         prefix = self._cloud.conf.networks.mac_prefix
-        wish = Wish(network.id, fixed_ip, asked.tag)
+        wish = Wish(network.id, fixed_ip, asked.tag, network.port_security)
         try:
             made = networks.create_ports(
                 connection,
@@ -137,7 +136,7 @@ class PlugAcceptance:
                 [wish],
                 prefix,
                 position,
-                filtered=self._cloud.conf.networks.firewall,
+                filtered=self._cloud.filtering.on(connection),
             )
         except Conflict as error:
             # No address is left, which Nova answers with 400.
@@ -173,6 +172,7 @@ class PlugAcceptance:
             ip=port.ip,
             tag=port.tag,
             second=port.second,
+            more=port.more,
         )
         plan = PlugPlan(plugging.place(server), nic=nic, slot=port.position)
         return plugging.begin(connection, self._cloud, ctxt, server, DETACH, UNPLUG, plan)

@@ -73,7 +73,7 @@ def test_what_the_cloud_layer_looks_into(cloud: openstack.connection.Connection)
     assert network.find_router("x") is None
     assert network.find_ip("x") is None
     assert network.find_subnet_pool("x") is None
-    with pytest.raises(exceptions.NotFoundException, match="this cloud has no routers"):
+    with pytest.raises(exceptions.NotFoundException, match="This cloud has no routers"):
         network.create_router(name="x")
     internal = {network.name for network in cloud.get_internal_networks()}
     assert internal == {"vmbr0", "vmbr1", "vmbr2"}

@@ -89,6 +89,7 @@ def test_a_network_as_neutron_shows_it(url: str) -> None:
         "description": "",
         "tags": [],
         "admin_state_up": True,
+        "is_default": False,
         "availability_zone_hints": [],
         "mtu": 9000,
         "status": "ACTIVE",
@@ -98,6 +99,7 @@ def test_a_network_as_neutron_shows_it(url: str) -> None:
         "port_security_enabled": False,
         "created_at": "2026-01-31T12:00:00Z",
         "updated_at": "2026-01-31T12:00:00Z",
+        "revision_number": 0,
     }
 
 
@@ -133,6 +135,7 @@ def test_a_subnet_as_neutron_shows_it(url: str) -> None:
         "ipv6_address_mode": None,
         "created_at": "2026-01-31T12:00:00Z",
         "updated_at": "2026-01-31T12:00:00Z",
+        "revision_number": 0,
     }
 
 
@@ -158,6 +161,7 @@ def test_a_port_as_neutron_shows_it(url: str) -> None:
         "binding:vnic_type": "normal",
         "created_at": "2026-01-31T12:00:00Z",
         "updated_at": "2026-01-31T12:00:00Z",
+        "revision_number": 0,
     }
     assert port == shown
     binding = {
@@ -355,17 +359,19 @@ def test_what_a_cloud_of_bridges_has_none_of(url: str) -> None:
         assert call(f"{url}/v2.0/{path}?name=x&fields=id&limit=1").json() == {plural: []}
         made = fault(call(f"{url}/v2.0/{path}", "POST", auth.ADMIN))
         assert made[:2] == (404, "HTTPNotFound")
-        assert f"no {plural.replace('_', ' ')}" in made[2]
+        assert f"This cloud has no {noun.several}." in made[2]
         for method in ("GET", "PUT", "DELETE"):
             answer = fault(call(f"{url}/v2.0/{path}/x", method, auth.ADMIN))
-            assert answer == (404, noun.error, f"{noun.singular} x could not be found.")
+            assert answer[:2] == (404, noun.error)
+            assert answer[2].startswith(f"{noun.singular} x could not be found. This cloud has no")
 
 
 def test_extensions(url: str) -> None:
     listed = call(f"{url}/v2.0/extensions").json()["extensions"]
     aliases = {each["alias"] for each in listed}
     assert {"provider", "binding", "net-mtu"} <= aliases
-    assert not {"router", "stateful-security-group", "agent"} & aliases
+    assert not {"router", "trunk", "agent"} & aliases
+    assert {"standard-attr-revisions", "standard-attr-timestamp"} <= aliases
     one = call(f"{url}/v2.0/extensions/provider").json()["extension"]
     assert one in listed
     assert set(one) == {"alias", "name", "description", "updated", "links"}
@@ -394,9 +400,11 @@ def test_quotas_with_what_is_used(url: str) -> None:
     assert {"quotas", "quota_details"} <= aliases
 
 
-def test_quotas_are_nobodys_to_change(url: str) -> None:
+def test_an_api_without_a_conductor_says_what_it_refuses(url: str) -> None:
     door = f"{url}/v2.0/quotas/demo"
-    assert call(door, "PUT", token=auth.ADMIN).status_code == 403
+    limits, admin = {"quota": {"network": 5}}, {"X-Auth-Token": auth.ADMIN}
+    answer = requests.put(door, json=limits, headers=admin, timeout=10)
+    assert "Quotas can't be changed through this API" in fault(answer)[2]
     assert call(door, "DELETE", token=auth.READER).status_code == 403
     assert fault(call(door, "DELETE", token=auth.ADMIN))[:2] == (404, "TenantQuotaNotFound")
 
@@ -417,7 +425,10 @@ def test_links_follow_the_proxy(url: str, database: sa.Engine) -> None:
 
 
 def test_the_number_of_statements_is_constant(database: sa.Engine) -> None:
-    app = make_app(a_conf(), database, auth.header_auth)
+    conf = a_conf()
+    app = make_app(conf, database, auth.header_auth)
+    # Where it is auto, the clusters' answer is read besides, every few seconds.
+    conf.set_override("firewall", "off", group="networks")
     with served(app) as root, counted(database) as statements:
         call(f"{root}/v2.0/networks")
         assert statements() == 2
@@ -428,3 +439,56 @@ def test_the_number_of_statements_is_constant(database: sa.Engine) -> None:
         call(f"{root}/v2.0/ports?shared=x&limit=1&marker={PORT}")
         call(f"{root}/v2.0/ports?limit=1&marker={PORT}")
         assert statements() == 9
+
+
+def test_what_is_not_there_says_why_wherever_it_is_asked_for(url: str) -> None:
+    admin = {"X-Auth-Token": auth.ADMIN}
+    for path, words in (
+        ("routers", "which routes nothing"),
+        ("floatingips", "This cloud has no floating IPs. Without routers nothing translates"),
+        ("trunks", "carries one network"),
+        ("qos/policies", "no QoS policies. Nothing here limits or marks the traffic"),
+    ):
+        for method, below in (
+            ("POST", ""),
+            ("GET", "/x"),
+            ("PUT", "/x"),
+            ("DELETE", "/x"),
+            ("PUT", "/x/add_router_interface"),
+            ("POST", "/x/bandwidth_limit_rules"),
+            ("DELETE", "/x/tags/y"),
+        ):
+            door = f"{url}/v2.0/{path}{below}"
+            answer = requests.request(method, door, json={}, headers=admin, timeout=10)
+            assert answer.status_code == 404, (method, door)
+            assert words in fault(answer)[2], (method, door)
+    assert "which routes nothing" in fault(call(f"{url}/v2.0/extensions/router"))[2]
+    assert fault(call(f"{url}/v2.0/extensions/x"))[2] == "Extension with alias x does not exist"
+
+
+def test_how_many_addresses_are_in_use(url: str) -> None:
+    listed = call(f"{url}/v2.0/network-ip-availabilities", token=auth.ADMIN)
+    found = listed.json()["network_ip_availabilities"]
+    assert [one["network_name"] for one in found] == ["vmbr0", "vmbr1", "vmbr2"]
+    first = found[0]
+    (subnet,) = first["subnet_ip_availability"]
+    assert (subnet["cidr"], subnet["ip_version"], subnet["used_ips"]) == ("10.20.0.0/24", 4, 3)
+    assert (first["used_ips"], first["total_ips"]) == (3, subnet["total_ips"])
+    assert found[2]["subnet_ip_availability"] == []
+    assert (found[2]["used_ips"], found[2]["total_ips"]) == (0, 0)
+    one = call(f"{url}/v2.0/network-ip-availabilities/{VMBR0}", token=auth.ADMIN)
+    assert one.json() == {"network_ip_availability": first}
+    for query, names in (
+        ("network_name=vmbr1", ["vmbr1"]),
+        (f"network_id={VMBR0}&network_id={VMBR1}", ["vmbr0", "vmbr1"]),
+        ("ip_version=6", []),
+        ("project_id=demo", []),
+    ):
+        door = f"{url}/v2.0/network-ip-availabilities?{query}"
+        rows = call(door, token=auth.ADMIN).json()["network_ip_availabilities"]
+        assert [row["network_name"] for row in rows] == names, query
+    door = f"{url}/v2.0/network-ip-availabilities"
+    assert call(f"{door}?colour=red", token=auth.ADMIN).status_code == 400
+    assert fault(call(f"{door}/x", token=auth.ADMIN))[:2] == (404, "NetworkNotFound")
+    assert call(door).status_code == 403
+    assert call(f"{door}/{VMBR0}").status_code == 403

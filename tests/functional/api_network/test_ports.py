@@ -98,16 +98,16 @@ INVALID = {
     "fixed_ips": [
         *("x", {}, [{}], [3], [{"ip_address": "x"}], [{"ip_address": "fe80::1%eth0"}]),
         *([{"subnet_id": "x"}], [{"ip_address": "10.0.0.10", "more": 1}]),
-        [{"ip_address": "10.0.0.11"}, {"ip_address": "10.0.0.12"}],
+        [{"ip_address": "10.0.0.11"}, {"ip_address": "10.0.0.11"}],
     ],
-    "admin_state_up": [False, "maybe", None, {}],
+    "admin_state_up": ["maybe", None, {}],
+    "binding:host_id": [3, {}, "x" * 256],
     "device_id": ["some", 3],
     "device_owner": ["network:dhcp"],
     "security_groups": ["x", 3, [3], ["x"], [SUBNET, SUBNET]],
     "allowed_address_pairs": [
         *([3], [{"ip_address": "x"}], [{"ip_address": "10.0.0.1/24"}], [{"ip_address": 3}]),
         *([{"ip_address": "ff02::1"}], [{"ip_address": "10.0.0.1", "mac_address": "x"}]),
-        [{"ip_address": "10.0.0.1", "mac_address": "fa:16:3e:00:00:99"}],
     ],
     "port_security_enabled": [True, "x"],
     "binding:vnic_type": ["direct", None],
@@ -323,3 +323,29 @@ def test_ports_of_others_and_readers(url: str) -> None:
     created = call(url, "POST", {"port": {"network_id": VMBR0}}, auth.READER)
     assert created.status_code == 403
     assert call(door).json()["port"]["name"] == ""
+
+
+def test_several_addresses_of_a_family(url: str) -> None:
+    asked = [{"ip_address": "10.0.0.20"}, {"subnet_id": SUBNET}, {"ip_address": "10.0.0.30"}]
+    port = made(url, fixed_ips=asked)
+    addresses = [one["ip_address"] for one in port["fixed_ips"]]
+    assert addresses == ["10.0.0.20", "10.0.0.10", "10.0.0.30"]
+    assert {one["subnet_id"] for one in port["fixed_ips"]} == {SUBNET}
+    for query in (
+        *(f"fixed_ips=ip_address={address}" for address in addresses),
+        "fixed_ips=ip_address_substr=0.30",
+        f"fixed_ips=subnet_id={SUBNET}",
+    ):
+        found = call(f"{url}?{query}").json()["ports"]
+        assert [one["id"] for one in found] == [port["id"]], query
+    assert call(f"{url}?fixed_ips=ip_address=10.0.0.31").json()["ports"] == []
+    again = call(url, "POST", {"port": {"network_id": VMBR0, "fixed_ips": asked[2:]}})
+    assert again.status_code == 409
+    body = {"port": {"fixed_ips": [{"ip_address": "10.0.0.30"}, {"ip_address": "10.0.0.40"}]}}
+    changed = call(f"{url}/{port['id']}", "PUT", body).json()["port"]
+    addresses = [one["ip_address"] for one in changed["fixed_ips"]]
+    assert addresses == ["10.0.0.30", "10.0.0.40"]
+    many = [{"ip_address": f"10.0.0.{number}"} for number in range(50, 56)]
+    answer = call(url, "POST", {"port": {"network_id": VMBR0, "fixed_ips": many}})
+    assert answer.status_code == 400
+    assert "Exceeded maximum amount of fixed ips" in answer.text

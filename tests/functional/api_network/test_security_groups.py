@@ -55,7 +55,7 @@ def _served(world: World, *, filtered: bool) -> Iterator[str]:
     conductor: Any = SimpleNamespace(**methods)
     reader, conf = engine.reader(world.url), a_conf()
     networks.register(conf)
-    conf.set_override("firewall", filtered, group="networks")
+    conf.set_override("firewall", "on" if filtered else "off", group="networks")
     app = make_app(conf, reader, auth.header_auth, conductor)
     with served(mounted(app, "/network")) as root:
         yield f"{root}/network/v2.0"
@@ -153,7 +153,7 @@ def test_a_group_comes_changes_and_goes(url: str, world: World) -> None:
     assert told(gone) == (404, "SecurityGroupRuleNotFound")
     answer = call(f"{url}/security-groups", "POST", {"security_groups": [{}, {"name": "x"}]})
     assert [each["name"] for each in answer.json()["security_groups"]] == ["", "x"]
-    asked: list[Any] = [{"stateful": False}, {"name": None}, {"description": 3}, {"id": NOBODY}]
+    asked: list[Any] = [{"stateful": "x"}, {"name": None}, {"description": 3}, {"id": NOBODY}]
     for body in (*asked, {"colour": "red"}, {"name": "x" * 256}, {"project_id": "other"}):
         answer = call(f"{url}/security-groups", "POST", {"security_group": body})
         assert answer.status_code == 400, body
@@ -214,9 +214,11 @@ def test_rules(url: str, world: World) -> None:
         "remote_ip_prefix": "10.0.0.7/24",
         "normalized_cidr": "10.0.0.0/24",
         "remote_group_id": None,
+        "remote_address_group_id": None,
         "description": "ssh",
         "created_at": made["created_at"],
         "updated_at": made["created_at"],
+        "revision_number": 0,
     }
     door = f"{url}/security-group-rules/{made['id']}"
     assert call(door).json()["security_group_rule"] == made
@@ -316,7 +318,7 @@ def test_the_groups_of_ports(url: str, world: World) -> None:
 def test_where_ports_are_filtered(url: str, filtered_url: str, world: World) -> None:
     # Made before it was so.
     old = port(url).json()["port"]
-    world.conductor.cloud.conf.set_override("firewall", True, group="networks")
+    world.conductor.cloud.conf.set_override("firewall", "on", group="networks")
     made = port(filtered_url).json()["port"]
     assert (made["port_security_enabled"], old["port_security_enabled"]) == (True, False)
     network = call(f"{filtered_url}/networks/{VMBR0}").json()["network"]
@@ -355,6 +357,10 @@ def test_more_addresses_of_ports(url: str) -> None:
     off = {"port_security_enabled": False, "security_groups": []}
     answer = call(door, "PUT", {"port": off}, auth.ADMIN)
     assert told(answer) == (409, "AddressPairAndPortSecurityRequired")
+    virtual = [{"ip_address": "10.9.0.1", "mac_address": "00:00:5e:00:01:07"}, pairs[1]]
+    body = {"port": {"allowed_address_pairs": virtual}}
+    shown = call(door, "PUT", body, auth.ADMIN).json()["port"]["allowed_address_pairs"]
+    assert shown == [virtual[0], {**pairs[1], "mac_address": mac}]
     body = {"port": {"allowed_address_pairs": []}}
     none = call(door, "PUT", body, auth.ADMIN).json()["port"]
     assert none["allowed_address_pairs"] == []

@@ -300,3 +300,69 @@ def test_a_look_tells_what_differs_and_changes_nothing(
     other = replace(target, server_uuid=ids.new_uuid())
     with pytest.raises(Unavailable):
         worker.client.check_filter(RequestContext(), other, Filter())
+
+
+def test_an_interface_whose_addresses_others_assign(
+    worker: Worker, build: Build, firewall: Firewall
+) -> None:
+    unknown = Filter((PortFilter(MAC, True, None, (ALL_OUT,)),))
+    assert converge(worker, build, unknown).writes
+    # An option of the VM would be an empty set of addresses for the interface.
+    assert firewall.sets() == {}
+    assert firewall.options()["ipfilter"] == 0
+    assert converge(worker, build, unknown).writes == 0
+    known = Filter((PortFilter(MAC, True, ("10.0.0.5",), (ALL_OUT,)),))
+    converge(worker, build, known)
+    assert firewall.sets() == {"ipfilter-net0": ["10.0.0.5"]}
+    assert firewall.options()["ipfilter"] == 1
+    none = Filter((PortFilter(MAC, True, (), (ALL_OUT,)),))
+    converge(worker, build, none)
+    assert firewall.sets() == {"ipfilter-net0": []}
+
+
+def test_an_interface_is_switched_off_and_on(
+    worker: Worker, build: Build, firewall: Firewall
+) -> None:
+    (port,) = (build.filter or Filter()).ports
+    off = Filter((replace(port, up=False),), (build.filter or Filter()).groups)
+    assert converge(worker, build, off).writes == 1
+    assert "link_down=1" in firewall.net()
+    assert ",firewall=1" in firewall.net()
+    assert converge(worker, build, off).writes == 0
+    # Nobody has said: what a person chose stays.
+    assert converge(worker, build, build.filter or Filter()).writes == 0
+    assert "link_down=1" in firewall.net()
+    on = Filter((replace(port, up=True),), (build.filter or Filter()).groups)
+    assert converge(worker, build, on).writes == 1
+    assert "link_down" not in firewall.net()
+
+
+def test_a_vm_is_made_with_an_interface_that_is_off(
+    worker: Worker, simulator: RunningSimulator
+) -> None:
+    made = a_build()
+    made = replace(made, nics=tuple(replace(nic, down=True) for nic in made.nics))
+    assert worker.run(made).ok
+    assert "link_down=1" in Firewall(simulator, made).net()
+
+
+def test_a_rule_that_names_an_address_group(
+    worker: Worker, build: Build, firewall: Firewall
+) -> None:
+    rule = FilterRule(next(_ids), Rule("ingress", "IPv4", remote_address_group_id=GROUP))
+    wanted = a_filter(rule, members=("10.7.0.0/16", "10.8.0.1/32", "fd00::/64"))
+    converge(worker, build, wanted)
+    assert firewall.rules()[0]["source"] == "+sg-0f0e0d0c0b0a4000-v4"
+    assert firewall.sets()["sg-0f0e0d0c0b0a4000-v4"] == ["10.7.0.0/16", "10.8.0.1"]
+
+
+def test_an_interface_that_may_use_other_macs(
+    worker: Worker, build: Build, firewall: Firewall
+) -> None:
+    (port,) = (build.filter or Filter()).ports
+    groups = (build.filter or Filter()).groups
+    converge(worker, build, Filter((replace(port, any_mac=True),), groups))
+    assert (firewall.options()["macfilter"], firewall.options()["ipfilter"]) == (0, 1)
+    assert firewall.sets()["ipfilter-net0"] == ["10.0.0.5", "10.9.0.0/16", "fd00::5"]
+    converge(worker, build, Filter((port,), groups))
+    assert firewall.options()["macfilter"] == 1

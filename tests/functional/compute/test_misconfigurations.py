@@ -9,7 +9,7 @@ import re
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ ELSEWHERE = {"certificate_ends", "cluster_unusable", "ha_no_master", "vnet_unrea
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulator]:
     folder = tmp_path_factory.mktemp("doctor") / "state"
     options = Options(folder, clusters=2, nodes=2, tls=True, node_endpoints=True, speed=200)
+    options = replace(options, firewall=True)
     with Simulator(options) as simulator:
         for cluster in simulator.clusters:
             with cluster.turn():
@@ -112,7 +113,7 @@ def site(running: Simulator, tmp_path: Path) -> Iterator[Site]:
         yield Site(running, tmp_path)
 
 
-_KEPT = ("nodes", "storages", "options", "vms", "ha", "version")
+_KEPT = ("nodes", "storages", "options", "vms", "ha", "version", "firewalls")
 
 
 def _kept(cluster: Cluster) -> Any:
@@ -425,7 +426,7 @@ PLANTED: Mapping[str, tuple[str, Callable[[Site], None]]] = {
         "migration_network",
         _options(migration="type=secure,network=192.168.7.0/24"),
     ),
-    "a firewall that is off": ("firewall_off", lambda site: site.networks.update(firewall="true")),
+    "a firewall that is off": ("firewall_off", lambda site: site.cluster.firewalls.clear()),
     "tags that nobody may set": ("tags_refused", _refuse_tags),
     "HA that chooses nodes": ("crs_moves", _options(crs="ha=static,ha-rebalance-on-start=1")),
     "an HA resource in error": ("ha_error", _ha("error")),

@@ -176,6 +176,7 @@ def test_what_is_refused_for_want_of_a_privilege(
     token.chmod(0o600)
     options = {"token_file": str(token), "write_affinity_rules": "true"}
     conf = configuration(tmp_path, proxmox_text(simulator, **options))
+    conf.set_override("firewall", "off", group="networks")
     base = [*privileges.needs((), (), ()), privileges.ANY_STORAGE]
     for line in privileges.grant_lines(base, Token("base@pve", "agent", "")):
         root.run(line)
@@ -205,12 +206,18 @@ def test_a_firewall_that_is_off(simulator: RunningSimulator, tmp_path: Path) -> 
     conf = configuration(tmp_path, proxmox_text(simulator))
     options = as_root(simulator).cluster.firewall.options
     options.put(enable=0)
-    assert "filtered" not in str(preflight.check(conf))
-    conf.set_override("firewall", True, group="networks")
-    (told,) = [one for one in preflight.check(conf)[0].refused if "filtered" in one.problem]
-    assert told.remedy == ("pvesh set /cluster/firewall/options --enable 1",)
+    for option, words in (
+        ("off", []),
+        ("auto", ["New ports aren't filtered, although [networks] firewall is auto"]),
+        ("on", ["Nothing is filtered here, although [networks] firewall is on"]),
+    ):
+        conf.set_override("firewall", option, group="networks")
+        found = [one for one in preflight.check(conf)[0].refused if one.code == "firewall_off"]
+        assert [one.problem.partition(":")[0] for one in found] == words
+        for one in found:
+            assert one.remedy == ("pvesh set /cluster/firewall/options --enable 1",)
     options.put(enable=1)
-    assert "filtered" not in str(preflight.check(conf))
+    assert preflight.check(conf)[0].refused == ()
 
 
 def test_a_storage_that_takes_no_disks(simulator: RunningSimulator, tmp_path: Path) -> None:

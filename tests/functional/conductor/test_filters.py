@@ -9,6 +9,8 @@ import pytest
 import sqlalchemy as sa
 
 from common import clock, ids
+from common.context import RequestContext
+from common.errors import Invalid
 from common.messages.commands import Build
 from common.messages.facts import NicFacts
 from common.messages.filters import FilterCheck
@@ -16,17 +18,19 @@ from common.security_rules import Rule
 from compute.messages import ClusterInventory, SeenVm
 from conductor.audit.differences import differences
 from conductor.audit.gather import Gatherer
+from conductor.endpoints.address_groups import AddressGroupEndpoint
 from conductor.endpoints.ports import PortEndpoint
 from conductor.endpoints.security_groups import SecurityGroupEndpoint
 from conductor.messages import (
     AddressPair,
+    NewAddressGroup,
     NewPort,
     NewRule,
     NewSecurityGroup,
     PortChange,
     RequestedNetwork,
 )
-from conductor.store import networks
+from conductor.store import filters, networks
 from db import schema
 from tests.fixtures.listings import a_port, a_server
 from tests.functional.conductor.harness import BOOKS, World
@@ -38,7 +42,7 @@ MANY = 200
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path)
-    made.conductor.cloud.conf.set_override("firewall", True, group="networks")
+    made.conductor.cloud.conf.set_override("firewall", "on", group="networks")
     subnet = networks.parse_subnet("vmbr0=10.0.0.0/16")
     made.conductor.store.run(lambda c: networks.ensure_subnet(c, subnet))
     yield made
@@ -231,7 +235,7 @@ def test_an_audit_has_firewalls_written_that_others_changed(
     new = NewRule(crowd, Rule("ingress", "IPv4", "tcp"))
     groups.create_security_group_rules(world.ctxt, "p", [new])
     assert set(members) <= Gatherer(world.conductor.cloud).look().firewalls_due
-    world.conductor.cloud.conf.set_override("firewall", False, group="networks")
+    world.conductor.cloud.conf.set_override("firewall", "off", group="networks")
     assert Gatherer(world.conductor.cloud).look().firewalls is None
     world.compute.deaf = False
     world.leaves = books(world)
@@ -260,3 +264,131 @@ def reserve(world: World) -> None:
     ]
     world.conductor.store.run(lambda c: c.execute(schema.vmids.insert(), rows))
     world.leaves = books(world)
+
+
+def clusters_say(world: World, unfiltered: str) -> None:
+    """Have the only cluster report whether it can filter, and be asked again."""
+    cloud = world.conductor.cloud
+    cloud.conf.set_override("firewall", "auto", group="networks")
+
+    def work(connection: sa.Connection) -> None:
+        (facts,) = connection.execute(sa.select(schema.clusters.c.facts)).scalars()
+        values = {"facts": {**facts, "unfiltered": unfiltered}}
+        connection.execute(schema.clusters.update().values(**values))
+
+    world.conductor.store.run(work)
+    cloud.__dict__.pop("filtering", None)
+
+
+@pytest.mark.parametrize("why", ["", "the datacenter's firewall is off"])
+def test_by_default_servers_are_filtered_where_their_clusters_can(world: World, why: str) -> None:
+    clusters_say(world, why)
+    world.conductor.runner.start()
+    world.create(networks=(RequestedNetwork(VMBR0),))
+    build = world.compute.wait_for(1)
+    assert isinstance(build, Build)
+    (nic,) = build.nics
+    assert nic.filtered is not bool(why)
+    assert (build.filter is None) is bool(why)
+
+
+def test_a_port_can_be_filtered_where_clusters_can_alone(
+    world: World, ports: PortEndpoint
+) -> None:
+    clusters_say(world, "the datacenter's firewall is off")
+    (port_id,) = ports.create_ports(world.ctxt, [NewPort("p", VMBR0)])
+    before = world.rows(schema.ports)
+    for act in (
+        lambda: ports.create_ports(world.ctxt, [NewPort("p", VMBR0, port_security=True)]),
+        lambda: ports.update_port(world.ctxt, port_id, PortChange(port_security=True)),
+    ):
+        with pytest.raises(Invalid) as refused:
+            act()
+        assert refused.value.message == (
+            "Invalid input for port_security_enabled. Reason: no port can be filtered here: "
+            "[networks] firewall is auto, and in cluster sim1 the datacenter's firewall is off."
+        )
+    assert world.rows(schema.ports) == before
+    assert before[0].port_security is None
+    clusters_say(world, "")
+    ports.update_port(world.ctxt, port_id, PortChange(port_security=True))
+    (row,) = world.rows(schema.ports)
+    assert row.port_security is True
+    # Whatever the clusters say later, it is as it was made.
+    clusters_say(world, "the datacenter's firewall is off")
+    ports.update_port(world.ctxt, port_id, PortChange(name="x"))
+    (row,) = world.rows(schema.ports)
+    assert row.port_security is True
+
+
+def test_addresses_that_others_assign_are_not_known(
+    world: World, ports: PortEndpoint, groups: SecurityGroupEndpoint
+) -> None:
+    (server,) = servers_in(world, make_group(world, groups), range(1, 2))
+    clusters_say(world, "")
+    other = world.conductor.store.run(lambda c: networks.ensure_network(c, "vmbr1"))
+    new = [
+        NewPort("p", other),
+        NewPort("p", other, address_pairs=(AddressPair("10.9.0.0/16"),)),
+        NewPort("p", VMBR0, fixed_ips=()),
+        NewPort("p", VMBR0),
+    ]
+    made = ports.create_ports(world.ctxt, new)
+
+    def give(connection: sa.Connection) -> None:
+        for position, port_id in enumerate(made):
+            mine = schema.ports.c.id == port_id
+            values = {"server_uuid": server, "position": position + 1}
+            connection.execute(schema.ports.update().where(mine).values(**values))
+
+    world.conductor.store.run(give)
+    with world.conductor.store.read() as connection:
+        wanted = filters.wanted(connection, server)
+    addresses = [port.addresses for port in wanted.ports][1:]
+    # One that was to have none where there are some may use none.
+    assert addresses[:3] == [None, ("10.9.0.0/16",), ()]
+    assert addresses[3] is not None
+    assert len(addresses[3]) == 1
+
+
+def test_a_change_of_an_address_group_is_written(
+    world: World, groups: SecurityGroupEndpoint
+) -> None:
+    prefixes = AddressGroupEndpoint(world.conductor.cloud, lambda: None)
+    (named,) = prefixes.create_address_groups(
+        world.ctxt, [NewAddressGroup("p", addresses=("10.7.0.0/16",))]
+    )
+    naming = make_group(world, groups, Rule("ingress", "IPv4", remote_address_group_id=named))
+    watching = servers_in(world, naming, range(1, 3))
+    servers_in(world, make_group(world, groups), range(3, 4))
+    assert written(world) == []
+    prefixes.change_addresses(world.ctxt, named, ["10.8.0.0/16", "fd00:1::/64"], [])
+    assert written(world) == sorted(watching)
+    for _, wanted in world.compute.filtered:
+        assert wanted.groups[named] == ("10.7.0.0/16", "10.8.0.0/16", "fd00:1::/64")
+    prefixes.update_address_group(world.ctxt, named, {"name": "x"})
+    assert written(world) == []
+    prefixes.change_addresses(world.ctxt, named, [], ["10.7.0.0/16"])
+    assert written(world) == sorted(watching)
+
+
+def test_another_mac_address_is_an_administrator_s(
+    world: World, ports: PortEndpoint, groups: SecurityGroupEndpoint
+) -> None:
+    pair = AddressPair("10.9.0.1", "00:00:5e:00:01:07")
+    with pytest.raises(Invalid, match="only administrators allow"):
+        ports.create_ports(world.ctxt, [NewPort("p", VMBR0, address_pairs=(pair,))])
+    admin = RequestContext(user_id="a", project_id="p", is_admin=True, roles=["admin"])
+    (port_id,) = ports.create_ports(admin, [NewPort("p", VMBR0, address_pairs=(pair,))])
+    with pytest.raises(Invalid, match="only administrators allow"):
+        ports.update_port(world.ctxt, port_id, PortChange(address_pairs=(pair,)))
+    (server,) = servers_in(world, make_group(world, groups), range(1, 2))
+    mine = schema.ports.c.id == port_id
+    values = {"server_uuid": server, "position": 1}
+    world.conductor.store.run(
+        lambda c: c.execute(schema.ports.update().where(mine).values(**values))
+    )
+    with world.conductor.store.read() as connection:
+        wanted = filters.wanted(connection, server)
+    assert [port.any_mac for port in wanted.ports] == [False, True]
+    assert "10.9.0.1" in (wanted.ports[1].addresses or ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from conductor.messages import (
     PortChange,
     RequestedNetwork,
 )
-from conductor.store import networks, user_ports
+from conductor.store import networks, project_networks, user_ports
 from db import schema
 from tests.fixtures.listings import counted
 from tests.functional.conductor.harness import IMAGE, World
@@ -388,3 +389,145 @@ def test_a_hole_in_a_pool_is_found(world: World, make: Make, ports: PortEndpoint
     assert {row(world, one).ip for one in again} == {"10.0.0.3", "10.0.0.5"}
     with pytest.raises(Conflict):
         make()
+
+
+def owned_by(world: World, network: str, project: str, **changes: Any) -> None:
+    """Have a network be a project's, as if it was made through the API."""
+    mine = schema.networks.c.id == network
+    values = {"project_id": project, "discovered": False, **changes}
+    world.conductor.store.run(
+        lambda c: c.execute(schema.networks.update().where(mine).values(**values))
+    )
+
+
+def test_the_owner_of_a_network_has_a_foreign_server_s_port_detached(
+    world: World, make: Make, ports: PortEndpoint, network: str
+) -> None:
+    port_id = make()
+    uuid, command = build(world, port_id)
+    world.answer(command, ok=True, power_state=PowerState.RUNNING)
+    world.until(uuid, "active")
+    with pytest.raises(PortNotFound):
+        ports.delete_port(STRANGER, port_id)
+    owned_by(world, network, "strangers")
+    owner = RequestContext(user_id="s", project_id="strangers", roles=["member"])
+    with pytest.raises(PortNotFound):
+        ports.update_port(owner, port_id, PortChange(name="x"))
+    assert holder(world, port_id) == uuid
+    ports.delete_port(owner, port_id)
+    plugged(world, 2, on=False)
+    assert world.rows(schema.ports) == []
+    owned_by(world, network, "", discovered=True)
+
+
+def test_a_server_needs_addresses_on_a_network_of_a_project(
+    world: World, make: Make, ports: PortEndpoint, network: str
+) -> None:
+    bare = world.conductor.store.run(lambda c: networks.ensure_network(c, "vmbr1"))
+    unaddressed = make(network_id=bare)
+    without = make(fixed_ips=())
+    # Those of a cluster's own network ask its DHCP server.
+    accept = world.conductor.accept.create
+    request = CreateServers("web", FlavorSnapshot("1", "m1.tiny", 1, 512, 1), IMAGE)
+    for asked, words in (
+        (RequestedNetwork("", port_id=without), f"Port {without} requires a FixedIP"),
+        (RequestedNetwork("", port_id=unaddressed), f"Port {unaddressed} requires a FixedIP"),
+        (RequestedNetwork(bare), f"Network {bare} requires a subnet in order to boot"),
+    ):
+        if asked.port_id != without:
+            owned_by(world, bare, "p")
+        before = world.rows(schema.servers)
+        with pytest.raises(Invalid, match=words):
+            accept(world.ctxt, dataclasses.replace(request, networks=(asked,)))
+        assert world.rows(schema.servers) == before
+    owned_by(world, bare, "", discovered=True)
+    (uuid,) = world.create(networks=(RequestedNetwork("", port_id=unaddressed),))
+    command = world.compute.wait_for(1)
+    assert isinstance(command, Build)
+    assert command.nics[0].ip is None
+    world.answer(command, ok=True, power_state=PowerState.RUNNING)
+    world.until(uuid, "active")
+
+
+def test_a_port_that_is_switched_off_is_plugged_in_without_a_link(
+    world: World, make: Make, ports: PortEndpoint, network: str
+) -> None:
+    off, on = make(admin_state_up=False), make()
+    uuid, command = build(world, off, on)
+    assert [nic.down for nic in command.nics] == [True, False]
+    world.answer(command, ok=True, power_state=PowerState.RUNNING)
+    world.until(uuid, "active")
+
+    def are(*wanted: bool | None) -> bool:
+        """Whether the last filter that an agent got has these links."""
+        world.conductor.filters.carry_out()
+        return [port.up for port in world.compute.filtered[-1][1].ports] == list(wanted)
+
+    world.conductor.filters.carry_out()
+    assert world.compute.filtered == []
+    ports.update_port(world.ctxt, off, PortChange(admin_state_up=True))
+    eventually(lambda: are(True, None))
+    change = {"admin_state_up": False}
+    world.conductor.store.run(lambda c: project_networks.change(c, network, change))
+    eventually(lambda: are(False, False))
+    change = {"admin_state_up": True}
+    world.conductor.store.run(lambda c: project_networks.change(c, network, change))
+    eventually(lambda: are(True, True))
+
+
+def test_a_port_has_several_addresses_of_a_family(
+    world: World, make: Make, ports: PortEndpoint, network: str
+) -> None:
+    six = networks.parse_subnet("vmbr0=fd00::/64;gateway=fd00::1;pool=fd00::10-fd00::ff")
+    world.conductor.store.run(lambda c: networks.ensure_subnet(c, six))
+    (four,) = [one.id for one in world.rows(schema.subnets) if ":" not in one.cidr]
+    asked = (
+        FixedIp(ip_address="fd00::20"),
+        FixedIp(ip_address="10.0.0.5"),
+        FixedIp(subnet_id=four),
+        FixedIp(ip_address="fd00::21"),
+    )
+    port_id = make(fixed_ips=asked)
+    with pytest.raises(Conflict):
+        make(fixed_ips=(FixedIp(ip_address="fd00::21"),))
+    with pytest.raises(Conflict):
+        make(fixed_ips=(FixedIp(ip_address="10.0.0.2"),))
+    others = {row(world, make()).ip for _ in range(2)}
+    assert others == {"10.0.0.3", "10.0.0.4"}
+    uuid, command = build(world, port_id)
+    (nic,) = command.nics
+    assert nic.ips == ("10.0.0.5", "fd00::20", "10.0.0.2", "fd00::21")
+    assert command.config_drive is not None
+    on_drive = command.config_drive.network_data["networks"]
+    assert [one["ip_address"] for one in on_drive] == list(nic.ips)
+    # One default route of each family.
+    assert [len(one["routes"]) for one in on_drive] == [1, 1, 0, 0]
+    world.answer(command, ok=True, power_state=PowerState.RUNNING)
+    world.until(uuid, "active")
+    assert [one["ip"] for one in world.row(uuid).addresses] == list(nic.ips)
+    # Deleted, it is detached, and then its addresses are free again.
+    ports.delete_port(world.ctxt, port_id)
+    with pytest.raises(Conflict):
+        make(fixed_ips=(FixedIp(ip_address="fd00::21"),))
+    plugged(world, 2, on=False)
+    eventually(lambda: row(world, port_id) is None)
+    again = make(fixed_ips=(FixedIp(ip_address="10.0.0.2"), FixedIp(ip_address="10.0.0.5")))
+    assert [ip for _, ip in row(world, again).more_addresses] == ["10.0.0.5"]
+    assert {one.port_id for one in world.rows(schema.port_addresses) if one.ip == "10.0.0.5"} == {
+        again
+    }
+
+
+def test_addresses_of_a_port_change(world: World, make: Make, ports: PortEndpoint) -> None:
+    port_id = make(fixed_ips=(FixedIp(ip_address="10.0.0.2"), FixedIp(ip_address="10.0.0.3")))
+    both = (FixedIp(ip_address="10.0.0.3"), FixedIp(ip_address="10.0.0.4"))
+    ports.update_port(world.ctxt, port_id, PortChange(fixed_ips=both))
+    found = row(world, port_id)
+    assert (found.ip, [ip for _, ip in found.more_addresses]) == ("10.0.0.3", ["10.0.0.4"])
+    assert row(world, make()).ip == "10.0.0.2"
+    one = (FixedIp(ip_address="10.0.0.4"),)
+    ports.update_port(world.ctxt, port_id, PortChange(fixed_ips=one))
+    assert (row(world, port_id).ip, row(world, port_id).more_addresses) == ("10.0.0.4", None)
+    assert world.rows(schema.port_addresses) == []
+    with pytest.raises(Invalid):
+        make(fixed_ips=tuple(FixedIp(ip_address=f"10.0.0.{n}") for n in range(1, 7)))

@@ -138,7 +138,14 @@ def test_the_release_before_finds_what_it_knows_where_it_was(plan: Plan) -> None
     assert found.keys() - BEFORE.keys() <= {"source", *of_volumes}
     if plan is BUILD:
         # It ignores what it doesn't know.
-        new = {"tag": None, "routes": [], "filtered": False, "second": None}
+        new = {
+            "tag": None,
+            "routes": [],
+            "filtered": False,
+            "down": False,
+            "second": None,
+            "more": [],
+        }
         nics = [nic | new for nic in BEFORE["nics"]]
         image = {**BEFORE["image"], "template_only": False, "cd": False, "virtual_size_bytes": 0}
         known = {key: BEFORE[key] for key in found if key not in of_volumes}
@@ -157,7 +164,13 @@ def test_what_was_asked_comes_back_and_is_read_from_the_release_before() -> None
         "least_disk_gib": 0,
     }
     assert load_params("create", before) == ASKED
-    now = {"networks": [interface | {"fixed_ip": "10.0.0.5", "tag": None, "port_id": None}]}
+    now = {
+        "networks": [
+            interface
+            | {"fixed_ip": "10.0.0.5", "tag": None, "port_id": None}
+            | {"up": True, "port_security": True}
+        ]
+    }
     assert kept(ASKED) == before | now | {"min_count": 1, "files": [], "image_home": None}
 
 

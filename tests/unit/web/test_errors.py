@@ -44,7 +44,7 @@ def answer(error: Exception, path: str = "/", **more: Any) -> tuple[int, str]:
 def test_every_error_has_a_status(kind: type[MicronovaError]) -> None:
     status, message = answer(kind("secret"))
     assert status == status_of(kind())
-    assert status in {400, 401, 403, 404, 409, 410, 413, 500, 501, 503}
+    assert status in {400, 401, 403, 404, 409, 410, 412, 413, 500, 501, 503}
     assert message == ("secret" if status != 500 else "It failed as -.")
 
 

@@ -47,6 +47,8 @@ class ClusterwideFacts:
     """Those of them that say that they are networks'; None: they can't be read."""
     chained: frozenset[str] = frozenset()
     """The LVM storages whose snapshots are volumes of their own."""
+    unfiltered: str = ""
+    """See ``ClusterFacts``."""
 
 
 class Clusterwide:
@@ -63,6 +65,7 @@ class Clusterwide:
         self._vnets: tuple[Mapping[str, Any], ...] | None = None
         self._chained: frozenset[str] = frozenset()
         self._groups: frozenset[str] = frozenset()
+        self._unfiltered = "whether the datacenter's firewall is on isn't known"
         self._logged: dict[str, str] = {}
 
     def look(self, nodes: Iterable[Node]) -> ClusterwideFacts:
@@ -78,6 +81,9 @@ class Clusterwide:
         if self._plans_due <= now:
             self._rules = self._optional("The rules of high availability", self._read_rules, ())
             self._vnets = self._optional("The SDN vnets", self._read_vnets, None)
+            # An answer that is lost changes nothing: ports would be made that nothing filters.
+            what, before = "The firewall's options", self._unfiltered
+            self._unfiltered = self._optional(what, self._read_firewall, before)
             self._plans_due = now + self._content_seconds
             self._groups = frozenset()
         self._look_at_chains(nodes)
@@ -90,6 +96,7 @@ class Clusterwide:
             tuple(map(_fact, self._vnets or ())),
             None if self._vnets is None else tuple(_of_networks(self._vnets)),
             self._chained,
+            self._unfiltered,
         )
 
     def expire_vnets(self) -> None:
@@ -112,6 +119,9 @@ class Clusterwide:
             return rules.of_rules(self._client.get("cluster/ha/rules", type="node-affinity"))
         groups = self._client.get("cluster/ha/groups")
         return rules.of_groups(groups, self._client.get("cluster/ha/resources") if groups else ())
+
+    def _read_firewall(self) -> str:
+        return why_unfiltered(self._client)
 
     def _read_vnets(self) -> tuple[Mapping[str, Any], ...] | None:
         listed = self._client.get("cluster/sdn/vnets", running=1)
@@ -147,6 +157,15 @@ def _fact(one: Mapping[str, Any]) -> VnetFacts:
     owner = vnets.owner(str(one.get("alias")))
     network_id = owner[0] if owner is not None else ""
     return VnetFacts(str(one["vnet"]), str(one["zone"]), int(tag) if tag else None, network_id)
+
+
+def why_unfiltered(client: Client) -> str:
+    """Return why no VM of a cluster is filtered; empty: they are, if they say so.
+
+    A node's own switch is about the traffic of the node alone (PVE::Firewall, ``compile_rules``).
+    """
+    on = int(client.get("cluster/firewall/options").get("enable", 0))
+    return "" if on else "the datacenter's firewall is off"
 
 
 def _of_networks(listed: Iterable[Mapping[str, Any]]) -> Iterator[SeenVnet]:

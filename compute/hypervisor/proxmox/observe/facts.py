@@ -232,6 +232,7 @@ def _cluster(settings: ClusterSettings, snapshot: Snapshot) -> ClusterFacts:
         settings.vmid_low,
         settings.vmid_high,
         snapshot.vnets,
+        snapshot.unfiltered,
     )
 
 

@@ -92,6 +92,7 @@ class Refresher:
             rules=clusterwide.rules,
             vnets=clusterwide.all_vnets,
             project_vnets=clusterwide.project_vnets,
+            unfiltered=clusterwide.unfiltered,
         )
 
     def expire_images(self, node: str, storage: str) -> None:

@@ -116,6 +116,9 @@ class Snapshot:
     project_vnets: tuple[SeenVnet, ...] | None = None
     """Vnets that say that they are networks'; None: they can't be read."""
 
+    unfiltered: str = ""
+    """Why the ports of VMs can't be filtered; empty: they can."""
+
     def storage(self, node: str, name: str) -> Storage | None:
         """Return a storage of a node, or None."""
         found = self.nodes.get(node)

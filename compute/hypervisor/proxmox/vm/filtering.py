@@ -48,7 +48,7 @@ def check(client: Client, path: str, config: Config, wanted: Filter) -> FilterCh
     want = filters.wanted(wanted, slots)
     differs = list(_flags_off(config, slots, wanted))
     if wanted.any_on:
-        changes = filters.options(client.get(f"{path}/firewall/options"))
+        changes = filters.options(client.get(f"{path}/firewall/options"), wanted)
         differs += [f"option {name} is not {text}" for name, text in sorted(changes.items())]
     listed = client.get(f"{path}/firewall/rules")
     surplus = filters.surplus(listed, want.rules)
@@ -76,6 +76,8 @@ def _flags_off(config: Config, slots: Mapping[str, str], wanted: Filter) -> Iter
             continue
         if filters.has_flag(str(config[slot])) is not port.on:
             yield f"{slot} is {'not filtered' if port.on else 'filtered'}"
+        if port.up is not None and filters.has_link(str(config[slot])) is not port.up:
+            yield f"{slot} has {'no' if port.up else 'a'} link"
 
 
 def _words(rule: Mapping[str, Any]) -> str:
@@ -96,6 +98,7 @@ class _Filtering:
     def run(self) -> Filtered:
         slots = _slots(self._proven())
         want = filters.wanted(self._wanted, slots)
+        self._links()
         self._flags(on=False)
         if self._wanted.any_on:
             self._options()
@@ -107,9 +110,24 @@ class _Filtering:
         self._flags(on=True)
         return Filtered(self._writes, want.unsaid, tuple(self._foreign))
 
+    def _links(self) -> None:
+        """Have the interfaces that are switched off, or on again, say so."""
+        config = self._proven()
+        slots = _slots(config)
+        changes = {
+            slots[port.mac]: filters.with_link(str(config[slots[port.mac]]), port.up)
+            for port in self._wanted.ports
+            if port.mac in slots
+            and port.up is not None
+            and filters.has_link(str(config[slots[port.mac]])) is not port.up
+        }
+        if changes:
+            self._written()
+            self._client.put(f"{self._path}/config", digest=config["digest"], **changes)
+
     def _options(self) -> None:
         present = self._client.get(f"{self._path}/firewall/options")
-        changes = filters.options(present)
+        changes = filters.options(present, self._wanted)
         if changes:
             self._written()
             self._client.put(f"{self._path}/firewall/options", digest=present["digest"], **changes)
@@ -161,11 +179,9 @@ class _Filtering:
             self._client.delete(f"{base}/{going[0]}", digest=present[going[0]]["digest"])
             present = self._client.get(base)
         for rule in filters.missing(present, want.rules):
-            # An empty list has no digest.
-            digest = {"digest": present[0]["digest"]} if present else {}
+            # On top, wherever others' rules are by then: without the digest, which each changes.
             self._written()
-            self._client.post(base, enable=1, **digest, **rule)
-            present = self._client.get(base)
+            self._client.post(base, enable=1, **rule)
 
     def _flags(self, *, on: bool) -> None:
         """Have the interfaces that are to be filtered, or not, say so."""

@@ -112,14 +112,15 @@ def wanted(filter_: Filter, slots: Mapping[str, str]) -> Wanted:
     unsaid: list[str] = []
     for port in _filtered(filter_, slots):
         slot = slots[port.mac]
-        sets[f"ipfilter-{slot}"] = addresses(port.addresses)
+        if port.addresses is not None:
+            sets[f"ipfilter-{slot}"] = addresses(port.addresses)
         for one in port.rules:
             said = _rule(one, slot)
             if said is None:
                 unsaid.append(one.id)
                 continue
             rules.append(said)
-            remote, family = one.rule.remote_group_id, one.rule.ethertype
+            remote, family = one.rule.remote, one.rule.ethertype
             if remote is not None:
                 members = addresses(filter_.groups.get(remote, ()), family)
                 sets[set_name(remote, family)] = members
@@ -148,8 +149,8 @@ def addresses(texts: Iterable[str], family: str | None = None) -> frozenset[str]
 def _rule(one: FilterRule, slot: str) -> dict[str, str] | None:
     rule = one.rule
     inward = rule.direction == INGRESS
-    if rule.remote_group_id is not None:
-        peer = f"+{set_name(rule.remote_group_id, rule.ethertype)}"
+    if rule.remote is not None:
+        peer = f"+{set_name(rule.remote, rule.ethertype)}"
     else:
         peer = rule.normalized_cidr or EVERYWHERE[rule.ethertype]
     said = {
@@ -219,15 +220,37 @@ def _key(rule: Rule) -> tuple[str, ...]:
     return tuple(str(rule.get(name, "")).strip() for name in _COMPARED)
 
 
-def options(present: Mapping[str, Any]) -> dict[str, str]:
-    """Return the options that differ."""
-    return {name: text for name, text in OPTIONS.items() if str(present.get(name, "")) != text}
+def options(present: Mapping[str, Any], filter_: Filter) -> dict[str, str]:
+    """Return the options that differ.
+
+    ``ipfilter`` is an empty IP set for each interface that has none, so it is off where one may
+    use any address; each other interface has a set of its own, which holds without it.
+    ``macfilter`` is one switch for all interfaces.
+    """
+    on = [port for port in filter_.ports if port.on]
+    want = dict(OPTIONS)
+    if any(port.addresses is None for port in on):
+        want["ipfilter"] = "0"
+    if any(port.any_mac for port in on):
+        want["macfilter"] = "0"
+    return {name: text for name, text in want.items() if str(present.get(name, "")) != text}
 
 
 def with_flag(text: str, on: bool) -> str:
     """Return an interface's text with the firewall on or off."""
     parts = [part for part in text.split(",") if not part.startswith("firewall=")]
     return ",".join([*parts, "firewall=1"] if on else parts)
+
+
+def with_link(text: str, up: bool) -> str:
+    """Return an interface's text with a link, or without one."""
+    parts = [part for part in text.split(",") if not part.startswith("link_down=")]
+    return ",".join(parts if up else [*parts, "link_down=1"])
+
+
+def has_link(text: str) -> bool:
+    """Return whether an interface has a link."""
+    return "link_down=1" not in text.split(",")
 
 
 def has_flag(text: str) -> bool:

@@ -63,6 +63,8 @@ def net(nic: Nic, model: str = "virtio", queues: int = 0, rate: str = "") -> str
         parts.append(f"tag={nic.vlan}")
     if nic.filtered:
         parts.append("firewall=1")
+    if nic.down:
+        parts.append("link_down=1")
     if queues:
         parts.append(f"queues={queues}")
     if rate:

@@ -54,7 +54,7 @@ def test_versions_are_in_order() -> None:
 
 
 def test_every_status_has_a_name() -> None:
-    assert set(STATUS.values()) - set(errors.FAULT_NAMES) == {406, 416, 500}
+    assert set(STATUS.values()) - set(errors.FAULT_NAMES) == {406, 412, 416, 500}
 
 
 def test_the_document_is_current() -> None:

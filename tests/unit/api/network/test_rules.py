@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pytest
@@ -107,14 +108,9 @@ def test_every_meaning_fits_its_column() -> None:
     assert len(longest.meaning()) + len(GROUP) < 160
 
 
-def test_the_rules_of_a_default_group() -> None:
-    said = [
-        (one.direction, one.ethertype, one.remote_group_id)
-        for one in security_rules.of_default(GROUP)
-    ]
-    assert said == [
-        ("egress", "IPv4", None),
-        ("egress", "IPv6", None),
-        ("ingress", "IPv4", GROUP),
-        ("ingress", "IPv6", GROUP),
+def test_the_migration_writes_the_first_default_rules() -> None:
+    table = importlib.import_module("db.migrations.versions.e0045_j_network_attributes")
+    written = [table._default_rule(*one) for one in table._DEFAULT_RULES]
+    assert [(one["direction"], one["ethertype"], one["meaning"]) for one in written] == [
+        (rule.direction, rule.ethertype, rule.meaning()) for rule in security_rules.FIRST_DEFAULTS
     ]

@@ -1,6 +1,6 @@
 """Expand: more attributes of networks and ports, and revisions of what the Network API has.
 
-Revision ID: 0045_j_network_attributes
+Revision ID: 0045_network_attributes
 Revises: 0044_metadefs
 """
 
@@ -14,7 +14,7 @@ from alembic import op
 
 from db.types import Json, UtcDateTime
 
-revision = "0045_j_network_attributes"
+revision = "0045_network_attributes"
 down_revision: str | None = "0044_metadefs"
 
 _REVISED = ("networks", "subnets", "ports", "security_groups")

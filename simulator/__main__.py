@@ -39,6 +39,11 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument(
         "--node-endpoints", action="store_true", help="one more port for every node"
     )
+    found.add_argument(
+        "--optional-privileges",
+        action="store_true",
+        help="give the agent also what its token may lack",
+    )
     found.add_argument("--token-file", type=Path, help="file to write the agent's token to")
     found.add_argument(
         "--finish-seconds",

@@ -46,6 +46,7 @@ class Options:
     tls: bool = False
     node_endpoints: bool = False
     token_file: Path | None = None
+    optional_privileges: bool = False
 
 
 class WrongStateError(Exception):
@@ -214,7 +215,7 @@ class Simulator:
             cluster = Cluster(identity, self.engine, self._store, access)
             first = index * self.options.nodes + 1
             if next(iter(self._store.read(index, "access")), None) is None:
-                seed(cluster, first, self.options.nodes, self.options.bridges, self.secrets)
+                seed(cluster, first, self.options, self.secrets)
             else:
                 restore(cluster, self._store)
                 with cluster.turn():

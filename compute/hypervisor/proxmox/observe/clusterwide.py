@@ -34,6 +34,7 @@ class ClusterwideFacts:
 
     version: str = ""
     missing: tuple[str, ...] = ()
+    grant: str | None = None
     devices: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     rules: tuple[NodeAffinity, ...] = ()
     vnets: Mapping[str, str] = field(default_factory=dict)
@@ -52,6 +53,7 @@ class Clusterwide:
         self._rights_due = self._plans_due = 0.0
         self._version = ""
         self._missing: tuple[str, ...] = ()
+        self._grant: str | None = None
         self._devices: dict[str, dict[str, int]] = {}
         self._rules: tuple[NodeAffinity, ...] = ()
         self._vnets: tuple[Mapping[str, Any], ...] | None = None
@@ -74,6 +76,7 @@ class Clusterwide:
         return ClusterwideFacts(
             self._version,
             self._missing,
+            self._grant,
             self._devices,
             self._rules,
             {str(one["vnet"]): str(one["zone"]) for one in self._vnets or ()},
@@ -88,6 +91,7 @@ class Clusterwide:
     def _read_rights(self, nodes: Iterable[Node]) -> None:
         self._client.forbidden = False
         missing = missing_privileges(self._client, storages_of(nodes))
+        self._grant = privileges.remedy(missing, self._client.settings.token)
         self._missing = tuple(f"{need.path} ({', '.join(need.privileges)})" for need in missing)
 
     def _read_version(self) -> None:

@@ -84,6 +84,7 @@ class Refresher:
             version=clusterwide.version,
             devices=clusterwide.devices,
             missing=clusterwide.missing,
+            grant=clusterwide.grant,
             silent=self._still_silent(nodes),
             rules=clusterwide.rules,
             vnets=clusterwide.all_vnets,

@@ -104,6 +104,8 @@ class Snapshot:
     """Privileges that the token lacks, each as path and privilege."""
     vnets: tuple[VnetFacts, ...] = ()
     """All that are applied."""
+    grant: str | None = None
+    """The commands that grant them; None: none is missing."""
     project_vnets: tuple[SeenVnet, ...] | None = None
     """Vnets that say that they are networks'; None: they can't be read."""
 

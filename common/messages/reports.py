@@ -30,6 +30,8 @@ class Category(enum.StrEnum):
     CREATION_FAILED = "creation_failed"
     VANISHED = "vanished"
     PROTECTED = "protected"
+    MARK_LOST = "mark_lost"
+    FOREIGN = "foreign"
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,10 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulator]:
 def _grant_all(cluster: Cluster) -> None:
     cluster.access.roles["Everything"] = frozenset(one for need in ALL for one in need.privileges)
     # What is granted below the root would take its place.
-    cluster.access.grants[:] = [Grant("/", "micronova@pve", "user", "Everything")]
+    cluster.access.grants[:] = [
+        Grant("/", "micronova@pve", "user", "Everything"),
+        Grant("/", "micronova@pve!agent", "token", "Everything"),
+    ]
     cluster.options["next-id"] = f"lower=100,upper={BAND}"
     cluster.save_access()
 

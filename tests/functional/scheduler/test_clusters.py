@@ -42,7 +42,13 @@ def root(cloud: World) -> Any:
         password=simulator.password,
         verify_ssl=str(simulator.options.state_dir / "ca.pem"),
     )
-    made.access.acl.put(path="/", roles="PVESysAdmin", users="micronova@pve", propagate=0)
+    made.access.acl.put(
+        path="/",
+        roles="PVESysAdmin",
+        users="micronova@pve",
+        tokens="micronova@pve!agent",
+        propagate=0,
+    )
     return made
 
 

@@ -139,6 +139,8 @@ BLAMES = {
     "creation_failed": True,
     "vanished": False,
     "protected": False,
+    "mark_lost": False,
+    "foreign": False,
 }
 
 

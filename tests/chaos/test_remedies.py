@@ -1,0 +1,207 @@
+"""Each remedy that a fault prints is carried out, and the action that failed succeeds after it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common import ids
+from common.context import RequestContext
+from common.failures import RULES
+from common.messages.reports import Category
+from tests.chaos.world import World, world
+from tests.fixtures.root_shell import RootShell
+
+ADMIN = RequestContext(user_id="boss", project_id="admin", roles=["admin"], is_admin=True)
+OTHER = ids.named("server", "other")
+_OURS = re.compile(r"^(?:micronova|openstack) server (\w+) (?:--hard )?(\S+)$")
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[World]:
+    with world(tmp_path) as running:
+        yield running
+
+
+class Operator:
+    """Reads the last fault of a server, and does what its remedy says and nothing else."""
+
+    def __init__(self, cloud: World, folder: Path) -> None:
+        self._cloud = cloud
+        state = cloud.simulator.options.state_dir
+        url = cloud.simulator.endpoints[0]["url"]
+        self._shell = RootShell(url, state / "ca.pem", state / "root-password", folder / "bin")
+
+    def run(self, line: str) -> None:
+        """As root on a node."""
+        self._shell.run(line)
+
+    def follow(self, remedy: str) -> None:
+        """Carry a remedy out, with a shell on the node or with our own commands."""
+        ours = _OURS.match(remedy)
+        if ours is None:
+            self._shell.run(remedy)
+            return
+        verb, uuid = ours[1], ours[2]
+        client = self._cloud.client
+        if verb == "mark":
+            client.mark_server(ADMIN, uuid)
+        elif verb == "forget":
+            client.abandon(ADMIN, uuid, "it is gone", force=False)
+        elif verb == "retry":
+            client.retry_server(ADMIN, uuid)
+        else:
+            self._cloud.act(uuid, verb)
+
+
+@pytest.fixture
+def operator(cloud: World, tmp_path: Path) -> Operator:
+    return Operator(cloud, tmp_path)
+
+
+def refused(cloud: World, uuid: str, action: str) -> Any:
+    """Have an action fail, and end; its fault."""
+    before = len(cloud.faults(uuid))
+    cloud.act(uuid, action)
+    cloud.until(lambda: len(cloud.faults(uuid)) > before and cloud.server(uuid).task_state is None)
+    assert not cloud.server(uuid).deleted_at
+    return cloud.faults(uuid)[-1]
+
+
+def succeeds(cloud: World, uuid: str, action: str) -> None:
+    """The same again, which works now."""
+    if action == "delete":
+        cloud.delete(uuid)
+        return
+    cloud.act(uuid, action)
+    wanted = {"stop": "stopped", "start": "active"}[action]
+    cloud.until(lambda: cloud.server(uuid).vm_state == wanted)
+    cloud.delete(uuid)
+
+
+NOTES = {
+    "replaced": "--description 'Kunde: Meier, Rechnung 4711'",
+    "emptied": "--delete description",
+    "of another server": f"--description 'micronova: server={OTHER}'",
+}
+
+
+@pytest.mark.parametrize("action", ["stop", "delete"])
+@pytest.mark.parametrize("notes", NOTES.values(), ids=NOTES)
+def test_notes_that_were_edited(cloud: World, operator: Operator, notes: str, action: str) -> None:
+    row = cloud.built("db")
+    operator.run(f"qm set {row.vmid} {notes}")
+    fault = refused(cloud, row.uuid, action)
+    assert (fault.category, fault.remedy) == ("mark_lost", f"micronova server mark {row.uuid}")
+    assert cloud.server(row.uuid).vm_state == "active", "it is as it was"
+    operator.follow(fault.remedy)
+    cloud.until(lambda: marked(cloud, row))
+    succeeds(cloud, row.uuid, action)
+
+
+def marked(cloud: World, row: Any) -> bool:
+    config = cloud.simulator.cluster().vms[row.vmid].config
+    return f"micronova: server={row.uuid}" in config.get("description", "").splitlines()
+
+
+@pytest.mark.parametrize("action", ["stop", "delete"])
+def test_an_smbios_uuid_that_was_edited(cloud: World, operator: Operator, action: str) -> None:
+    row = cloud.built("db")
+    operator.run(f"qm set {row.vmid} --smbios1 uuid={OTHER}")
+    fault = refused(cloud, row.uuid, action)
+    assert fault.category == "mark_lost"
+    assert fault.remedy.startswith(f"if it is the server's, as root on {row.node}: qm set ")
+    operator.follow(fault.remedy)
+    succeeds(cloud, row.uuid, action)
+
+
+@pytest.mark.parametrize("action", ["stop", "delete"])
+def test_a_vm_that_lost_all_its_marks(cloud: World, operator: Operator, action: str) -> None:
+    row = cloud.built("db")
+    operator.run(f"qm set {row.vmid} --description mine --smbios1 uuid={OTHER}")
+    fault = refused(cloud, row.uuid, action)
+    assert (fault.category, fault.remedy) == ("foreign", f"micronova server forget {row.uuid}")
+    operator.follow(fault.remedy)
+    cloud.until(lambda: cloud.server(row.uuid).deleted_at)
+    assert row.vmid in cloud.simulator.cluster().vms, "it is not ours to remove"
+    config = cloud.simulator.cluster().vms[row.vmid].config
+    drive = next(value for value in config.values() if ":iso/" in value).partition(",")[0]
+    operator.run(f"qm stop {row.vmid}")
+    cloud.until(lambda: stopped(cloud, row))
+    operator.run(f"qm destroy {row.vmid} --purge")
+    cloud.until(lambda: row.vmid not in cloud.simulator.cluster().vms)
+    operator.run(f"pvesm free {drive}")
+
+
+def test_a_protected_vm(cloud: World, operator: Operator) -> None:
+    row = cloud.built("db")
+    operator.run(f"qm set {row.vmid} --protection 1")
+    fault = refused(cloud, row.uuid, "delete")
+    assert fault.category == "protected"
+    operator.follow(fault.remedy)
+    succeeds(cloud, row.uuid, "delete")
+
+
+def test_a_vm_that_is_gone(cloud: World, operator: Operator) -> None:
+    row = cloud.built("db")
+    operator.run(f"qm stop {row.vmid}")
+    cloud.until(lambda: stopped(cloud, row))
+    operator.run(f"qm destroy {row.vmid} --purge")
+    cloud.until(lambda: row.vmid not in cloud.simulator.cluster().vms)
+    fault = refused(cloud, row.uuid, "reboot-hard")
+    assert fault.category == "vanished"
+    operator.follow(fault.remedy)
+    cloud.until(lambda: cloud.server(row.uuid).deleted_at)
+
+
+def stopped(cloud: World, row: Any) -> bool:
+    return bool(cloud.simulator.cluster().vms[row.vmid].status == "stopped")
+
+
+@pytest.mark.parametrize("action", ["stop", "delete"])
+def test_a_privilege_that_was_taken(cloud: World, operator: Operator, action: str) -> None:
+    row = cloud.built("db")
+    role = cloud.simulator.cluster().access.roles["Micronova"]
+    operator.run(
+        f"pveum role modify Micronova --privs '{','.join(sorted(role - {'VM.PowerMgmt'}))}'"
+    )
+    cloud.act(row.uuid, action)
+    fault = cloud.until(lambda: cloud.faults(row.uuid))[-1]
+    assert fault.category == "authorization"
+    assert "pveum role modify Micronova --append 1 --privs 'VM.PowerMgmt'" in fault.remedy
+    operator.follow(fault.remedy)
+    succeeds(cloud, row.uuid, action)
+
+
+def test_a_task_that_failed_is_explained_and_not_only_repeated(
+    cloud: World, operator: Operator
+) -> None:
+    row = cloud.built("db")
+    operator.run(f"qm stop {row.vmid}")
+    cloud.until(lambda: cloud.server(row.uuid).vm_state == "stopped")
+    text = "start failed: QEMU exited with code 1"
+    cloud.simulator.fault(
+        action="task-fail", method="POST", path="/status/start$", text=text, times=9
+    )
+    fault = refused(cloud, row.uuid, "start")
+    assert (fault.category, fault.remedy) == (
+        "creation_failed",
+        f"micronova explain {row.uuid}",
+    )
+    cloud.simulator.clear_faults()
+    succeeds(cloud, row.uuid, "start")
+
+
+@pytest.mark.parametrize("category", Category)
+def test_every_category_has_a_remedy(category: Category) -> None:
+    text = RULES[category].remedy
+    assert text
+    assert text.format(server="SERVER", again="AGAIN") != "AGAIN" or category in {
+        Category.LOCK,
+        Category.TASK_TIMEOUT,
+        Category.UNKNOWN_OUTCOME,
+    }, "only what passes by itself is just repeated"

@@ -189,6 +189,13 @@ RULES: Mapping[Category, Rule] = {
         "micronova server forget {server}",
         409,
     ),
+    Category.DISK_LOST: Rule(
+        Verdict.FATAL,
+        "The server's disk is no longer there. A rebuild makes a new one.",
+        "Somebody took the root disk off the VM; it is never started without.",
+        "openstack server rebuild {server}",
+        409,
+    ),
 }
 
 

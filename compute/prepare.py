@@ -34,6 +34,7 @@ OPTIONAL = {
     "passwords": Purpose.PASSWORDS,
     "steering": Purpose.STEERING,
     "affinity": Purpose.AFFINITY,
+    "zones": Purpose.ZONES,
     "devices": Purpose.DEVICES,
 }
 

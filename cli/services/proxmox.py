@@ -7,7 +7,7 @@ import argparse
 from cli.command import Command, argument
 
 #: names of ``compute.prepare.OPTIONAL``
-_OPTIONAL = ("passwords", "steering", "affinity", "devices")
+_OPTIONAL = ("passwords", "steering", "affinity", "zones", "devices")
 
 
 class Prepare(Command):
@@ -36,8 +36,8 @@ class Prepare(Command):
             default=[],
             choices=_OPTIONAL,
             help="Also grant what is optional: administrators' passwords in guests, aborting live "
-            "migrations and forcing their end, affinity rules of high availability, mapped "
-            "devices; may be repeated",
+            "migrations and forcing their end, affinity rules of high availability, "
+            "interfaces on vnets of your own SDN zones, mapped devices; may be repeated",
         ),
         argument(
             "--zone",

@@ -32,6 +32,7 @@ class Category(enum.StrEnum):
     PROTECTED = "protected"
     MARK_LOST = "mark_lost"
     FOREIGN = "foreign"
+    DISK_LOST = "disk_lost"
 
 
 @dataclass(frozen=True)

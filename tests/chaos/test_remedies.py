@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from common import ids
 from common.context import RequestContext
 from common.failures import RULES
 from common.messages.reports import Category
+from conductor.messages import RebuildServer
+from db import schema
+from tests.chaos.cloud import IMAGE
 from tests.chaos.world import World, world
 from tests.fixtures.root_shell import RootShell
 
@@ -52,8 +56,9 @@ class Operator:
             client.mark_server(ADMIN, uuid)
         elif verb == "forget":
             client.abandon(ADMIN, uuid, "it is gone", force=False)
-        elif verb == "retry":
-            client.retry_server(ADMIN, uuid)
+        elif verb == "rebuild":
+            request = RebuildServer(ids.named("image", IMAGE))
+            client.rebuild_server(self._cloud.context(), uuid, request)
         else:
             self._cloud.act(uuid, verb)
 
@@ -135,6 +140,66 @@ def test_a_vm_that_lost_all_its_marks(cloud: World, operator: Operator, action: 
     operator.run(f"qm destroy {row.vmid} --purge")
     cloud.until(lambda: row.vmid not in cloud.simulator.cluster().vms)
     operator.run(f"pvesm free {drive}")
+
+
+def kept(cloud: World, operator: Operator, row: Any) -> None:
+    """Taken off the VM, which keeps it unused."""
+    operator.run(f"qm set {row.vmid} --delete scsi0")
+
+
+def removed(cloud: World, operator: Operator, row: Any) -> None:
+    """Taken off the VM, and removed."""
+    operator.run(f"qm set {row.vmid} --delete scsi0")
+    operator.run(f"qm set {row.vmid} --delete unused0")
+
+
+def freed(cloud: World, operator: Operator, row: Any) -> None:
+    """Removed on the storage, as `rm` or `lvremove` does; the VM still names it."""
+    cluster = cloud.simulator.cluster()
+    with cluster.turn():
+        volid = cluster.vms[row.vmid].config["scsi0"].partition(",")[0]
+        volume = cluster.volume(volid, row.node)
+        assert volume is not None
+        cluster.remove_volume(volume)
+
+
+@pytest.mark.parametrize("action", ["start", "reboot-hard"])
+@pytest.mark.parametrize("how", [kept, removed, freed])
+def test_a_root_disk_that_was_removed(
+    cloud: World,
+    operator: Operator,
+    how: Callable[[World, Operator, Any], None],
+    action: str,
+) -> None:
+    row = cloud.built("db")
+    cloud.act(row.uuid, "stop")
+    cloud.until(lambda: cloud.server(row.uuid).vm_state == "stopped")
+    how(cloud, operator, row)
+    assert set(findings(cloud)) == {"disk_missing"}
+    fault = refused(cloud, row.uuid, action)
+    assert fault.category == "disk_lost"
+    assert cloud.server(row.uuid).vm_state == "stopped", "it is never started without"
+    if how is not kept:
+        assert fault.remedy == f"openstack server rebuild {row.uuid}"
+    operator.follow(fault.remedy)
+    cloud.until(lambda: cloud.server(row.uuid).task_state is None and has_root(cloud, row))
+    assert not cloud.faults(row.uuid)[1:]
+    assert findings(cloud) == {}
+    succeeds(cloud, row.uuid, "start")
+
+
+def has_root(cloud: World, row: Any) -> bool:
+    cluster = cloud.simulator.cluster()
+    config = cluster.vms[row.vmid].config
+    volid = config.get("scsi0", "").partition(",")[0]
+    return bool(volid) and cluster.volume(volid, row.node) is not None
+
+
+def findings(cloud: World) -> dict[str, Any]:
+    """What the audit says once the VM was read."""
+    cloud.audited()
+    query = sa.select(schema.findings).where(schema.findings.c.healed_at.is_(None))
+    return {one.kind: one for one in cloud.rows(query)}
 
 
 def test_a_protected_vm(cloud: World, operator: Operator) -> None:

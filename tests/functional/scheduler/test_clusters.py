@@ -49,6 +49,8 @@ def root(cloud: World) -> Any:
         tokens="micronova@pve!agent",
         propagate=0,
     )
+    for who in ({"users": "micronova@pve"}, {"tokens": "micronova@pve!agent"}):
+        made.access.acl.put(path="/sdn", roles="PVESDNUser", **who)
     return made
 
 

@@ -141,6 +141,7 @@ BLAMES = {
     "protected": False,
     "mark_lost": False,
     "foreign": False,
+    "disk_lost": False,
 }
 
 

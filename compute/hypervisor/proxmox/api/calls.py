@@ -32,6 +32,7 @@ class Purpose(enum.Enum):
     STEERING = "aborting and forcing the end of live migrations"
     AFFINITY = "affinity rules of high availability"
     VNETS = "networks on SDN vnets"
+    ZONES = "interfaces on vnets of administrators' zones"
     DEVICES = "mapped devices of guests"
 
 
@@ -258,6 +259,12 @@ _OF_VNETS: Calls = {
     "DELETE cluster/sdn/vnets/{vnet}": _VNETS,
     "PUT cluster/sdn": _VNETS,
 }
+_ZONES: Calls = {
+    # What isn't seen is no network.
+    "GET cluster/sdn/vnets": _on(SDN, "SDN.Audit"),
+    f"POST {_N}/qemu": _on(SDN, "SDN.Use"),
+    f"POST {_VM}/config": _on(SDN, "SDN.Use"),
+}
 _DEVICES: Calls = {
     "GET cluster/mapping/pci": _on(DEVICES, "Mapping.Use"),
     f"POST {_N}/qemu": _on(DEVICES, "Mapping.Use"),
@@ -280,6 +287,7 @@ CALLS: Mapping[Purpose, Calls] = {
     Purpose.STEERING: _STEERING,
     Purpose.AFFINITY: _AFFINITY,
     Purpose.VNETS: _OF_VNETS,
+    Purpose.ZONES: _ZONES,
     Purpose.DEVICES: _DEVICES,
 }
 """Purpose → call (method, and path as ``templates.template`` gives it) → its privileges."""

@@ -42,6 +42,8 @@ class Finding:
     remedy: tuple[str, ...] = ()
     code: str = "cluster_unusable"
     """See `docs/doctor.md`."""
+    node: str = ""
+    """The only node that it is about; empty: the cluster."""
 
     def __str__(self) -> str:
         mend = (
@@ -324,6 +326,7 @@ def _storages(cluster: ClusterSettings, node: Node) -> Iterator[Finding]:
             f"Node {node.name}: {which} {state} content '{content}', for {why}.",
             remedy,
             "content_missing",
+            node.name,
         )
 
 

@@ -43,7 +43,7 @@ def test_what_is_well_and_what_is_missing(simulator: RunningSimulator, tmp_path:
 
     code, told = doctor(tmp_path, proxmox_text(simulator, vm_storage="nope"))
     assert code == 2
-    assert "broken: Cluster c1: Node pve1: Storage nope isn't active there" in told
+    assert "broken: Node pve1: Storage nope isn't active there" in told
 
 
 def test_what_programs_read(simulator: RunningSimulator, tmp_path: Path) -> None:

@@ -67,6 +67,8 @@ class Node:
     """Vnets of the cluster that are missing here, and why."""
     zones: tuple[str, ...] = ()
     """Its SDN zones; that of plain bridges is not among them."""
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """What could not be read of it the last time (the end of a path), and why."""
     pinned: Mapping[int, str] = field(default_factory=dict)
     """VMIDs that can't be migrated off it, and why; see ``pins``."""
 

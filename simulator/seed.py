@@ -44,10 +44,17 @@ class Secrets:
 class Shape(Protocol):
     """What a new cluster is like."""
 
-    nodes: int
-    bridges: int
-    optional_privileges: bool
-    """Whether the agent's token has what it may lack, too."""
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+
+    @property
+    def bridges(self) -> int:
+        """Number of bridges of each node."""
+
+    @property
+    def optional_privileges(self) -> bool:
+        """Whether the agent's token has what it may lack, too."""
 
 
 def add_nodes(cluster: Cluster, first: int, count: int, bridges: int) -> None:

@@ -74,8 +74,7 @@ class Restarts:
 
     def _drop_old(self) -> None:
         before = self._timer() - 2 * self._seconds
-        ended = self._ended, {vmid: at for vmid, (at, _) in self._windows.items()}
-        for kept, times in zip((self._ended, self._windows), ended, strict=True):
-            if len(times) > _MANY:
-                for vmid in [vmid for vmid, at in times.items() if at < before]:
-                    del kept[vmid]
+        if len(self._ended) > _MANY:
+            self._ended = {vmid: at for vmid, at in self._ended.items() if at >= before}
+        if len(self._windows) > _MANY:
+            self._windows = {vmid: at for vmid, at in self._windows.items() if at[0] >= before}

@@ -1,4 +1,4 @@
-"""What Proxmox VE refuses for want of a privilege: its remedy, carried out, is enough."""
+"""What is refused, by Proxmox VE for want of a privilege or by the fence: its remedy is enough."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from simulator.roles import agent_roles
 from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import (
     CLOUD,
+    Cluster,
     Worker,
     a_build,
     a_destroy,
@@ -73,6 +74,24 @@ def test_a_snapshot_of_a_volume(worker: Worker, root: RootShell) -> None:
     refused_until_granted(
         worker, root, "VM.Snapshot", lambda: a_snapshot(volume, made.volid, SnapshotVerb.TAKE)
     )
+    assert worker.run(a_snapshot(volume, made.volid, SnapshotVerb.REMOVE)).ok
+    assert worker.run(a_removal(volume, made.volid)).gone
+
+
+def test_a_holder_whose_notes_were_edited(
+    worker: Worker, root: RootShell, cluster: Cluster
+) -> None:
+    volume = a_volume(storage="shared")
+    made = worker.run(volume).volume
+    assert made is not None
+    root.run(f"qm set {volume.placed.vmid} --description 'the data of Ann'")
+    failure = worker.run(a_snapshot(volume, made.volid, SnapshotVerb.TAKE)).failure
+    assert failure is not None
+    assert failure.category is Category.MARK_LOST
+    assert failure.remedy is not None
+    assert "\n" not in failure.remedy
+    root.run(failure.remedy)
+    assert worker.run(a_snapshot(volume, made.volid, SnapshotVerb.TAKE)).ok
     assert worker.run(a_snapshot(volume, made.volid, SnapshotVerb.REMOVE)).ok
     assert worker.run(a_removal(volume, made.volid)).gone
 

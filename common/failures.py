@@ -25,8 +25,6 @@ class Verdict(enum.StrEnum):
     QUARANTINE = "quarantine"  #: another VMID; this one waits for the operator
 
 
-#: the way to look at what happened
-_EXPLAIN = "micronova explain {server}"
 #: names the line for what a host lacks; then the action may be repeated
 _DOCTOR = "micronova doctor --fix-lines, then: {again}"
 
@@ -41,9 +39,9 @@ class Rule:
     operator: str
     """What the operator reads."""
     remedy: str
-    """What mends it, where the failure itself doesn't say: with ``{server}``, its UUID, and
-    ``{again}``, the command that repeats the action, only where the cause passes by itself or by
-    what stands before it."""
+    """What mends it, where neither the failure itself nor the decision says: with ``{server}``,
+    its UUID, ``{log}``, the command that shows the task's log, and ``{again}``, that which repeats
+    the action, only where the cause passes by itself or by what stands before it."""
     code: int = 500
     """The fault's code (Nova's faults carry an HTTP-like number)."""
     blames_host: bool = False
@@ -85,7 +83,7 @@ RULES: Mapping[Category, Rule] = {
         Verdict.FATAL,
         "No host can take the server.",
         "See the decision for each host's reason.",
-        _EXPLAIN,
+        "",
     ),
     Category.NODE_UNHEALTHY: Rule(
         Verdict.OTHER_HOST,
@@ -158,7 +156,7 @@ RULES: Mapping[Category, Rule] = {
         Verdict.OTHER_HOST,
         "The host could not build the server.",
         "The Proxmox task failed.",
-        _EXPLAIN,
+        "{log}; mend what it says, then: {again}",
         blames_host=True,
     ),
     Category.VANISHED: Rule(
@@ -171,7 +169,7 @@ RULES: Mapping[Category, Rule] = {
         Verdict.FATAL,
         "The server's machine is protected from removal. It was left as it is.",
         "The VM has the option 'protection'; the remedy removes it.",
-        _EXPLAIN,
+        "",
         409,
     ),
     Category.MARK_LOST: Rule(
@@ -221,10 +219,13 @@ def remedy(failure: Failure, action: str, server_uuid: str) -> str | None:
     if failure.remedy is not None:
         return failure.remedy
     text = RULES[failure.category].remedy
-    if "{" in text and not server_uuid:
+    if not text or ("{" in text and not server_uuid):
         return None
     again = AGAIN.get(action, "the action again").format(server=server_uuid)
-    return text.format(server=server_uuid, again=again)
+    log = "micronova doctor"
+    if failure.upid is not None:
+        log = f"as root on a node of the cluster: pvenode task log {failure.upid}"
+    return text.format(server=server_uuid, again=again, log=log)
 
 
 #: categories that end by themselves on the host of the VM

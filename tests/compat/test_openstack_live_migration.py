@@ -85,22 +85,23 @@ def test_how_far_a_slow_one_is(admin: Client, site: Site) -> None:
 
 @pytest.fixture
 def steering(site: Site) -> Iterator[Callable[[], None]]:
-    """Grants the agent what ending a migration takes, which a token may lack; before, it does."""
+    """Grants the agent what ending a migration takes, which its token lacks by default."""
     root = site.proxmox()
+    root.access.roles.post(roleid="Steers", privs="Sys.Audit,Sys.Modify")
 
     def put(**more: int) -> None:
-        root.access.acl.put(
-            path="/",
-            users="micronova@pve",
-            tokens="micronova@pve!agent",
-            roles="MicronovaSteer",
-            propagate=0,
-            **more,
-        )
+        for path in ("/", "/vms"):
+            root.access.acl.put(
+                path=path,
+                users="micronova@pve",
+                tokens="micronova@pve!agent",
+                roles="Steers",
+                **more,
+            )
 
-    put(delete=1)
     yield put
-    put()
+    put(delete=1)
+    root.access.roles("Steers").delete()
 
 
 def test_a_slow_one_is_aborted_and_another_one_forced_to_end(

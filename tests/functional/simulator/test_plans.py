@@ -39,7 +39,6 @@ def test_rules_bind_managed_guests_only(lab: Lab, root: Any) -> None:
     [gold] = rules.get(type="node-affinity")
     assert (gold["rule"], gold["nodes"], gold["strict"]) == ("gold", "pve1:2", 1)
     assert [one["rule"] for one in rules.get(resource="vm:101")] == ["apart"]
-    root.access.acl.put(path="/", users="micronova@pve", roles="MicronovaHA", delete=1)
     with pytest.raises(ResourceException, match="403"):
         lab.api.cluster.ha.rules.post(
             rule="mine", type="node-affinity", resources="vm:100", nodes="pve1"

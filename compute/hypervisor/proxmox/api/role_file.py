@@ -1,7 +1,8 @@
 """``python -m compute.hypervisor.proxmox.api.role_file > simulator/agent_role.json``.
 
 The roles of the simulator's agent, which imports nothing of ours: those of docs/proxmox.md, and
-those that are optional. Names that a version hasn't are left out by the simulator.
+those with what is optional, but for privileges on the root. Names that a version hasn't are left
+out by the simulator.
 """
 
 from __future__ import annotations
@@ -16,13 +17,18 @@ from compute.hypervisor.proxmox.api.calls import Purpose
 #: one before guests' agents had privileges of their own, and one after it
 _VERSIONS = ("8.4", "9.2")
 
+#: what is optional and asks for nothing on the root, which would let an agent change nodes
+_OPTIONAL = (Purpose.PASSWORDS, Purpose.VNETS, Purpose.DEVICES)
+
 
 def text() -> str:
     """Return the file: roles, privileges and paths."""
     optional = [
-        need for version in _VERSIONS for need in privileges.optional(version, affinity_rules=True)
+        need
+        for version in _VERSIONS
+        for purpose in _OPTIONAL
+        for need in privileges.of(purpose, version)
     ]
-    optional += [*privileges.of(Purpose.VNETS), *privileges.of(Purpose.DEVICES)]
     found = {
         "documented": privileges.roles(privileges.documented()),
         "optional": privileges.roles([*optional, *privileges.documented()]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from common.errors import ConfigurationError
@@ -21,7 +22,7 @@ def lines(
     user, _, name = token_id.partition("!")
     if not name or "@" not in user:
         raise ConfigurationError(f"{token_id} is no token: its form is user@realm!name.")
-    if not version.partition(".")[0].isdigit():
+    if re.match(r"[0-9]+(\.|$)", version) is None:
         raise ConfigurationError(f"{version} is no version of Proxmox VE, such as 9.1.")
     token = Token(user, name, "")
     needed = [*privileges.documented(), *privileges.vnets(zones)]

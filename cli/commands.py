@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, str] = {
     "node list": "cli.admin.node:ListNodes",
     "orphan list": "cli.admin.orphan:ListOrphans",
     "orphan reap": "cli.admin.orphan:ReapOrphans",
+    "proxmox prepare": "cli.services.proxmox:Prepare",
     "queue list": "cli.admin.queues:ListQueues",
     "rebalance": "cli.admin.rebalance:Rebalance",
     "schedule": "cli.admin.schedule:Schedule",

@@ -82,11 +82,15 @@ def document() -> str:
         "A failure that is the host's fault makes the scheduler prefer others for a while; it",
         "never counts where it is final, a lock, or the VMID's.",
         "",
-        "| category | verdict | the host's fault | the owner reads | the operator reads |",
-        "|---|---|---|---|---|",
+        "The operator reads the remedy that the failure itself names; where it names none, that",
+        "of its category, with `{server}` and the command that repeats the action (`{again}`).",
+        "",
+        "| category | verdict | the host's fault | the owner reads | the operator reads "
+        "| remedy |",
+        "|---|---|---|---|---|---|",
         *(
             f"| {category} | {rule.verdict} | {'yes' if rule.blames_host else 'no'} "
-            f"| {rule.user} | {rule.operator} |"
+            f"| {rule.user} | {rule.operator} | `{rule.remedy}` |"
             for category, rule in RULES.items()
         ),
     ]

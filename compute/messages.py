@@ -32,6 +32,16 @@ class SeenSnapshot:
 
 
 @dataclass(frozen=True)
+class SeenDrive:
+    """A disk that a VM's configuration names, no CD."""
+
+    slot: str
+    volid: str
+    lost: bool = False
+    """Whether it is of the VM's own VMID, and its storage, which was read, doesn't list it."""
+
+
+@dataclass(frozen=True)
 class SeenVm:
     """A VM or container in our band of VMIDs, or with our mark."""
 
@@ -75,6 +85,10 @@ class SeenVm:
     """Disks of other VMs that it names; None as above."""
     snapshots: tuple[SeenSnapshot, ...] | None = None
     """None: not read, or they could not be."""
+    drives: tuple[SeenDrive, ...] | None = None
+    """Its disks; None: not read."""
+    adopted: bool = False
+    """Whether it was made by somebody else: its disks may be anywhere."""
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ class Finding:
     remedy: tuple[str, ...] = ()
     code: str = "cluster_unusable"
     """See `docs/doctor.md`."""
+    node: str = ""
+    """The only node that it is about; empty: the cluster."""
 
     def __str__(self) -> str:
         mend = (
@@ -128,7 +130,8 @@ def examine(
         snapshot = refresh()
         lacking = missing_privileges(client, storages_of(_ours(cluster, snapshot)))
         granted, zones = client.get("access/permissions"), vnet_zones(conf, cluster.name)
-        refused = _refused(cluster, snapshot.version, granted, zones)
+        wanted = _wanted(cluster, snapshot, zones)
+        refused = _refused(cluster, granted, wanted)
         unfiltered = _unfiltered(cluster, client, conf) if are_filtered(conf) else None
         overlap = next_ids(cluster, client.get("cluster/options"), snapshot.vms)
     except HypervisorError as error:
@@ -201,15 +204,26 @@ def _lacks(cluster: ClusterSettings, missing: list[privileges.Need]) -> Finding:
     )
 
 
+def _wanted(
+    cluster: ClusterSettings, snapshot: Snapshot, zones: Sequence[str]
+) -> list[privileges.Need]:
+    """Return what the token may lack, for all that the configuration asks for."""
+    imports = {
+        name for name, contents in storages_of(_ours(cluster, snapshot)) if "import" in contents
+    }
+    return [
+        *privileges.optional(snapshot.version, affinity_rules=cluster.write_affinity_rules),
+        *privileges.uploads(sorted(imports)),
+        *privileges.vnets(zones),
+    ]
+
+
 def _refused(
     cluster: ClusterSettings,
-    version: str,
     granted: Mapping[str, Mapping[str, int]],
-    zones: Sequence[str],
+    optional: Sequence[privileges.Need],
 ) -> Iterator[Finding]:
     """Yield what the token lacks that it may lack."""
-    optional = privileges.optional(version, affinity_rules=cluster.write_affinity_rules)
-    optional += privileges.vnets(zones)
     lacking = privileges.lacking(granted, optional)
     for why in dict.fromkeys(need.why for need in lacking):
         missing = [need for need in lacking if need.why == why]
@@ -318,6 +332,7 @@ def _storages(cluster: ClusterSettings, node: Node) -> Iterator[Finding]:
             f"Node {node.name}: {which} {state} content '{content}', for {why}.",
             remedy,
             "content_missing",
+            node.name,
         )
 
 

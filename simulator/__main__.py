@@ -42,6 +42,11 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument(
         "--firewall", action="store_true", help="new clusters have the datacenter's firewall on"
     )
+    found.add_argument(
+        "--optional-privileges",
+        action="store_true",
+        help="give the agent also what its token may lack",
+    )
     found.add_argument("--token-file", type=Path, help="file to write the agent's token to")
     found.add_argument(
         "--finish-seconds",

@@ -17,13 +17,14 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import orjson
 
+from simulator import permissions
 from simulator.access import Identity
 from simulator.call import Call, Upgrade
 from simulator.cluster import Cluster
 from simulator.engine import Process, Sleep, Work
 from simulator.errors import Dropped, PveError, not_implemented, unauthorized
 from simulator.params import validate
-from simulator.routes import AUTHENTICATED, PUBLIC, Route, Router
+from simulator.routes import Route, Router
 from simulator.strikes import after, before
 from simulator.upload import read_multipart
 from simulator.websocket import WebSocket
@@ -245,18 +246,14 @@ def _check_permission(
 ) -> None:
     if who.tokenid and not route.token:
         raise PveError("API tokens are not allowed here", 403)
-    permission = route.permission
-    if isinstance(permission, str):
-        assert permission in (AUTHENTICATED, PUBLIC)
-        return
-    template, *privileges = permission
-    names = re.findall(r"{(\w+)}", template)
-    if any(name not in given for name in names):
+    # A parameter that a path needs is missed before the privilege.
+    if any(name not in given for name in re.findall(r"{(\w+)}", _path_of(route.check))):
         validate(route.rules, given)
-    path = template.format(**{name: given[name] for name in names})
-    # The set of privileges differs between versions.
-    known = cluster.access.roles["Administrator"]
-    cluster.access.require(who, path, *(one for one in privileges if one in known))
+    permissions.require(cluster.access, who, route.check, given)
+
+
+def _path_of(check: permissions.Check) -> str:
+    return str(check[1]) if check[0] == "perm" else ""
 
 
 def _reach(cluster: Cluster, route: Route, node: str, contacted: str) -> Work:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
 _VM_CONFIG = frozenset(
     f"VM.Config.{part}"
     for part in (
@@ -115,25 +121,23 @@ def roles_of(legacy: bool) -> dict[str, frozenset[str]]:
     }
 
 
-# Only what an agent needs, by role, so that tests notice if it asks for more.
-AGENT_GRANTS: dict[str, frozenset[str]] = {
-    "MicronovaVM": _VM_CONFIG
-    | {
-        "VM.Allocate",
-        "VM.Audit",
-        "VM.Clone",
-        "VM.Backup",
-        "VM.Console",
-        "VM.GuestAgent.Audit",
-        "VM.GuestAgent.Unrestricted",
-        "VM.Migrate",
-        "VM.Monitor",
-        "VM.PowerMgmt",
-        "VM.Snapshot",
-        "VM.Snapshot.Rollback",
-    },
-    "MicronovaStorage": DATASTORE_ADMIN,
-    "MicronovaNode": frozenset({"Sys.Audit", "Sys.AccessNetwork"}),
-    "MicronovaPool": POOL_ADMIN,
-    "MicronovaRoot": frozenset({"Sys.Audit"}),
-}
+@dataclass(frozen=True)
+class AgentRole:
+    """A role of the agent's, and the paths on which its user and token have it."""
+
+    name: str
+    privileges: frozenset[str]
+    paths: tuple[str, ...]
+    inherited: bool
+
+
+# Written by what an administrator is told to grant, so that tests notice if the agent needs more.
+_AGENT_FILE = Path(__file__).with_name("agent_role.json")
+
+
+def agent_roles(optional: bool) -> Iterator[AgentRole]:
+    """Yield the agent's roles: those that are documented, or also what is optional."""
+    found = orjson.loads(_AGENT_FILE.read_bytes())["optional" if optional else "documented"]
+    for one in found:
+        named, paths = frozenset(one["privileges"]), tuple(one["paths"])
+        yield AgentRole(one["name"], named, paths, one["inherited"])

@@ -10,12 +10,8 @@ from typing import Any
 from simulator import datacenter_routes, firewall_routes, node_routes, sdn_routes, vm_routes
 from simulator.apischema import Rules, methods, parameters
 from simulator.call import Calls, Handler
+from simulator.permissions import Check
 
-# As the schema writes them.
-AUTHENTICATED = "all"
-PUBLIC = "world"
-
-Permission = tuple[str, ...] | str
 CALLS: Calls = {
     **datacenter_routes.CALLS,
     **node_routes.CALLS,
@@ -27,7 +23,7 @@ CALLS: Calls = {
 
 @dataclass(frozen=True)
 class Route:
-    """One call. `permission`: any of some privileges on a path, or who may always call.
+    """One call. `check`: who may make it, in the words of the schema; see `permissions.py`.
 
     `protected` calls are answered by the privileged daemon (595 when it is down, 596 when it
     hangs), `proxied` calls by the node that the path names; `modern` ones are new in version 9.
@@ -37,7 +33,7 @@ class Route:
     path: str
     handler: Handler
     rules: Rules
-    permission: Permission
+    check: Check
     protected: bool
     proxied: bool
     token: bool
@@ -46,34 +42,14 @@ class Route:
     @property
     def public(self) -> bool:
         """Return whether the call needs no login."""
-        return self.permission == PUBLIC
+        return self.check == ("world",)
 
 
-def _permission(schema: Mapping[str, Any]) -> Permission:
+def _check(schema: Mapping[str, Any]) -> Check:
+    """Return who may call. A call that anybody may make checks the rest itself."""
     if "user" in schema:
-        return str(schema["user"])
-    return _check(schema["check"])
-
-
-def _check(check: list[Any]) -> Permission:
-    """Return the permission for a check of the schema; handlers check what it leaves out."""
-    kind, *rest = check
-    if kind == "and":
-        return _check(rest[0])
-    if kind == "or":
-        parts = [_check(one) for one in rest]
-        path = parts[0][0]
-        own = [one for part in parts if not isinstance(part, str) for one in part[1:]]
-        return AUTHENTICATED if AUTHENTICATED in parts else (path, *own)
-    if kind == "userid-param" and rest != ["self"]:
-        return ("/access/groups", "User.Modify")
-    if kind != "perm":
-        return AUTHENTICATED
-    path, privileges = rest[:2]
-    # Until version 9 one privilege covered what the guest agent does, and QEMU's monitor.
-    guest = any(one.startswith("VM.GuestAgent.") for one in privileges)
-    monitor = path == "/vms/{vmid}" and "Sys.Audit" in privileges
-    return (path, *privileges, *(["VM.Monitor"] if guest or monitor else []))
+        return (str(schema["user"]),)
+    return tuple(schema["check"])
 
 
 def _route(call: str, handler: Handler) -> Route:
@@ -86,7 +62,7 @@ def _route(call: str, handler: Handler) -> Route:
         path,
         handler,
         {**named, **parameters(schema)},
-        _permission(schema["permissions"]),
+        _check(schema["permissions"]),
         protected=bool(schema.get("protected")),
         proxied=bool(schema.get("proxyto")),
         token=schema.get("allowtoken", 1) != 0,

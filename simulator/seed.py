@@ -6,12 +6,13 @@ import hashlib
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from simulator.access import Access, Grant, Token, User, hash_password
 from simulator.cluster import Cluster
 from simulator.firewall_config import Firewall
 from simulator.model import GIB, MIB, TB, Node, Storage, Volume
-from simulator.roles import AGENT_GRANTS
+from simulator.roles import agent_roles
 from simulator.storage_kinds import KINDS
 
 AGENT_USER = "micronova@pve"
@@ -24,15 +25,6 @@ IMAGES = (
     ("debian-12.qcow2", 3 * GIB, 420 * MIB),
     ("ubuntu-24.04.qcow2", 3584 * MIB, 590 * MIB),
     ("cirros.qcow2", 112 * MIB, 21 * MIB),
-)
-_AGENT_PATHS = (
-    ("/", "MicronovaRoot"),
-    ("/vms", "MicronovaVM"),
-    ("/storage", "MicronovaStorage"),
-    ("/nodes", "MicronovaNode"),
-    ("/pool", "MicronovaPool"),
-    ("/sdn", "PVESDNUser"),
-    ("/mapping/pci", "PVEMappingUser"),
 )
 
 
@@ -58,6 +50,22 @@ class Secrets:
         raw = secrets.token_hex(16)
         parts = (raw[:8], raw[8:12], raw[12:16], raw[16:20], raw[20:])
         return Secrets("-".join(parts), secrets.token_urlsafe(18))
+
+
+class Shape(Protocol):
+    """What a new cluster is like."""
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+
+    @property
+    def bridges(self) -> int:
+        """Number of bridges of each node."""
+
+    @property
+    def optional_privileges(self) -> bool:
+        """Whether the agent's token has what it may lack, too."""
 
 
 def add_nodes(cluster: Cluster, first: int, count: int, bridges: int) -> None:
@@ -135,25 +143,38 @@ def add_storage(
     return made
 
 
-def add_access(cluster: Cluster, known: Secrets) -> None:
-    """Add root, and the agent's user with a token that has only what it needs."""
+def add_access(cluster: Cluster, known: Secrets, *, optional: bool = False) -> None:
+    """Add root, and the agent's user with a token that has the documented roles.
+
+    ``optional``: also what may be lacking.
+    """
     access: Access = cluster.access
     hashed = hash_password(known.password, secrets.token_hex(8))
     access.users["root@pam"] = User("root@pam", hashed)
-    token = Token(AGENT_TOKEN, known.token, privsep=False)
+    token = Token(AGENT_TOKEN, known.token, privsep=True)
     access.users[AGENT_USER] = User(AGENT_USER, tokens={AGENT_TOKEN: token})
-    for name, privileges in AGENT_GRANTS.items():
-        access.roles[name] = privileges & access.roles["Administrator"]
-    access.grants += [Grant(path, AGENT_USER, "user", role) for path, role in _AGENT_PATHS]
+    both = ((AGENT_USER, "user"), (f"{AGENT_USER}!{AGENT_TOKEN}", "token"))
+    for role in agent_roles(optional):
+        access.roles[role.name] = role.privileges & access.roles["Administrator"]
+        access.grants += [
+            Grant(path, who, kind, role.name, role.inherited)
+            for path in role.paths
+            for who, kind in both
+        ]
     cluster.save_access()
 
 
-def seed(cluster: Cluster, first: int, count: int, bridges: int, known: Secrets) -> None:
+def seed(
+    cluster: Cluster,
+    first: int,
+    options: Shape,
+    known: Secrets,
+) -> None:
     """Fill an empty cluster."""
     with cluster.turn():
-        add_nodes(cluster, first, count, bridges)
+        add_nodes(cluster, first, options.nodes, options.bridges)
         add_storages(cluster)
-        add_access(cluster, known)
+        add_access(cluster, known, optional=options.optional_privileges)
         cluster.save("options", "options", cluster.options)
 
 

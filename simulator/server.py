@@ -47,6 +47,7 @@ class Options:
     node_endpoints: bool = False
     token_file: Path | None = None
     firewall: bool = False
+    optional_privileges: bool = False
 
 
 class WrongStateError(Exception):
@@ -215,7 +216,7 @@ class Simulator:
             cluster = Cluster(identity, self.engine, self._store, access)
             first = index * self.options.nodes + 1
             if next(iter(self._store.read(index, "access")), None) is None:
-                seed(cluster, first, self.options.nodes, self.options.bridges, self.secrets)
+                seed(cluster, first, self.options, self.secrets)
                 if self.options.firewall:
                     turn_firewall_on(cluster)
             else:

@@ -30,6 +30,9 @@ class Category(enum.StrEnum):
     CREATION_FAILED = "creation_failed"
     VANISHED = "vanished"
     PROTECTED = "protected"
+    MARK_LOST = "mark_lost"
+    FOREIGN = "foreign"
+    DISK_LOST = "disk_lost"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from oslo_config import cfg
@@ -92,11 +92,32 @@ def check(conf: cfg.ConfigOpts) -> Examined:
     Raises ConfigurationError, one line, for the first obstacle.
     """
     examined = examine(conf)
+    unfit = {one.where for one in examined.findings if one.level is Level.BROKEN}
     for one in examined.findings:
-        if one.level is Level.BROKEN:
+        without = _left_out(examined.clusters, unfit, one.where)
+        if one.level is not Level.BROKEN:
+            LOG.warning("%s", one)
+        elif without:
+            LOG.warning("%s %s", one, without)
+        else:
             raise ConfigurationError(_sentence(one))
-        LOG.warning("%s", one)
     return examined
+
+
+def _left_out(clusters: Iterable[Checked], unfit: Collection[str], where: str) -> str:
+    """Return how to leave out a node whose cluster has others that are fit; else nothing."""
+    for cluster in clusters:
+        if where not in {f"Node {name}" for name in cluster.nodes}:
+            continue
+        fit = [name for name in cluster.nodes if f"Node {name}" not in unfit]
+        if fit and f"Cluster {cluster.name}" not in unfit:
+            hosts = f"hosts = {','.join(fit)}"
+            up = f"--set proxmox:{cluster.name}.hosts={','.join(fit)}"
+            return (
+                "The cloud goes on with the other nodes; to leave this one out: "
+                f"[proxmox:{cluster.name}] {hosts} (micronova up {up})."
+            )
+    return ""
 
 
 def _sentence(one: Finding) -> str:
@@ -106,8 +127,9 @@ def _sentence(one: Finding) -> str:
 
 
 def _of_preflight(one: preflight.Finding, level: Level) -> Finding:
-    where = f"Cluster {one.cluster}"
-    return Finding(one.code, level, where, one.problem, _WHY[one.code], one.remedy)
+    where = f"Node {one.node}" if one.node else f"Cluster {one.cluster}"
+    what = one.problem.removeprefix(f"{where}: ")
+    return Finding(one.code, level, where, what, _WHY[one.code], one.remedy)
 
 
 def lines(examined: Examined) -> Iterator[str]:

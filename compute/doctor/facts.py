@@ -70,6 +70,8 @@ class Facts:
     """By node; not of all if there are many."""
     templates: Sequence[TemplateFacts] = ()
     """Not all if there are many."""
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """Path → why it could not be read."""
 
     @property
     def name(self) -> str:

@@ -49,35 +49,57 @@ class Scope:
 
 def gather(client: Client, snapshot: Snapshot, scope: Scope) -> Facts:
     """Return the facts of a cluster, whose snapshot is there. What can't be read is left out."""
-    settings = client.settings
+    settings, reader = client.settings, _Reader(client)
     user, name = settings.token.user, settings.token.name
     path = f"access/users/{quote(user, safe='@')}/token/{name}"
-    users = _read(client, "access/users", ())
-    return Facts(
+    users = reader.read("access/users", ())
+    facts = Facts(
         settings,
         tuple(_endpoints(settings)),
         snapshot,
-        granted=_read(client, "access/permissions", {}),
-        options=_read(client, "cluster/options", {}),
-        storages=_read(client, "storage", ()),
-        ha_status=_read(client, "cluster/ha/status/current", ()),
-        ha_resources=_read(client, "cluster/ha/resources", ()),
-        ha_rules=_read(client, "cluster/ha/rules", ()),
-        token=_read(client, path, {}),
+        granted=reader.read("access/permissions", {}),
+        options=reader.read("cluster/options", {}),
+        storages=reader.read("storage", ()),
+        ha_status=reader.read("cluster/ha/status/current", ()),
+        ha_resources=reader.read("cluster/ha/resources", ()),
+        ha_rules=reader.read("cluster/ha/rules", ()),
+        token=reader.read(path, {}),
         user=next((one for one in users if one.get("userid") == user), {}),
-        details=dict(_nodes(client, snapshot, scope)),
-        templates=tuple(_templates(client, snapshot, scope)),
+        details=dict(_nodes(reader, snapshot, scope)),
+        templates=tuple(_templates(reader, snapshot, scope)),
     )
+    return dataclasses.replace(facts, unread=dict(reader.unread))
 
 
-def _nodes(client: Client, snapshot: Snapshot, scope: Scope) -> Iterator[tuple[str, NodeFacts]]:
-    for node in itertools.islice(_online(client.settings, snapshot), scope.most_nodes):
+class _Reader:
+    """Reads, and remembers what could not be read."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.unread: dict[str, str] = {}
+        """Path → why."""
+
+    def read(self, path: str, nothing: Any) -> Any:
+        """Return what is there; ``nothing`` where it can't be read."""
+        try:
+            found = self.client.get(path)
+        except HypervisorError as error:
+            LOG.info("%s can't be read: %s", path, error.message)
+            # An older release has not all of it.
+            if error.category is not Category.API_NOT_SUPPORTED:
+                self.unread[path] = error.message
+            return nothing
+        return nothing if found is None else found
+
+
+def _nodes(reader: _Reader, snapshot: Snapshot, scope: Scope) -> Iterator[tuple[str, NodeFacts]]:
+    for node in itertools.islice(_online(reader.client.settings, snapshot), scope.most_nodes):
         if not scope.go_on():
             return
         path = f"nodes/{node.name}"
-        networks = _read(client, f"{path}/network", ())
-        services = _read(client, f"{path}/services", ())
-        yield node.name, NodeFacts(_offset(client, path), networks, services)
+        networks = reader.read(f"{path}/network", ())
+        services = reader.read(f"{path}/services", ())
+        yield node.name, NodeFacts(_offset(reader, path), networks, services)
 
 
 def _online(settings: ClusterSettings, snapshot: Snapshot) -> Iterator[Node]:
@@ -87,13 +109,14 @@ def _online(settings: ClusterSettings, snapshot: Snapshot) -> Iterator[Node]:
             yield node
 
 
-def _offset(client: Client, path: str) -> float | None:
+def _offset(reader: _Reader, path: str) -> float | None:
     began = time.time()
-    seen = _read(client, f"{path}/time", {}).get("time")
+    seen = reader.read(f"{path}/time", {}).get("time")
     return None if seen is None else float(seen) - (began + time.time()) / 2
 
 
-def _templates(client: Client, snapshot: Snapshot, scope: Scope) -> Iterator[TemplateFacts]:
+def _templates(reader: _Reader, snapshot: Snapshot, scope: Scope) -> Iterator[TemplateFacts]:
+    client = reader.client
     nodes = {one.name for one in _online(client.settings, snapshot)}
     found = (
         vm
@@ -104,7 +127,7 @@ def _templates(client: Client, snapshot: Snapshot, scope: Scope) -> Iterator[Tem
     for vm in itertools.islice(found, MOST_TEMPLATES):
         if not scope.go_on():
             return
-        config = _read(client, f"nodes/{vm.node}/qemu/{vm.vmid}/config", None)
+        config = reader.read(f"nodes/{vm.node}/qemu/{vm.vmid}/config", None)
         if config is not None:
             yield TemplateFacts(vm.vmid, vm.node, config, _lost(client, snapshot, vm, config))
 
@@ -120,16 +143,6 @@ def _lost(client: Client, snapshot: Snapshot, vm: ListedVm, config: Answer) -> s
     except HypervisorError as error:
         return volid if any(one in error.message for one in _NO_VOLUME) else ""
     return ""
-
-
-def _read(client: Client, path: str, nothing: Any) -> Any:
-    """Return what is there; ``nothing`` where the token, or the cluster, doesn't tell."""
-    try:
-        found = client.get(path)
-    except HypervisorError as error:
-        LOG.info("%s can't be read: %s", path, error.message)
-        return nothing
-    return nothing if found is None else found
 
 
 def _endpoints(settings: ClusterSettings) -> Iterator[Endpoint]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from conductor.audit.affinity import affinity
 from conductor.audit.backups import backups
+from conductor.audit.disks import disks
 from conductor.audit.facts import Facts, Finding
 from conductor.audit.firewalls import firewalls
 from conductor.audit.holders import holders
@@ -36,6 +37,7 @@ def differences(facts: Facts) -> list[Finding]:
         *records(facts),
         *affinity(facts),
         *nics(facts),
+        *disks(facts),
         *tags_of_others(facts),
         *firewalls(facts),
     ]

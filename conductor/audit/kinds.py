@@ -180,6 +180,15 @@ KINDS: Mapping[str, Kind] = {
             "No server is cloned from it any more. If it is the template, write this into its "
             "description again: {marks}",
         ),
+        Kind(
+            "disk_missing",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "the VM is the server's, and was read: it has no such disk, or its storage hasn't",
+            "If the VM keeps it unused, as root on {node}: qm set {vmid} --{option} <disk>; for "
+            "the root disk also: --boot order={option}. If it is gone for good, a rebuild makes "
+            "new disks: openstack server rebuild {server}",
+        ),
         Kind("vm_elsewhere", Severity.DAMAGE, Verb.REPORT, "the cluster lists it on another node"),
         # Volumes
         Kind(
@@ -539,7 +548,7 @@ BY_CONFIG = (
     BY_MARKS
     | {"port_without_nic", "nic_without_port", "nic_elsewhere"}
     | {"holder_replaced", "holder_not_parked", ELSEWHERE, "volume_not_referenced"}
-    | {"volume_in_vm_snapshot", "snapshot_without_record", "snapshot_missing"}
+    | {"volume_in_vm_snapshot", "snapshot_without_record", "snapshot_missing", "disk_missing"}
 )
 #: kinds that only a look at a VM's firewall shows
 BY_FIREWALL = frozenset({"firewall_differs", "firewall_foreign"})

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from common.errors import MicronovaError
+from common.errors import Invalid, MicronovaError
 from common.messages.commands import Build, Image, Nic, Placed, ServerVolume, StrictGroup
 from common.messages.facts import HostFacts
 from common.messages.scheduling import ImageHome
@@ -71,6 +71,27 @@ def home(connection: Transaction, image_id: str | None, cluster: str | None) -> 
     return dataclasses.replace(ImageHome(**row.home), shared=False)
 
 
+def not_copied_on(home: ImageHome | None, image_id: str | None, node: str | None) -> str | None:
+    """Return why a disk of an existing server can't be made of an image on its node, or None.
+
+    Proxmox VE copies a template's disk on the template's node alone, also on a shared storage.
+    """
+    if home is None or home.node == node:
+        return None
+    return (
+        f"Image {image_id} was made of a server: it can be copied on node {home.node} only, which "
+        f"has it, and the server is on {node}. Migrate it there, or take another image."
+    )
+
+
+def require_copied_on(connection: Transaction, image_id: str | None, server: Server) -> None:
+    """Raise Invalid for an image of which the server's node can't make a disk."""
+    found = home(connection, image_id, server.cluster)
+    problem = not_copied_on(found, image_id, server.node)
+    if problem is not None:
+        raise Invalid(problem)
+
+
 def image(
     connection: Transaction, image_id: str | None, facts: HostFacts, *, imported: bool = False
 ) -> Image | None:
@@ -80,9 +101,9 @@ def image(
     if row is None:
         return None
     at = None if row.home is None else ImageHome(**row.home)
-    if at and imported:
-        at = dataclasses.replace(at, shared=False)
-    if at and not at.reached_from(facts.cluster, facts.node, facts.vm_storage):
+    if at and imported and at.node != facts.node:
+        return None
+    if at and not imported and not at.reached_from(facts.cluster, facts.node, facts.vm_storage):
         return None
     return Image(
         id=row.id,

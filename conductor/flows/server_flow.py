@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import functools
 from collections.abc import Callable
@@ -21,21 +20,6 @@ from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
-
-#: the command to repeat a failed action once its cause is gone
-_AGAIN = {
-    "start": "openstack server start {}",
-    "stop": "openstack server stop {}",
-    "reboot": "openstack server reboot --hard {}",
-    "reboot-hard": "openstack server reboot --hard {}",
-    "pause": "openstack server pause {}",
-    "unpause": "openstack server unpause {}",
-    "suspend": "openstack server suspend {}",
-    "resume": "openstack server resume {}",
-    "soft-delete": "openstack server delete {}",
-    "restore": "openstack server restore {}",
-    "unrescue": "openstack server unrescue {}",
-}
 
 
 @dataclass(frozen=True)
@@ -117,9 +101,6 @@ class ShortFlow:
     def _fail(self, task: Task, failure: Failure, seen: int = PowerState.NOSTATE) -> None:
         action = task.operation.action
         after = ACTIONS[action].failed or VmState(task.server.vm_state)
-        again = _AGAIN.get(action)
-        if again is not None and failure.remedy is None:
-            failure = dataclasses.replace(failure, remedy=again.format(task.server.uuid))
         if seen == PowerState.NOSTATE:
             ends.failed(self._cloud, task, failure, after)
         else:

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.context import RequestContext
-from common.failures import RULES
+from common.failures import RULES, remedy
 from common.messages.reports import Category, Failure, Report, Step
 from common.messages.scheduling import Decision
 from common.states import OPEN_STATES, OperationState, ResourceType
@@ -365,7 +365,7 @@ def record_failure(connection: sa.Connection, operation: Operation, failure: Fai
             "log_tail": list(failure.log_tail),
             "cleaned": list(failure.cleaned),
             "left": list(failure.left),
-            "remedy": failure.remedy,
+            "remedy": remedy(failure, operation.action, operation.server_uuid),
             "created_at": clock.utcnow(),
         },
     )

@@ -26,8 +26,7 @@ def simulator_arguments(settings: Settings, folder: Path) -> list[str]:
     return [
         *("--state-dir", str(folder), "--tls", "--host", "127.0.0.1", "--port", "0"),
         *("--clusters", str(settings.clusters), "--nodes", str(settings.nodes)),
-        *("--bridges", str(settings.bridges)),
-        "--firewall",
+        *("--bridges", str(settings.bridges), "--firewall", "--optional-privileges"),
         *("--speed", f"{settings.speed:g}", "--ready-fd", READY_FD),
         *("--finish-seconds", f"{FINISH_SECONDS:g}"),
     ]

@@ -13,7 +13,7 @@ from simulator.model import Vm
 from simulator.qemu import drives, hotplug, network, pending, permits, suspend_disk
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.create import unique_tags
-from simulator.qemu.drives import Builder, Drive, parse_drive
+from simulator.qemu.drives import Builder, Drive, drives_of, parse_drive
 from simulator.tasks import Job
 from simulator.vmschema import is_drive, is_option
 from simulator.volumes import owner_of, parse_volid
@@ -210,6 +210,7 @@ def _delete(call: Call, vm: Vm, name: str, force: bool, job: Job | None) -> Work
     elif name.startswith("unused"):
         _check_protection(vm, f"can't remove unused disk '{value}'")
         cluster.access.require(call.who, f"/vms/{vm.vmid}", "VM.Config.Disk")
+        _check_unused(call, vm, name, value)
         yield from _deallocate(call, vm, parse_drive(name, value))
         vm.config.pop(name, None)
     elif is_drive(name):
@@ -232,6 +233,16 @@ def _is_silent(call: Call, vm: Vm) -> bool:
 
 def _is_device(name: str) -> bool:
     return is_drive(name) or name.startswith("net")
+
+
+def _check_unused(call: Call, vm: Vm, name: str, volid: str) -> None:
+    """Raise 500 if a drive names the same file, by whatever path."""
+    there = call.cluster.volume(volid, call.node)
+    drives = drives_of({key: one for key, one in vm.config.items() if key != name})
+    for drive in drives:
+        same = drive.file == volid or call.cluster.volume(drive.file, call.node) is there
+        if there is not None and drive.storage and not drive.cdrom and same:
+            raise PveError(f"unable to delete '{volid}' - volume is still in use (snapshot?)")
 
 
 def _check_protection(vm: Vm, text: str) -> None:

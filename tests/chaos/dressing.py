@@ -50,11 +50,12 @@ def put_images(cluster: Cluster, count: int) -> None:
             )
 
 
-def grant(cluster: Cluster, user: str) -> None:
+def grant(cluster: Cluster, token: Mapping[str, str]) -> None:
     """Give the agent what only affinity rules need, see docs/proxmox.md."""
     with cluster.turn():
         cluster.access.roles["MicronovaHA"] = frozenset({"Sys.Console"})
-        cluster.access.grants.append(Grant("/", user, "user", "MicronovaHA", propagate=False))
+        for kind, who in (("user", token["user"]), ("token", token["tokenid"])):
+            cluster.access.grants.append(Grant("/", who, kind, "MicronovaHA", propagate=False))
         cluster.save_access()
 
 

@@ -100,7 +100,7 @@ class Stage(Cloud):
         self.simulator.start()
         stack.callback(self.simulator.stop)
         dressing.put_images(self.simulator.cluster(), plan.images)
-        dressing.grant(self.simulator.cluster(), self.simulator.token["user"])
+        dressing.grant(self.simulator.cluster(), self.simulator.token)
         dressing.add_zone(self.simulator.cluster(), self.simulator.token)
         self.engine = sa.create_engine(self.database_url)
         stack.callback(self.engine.dispose)

@@ -91,7 +91,13 @@ def steering(site: Site) -> Iterator[Callable[[], None]]:
 
     def put(**more: int) -> None:
         for path in ("/", "/vms"):
-            root.access.acl.put(path=path, users="micronova@pve", roles="Steers", **more)
+            root.access.acl.put(
+                path=path,
+                users="micronova@pve",
+                tokens="micronova@pve!agent",
+                roles="Steers",
+                **more,
+            )
 
     yield put
     put(delete=1)

@@ -36,6 +36,45 @@ _RELEASE = re.compile(r"([0-9]+)\.([0-9]+)", re.ASCII)
 _CLOCKS = ("chrony", "systemd-timesyncd")
 
 
+def unread(facts: Facts) -> Iterator[Finding]:
+    """Yield what could not be read: the checks of it, and what depends on it, are left out.
+
+    Nothing of a node that can't be reached: ``serving`` has it.
+    """
+    silent = tuple(f"nodes/{name}/" for name in facts.snapshot.silent)
+    for node in facts.online:
+        for path, why in sorted(node.unread.items()):
+            if node.name in facts.snapshot.silent:
+                continue
+            yield Finding(
+                "fact_unread",
+                Level.WARNING,
+                f"Node {node.name}",
+                f"{path} can't be read: {why.rstrip('.')}.",
+                f"{_UNREAD.get(path, 'It counts')} as it was read before, or not at all.",
+                (f"pvesh get /nodes/{node.name}/{path}",),
+            )
+    for path, why in sorted(facts.unread.items()):
+        if path.startswith(silent):
+            continue
+        yield Finding(
+            "fact_unread",
+            Level.WARNING,
+            f"Cluster {facts.name}",
+            f"{path} can't be read: {why.rstrip('.')}.",
+            "The checks of it are left out.",
+            (f"pvesh get /{path}",),
+        )
+
+
+#: what is read of nodes → what is known by it
+_UNREAD: Mapping[str, str] = {
+    "status": "Its version and processors count",
+    "network": "Its bridges, and with them its networks, count",
+    "capabilities/qemu/machines": "Its machine types, by which live migrations are checked, count",
+}
+
+
 def versions(facts: Facts) -> Iterator[Finding]:
     """Yield releases that are too old, out of support, or mixed."""
     known = {name: text for name, text in _versions(facts) if _RELEASE.match(text)}

@@ -75,8 +75,25 @@ def everywhere(facts: Facts) -> Iterator[Finding]:
             f"Cluster {facts.name}",
             f"Storage {name} is on {', '.join(have)}, and not on {', '.join(lack)}.",
             why,
-            (f"pvesm set {name} --delete nodes",),
+            _everywhere(name, [node.storages[name] for node in nodes if name in node.storages]),
         )
+
+
+#: what is reached over the network is on every node as soon as it is configured there
+_REMOTE = frozenset({"nfs", "cifs", "cephfs", "rbd", "glusterfs", "pbs", "esxi"})
+#: storages on a node's own disks → what shows whether a node has such a one
+_LOOK = {"lvm": "vgs", "lvmthin": "lvs", "zfspool": "zpool list", "btrfs": "btrfs filesystem show"}
+
+
+def _everywhere(name: str, found: list[Storage]) -> tuple[str, ...]:
+    """Return the line that has other nodes use a storage, or what shows whether they can.
+
+    Without the disks for it a node has the storage inactive, and agents of it build nothing.
+    """
+    kind = found[0].type
+    if found[0].shared and kind in _REMOTE:
+        return (f"pvesm set {name} --delete nodes",)
+    return (_LOOK.get(kind, f"pvesm status --storage {name}"),)
 
 
 def sharing(facts: Facts) -> Iterator[Finding]:

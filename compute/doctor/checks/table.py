@@ -24,6 +24,7 @@ CHECKS: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
     rights.user,
     rights.least_privilege,
     rights.sight,
+    nodes.unread,
     nodes.serving,
     nodes.versions,
     nodes.clocks,

@@ -15,6 +15,7 @@ from common.states import ACTIONS, VmState
 from common.volumes import VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import begins
+from conductor.flows import build_command
 from conductor.flows.accept import check_state, scope
 from conductor.flows.disks import root_volume
 from conductor.flows.move import destination
@@ -56,6 +57,8 @@ class RebuildAcceptance:
         locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
         check_state(server, "rebuild")
         _check_hardware(server, has, request.image_properties)
+        if not server.volume_backed:
+            build_command.require_copied_on(connection, request.image_id, server)
         allowed = quotas.limits(connection, server.project_id, self._cloud.quota)
         changes = dict(request.changes)
         if "meta" in changes:

@@ -8,6 +8,7 @@ from common.errors import Conflict
 from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
+from conductor.flows import build_command
 from conductor.flows.accept import check_state, scope
 from conductor.flows.disks.begin_rebuild import (
     hardware_of,
@@ -40,6 +41,7 @@ class RescueAcceptance:
             locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
             check_state(server, "rescue")
             require_in_use(attachments.of_server(connection, server.uuid), Conflict)
+            build_command.require_copied_on(connection, image_id, server)
             # One that was left when the server went to ERROR.
             migrations.end_open(connection, server.uuid)
             plan = RescuePlan(here(connection, server), was=server.vm_state, image_id=image_id)

@@ -54,11 +54,9 @@ def begin(
     row = records.locked(connection, root.volume_id, None)
     content, found = reimage.content_of(connection, row, image_id, row.cluster)
     snapshots.require_alone(connection, row)
-    if found.home is not None and found.home.node != server.node:
-        raise Invalid(
-            f"Image {image_id} can be copied on node {found.home.node} only, which has it; the "
-            f"server is on {server.node}."
-        )
+    problem = build_command.not_copied_on(found.home, image_id, server.node)
+    if problem is not None:
+        raise Invalid(problem)
     records.show_begun(connection, row, VolumeAction.REIMAGE)
     former = (row.image_metadata or {}).get("image_id")
     return dataclasses.replace(plan, content=content, other_image=former != image_id)

@@ -64,6 +64,9 @@ class Swapping(ABC):
             nics = build_command.nics_of(connection, server.uuid)
         if image is None:
             text = f"Image {image_id} is not in cluster {facts.cluster}."
+            with self._cloud.store.read() as connection:
+                home = build_command.home(connection, image_id, server.cluster)
+            text = build_command.not_copied_on(home, image_id, server.node) or text
             self._refuse(task, Failure(Category.IMAGE_NOT_FOUND, text, host=server.host))
             return None
         return dataclasses.replace(task.operation.planned(SwapPlan), image=image, nics=nics)

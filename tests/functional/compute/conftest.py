@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from oslo_config import cfg
+from prometheus_client import REGISTRY
 from proxmoxer import ProxmoxAPI
 
 from common import clock, config, ids, rpc
@@ -53,12 +54,15 @@ from common.messages.commands import (
     VolumeUser,
 )
 from common.messages.reports import Outcome
+from common.metrics.table import PROXMOX_CALLS
 from compute import config as compute_config
-from compute import drivers
+from compute import drivers, prepare
 from compute.client import ComputeClient
 from compute.hypervisor.port import Hypervisor
+from compute.hypervisor.proxmox.api import calls, privileges
 from compute.service import ComputeService, Rounds
 from tests import sampling
+from tests.fixtures.root_shell import RootShell
 from tests.fixtures.storages import NO_SNAPSHOTS, STORAGES
 from tests.functional.compute.neighbours import FakeConductor, FakePlacement
 from tests.functional.compute.reckoning import Reckoning
@@ -102,6 +106,26 @@ def simulator(tmp_path_factory: pytest.TempPathFactory) -> RunningSimulator:
     return _SIMULATOR.get(lambda: running_simulator(folder, speed=SPEED))
 
 
+@pytest.fixture
+def root(simulator: RunningSimulator, tmp_path: Path) -> RootShell:
+    """Carries out what an operator is told to do on a node."""
+    password = simulator.state_dir / "root-password"
+    return RootShell(simulator.url, simulator.ca_file, password, tmp_path / "bin")
+
+
+def granted(simulator: RunningSimulator, *purposes: str) -> None:
+    """The agent gets what is optional, as its operator may give it."""
+    api = as_root(simulator)
+    for role in privileges.roles(
+        need for one in purposes for need in privileges.of(prepare.OPTIONAL[one], "9.2")
+    ):
+        name = f"{role.name}Too"
+        api.access.roles.post(roleid=name, privs=",".join(role.privileges))
+        who = {"users": "micronova@pve", "tokens": "micronova@pve!agent", "roles": name}
+        for path in role.paths:
+            api.access.acl.put(path=path, propagate=int(role.inherited), **who)
+
+
 def as_root(simulator: RunningSimulator) -> Any:
     """What an administrator does beside the agents."""
     host, _, port = simulator.url.removeprefix("https://").rpartition(":")
@@ -121,6 +145,7 @@ def reckoning(request: pytest.FixtureRequest) -> Iterator[Reckoning]:
     yield _reckoning
     if "simulator" not in request.fixturenames:
         return
+    assert sent() - _TESTS_OWN <= calls.named(), "a call is in no list: see api/calls.py"
     simulator: RunningSimulator = request.getfixturevalue("simulator")
     simulator.control("DELETE", "faults")
     found: list[str] = []
@@ -133,6 +158,17 @@ def reckoning(request: pytest.FixtureRequest) -> Iterator[Reckoning]:
         eventually(settled, SETTLE_SECONDS)
     except AssertionError:
         raise AssertionError("; ".join(found)) from None
+
+
+#: calls that tests send with the driver's client
+_TESTS_OWN = frozenset({"GET nodes/{node}/version", "GET nodes/{node}/qemu"})
+
+
+def sent() -> set[str]:
+    """All calls that this process has sent, as method and template."""
+    families = [one for one in REGISTRY.collect() if PROXMOX_CALLS.name.startswith(one.name)]
+    labels = [one.labels for family in families for one in family.samples]
+    return {f"{one['method'].upper()} {one['call']}" for one in labels}
 
 
 class Worker:

@@ -35,9 +35,21 @@ def root(simulator: RunningSimulator, worker: Worker) -> Any:
 
 @contextlib.contextmanager
 def privileged(root: Any) -> Iterator[None]:
-    root.access.acl.put(path="/", roles="PVESysAdmin", users="micronova@pve", propagate=0)
+    root.access.acl.put(
+        path="/",
+        roles="PVESysAdmin",
+        users="micronova@pve",
+        tokens="micronova@pve!agent",
+        propagate=0,
+    )
     yield
-    root.access.acl.put(path="/", roles="PVESysAdmin", users="micronova@pve", delete=1)
+    root.access.acl.put(
+        path="/",
+        roles="PVESysAdmin",
+        users="micronova@pve",
+        tokens="micronova@pve!agent",
+        delete=1,
+    )
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from compute.doctor import examine
 from tests.functional import programs
-from tests.functional.compute.conftest import configuration, proxmox_text
+from tests.functional.compute.conftest import configuration, granted, proxmox_text
 from tests.functional.simulator_fixture import RunningSimulator
 
 
@@ -43,10 +43,11 @@ def test_what_is_well_and_what_is_missing(simulator: RunningSimulator, tmp_path:
 
     code, told = doctor(tmp_path, proxmox_text(simulator, vm_storage="nope"))
     assert code == 2
-    assert "broken: Cluster c1: Node pve1: Storage nope isn't active there" in told
+    assert "broken: Node pve1: Storage nope isn't active there" in told
 
 
 def test_what_programs_read(simulator: RunningSimulator, tmp_path: Path) -> None:
+    granted(simulator, "passwords")
     code, told = doctor(tmp_path, proxmox_text(simulator, iso_storage="shared"), "--json")
     [found] = json.loads(told)["findings"]
     assert (code, found["code"], found["level"]) == (1, "privilege_missing", "warning")

@@ -14,7 +14,7 @@ from common.metrics import table
 from compute import drivers
 from compute.doctor import rounds as rounds_of
 from compute.doctor.rounds import Rounds
-from tests.functional.compute.conftest import Worker, configuration, proxmox_text
+from tests.functional.compute.conftest import Worker, configuration, granted, proxmox_text
 from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
 
@@ -64,6 +64,7 @@ def test_what_a_start_tells(
     made: Made, simulator: RunningSimulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
+    granted(simulator, "passwords")
     made.worker.start()
     eventually(lambda: "privilege_missing" in made.codes())
     [line] = [one for one in caplog.messages if "(privilege_missing)" in one]

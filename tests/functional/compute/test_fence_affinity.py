@@ -148,7 +148,13 @@ class Scene:
 def scene(simulator: RunningSimulator, tmp_path: Path, reckoning: Reckoning) -> Iterator[Scene]:
     stage = Stage(simulator, tmp_path, write_affinity_rules="true")
     root = as_root(simulator)
-    root.access.acl.put(path="/", roles="PVESysAdmin", users="micronova@pve", propagate=0)
+    root.access.acl.put(
+        path="/",
+        roles="PVESysAdmin",
+        users="micronova@pve",
+        tokens="micronova@pve!agent",
+        propagate=0,
+    )
     root.nodes("pve1").qemu.post(vmid=THEIRS, memory=64, name="theirs")
     eventually(lambda: "lock" not in root.nodes("pve1").qemu(THEIRS).config.get(), 20)
     root.cluster.ha.resources.post(sid=f"vm:{THEIRS}", state="stopped")
@@ -156,7 +162,13 @@ def scene(simulator: RunningSimulator, tmp_path: Path, reckoning: Reckoning) -> 
     reckoning.lost += stage.taken
     stage.client.before = None
     stage.worker.stop()
-    root.access.acl.put(path="/", roles="PVESysAdmin", users="micronova@pve", delete=1)
+    root.access.acl.put(
+        path="/",
+        roles="PVESysAdmin",
+        users="micronova@pve",
+        tokens="micronova@pve!agent",
+        delete=1,
+    )
 
 
 def taking(scene: Scene, take: Callable[[Scene], None], writes: int, request: int) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from proxmoxer import ProxmoxAPI
 
-from tests.functional.compute.conftest import Cluster, Worker, a_build, a_destroy
+from tests.functional.compute.conftest import Cluster, Worker, a_build, a_destroy, granted
 from tests.functional.simulator_fixture import RunningSimulator
 
 IMAGE = {"hw_firmware_type": "uefi", "os_secure_boot": "required"}
@@ -57,8 +57,9 @@ def root(simulator: RunningSimulator) -> Any:
 
 
 @pytest.fixture
-def mapped(root: Any, worker: Worker) -> Iterator[None]:
+def mapped(root: Any, worker: Worker, simulator: RunningSimulator) -> Iterator[None]:
     """Two devices on pve1, by the name of gpu-a; the worker looks for them at once."""
+    granted(simulator, "devices")
     paths = [f"id=10de:2236,node=pve1,path=0000:{bus}:00.0" for bus in ("81", "82")]
     refresher = worker.hypervisors[0]._refresher  # type: ignore[attr-defined]
     root.cluster.mapping.pci.post(id="gpu-a", map=paths)

@@ -20,6 +20,7 @@ from tests.functional.compute.conftest import (
     a_build,
     a_power,
     configuration,
+    granted,
     proxmox_text,
 )
 from tests.functional.simulator_fixture import RunningSimulator
@@ -27,8 +28,9 @@ from tests.functional.waiting import eventually
 
 
 @pytest.fixture
-def build(worker: Worker) -> Build:
+def build(worker: Worker, simulator: RunningSimulator) -> Build:
     """A server that runs."""
+    granted(simulator, "passwords")
     made = a_build()
     assert worker.run(made).ok
     return made

@@ -17,6 +17,7 @@ import pytest
 
 from common.errors import ConfigurationError
 from common.findings import Level, exit_code
+from compute import drivers
 from compute.doctor import examine
 from compute.hypervisor.proxmox.api import privileges
 from launcher.embedded.prepare import count_hosts
@@ -52,7 +53,10 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulator]:
 def _grant_all(cluster: Cluster) -> None:
     cluster.access.roles["Everything"] = frozenset(one for need in ALL for one in need.privileges)
     # What is granted below the root would take its place.
-    cluster.access.grants[:] = [Grant("/", "micronova@pve", "user", "Everything")]
+    cluster.access.grants[:] = [
+        Grant("/", "micronova@pve", "user", "Everything"),
+        Grant("/", "micronova@pve!agent", "token", "Everything"),
+    ]
     cluster.options["next-id"] = f"lower=100,upper={BAND}"
     cluster.save_access()
 
@@ -409,6 +413,16 @@ PLANTED: Mapping[str, tuple[str, Callable[[Site], None]]] = {
             and None
         ),
     ),
+    "machine types that can't be read": (
+        "fact_unread",
+        _fault(
+            action="fail", method="GET", path="/capabilities/qemu/machines$", status=500, text="no"
+        ),
+    ),
+    "services that can't be read": (
+        "fact_unread",
+        _fault(action="fail", method="GET", path="/pve2/services$", status=500, text="no"),
+    ),
     "a full storage": ("storage_full", _full),
     "a shared storage on one node": ("storage_not_everywhere", _storage("shared", nodes=["pve1"])),
     "a local storage on one node": ("storage_differs", lambda site: _add_local(site, ["pve1"])),
@@ -501,5 +515,78 @@ def test_the_embedded_cloud_begins_on_what_works_only(
     assert "pvesh set /cluster/options --delete crs" in caplog.text
     with site.cluster.turn():
         _shown(version="8.1.4")(site)
-    with pytest.raises(ConfigurationError, match=r"8\.3.*|Node pve2: It has Proxmox VE 8\.1\.4"):
+    assert count_hosts(configuration(site.folder, site.text())) == 2
+    assert "Node pve2: It has Proxmox VE 8.1.4." in caplog.text
+    assert "to leave this one out: [proxmox:c1] hosts = pve1" in caplog.text
+    with site.cluster.turn():
+        _all_shown(version="8.1.4")(site)
+    with pytest.raises(ConfigurationError, match=r"Node pve1: It has Proxmox VE 8\.1\.4"):
         count_hosts(configuration(site.folder, site.text()))
+
+
+def test_a_fact_that_is_unread_costs_no_other(site: Site) -> None:
+    """The machine types of a node could not be read, and it had no bridges, and no networks."""
+    fault = {"action": "fail", "method": "GET", "status": 500, "text": "no", "times": 99}
+    site.cluster.faults.add({**fault, "path": "/pve2/capabilities/qemu/machines$"})
+    conf = configuration(site.folder, site.text())
+    [hypervisor] = drivers.hypervisors(conf)
+    try:
+        hosts = {one.node: one for one in hypervisor.observe().hosts}
+        assert hosts["pve2"].bridges == hosts["pve1"].bridges == ("vmbr0", "vmbr1")
+        assert hosts["pve2"].cpu_model == hosts["pve1"].cpu_model
+        assert (hosts["pve1"].machine_version != "", hosts["pve2"].machine_version) == (True, "")
+        site.cluster.faults.clear()
+        again = {one.node: one for one in hypervisor.observe().hosts}
+        assert again["pve2"].machine_version == hosts["pve1"].machine_version
+    finally:
+        hypervisor.close()
+
+
+def test_what_shows_whether_other_nodes_have_a_storage(site: Site) -> None:
+    """The line that lets all use one that only some have would take it from all of them."""
+    lines = {}
+    for kind in ("lvm", "lvmthin", "zfspool", "btrfs", "dir"):
+        _add_local(site, ["pve1"])
+        site.cluster.storages["local2"].type = kind
+        lines[kind] = site.findings()["storage_differs"].lines
+    assert lines == {
+        "lvm": ("vgs",),
+        "lvmthin": ("lvs",),
+        "zfspool": ("zpool list",),
+        "btrfs": ("btrfs filesystem show",),
+        "dir": ("pvesm status --storage local2",),
+    }
+    del site.cluster.storages["local2"]
+    _storage("shared", nodes=["pve1"])(site)
+    assert site.findings()["storage_not_everywhere"].lines == ("pvesm set shared --delete nodes",)
+    _storage("shared", type="lvm")(site)
+    assert site.findings()["storage_not_everywhere"].lines == ("vgs",)
+
+
+def _only_on(site: Site, *nodes: str) -> None:
+    """Storages for config drives on these nodes alone."""
+    for one in site.cluster.storages.values():
+        one.content = [kind for kind in one.content if kind != "iso"]
+    _add_local(site, list(nodes))
+    site.cluster.storages["local2"].content = ["iso"]
+
+
+def test_one_node_that_is_unfit_stops_no_start(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    _only_on(site, "pve1")
+    examined = examine.check(configuration(site.folder, site.text()))
+    assert [one.code for one in examined.findings if one.level == "broken"] == ["content_missing"]
+    told = next(one for one in caplog.messages if "content 'iso'" in one)
+    assert "Node pve2: No storage takes content 'iso', for config drives." in told
+    assert "[proxmox:c1] hosts = pve1 (micronova up --set proxmox:c1.hosts=pve1)." in told
+    # As it says.
+    site.options["hosts"] = "pve1"
+    assert "content_missing" not in site.findings()
+
+
+def test_no_node_that_is_fit_stops_the_start(site: Site) -> None:
+    _only_on(site)
+    site.cluster.storages["local2"].nodes = ["pve9"]
+    with pytest.raises(ConfigurationError, match="takes content 'iso', for config drives"):
+        examine.check(configuration(site.folder, site.text()))

@@ -23,6 +23,7 @@ from tests.functional.compute.conftest import (
     a_power,
     as_root,
     configuration,
+    granted,
     proxmox_text,
     template_vmid,
 )
@@ -378,14 +379,6 @@ def _unlock(stage: Stage, simulator: RunningSimulator) -> None:
     simulator.control("DELETE", f"faults?id={order['id']}")
 
 
-def _may_steer(simulator: RunningSimulator) -> None:
-    """The agent's token gets what it has not by itself."""
-    root = as_root(simulator)
-    root.access.roles.post(roleid="Steers", privs="Sys.Audit,Sys.Modify")
-    for path in ("/", "/vms"):
-        root.access.acl.put(path=path, users="micronova@pve", roles="Steers")
-
-
 def _steered(stage: Stage, simulator: RunningSimulator, *, abort: bool) -> Any:
     """What becomes of a slow migration that is aborted, or forced to end."""
     simulator.fault(action="migration-slow", seconds=900)
@@ -410,7 +403,7 @@ def test_without_the_privilege_it_is_said(stage: Stage) -> None:
 
 @local
 def test_an_aborted_one_is_as_it_was(stage: Stage, simulator: RunningSimulator) -> None:
-    _may_steer(simulator)
+    granted(simulator, "steering")
     outcome = _steered(stage, simulator, abort=True)
     assert (outcome.ok, outcome.node, outcome.power_state) == (False, "pve1", PowerState.RUNNING)
     assert stage.whole("pve1")

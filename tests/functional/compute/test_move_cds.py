@@ -45,7 +45,7 @@ class Disc:
 
     @property
     def inserted(self) -> str:
-        return str(self._stage.vm["config"]["ide0"]).split(",", 1)[0]
+        return str(self._stage.vm["config"].get("ide0", "")).split(",", 1)[0]
 
     @property
     def noted(self) -> bool:

@@ -10,14 +10,15 @@ import pytest
 from common.messages.commands import Nic
 from common.messages.facts import HaRule, HostFacts
 from common.messages.reports import Category
-from tests.functional.compute.conftest import Cluster, Worker, a_build, as_root
+from tests.functional.compute.conftest import Cluster, Worker, a_build, as_root, granted
 from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
 
 
 @pytest.fixture
 def root(simulator: RunningSimulator, worker: Worker) -> Any:
-    """What an administrator does beside the agent."""
+    """What an administrator does beside the agent, which may use its vnets."""
+    granted(simulator, "zones")
     return as_root(simulator)
 
 

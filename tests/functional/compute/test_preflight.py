@@ -169,6 +169,8 @@ def test_what_is_refused_for_want_of_a_privilege(
     simulator: RunningSimulator, tmp_path: Path
 ) -> None:
     root = Root(simulator)
+    for role in ("Micronova", "MicronovaAudit"):
+        root.ask("DELETE", f"access/roles/{role}")
     root.ask("POST", "access/users", userid="base@pve")
     made = root.ask("POST", "access/users/base@pve/token/agent", privsep=1)
     token = tmp_path / "token"
@@ -187,6 +189,7 @@ def test_what_is_refused_for_want_of_a_privilege(
             ("Resizes to other hosts and migrations", "/vms: VM.Migrate"),
             ("Consoles", "/vms: VM.Console"),
             ("Backups of volumes", "/vms: VM.Backup"),
+            ("Snapshots of volumes", "/vms: VM.Snapshot"),
             ("Administrators' passwords in guests", "/vms: VM.GuestAgent.Unrestricted"),
             (
                 "Aborting and forcing the end of live migrations",

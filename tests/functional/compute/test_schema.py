@@ -101,7 +101,11 @@ def test_so_are_those_about_high_availability(simulator: RunningSimulator, tmp_p
     group = StrictGroup(ids.new_uuid(), apart=False)
     with recorded(simulator, tmp_path, write_affinity_rules="true") as (running, client):
         as_root(simulator).access.acl.put(
-            path="/", roles="PVESysAdmin", users="micronova@pve", propagate=0
+            path="/",
+            roles="PVESysAdmin",
+            users="micronova@pve",
+            tokens="micronova@pve!agent",
+            propagate=0,
         )
         members = [a_build(group=group, cloud="c") for _ in range(3)]
         for build in members:

@@ -283,12 +283,34 @@ def test_what_can_t_be_is_refused_before_it_is_stopped(
     vmid = build.placed.vmid
     api = as_root(simulator).nodes("pve1").qemu(vmid)
     assert worker.run(a_power(build, PowerAction.STOP)).ok
-    api.config.put(delete="scsi0")
+    # As of an adopted VM, whose disks are wherever they were.
+    disk = api.config.get()["scsi0"].partition(",")[0]
+    about = api.config.get()["description"]
+    smbios = f"micronova: adopted smbios={build.server_uuid}"
+    api.config.put(delete="scsi0", description=f"{about}\n{smbios}")
+    api.config.put(virtio1=disk, boot="order=virtio1")
     refused = worker.run(a_swap(build, running=False))
     assert refused.failure is not None
     assert refused.failure.category is Category.API_NOT_SUPPORTED
     assert len(cluster.calls("POST", "/status/shutdown")) == stops + 1
     assert was["name"] == config_of(cluster, build)["name"]
+
+
+def test_a_root_disk_that_is_gone_is_made_anew(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator, build: Build
+) -> None:
+    assert worker.run(a_power(build, PowerAction.STOP)).ok
+    api = as_root(simulator).nodes("pve1").qemu(build.placed.vmid)
+    api.config.put(delete="scsi0")
+    start = worker.run(a_power(build, PowerAction.START)).failure
+    assert start is not None
+    assert start.category is Category.DISK_LOST
+    assert worker.run(a_swap(build, running=False)).ok
+    config = config_of(cluster, build)
+    assert config["scsi0"]
+    assert config["boot"].startswith("order=scsi0")
+    assert worker.run(an_end(build, keep=True)).ok
+    assert worker.run(a_power(build, PowerAction.START)).ok
 
 
 def test_others_vms_are_left_alone(worker: Worker, cluster: Cluster, build: Build) -> None:

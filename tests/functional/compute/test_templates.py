@@ -14,6 +14,7 @@ from common.context import internal
 from common.failures import Verdict
 from common.messages.commands import Build, CacheImage, Image, Placed, RetireTemplate, Template
 from common.messages.reports import Category, Outcome
+from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,
@@ -21,7 +22,9 @@ from tests.functional.compute.conftest import (
     a_destroy,
     template_vmid,
 )
+from tests.functional.compute.reckoning import Reckoning
 from tests.functional.simulator_fixture import RunningSimulator
+from tests.functional.waiting import eventually
 
 IMAGE_ID = ids.named("image", "cirros")
 
@@ -141,58 +144,70 @@ def test_two_clouds_whose_bands_overlap_use_no_template_of_each_other(
 
 
 @pytest.mark.parametrize("lock", ["backup", "migrate"])
-def test_a_locked_template_ends_the_build_at_once_with_the_command(
-    worker: Worker, cluster: Cluster, api: Any, lock: str
+@pytest.mark.parametrize("known", [True, False])
+def test_a_locked_template_is_gone_around_and_named(
+    worker: Worker, cluster: Cluster, api: Any, root: RootShell, lock: str, known: bool
 ) -> None:
     first = a_build()
     assert worker.run(first).ok
     api.nodes("pve1").qemu(template_vmid()).config.put(lock=lock, skiplock=1)
+    if not known:
+        worker.hypervisors[0]._templates._ready.clear()  # type: ignore[attr-defined]
     build = a_build()
-    outcome = worker.run(build)
-    failure = outcome.failure
-    assert failure is not None
-    assert failure.category is Category.TEMPLATE_LOCKED
-    assert failure.remedy == f"as root on pve1: qm unlock {template_vmid()}"
-    assert outcome.gone
+    assert worker.run(build).ok
+    assert cluster.vm(build.placed.vmid)["config"]["scsi0"].startswith("local:1")
+    told = template_taken(worker, build)
+    assert f"the lock '{lock}'" in told
+    remedy = f"as root on pve1: qm unlock {template_vmid()}"
+    assert f"({remedy})" in told
     # Asked once at most, not in a loop; and the template is as it was.
     assert len(cluster.calls("POST", f"/{template_vmid()}/clone")) <= 2
     assert cluster.calls("DELETE", f"/qemu/{template_vmid()}") == []
     assert cluster.vm(template_vmid())["config"]["lock"] == lock
-    api.nodes("pve1").qemu(template_vmid()).config.put(delete="lock", skiplock=1)
-    assert worker.run(a_build()).ok
+    root.run(remedy)
+    again = a_build()
+    assert worker.run(again).ok
+    assert f"base-{template_vmid()}-disk-0" in cluster.vm(again.placed.vmid)["config"]["scsi0"]
+
+
+def template_taken(worker: Worker, build: Build) -> str:
+    """What the steps of a build say of the template that it passed over."""
+    steps = worker.conductor.steps(build).values()
+    [told] = [one.detail["template_taken"] for one in steps if "template_taken" in one.detail]
+    return str(told)
 
 
 @pytest.mark.parametrize("leak", ["L1", "L4"])
-def test_a_template_that_was_never_finished_ends_builds_at_once_with_the_command(
-    worker: Worker, cluster: Cluster, simulator: RunningSimulator, leak: str
+def test_a_template_that_was_never_finished_is_gone_around(
+    worker: Worker,
+    cluster: Cluster,
+    simulator: RunningSimulator,
+    reckoning: Reckoning,
+    leak: str,
 ) -> None:
+    reckoning.expect(f"VM {template_vmid()}")
     simulator.fault(leak=leak, vmid=template_vmid())
     for _ in range(2):
         build = a_build()
-        outcome = worker.run(build)
-        failure = outcome.failure
-        assert failure is not None
-        assert failure.category is Category.TEMPLATE_LOCKED
-        assert f"qm unlock {template_vmid()}" in str(failure.remedy)
-        assert cluster.is_empty(build.placed.vmid)
-        assert outcome.gone
-    assert made(cluster) <= 1
+        assert worker.run(build).ok
+        assert f"qm unlock {template_vmid()}" in template_taken(worker, build)
     assert cluster.calls("DELETE", f"/qemu/{template_vmid()}") == []
 
 
-def test_what_root_must_free_of_a_template_that_was_never_finished_is_reported(
-    worker: Worker, cluster: Cluster, simulator: RunningSimulator
+def test_what_a_killed_worker_left_of_a_template_is_named_and_can_be_freed(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator, root: RootShell
 ) -> None:
     vmid = template_vmid()
-    simulator.fault(action="task-kill", method="POST", path="/qemu$")
-    failure = worker.run(a_build()).failure
-    assert failure is not None
-    assert failure.category is Category.TEMPLATE_LOCKED
+    simulator.fault(action="task-kill", method="POST", path="/qemu$", vmid=vmid)
+    build = a_build()
+    assert worker.run(build).ok
     (disk,) = cluster.volumes(vmid)
-    assert failure.remedy == (
-        f"as root on pve1: qm unlock {vmid} && qm destroy {vmid} --purge && pvesm free {disk}"
-    )
-    assert f"volume {disk}" in failure.left
+    remedy = f"as root on pve1: qm unlock {vmid} && qm destroy {vmid} --purge && pvesm free {disk}"
+    assert template_taken(worker, build).endswith(f"({remedy})")
+    root.run(remedy)
+    eventually(lambda: cluster.is_empty(vmid))
+    assert worker.run(a_build()).ok
+    assert cluster.vm(vmid)["config"]["template"]
 
 
 def test_a_forbidden_template_ends_the_build_at_once(

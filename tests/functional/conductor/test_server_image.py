@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from common.messages.commands import Build, Copy, RetireTemplate
+from common.errors import Invalid
+from common.messages.commands import Build, Copy, RetireTemplate, Swap
 from common.messages.reports import Category, Copied, Failure
 from common.messages.scheduling import ImageHome
 from common.states import VmState
 from conductor.flows.disks import begin_image
 from conductor.flows.record.reset_state import reset_state
 from conductor.images import remove_image
-from conductor.messages import NewServerImage
+from conductor.messages import NewServerImage, RebuildServer
 from db import schema
 from tests.functional.conductor.harness import World
 
@@ -118,6 +119,49 @@ def test_a_server_of_it_is_built_where_it_is(world: World, server: str) -> None:
     remove_image.delete(world.conductor.cloud, world.ctxt, str(image_id))
     assert held(world) == 1
     assert [one.action for one in world.rows(schema.operations)].count("remove-template") == 0
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("action", ["rebuild", "rescue"])
+def test_on_another_node_it_is_refused_before_anything(
+    world: World, server: str, action: str, shared: bool
+) -> None:
+    image_id = str(begin(world, server))
+    command = world.compute.wait_for(2)
+    world.answer(command, ok=True, copied=copied(command))
+    world.until(server, "active")
+    there = {**image(world, image_id).home, "node": "pve9", "shared": shared}
+    change = schema.images.update().where(schema.images.c.id == image_id).values(home=there)
+    world.conductor.store.run(lambda connection: connection.execute(change))
+    before, operations = world.row(server), len(world.rows(schema.operations))
+    with pytest.raises(Invalid, match="copied on node pve9 only, which has it, and the server is"):
+        ask(world, server, action, image_id)
+    assert world.row(server) == before
+    assert len(world.rows(schema.operations)) == operations
+
+
+def ask(world: World, server: str, action: str, image_id: str) -> None:
+    if action == "rebuild":
+        world.rebuild(server, RebuildServer(image_id))
+    else:
+        world.rescue(server, image_id)
+
+
+@pytest.mark.parametrize("action", ["rebuild", "rescue"])
+def test_on_its_node_it_can_be_had(world: World, server: str, action: str) -> None:
+    image_id = str(begin(world, server))
+    command = world.compute.wait_for(2)
+    world.answer(command, ok=True, copied=copied(command))
+    world.until(server, "active")
+    # Whatever the storage for new disks is by now.
+    there = {**image(world, image_id).home, "storage": "former"}
+    change = schema.images.update().where(schema.images.c.id == image_id).values(home=there)
+    world.conductor.store.run(lambda connection: connection.execute(change))
+    ask(world, server, action, image_id)
+    swap = world.compute.wait_for(3)
+    assert isinstance(swap, Swap)
+    assert swap.image is not None
+    assert swap.image.template_only
 
 
 def test_one_that_fails_leaves_nothing(world: World, server: str) -> None:

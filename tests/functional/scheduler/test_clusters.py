@@ -42,7 +42,15 @@ def root(cloud: World) -> Any:
         password=simulator.password,
         verify_ssl=str(simulator.options.state_dir / "ca.pem"),
     )
-    made.access.acl.put(path="/", roles="PVESysAdmin", users="micronova@pve", propagate=0)
+    made.access.acl.put(
+        path="/",
+        roles="PVESysAdmin",
+        users="micronova@pve",
+        tokens="micronova@pve!agent",
+        propagate=0,
+    )
+    for who in ({"users": "micronova@pve"}, {"tokens": "micronova@pve!agent"}):
+        made.access.acl.put(path="/sdn", roles="PVESDNUser", **who)
     return made
 
 

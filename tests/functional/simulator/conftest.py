@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from proxmoxer import ProxmoxAPI, ResourceException
 
+from simulator.access import Grant
+from simulator.cluster import Cluster
 from simulator.server import Options, Simulator
 from tests.functional.waiting import eventually
 
@@ -89,7 +91,14 @@ def until(seen: Callable[[], bool]) -> None:
 def tls_simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulator]:
     """One TLS simulator for the whole session; proxmoxer speaks nothing but HTTPS."""
     directory = tmp_path_factory.mktemp("simulator")
-    options = Options(directory, clusters=2, speed=200, tls=True, node_endpoints=True)
+    options = Options(
+        directory,
+        clusters=2,
+        speed=200,
+        tls=True,
+        node_endpoints=True,
+        optional_privileges=True,
+    )
     with Simulator(options) as simulator:
         yield simulator
 
@@ -100,7 +109,17 @@ def lab(tls_simulator: Simulator) -> Lab:
     tls_simulator.clear_faults()
     tls_simulator.reset()
     tls_simulator.engine.set_speed(200)
+    for cluster in tls_simulator.clusters:
+        _grant_pools(cluster, tls_simulator.token)
     return Lab(tls_simulator, connect(tls_simulator))
+
+
+def _grant_pools(cluster: Cluster, token: dict[str, str]) -> None:
+    """What no agent needs, and these clients do."""
+    with cluster.turn():
+        for kind, who in (("user", token["user"]), ("token", token["tokenid"])):
+            cluster.access.grants.append(Grant("/pool", who, kind, "PVEPoolAdmin"))
+        cluster.access.changed()
 
 
 @pytest.fixture
@@ -110,8 +129,10 @@ def make_simulator(tmp_path: Path) -> Iterator[Callable[..., Simulator]]:
 
     def make(**options: Any) -> Simulator:
         given = {"state_dir": tmp_path / "state", "speed": 200.0, "tls": True, **options}
-        simulator = Simulator(Options(**given))
+        simulator = Simulator(Options(**{"optional_privileges": True, **given}))
         simulator.start()
+        for cluster in simulator.clusters:
+            _grant_pools(cluster, simulator.token)
         made.append(simulator)
         return simulator
 

@@ -139,6 +139,9 @@ BLAMES = {
     "creation_failed": True,
     "vanished": False,
     "protected": False,
+    "mark_lost": False,
+    "foreign": False,
+    "disk_lost": False,
 }
 
 

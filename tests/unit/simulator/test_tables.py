@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import pytest
 
-from simulator import disks
+from simulator import disks, permissions
 from simulator.access import Access, Grant, Identity, Token, User
 from simulator.apischema import Rule, methods, parameters
 from simulator.errors import PveError
@@ -16,7 +17,7 @@ from simulator.params import complaint, validate
 from simulator.qemu.create import default_boot, unique_tags
 from simulator.qemu.drives import check_syntax, parse_drive
 from simulator.qemu.network import parse_net, with_mac
-from simulator.roles import ROLES
+from simulator.roles import ROLES, roles_of
 from simulator.routes import ROUTES, Router
 from simulator.vmschema import is_option, typed
 from simulator.volumes import VolumeStore, parse_volid
@@ -170,28 +171,65 @@ def test_a_reason_phrase_is_one_line() -> None:
     assert PveError("one\r\nSet-Cookie: two\n").reason == "one"
 
 
+MAPPED = [["perm", "/mapping/dir/{id}", [name]] for name in ("Mapping.Use", "Mapping.Audit")]
+
+
 @pytest.mark.parametrize(
-    ("call", "permission"),
+    ("check", "granted", "refusal"),
     [
-        ("POST /access/ticket", "world"),
-        ("GET /version", "all"),
-        ("PUT /access/acl", "all"),
-        ("GET /access/users/{userid}/token", "all"),
-        ("POST /access/users", ("/access/groups", "User.Modify")),
-        ("POST /nodes/{node}/qemu/{vmid}/clone", ("/vms/{vmid}", "VM.Clone")),
+        (["perm", "/vms/{vmid}", ["VM.Audit"]], {"/vms": {"VM.Audit"}}, None),
         (
-            "GET /cluster/mapping/dir/{id}",
-            ("/mapping/dir/{id}", "Mapping.Use", "Mapping.Modify", "Mapping.Audit"),
+            ["perm", "/", ["Sys.Audit", "Sys.Modify"]],
+            {"/": {"Sys.Audit"}},
+            "Permission check failed (/, Sys.Modify)",
+        ),
+        (["perm", "/", ["Sys.Audit", "Sys.Modify"], "any", 1], {"/": {"Sys.Audit"}}, None),
+        (
+            ["perm", "/vms/{vmid}", ["VM.Console", "VM.Clone"], "any", 1],
+            {},
+            "Permission check failed (/vms/7, VM.Console|VM.Clone)",
         ),
         (
-            "POST /nodes/{node}/qemu/{vmid}/agent/ping",
-            ("/vms/{vmid}", "VM.GuestAgent.Audit", "VM.GuestAgent.Unrestricted", "VM.Monitor"),
+            ["and", ["perm", "/vms/{vmid}", ["VM.Clone"]], ["perm", "/", ["Sys.Audit"]]],
+            {"/vms": {"VM.Clone"}},
+            "Permission check failed (/, Sys.Audit)",
+        ),
+        (["or", *MAPPED], {"/mapping": {"Mapping.Audit"}}, None),
+        (["or", *MAPPED], {}, "Permission check failed"),
+        (
+            ["or", ["perm", "/pool/{pool}", ["VM.Allocate"], "require_param", "pool"]],
+            {"/pool": {"VM.Allocate"}},
+            "Permission check failed",
+        ),
+        (
+            ["perm", "/vms/{vmid}", ["VM.GuestAgent.Audit"]],
+            {"/vms": {"VM.GuestAgent.Audit"}},
+            None,
         ),
     ],
 )
-def test_permissions_of_the_schema(call: str, permission: str | tuple[str, ...]) -> None:
-    [route] = [one for one in ROUTES if f"{one.method} {one.path}" == call]
-    assert route.permission == permission
+def test_checks_of_the_schema(
+    check: list[Any], granted: dict[str, set[str]], refusal: str | None
+) -> None:
+    access = Access(roles_of(legacy=False), b"")
+    for path, names in granted.items():
+        access.roles[path] = frozenset(names)
+        access.grants.append(Grant(path, "one@pve", "user", path))
+    given = {"vmid": "7", "id": "files"}
+    said = None
+    try:
+        permissions.require(access, Identity("one@pve"), tuple(check), given)
+    except PveError as error:
+        said = (error.status, error.text)
+    assert said == (None if refusal is None else (403, refusal))
+
+
+def test_one_privilege_of_the_version_before() -> None:
+    access = Access(roles_of(legacy=True), b"")
+    access.roles["few"] = frozenset({"VM.Monitor"})
+    access.grants.append(Grant("/vms", "one@pve", "user", "few"))
+    [route] = [one for one in ROUTES if one.path.endswith("/agent/ping")]
+    permissions.require(access, Identity("one@pve"), route.check, {"vmid": "7"})
 
 
 def test_flags_of_the_schema() -> None:

@@ -23,7 +23,7 @@ from common.failures import Verdict
 from common.messages.reports import Category
 from common.metrics import table
 from compute.hypervisor.only_look import require_may_write
-from compute.hypervisor.proxmox.api import handshake
+from compute.hypervisor.proxmox.api import handshake, privileges
 from compute.hypervisor.proxmox.api.errors import ApiError, api_error
 from compute.hypervisor.proxmox.api.multipart import Multipart
 from compute.hypervisor.proxmox.api.templates import template
@@ -271,6 +271,10 @@ class Client:
         for endpoint in {*self.endpoints, *self.own.values()}:
             endpoint.close()
 
+    def grant(self, refusal: str) -> str | None:
+        """Return the commands that grant what a refusal of Proxmox VE names as lacking, if any."""
+        return privileges.remedy(privileges.refusal(refusal), self.settings.token)
+
     def learn(self, asked: _Endpoint, status: list[Mapping[str, Any]]) -> None:
         """Record whose endpoint was asked, and derive the other nodes' endpoints.
 
@@ -352,6 +356,7 @@ class Client:
             except ApiError as error:
                 if error.status != NOT_PROXIED:
                     self.forbidden |= error.category is Category.AUTHORIZATION
+                    error.remedy = self.grant(error.text)
                     raise
                 self.silent.add(_node(path))
                 # Another endpoint may reach the node; nothing was done yet.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from compute.hypervisor.proxmox.api import calls
+from compute.hypervisor.proxmox.api.calls import Purpose
 from compute.hypervisor.proxmox.settings import Token
 
 ROLE = "Micronova"
@@ -13,44 +16,17 @@ ROLE = "Micronova"
 AUDIT_ROLE = "MicronovaAudit"
 #: privileges on the root for one purpose each: a role of its own, which nothing inherits
 _ROOT_ROLES = {"Sys.Console": "MicronovaHA", "Sys.Modify": "MicronovaSteer"}
+_AUDIT = ("Sys.Audit",)
 
 #: for vnets alone; what is under its path inherits it
 _SDN_ROLE = "MicronovaSDN"
-_SDN = "/sdn"
-#: the zone of plain bridges
-_PLAIN = "/sdn/zones/localnetwork"
 
-_VM = (
-    "VM.Allocate",
-    "VM.Audit",
-    "VM.Clone",
-    "VM.Config.CDROM",
-    "VM.Config.CPU",
-    "VM.Config.Disk",
-    "VM.Config.HWType",
-    "VM.Config.Memory",
-    "VM.Config.Network",
-    "VM.Config.Options",
-    "VM.PowerMgmt",
-)
 #: optional: without it there are no consoles
-CONSOLE = ("VM.Console",)
-#: optional: without it no volume can be backed up
-BACKUP = ("VM.Backup",)
-#: optional: without it no server can be moved
-MIGRATE = ("VM.Migrate",)
-#: since 9.0 guests' agents have privileges of their own, and the monitor needs Sys.Audit on a VM
-_OWN_AGENT_SINCE = 9
-_DISKS = ("Datastore.Allocate", "Datastore.AllocateSpace", "Datastore.Audit")
-_FILES = ("Datastore.Allocate", "Datastore.AllocateSpace", "Datastore.AllocateTemplate")
-_IMPORT = ("Datastore.AllocateSpace", "Datastore.Audit")
-_ZONE = ("SDN.Use",)
-_VNETS = ("SDN.Allocate", "SDN.Audit", "SDN.Use")
-_AUDIT = ("Sys.Audit",)
+CONSOLE = calls.privileges(Purpose.CONSOLES, calls.VMS)
 #: any of these on a path makes what is under it visible in lists
 _SHOWS = {
-    "/vms": frozenset({"VM.Audit"}),
-    "/storage": frozenset({"Datastore.Audit", "Datastore.AllocateSpace"}),
+    calls.VMS: frozenset({"VM.Audit"}),
+    calls.STORAGES: frozenset({"Datastore.Audit", "Datastore.AllocateSpace"}),
 }
 
 
@@ -63,39 +39,47 @@ class Need:
     why: str
 
 
-def agent(version: str) -> str:
-    """Return the privilege for all that a guest's agent may be asked."""
-    return "VM.GuestAgent.Unrestricted" if _is_modern(version) else "VM.Monitor"
+def of(purpose: Purpose, version: str = "", at: Mapping[str, str] | None = None) -> list[Need]:
+    """Return what a purpose needs; ``at`` has narrower paths for some of its paths."""
+    paths = dict.fromkeys(one.path for one in calls.rights(purpose, version))
+    return [
+        Need(
+            (at or {}).get(path, path),
+            calls.privileges(purpose, path, version),
+            purpose.value,
+        )
+        for path in paths
+    ]
 
 
-def steering(version: str, path: str = "/vms") -> list[Need]:
+def _on_storage(purpose: Purpose, storage: str) -> list[Need]:
+    return of(purpose, at={calls.STORAGES: f"{calls.STORAGES}/{storage}"})
+
+
+def steering(version: str, path: str = calls.VMS) -> list[Need]:
     """Return what QEMU's monitor needs to end a live migration of the VMs under a path."""
-    why = "aborting and forcing the end of live migrations"
-    monitor = "Sys.Audit" if _is_modern(version) else "VM.Monitor"
-    return [Need("/", ("Sys.Modify",), why), Need(path, (monitor,), why)]
+    return of(Purpose.STEERING, version, at={calls.VMS: path})
 
 
 def optional(version: str, *, affinity_rules: bool = False) -> list[Need]:
-    """Return what a cluster's token may lack: without it, one thing is refused, the rest works."""
-    found = [
-        Need("/vms", MIGRATE, "resizes to other hosts and migrations"),
-        Need("/vms", CONSOLE, "consoles"),
-        Need("/vms", BACKUP, "backups of volumes"),
-        Need("/vms", (agent(version),), "administrators' passwords in guests"),
-        *steering(version),
-    ]
-    if affinity_rules:
-        found.append(Need("/", ("Sys.Console",), "affinity rules of high availability"))
-    return found
+    """Return what a cluster's token may lack: without it, one thing is refused, the rest works.
+
+    On storages that is asked for with their names; see ``needs``.
+    """
+    purposes = [*calls.DOCUMENTED, Purpose.PASSWORDS, Purpose.STEERING]
+    purposes += [Purpose.AFFINITY] if affinity_rules else []
+    found = [need for purpose in purposes for need in of(purpose, version)]
+    return [need for need in found if need.path != calls.STORAGES]
 
 
-def backups(storage: str, vms: str = "/vms") -> list[Need]:
+def uploads(import_storages: Iterable[str]) -> list[Need]:
+    """Return what images that users upload need on these storages."""
+    return [need for name in import_storages for need in _on_storage(Purpose.UPLOADS, name)]
+
+
+def backups(storage: str, vms: str = calls.VMS) -> list[Need]:
     """Return what backups of VMs under a path need, to be made on a storage and removed there."""
-    why = "backups of volumes"
-    return [
-        Need(vms, BACKUP, why),
-        Need(f"/storage/{storage}", ("Datastore.AllocateSpace", "Datastore.Audit"), why),
-    ]
+    return of(Purpose.BACKUPS, at={calls.VMS: vms, calls.STORAGES: f"{calls.STORAGES}/{storage}"})
 
 
 def vnets(zones: Iterable[str]) -> list[Need]:
@@ -105,16 +89,22 @@ def vnets(zones: Iterable[str]) -> list[Need]:
     needs all of them: a role on a zone takes the place of what the zone inherits.
     """
     names = list(zones)
-    paths = [_SDN, *(f"{_SDN}/zones/{zone}" for zone in names)] if names else []
-    return [Need(path, _VNETS, "networks on SDN vnets") for path in paths]
-
-
-def _is_modern(version: str) -> bool:
-    return int(version.partition(".")[0] or 0) >= _OWN_AGENT_SINCE
+    paths = [calls.SDN, *(f"{calls.SDN}/zones/{zone}" for zone in names)] if names else []
+    return [need for path in paths for need in of(Purpose.VNETS, at={calls.SDN: path})]
 
 
 ANY_STORAGE = Need(
-    "/storage", tuple(sorted({*_DISKS, *_FILES, *_IMPORT})), "disks, config drives, images"
+    calls.STORAGES,
+    tuple(
+        sorted(
+            {
+                privilege
+                for purpose in (*calls.NEEDED, *calls.DOCUMENTED)
+                for privilege in calls.privileges(purpose, calls.STORAGES)
+            }
+        )
+    ),
+    "disks, config drives, images",
 )
 """What is asked for while no storage can be seen, so that none can be named."""
 
@@ -124,15 +114,15 @@ def needs(
 ) -> list[Need]:
     """Return the privileges that a cluster with these storages needs."""
     found = [
-        Need("/vms", _VM, "create, configure, run and destroy VMs"),
-        # /cluster/status needs it on the root itself, each node's status on its own path.
-        Need("/", _AUDIT, "see the cluster's members and quorum"),
-        Need("/nodes", _AUDIT, "see nodes and tasks"),
-        Need(_PLAIN, _ZONE, "attach interfaces to bridges"),
+        need for purpose in calls.NEEDED for need in of(purpose) if need.path != calls.STORAGES
     ]
-    found += [Need(f"/storage/{name}", _DISKS, "root disks") for name in vm_storages]
-    found += [Need(f"/storage/{name}", _FILES, "config drives") for name in iso_storages]
-    found += [Need(f"/storage/{name}", _IMPORT, "images") for name in import_storages]
+    for purpose, names in (
+        (Purpose.DISKS, vm_storages),
+        (Purpose.FILES, iso_storages),
+        (Purpose.IMAGES, import_storages),
+    ):
+        for name in names:
+            found += _on_storage(purpose, name)
     return found
 
 
@@ -173,30 +163,58 @@ def sentence(missing: Iterable[Need]) -> str:
     return "; ".join(f"{need.path}: {', '.join(need.privileges)}" for need in missing)
 
 
+@dataclass(frozen=True)
+class Role:
+    """A role, and the paths on which user and token get it."""
+
+    name: str
+    privileges: tuple[str, ...]
+    paths: tuple[str, ...]
+    inherited: bool
+    """Whether what is under the paths inherits it."""
+
+
+def roles(missing: Iterable[Need]) -> list[Role]:
+    """Return the roles that grant it."""
+    listed = list(missing)
+    found = []
+    for name in (ROLE, AUDIT_ROLE, _SDN_ROLE, *_ROOT_ROLES.values()):
+        ours = [need for need in listed if _role(need) == name]
+        granted = sorted({one for need in ours for one in need.privileges})
+        if granted:
+            paths = tuple(dict.fromkeys(need.path for need in ours))
+            alone = name in _ROOT_ROLES.values()
+            found.append(Role(name, tuple(granted), paths, not alone))
+    return found
+
+
 def grant_lines(missing: Iterable[Need], token: Token) -> list[str]:
     """Return the commands that grant it, to run as root on a node of the cluster."""
-    listed = list(missing)
     lines = []
-    for role in (ROLE, AUDIT_ROLE, _SDN_ROLE, *_ROOT_ROLES.values()):
-        ours = [need for need in listed if _role(need) == role]
-        names = ",".join(sorted({name for need in ours for name in need.privileges}))
-        if names:
-            # The role may exist already, with fewer privileges.
-            lines.append(
-                f"{{ pveum role add {role} --privs '{names}'"
-                f" || pveum role modify {role} --append 1 --privs '{names}'; }}"
-            )
+    for role in roles(missing):
+        names = ",".join(role.privileges)
+        # The role may exist already, with fewer privileges.
+        lines.append(
+            f"{{ pveum role add {role.name} --privs '{names}'"
+            f" || pveum role modify {role.name} --append 1 --privs '{names}'; }}"
+        )
         # A token's privileges are those that both it and its user have.
-        alone = " --propagate 0" if role in _ROOT_ROLES.values() else ""
-        for path in dict.fromkeys(need.path for need in ours):
+        alone = "" if role.inherited else " --propagate 0"
+        for path in role.paths:
             for who in (f"--users '{token.user}'", f"--tokens '{token.id}'"):
-                lines.append(f"pveum acl modify {path}{alone} {who} --roles {role}")
+                lines.append(f"pveum acl modify {path}{alone} {who} --roles {role.name}")
     return lines
+
+
+def remedy(missing: Iterable[Need], token: Token) -> str | None:
+    """Return the commands that grant it as one line; None: nothing is missing."""
+    lines = grant_lines(missing, token)
+    return f"as root on a node of the cluster: {' && '.join(lines)}" if lines else None
 
 
 def _role(need: Need) -> str:
     default = AUDIT_ROLE if need.privileges == _AUDIT else ROLE
-    if need.path.startswith(_SDN) and need.path != _PLAIN:
+    if need.path.startswith(calls.SDN) and need.path != calls.PLAIN:
         default = _SDN_ROLE
     return _ROOT_ROLES.get(need.privileges[0], default)
 
@@ -209,13 +227,34 @@ def token_lines(token: Token) -> list[str]:
     ]
 
 
+def documented() -> list[Need]:
+    """Return the role of docs/proxmox.md: all that has the same name in every version."""
+    found = [*needs((), (), ()), ANY_STORAGE]
+    for purpose in calls.DOCUMENTED:
+        found += [need for need in of(purpose) if need.path != calls.STORAGES]
+    return found
+
+
 def all_grant_lines(token: Token) -> list[str]:
-    """Return the commands that grant everything ever needed, whatever the storages' names."""
-    consoles = Need("/vms", CONSOLE, "consoles")
-    moves = Need("/vms", MIGRATE, "migrations")
-    return grant_lines([*needs((), (), ()), consoles, moves, ANY_STORAGE], token)
+    """Return the commands that grant the documented role, whatever the storages' names."""
+    return grant_lines(documented(), token)
 
 
-def migrate_lines(token: Token) -> list[str]:
-    """Return the commands that let servers be moved."""
-    return grant_lines([Need("/vms", MIGRATE, "migrations")], token)
+#: how Proxmox VE names what was lacking: a path, and privileges of which any is enough
+_REFUSED = re.compile(r"Permission check failed \((/[^,]*), ([\w.|]+)\)")
+#: a privilege is granted on all objects of a kind, and for vnets on their zone
+_ROOTS = (
+    re.compile(rf"{calls.PLAIN}|/sdn/zones/[^/]+"),
+    *(re.compile(root) for root in (calls.VMS, calls.STORAGES, calls.NODES, calls.DEVICES)),
+)
+
+
+def refusal(message: str) -> list[Need]:
+    """Return what a refusal of Proxmox VE names as lacking, where a role would grant it."""
+    found = _REFUSED.search(message)
+    if found is None:
+        return []
+    roots = (one[0] for root in _ROOTS if (one := root.match(found[1])))
+    path, listed = next(roots, found[1]), set(found[2].split("|"))
+    asked = {name for purpose in Purpose for name in calls.privileges(purpose, path)}
+    return [Need(path, tuple(sorted(listed & asked or listed)), "what was refused")]

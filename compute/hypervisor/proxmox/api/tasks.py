@@ -320,6 +320,8 @@ class Tasks:
         )
         error.upid = upid.text
         error.log_tail = log
+        if error.category is Category.AUTHORIZATION:
+            error.remedy = self._client.grant(ended.exit_status)
         return error
 
     def _watcher(self, node: str) -> _Watcher:

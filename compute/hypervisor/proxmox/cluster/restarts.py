@@ -27,7 +27,8 @@ class Restarts:
         self._seconds, self._timer = seconds, timer
         self._lock = threading.Lock()
         self._ended: dict[int, float] = {}
-        self._windows: dict[int, float] = {}
+        #: when it ended, and when the clean-up began to wait for it
+        self._windows: dict[int, tuple[float, float]] = {}
 
     @property
     def call_seconds(self) -> float:
@@ -41,21 +42,29 @@ class Restarts:
             self._windows.pop(vmid, None)
             self._ended[vmid] = self._timer()
 
-    def started(self, vmid: int) -> None:
-        """Record that a VM started just now."""
+    def now(self) -> float:
+        """Return the time, to be given to ``started``."""
+        return self._timer()
+
+    def started(self, vmid: int, posted: float) -> None:
+        """Record that a VM runs again; ``posted``: when the start was sent.
+
+        A start that was sent before the clean-up began has the lock first, however long its task
+        takes: the clean-up waits for it, and then for a VM that runs.
+        """
         with self._lock:
-            ended = self._ended.pop(vmid, None)
-            if ended is not None and self._timer() - ended <= self._seconds * _BEGINS:
-                self._windows[vmid] = ended
+            ended, begins = self._ended.pop(vmid, None), self._seconds * _BEGINS
+            if ended is not None and posted - ended <= begins:
+                self._windows[vmid] = (ended, max(ended + begins, self._timer()))
 
     def pause_seconds(self, vmid: int) -> float:
         """Return the seconds to wait before a call that needs the VM's lock; it waits the rest."""
         with self._lock:
-            ended = self._windows.get(vmid)
-            if ended is None:
+            window = self._windows.get(vmid)
+            if window is None:
                 return 0.0
-            now = self._timer()
-            rest = ended + self._seconds * (1 + _BEGINS) - now
+            (ended, begins), now = window, self._timer()
+            rest = begins + self._seconds - now
             if rest <= 0:
                 del self._windows[vmid]
                 return 0.0
@@ -65,7 +74,7 @@ class Restarts:
 
     def _drop_old(self) -> None:
         before = self._timer() - 2 * self._seconds
-        for kept in (self._ended, self._windows):
-            if len(kept) > _MANY:
-                for vmid in [vmid for vmid, at in kept.items() if at < before]:
-                    del kept[vmid]
+        if len(self._ended) > _MANY:
+            self._ended = {vmid: at for vmid, at in self._ended.items() if at >= before}
+        if len(self._windows) > _MANY:
+            self._windows = {vmid: at for vmid, at in self._windows.items() if at[0] >= before}

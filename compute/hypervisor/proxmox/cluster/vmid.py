@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from common.failures import Verdict
+from common.messages.commands import Build
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Work
 from compute.hypervisor.proxmox.api.errors import ApiError
@@ -85,7 +86,10 @@ class Vm:
         listed = self.shared.listed(self.vmid)
         if listed is not None and listed.kind != "qemu":
             raise ForeignError(
-                Category.STORAGE_CONFLICT, f"VMID {self.vmid} is a container on {listed.node}."
+                Category.STORAGE_CONFLICT
+                if isinstance(self.work.command, Build)
+                else Category.FOREIGN,
+                f"VMID {self.vmid} is a container on {listed.node}.",
             )
         if listed is not None and listed.node != self.node:
             return self._follow(listed.node)
@@ -140,12 +144,36 @@ class Vm:
     def _require_ours(self, config: Config) -> None:
         if marks.owner(config, self.mark) is Owner.OURS:
             return
+        category, remedy = self._whose(config)
         raise ForeignError(
-            Category.STORAGE_CONFLICT,
+            category,
             f"{self} is not ours: {marks.why_not(config, self.mark)}. It was not touched.",
             left=(f"{self}: not ours, not touched",),
-            remedy=OVERLAP if marks.stranger(config) else None,
+            remedy=remedy,
         )
+
+    def _whose(self, config: Config) -> tuple[Category, str | None]:
+        """Return what became of a VM that isn't ours by its marks, and the remedy, if it has one.
+
+        One that a build meets at its VMID was never the server's.
+        """
+        wanted = self.mark.smbios_uuid
+        if wanted is None or isinstance(self.work.command, Build):
+            return Category.STORAGE_CONFLICT, OVERLAP if marks.stranger(config) else None
+        if marks.smbios_uuid(config) == wanted.lower():
+            return Category.MARK_LOST, self._mark_again()
+        if self.mark.line in marks.lines(config):
+            mend = f"qm set {self.vmid} --smbios1 uuid={wanted}"
+            return Category.MARK_LOST, f"if it is the server's, as root on {self.node}: {mend}"
+        return Category.FOREIGN, None
+
+    def _mark_again(self) -> str | None:
+        """Return the command that writes a lost mark again; None: the category's own."""
+        if self.mark.line.startswith(marks.SERVER):
+            return None
+        # As bash reads it, in one line.
+        text = r"\n".join(self.mark.description().splitlines())
+        return f"as root on {self.node}: qm set {self.vmid} --description $'{text}'"
 
     def unlocked(self, config: Config | None) -> Config | None:
         """Return the configuration once it is unlocked, waiting for the live task that locked it.

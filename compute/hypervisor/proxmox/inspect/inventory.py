@@ -24,9 +24,16 @@ from compute.hypervisor.proxmox.ha.rules import has_rules
 from compute.hypervisor.proxmox.inspect.inspection import nics
 from compute.hypervisor.proxmox.inspect.references import references, snapshots
 from compute.hypervisor.proxmox.inspect.volumes import VolumeReader
-from compute.hypervisor.proxmox.vmconfig import marks, volumes
+from compute.hypervisor.proxmox.vmconfig import disks, marks, volumes
 from compute.hypervisor.proxmox.vmconfig.hardware import TAG
-from compute.messages import ClusterInventory, SeenAffinity, SeenReplica, SeenTag, SeenVm
+from compute.messages import (
+    ClusterInventory,
+    SeenAffinity,
+    SeenDrive,
+    SeenReplica,
+    SeenTag,
+    SeenVm,
+)
 
 #: reads that run at the same time
 READERS = 6
@@ -59,12 +66,14 @@ class InventoryReader:
             vms = readers.map(lambda one: self._vm(one, online), listed)
             storages = VolumeReader(self._shared, self._unseen)
             volumes = readers.map(
-                lambda place: storages.read(*place), self._places(resources, online)
+                lambda place: storages.read(*place[:3], has_disks=place[3]),
+                self._places(resources, online),
             )
             seen = [one for one in vms if one is not None]
             strangers = self._others(resources, online)
             others = self._shared.strangers.look(strangers, self._used)
             found = [volume for part in volumes for volume in part]
+            seen = [storages.with_lost(one, found) for one in seen]
             found = storages.with_makers(
                 found, {int(one["vmid"]) for one in listed}, online, readers
             )
@@ -168,16 +177,18 @@ class InventoryReader:
 
     def _places(
         self, resources: Iterable[Mapping[str, Any]], online: frozenset[str]
-    ) -> list[tuple[str, str, bool]]:
-        """Yield (node, storage, shared) for each storage to list; a shared one once."""
-        places: dict[tuple[str, str], tuple[str, str, bool]] = {}
+    ) -> list[tuple[str, str, bool, bool]]:
+        """Return (node, storage, shared, lists disks) of each storage to list; a shared one
+        once."""
+        places: dict[tuple[str, str], tuple[str, str, bool, bool]] = {}
         for one in resources:
             content = set(str(one.get("content", "")).split(","))
             if one.get("type") != "storage" or not content & _CONTENTS:
                 continue
             node, name, shared = str(one["node"]), str(one["storage"]), bool(one.get("shared"))
             if one.get("status") == "available" and node in online:
-                places.setdefault(("" if shared else node, name), (node, name, shared))
+                place = (node, name, shared, "images" in content)
+                places.setdefault(("" if shared else node, name), place)
             elif node in online:
                 self._unseen[f"Storage {name} is not available on {node}."] = node
         return list(places.values())
@@ -214,6 +225,8 @@ class InventoryReader:
         settings = self._shared.settings
         ours = settings.in_band(vmid) or vmid in self._known
         facts["parked"] = volumes.parked(config, vmid)
+        facts["drives"] = tuple(SeenDrive(*one) for one in disks.drives(config))
+        facts["adopted"] = marks.is_adopted(config)
         facts["references"] = tuple(references(settings, config, vmid, node))
         if not ours and not (facts["server_uuid"] or facts["image_id"] or facts["volume_id"]):
             # Only our tag: anybody may set it.

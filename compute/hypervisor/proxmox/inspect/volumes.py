@@ -14,8 +14,8 @@ from common import image_files
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.storage.volumes import Volume, made_on
-from compute.hypervisor.proxmox.vmconfig import marks
-from compute.messages import SeenBackup, SeenImageFile, SeenVolume
+from compute.hypervisor.proxmox.vmconfig import disks, marks
+from compute.messages import SeenBackup, SeenImageFile, SeenVm, SeenVolume
 
 #: VMIDs without a VM for whose disks the making task is searched, in each inventory
 STRAYS = 50
@@ -32,18 +32,42 @@ class VolumeReader:
         """Files of uploaded images on what was read."""
         self.backups: list[SeenBackup] = []
         """Archives on what was read that name a backup."""
+        self._listed: set[tuple[str, str]] = set()
+        """Node (empty: any) and storage whose disks were listed."""
 
-    def read(self, node: str, storage: str, shared: bool) -> list[SeenVolume]:
+    def read(
+        self, node: str, storage: str, shared: bool, *, has_disks: bool = True
+    ) -> list[SeenVolume]:
         """Return the disks of the band, and config drives of ours, on one storage."""
         try:
             listed = self._shared.client.get(f"nodes/{node}/storage/{storage}/content")
         except ApiError as error:
             self._unseen[f"Storage {storage} on {node}: {error.message}"] = node
             return []
+        if has_disks:
+            self._listed.add(("" if shared else node, storage))
         self.files += _image_files(listed, node, storage, shared)
         self.backups += _backups(listed, node, storage, shared)
         found = (self._volume(one, node, storage, shared) for one in listed)
         return [volume for volume in found if volume is not None]
+
+    def with_lost(self, vm: SeenVm, found: Iterable[SeenVolume]) -> SeenVm:
+        """Return the VM with which of its own disks their storages, which were read, don't list.
+
+        Disks of other bands are not in what was found.
+        """
+        if not vm.drives or not self._shared.settings.in_band(vm.vmid):
+            return vm
+        there = {one.volid for one in found if one.vmid == vm.vmid}
+        own = disks.volumes({one.slot: one.volid for one in vm.drives}, vm.vmid)
+
+        def is_lost(volid: str) -> bool:
+            storage = volid.partition(":")[0]
+            listed = {("", storage), (vm.node, storage)} & self._listed
+            return volid in own - there and bool(listed)
+
+        drives = tuple(replace(one, lost=is_lost(one.volid)) for one in vm.drives)
+        return replace(vm, drives=drives)
 
     def _volume(
         self, one: Mapping[str, Any], node: str, storage: str, shared: bool

@@ -38,6 +38,7 @@ class ClusterwideFacts:
 
     version: str = ""
     missing: tuple[str, ...] = ()
+    grant: str | None = None
     devices: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     rules: tuple[NodeAffinity, ...] = ()
     vnets: Mapping[str, str] = field(default_factory=dict)
@@ -60,6 +61,7 @@ class Clusterwide:
         self._rights_due = self._plans_due = 0.0
         self._version = ""
         self._missing: tuple[str, ...] = ()
+        self._grant: str | None = None
         self._devices: dict[str, dict[str, int]] = {}
         self._rules: tuple[NodeAffinity, ...] = ()
         self._vnets: tuple[Mapping[str, Any], ...] | None = None
@@ -90,6 +92,7 @@ class Clusterwide:
         return ClusterwideFacts(
             self._version,
             self._missing,
+            self._grant,
             self._devices,
             self._rules,
             {str(one["vnet"]): str(one["zone"]) for one in self._vnets or ()},
@@ -106,6 +109,7 @@ class Clusterwide:
     def _read_rights(self, nodes: Iterable[Node]) -> None:
         self._client.forbidden = False
         missing = missing_privileges(self._client, storages_of(nodes))
+        self._grant = privileges.remedy(missing, self._client.settings.token)
         self._missing = tuple(f"{need.path} ({', '.join(need.privileges)})" for need in missing)
 
     def _read_version(self) -> None:

@@ -47,6 +47,7 @@ class Refresher:
         self._client = client
         self._content_seconds, self._detail_seconds = content_seconds, detail_seconds
         self._details: dict[str, tuple[float, NodeDetail]] = {}
+        self._unread: dict[str, dict[str, str]] = {}
         self._images: dict[tuple[str, str], tuple[float, tuple[ImageFacts, ...]]] = {}
         self._pinned: dict[tuple[str, str], tuple[float, dict[int, str]]] = {}
         self._disk_sizes: dict[tuple[object, ...], int] = {}
@@ -88,6 +89,7 @@ class Refresher:
             version=clusterwide.version,
             devices=clusterwide.devices,
             missing=clusterwide.missing,
+            grant=clusterwide.grant,
             silent=self._still_silent(nodes),
             rules=clusterwide.rules,
             vnets=clusterwide.all_vnets,
@@ -139,8 +141,12 @@ class Refresher:
             for node in nodes
             if node.online and self._details.get(node.name, (0.0, None))[0] <= now
         ]
-        for name, detail in self._read(due, self._detail):
-            self._details[name] = (now + self._detail_seconds, detail)
+        for name, (detail, unread) in self._read(due, self._detail):
+            for path, why in unread.items():
+                LOG.warning("Of node %s %s can't be read: %s", name, path, why)
+            self._unread[name] = unread
+            # What is lacking is read with the next refresh.
+            self._details[name] = (now + (0 if unread else self._detail_seconds), detail)
 
     def _read_due_images(self, nodes: Iterable[Node]) -> None:
         now = time.monotonic()
@@ -184,24 +190,23 @@ class Refresher:
             except HypervisorError as error:
                 LOG.warning("Reading %s failed: %s", item, error.message)
 
-    def _detail(self, name: str) -> NodeDetail:
-        status = self._client.get(f"nodes/{name}/status")
-        networks = self._client.get(f"nodes/{name}/network", type="any_bridge")
-        machines = self._client.get(f"nodes/{name}/capabilities/qemu/machines")
-        cpu = status.get("cpuinfo", {})
-        kernel = status.get("current-kernel", {})
-        return NodeDetail(
-            version=str(status.get("pveversion", "")),
-            cpu_model=str(cpu.get("model", "")),
-            cpu_vendor=str(cpu.get("vendor", "")),
-            cpu_sockets=int(cpu.get("sockets", 1)),
-            cpu_cores=int(cpu.get("cores", 1)),
-            cpu_flags=tuple(str(cpu.get("flags", "")).split()),
-            architecture=str(kernel.get("machine", "x86_64")),
-            machine_version=_newest(machines),
-            bridges=bridges.usable(networks),
-            bridge_vlans=bridges.restricted(networks),
-        )
+    def _detail(self, name: str) -> tuple[NodeDetail, dict[str, str]]:
+        """Return a node's facts, and what could not be read: that is as it was read before.
+
+        Raises HypervisorError if nothing could be read.
+        """
+        found, unread = self._details.get(name, (0.0, NodeDetail()))[1], {}
+        for path, (options, change) in _DETAILS.items():
+            try:
+                answer = self._client.get(f"nodes/{name}/{path}", **options)
+            except HypervisorError as error:
+                unread[path] = error.message
+                if len(unread) == len(_DETAILS):
+                    self._unread[name] = unread
+                    raise
+            else:
+                found = replace(found, **change(answer))
+        return found, unread
 
     def _content(self, storage: str, node: str, contents: Iterable[str]) -> tuple[ImageFacts, ...]:
         path = f"nodes/{node}/storage/{storage}/content"
@@ -230,7 +235,8 @@ class Refresher:
         for storage in node.storages.values():
             found += self._images.get(_content_key(node.name, storage), (0.0, ()))[1]
             pinned |= self._pinned.get((node.name, storage.name), (0.0, {}))[1]
-        return replace(node, detail=detail, images=tuple(found), pinned=pinned)
+        unread = self._unread.get(node.name, {})
+        return replace(node, detail=detail, images=tuple(found), pinned=pinned, unread=unread)
 
     def _with_zones(self, node: Node, vnets: Mapping[str, str], zones: Mapping[str, str]) -> Node:
         """Return the node with the vnets that are applied on it."""
@@ -269,6 +275,35 @@ def _with_chains(node: Node, chained: frozenset[str]) -> Node:
         return node
     found = {name: replace(one, chained=name in chained) for name, one in node.storages.items()}
     return replace(node, storages=found)
+
+
+def _of_status(status: Mapping[str, Any]) -> dict[str, Any]:
+    cpu, kernel = status.get("cpuinfo", {}), status.get("current-kernel", {})
+    return {
+        "version": str(status.get("pveversion", "")),
+        "cpu_model": str(cpu.get("model", "")),
+        "cpu_vendor": str(cpu.get("vendor", "")),
+        "cpu_sockets": int(cpu.get("sockets", 1)),
+        "cpu_cores": int(cpu.get("cores", 1)),
+        "cpu_flags": tuple(str(cpu.get("flags", "")).split()),
+        "architecture": str(kernel.get("machine", "x86_64")),
+    }
+
+
+def _of_network(networks: list[Mapping[str, Any]]) -> dict[str, Any]:
+    return {"bridges": bridges.usable(networks), "bridge_vlans": bridges.restricted(networks)}
+
+
+def _of_machines(machines: list[Mapping[str, Any]]) -> dict[str, Any]:
+    return {"machine_version": _newest(machines)}
+
+
+#: what is read of a node → parameters, and the facts that an answer has
+_DETAILS: Mapping[str, tuple[Mapping[str, str], Callable[[Any], dict[str, Any]]]] = {
+    "status": ({}, _of_status),
+    "network": ({"type": "any_bridge"}, _of_network),
+    "capabilities/qemu/machines": ({}, _of_machines),
+}
 
 
 def _newest(machines: Iterable[Mapping[str, Any]]) -> str:

@@ -76,6 +76,8 @@ class Node:
     """Vnets of the cluster that are missing here, and why."""
     zones: tuple[str, ...] = ()
     """Its SDN zones; that of plain bridges is not among them."""
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """What could not be read of it the last time (the end of a path), and why."""
     pinned: Mapping[int, str] = field(default_factory=dict)
     """VMIDs that can't be migrated off it, and why; see ``pins``."""
 
@@ -113,6 +115,8 @@ class Snapshot:
     """Privileges that the token lacks, each as path and privilege."""
     vnets: tuple[VnetFacts, ...] = ()
     """All that are applied."""
+    grant: str | None = None
+    """The commands that grant them; None: none is missing."""
     project_vnets: tuple[SeenVnet, ...] | None = None
     """Vnets that say that they are networks'; None: they can't be read."""
 

@@ -18,6 +18,8 @@ from common import vnets
 from common.messages.commands import MakeVnet, RemoveVnet
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, MadeVnet, Removal, Work
+from compute.hypervisor.proxmox.api import calls, privileges
+from compute.hypervisor.proxmox.api.calls import Purpose
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.sdn import changes
@@ -106,10 +108,16 @@ class _Vnet:
         """
         hidden = changes.hidden(self._client.get("access/permissions"))
         if hidden:
+            needed = [
+                need
+                for path in hidden
+                for need in privileges.of(Purpose.VNETS, at={calls.SDN: path})
+            ]
             raise HypervisorError(
                 Category.AUTHORIZATION,
                 "Nothing is applied while others may have changes in the SDN configuration that "
                 f"the token does not see: it lacks SDN.Audit on {', '.join(hidden)}.",
+                remedy=privileges.remedy(needed, self._client.settings.token),
             )
         waiting = list(self._of_others())
         if waiting:

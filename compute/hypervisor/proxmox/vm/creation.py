@@ -12,7 +12,7 @@ from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.observe.snapshot import Storage
 from compute.hypervisor.proxmox.vm import firmware, host_checks
-from compute.hypervisor.proxmox.vm.templates import TakenError, Templates
+from compute.hypervisor.proxmox.vm.templates import TakenError, Templates, unusable
 from compute.hypervisor.proxmox.vmconfig import disks, guest, hardware, marks
 from compute.hypervisor.proxmox.vmconfig.disks import Way
 
@@ -66,6 +66,10 @@ class Creation:
         """Clone or create it, and see the VM there."""
         try:
             self._make(build, storage)
+        except TakenError as locked:
+            self._work.report(template_taken=str(locked))
+            self._import_instead(build)
+            self._make(build, storage)
         except ApiError as error:
             if self.way not in disks.CLONES or build.template is None:
                 raise
@@ -77,6 +81,12 @@ class Creation:
             self._work.report(template=f"{build.template.vmid} was not to be had: {error.message}")
             self._work.report(**self.ensure_image(build))
             self._make(build, storage)
+
+    def _import_instead(self, build: Build) -> None:
+        """Have the image imported, as its template can't be used."""
+        image = host_checks.image(self._shared, build)
+        self.way = Way.IMPORT_FROM
+        host_checks.image_is_as_listed(self._shared, self._vm.node, image)
 
     def _make(self, build: Build, storage: Storage) -> None:
         call = self._clone if self.way in disks.CLONES else self._create
@@ -112,9 +122,11 @@ class Creation:
             return self._shared.client.post(path, **values)
         except ApiError as error:
             locked = self._templates.locked(self._work, build, template) if error.locked else None
-            if locked is not None:
-                raise locked from error
-            raise
+            if locked is None:
+                raise
+            if build.image is not None and not build.image.template_only:
+                raise unusable(template, locked) from error
+            raise locked from error
 
     def _create(self, build: Build, storage: Storage) -> Any:
         values = self._parameters(build) | guest.disks(guest.of(build), storage.name, storage.kind)

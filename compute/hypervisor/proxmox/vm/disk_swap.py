@@ -175,7 +175,8 @@ class VmDisks:
             values[had] = None
         if inserted or has_cd:
             values[cd] = inserted
-        if inserted or has_cd or slot != disks.root_slot(config):
+        # Proxmox VE takes a disk that is removed out of the order.
+        if inserted or has_cd or slot != disks.root_slot(config) or not disks.root(config):
             values[disks.BOOT] = disks.boot_order(image, slot)
         return values
 

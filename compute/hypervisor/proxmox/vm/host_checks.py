@@ -46,7 +46,9 @@ def node(shared: Shared, build: Build) -> Node:
         )
     if snapshot.missing:
         raise HypervisorError(
-            Category.AUTHORIZATION, f"The token lacks {', '.join(snapshot.missing)}."
+            Category.AUTHORIZATION,
+            f"The token lacks {', '.join(snapshot.missing)}.",
+            remedy=snapshot.grant,
         )
     elsewhere = snapshot.vms.get(build.placed.vmid)
     if elsewhere is not None and elsewhere.template:

@@ -8,7 +8,7 @@ from typing import Any
 
 from common.failures import Verdict
 from common.local_disks import LocalDisk
-from common.messages.commands import Build, Destroy, Move, Plug, PlugVolume, Size
+from common.messages.commands import Build, Destroy, Move, Plug, PlugVolume, Power, Size
 from common.messages.filters import Filter
 from common.messages.reports import Category
 from common.states import PowerState
@@ -29,6 +29,7 @@ from compute.hypervisor.proxmox.vm import (
     local_disks,
     power,
     removal,
+    root_disk,
     saved,
 )
 from compute.hypervisor.proxmox.vm.creation import Creation
@@ -58,6 +59,8 @@ class ProxmoxMachine:
         self._clear: volumes.Seen | None = None
         self._creation = Creation(self._vm, templates, self._see)
         self._root = ""
+        self._found: Config | None = None
+        """Its configuration at the last look, proven ours."""
 
     @property
     def disks(self) -> VmDisks:
@@ -178,8 +181,12 @@ class ProxmoxMachine:
         return {"node": self._vm.node, "found": "the server's VM", "power_state": "RUNNING"}
 
     def start(self) -> Detail:
-        """Start it and see it running."""
-        power.start(self._vm, look_first=self._clear is None)
+        """Start it and see it running. Raises HypervisorError for one without its root disk."""
+        self._require_root()
+        try:
+            power.start(self._vm, look_first=self._clear is None)
+        except ApiError as error:
+            raise root_disk.explained(self._vm, error) from error
         return {"power_state": PowerState.RUNNING.name}
 
     def stop(self, graceful_seconds: int) -> Detail:
@@ -190,10 +197,14 @@ class ProxmoxMachine:
         return {"power_state": PowerState.SHUTDOWN.name}
 
     def reboot(self, graceful_seconds: int) -> Detail:
-        """Restart it."""
+        """Restart it. Raises HypervisorError for one without its root disk."""
+        self._require_root()
         if self._suspended:
             saved.discard(self._vm)
-        return {"reboot": power.reboot(self._vm, graceful_seconds)}
+        try:
+            return {"reboot": power.reboot(self._vm, graceful_seconds)}
+        except ApiError as error:
+            raise root_disk.explained(self._vm, error) from error
 
     def pause(self) -> Detail:
         """Pause it."""
@@ -320,6 +331,11 @@ class ProxmoxMachine:
 
     # --- inner
 
+    def _require_root(self) -> None:
+        """Raise HypervisorError (disk_lost) if a power action found no root disk."""
+        if isinstance(self._work.command, Power) and self._found is not None:
+            root_disk.require(self._vm, self._found)
+
     def _look_around(self) -> Config | None:
         """Look at VM and volumes first, so that a host refused later is known to hold nothing."""
         config = self._look_before(recent=True)
@@ -386,6 +402,6 @@ class ProxmoxMachine:
             # The owner was checked before the lock.
             self._proven = error.category is Category.LOCK
             raise
-        self._proven = ours is not None
+        self._proven, self._found = ours is not None, ours
         self._suspended = ours is not None and "lock" in ours
         return ours

@@ -16,6 +16,7 @@ from common.messages.commands import Move
 from common.messages.reports import Category
 from compute.hypervisor.port import Detail, HypervisorError, Removal
 from compute.hypervisor.proxmox.api import privileges, upid
+from compute.hypervisor.proxmox.api.calls import Purpose
 from compute.hypervisor.proxmox.api.errors import ApiError, category_of
 from compute.hypervisor.proxmox.api.tasks import Ended
 from compute.hypervisor.proxmox.cluster import quorum
@@ -297,10 +298,10 @@ def _with_cause(error: HypervisorError) -> HypervisorError:
 def _without_privilege(vm: Vm, error: ApiError) -> HypervisorError | None:
     if error.category is not Category.AUTHORIZATION:
         return None
-    lines = privileges.migrate_lines(vm.shared.settings.token)
+    needed = privileges.of(Purpose.MOVES)
     return HypervisorError(
         Category.AUTHORIZATION,
         f"{vm} can't be moved: the agent's token lacks VM.Migrate. {error.message}",
-        remedy="; ".join(lines),
+        remedy=privileges.remedy(needed, vm.shared.settings.token),
         verdict=Verdict.FATAL,
     )

@@ -15,23 +15,28 @@ from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Removal
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
-from compute.hypervisor.proxmox.vm import config_drive
-from compute.hypervisor.proxmox.vmconfig import disks, swaps
+from compute.hypervisor.proxmox.vm import config_drive, host_checks
+from compute.hypervisor.proxmox.vmconfig import disks, marks, swaps
 from compute.hypervisor.proxmox.vmconfig.swaps import Note
 
 Wanted = Mapping[str, str | None]
 
 
 def root_storage(vm: Vm, config: Config) -> str:
-    """Return the storage of the root disk. Raises HypervisorError if it isn't where ours are."""
-    root = swaps.volume(swaps.root(config))
-    if ":" not in root:
+    """Return the storage of the root disk; where somebody removed that, the one for new disks.
+
+    Raises HypervisorError if its root disk isn't where ours are, or there is no such storage.
+    """
+    root = swaps.volume(disks.root(config))
+    if ":" in root:
+        return root.partition(":")[0]
+    if not disks.lacks_root(config, adopted=marks.is_adopted(config)):
         raise HypervisorError(
             Category.API_NOT_SUPPORTED,
             f"{vm} has no disk {disks.root_slot(config)}, which would be replaced.",
             verdict=Verdict.FATAL,
         )
-    return root.partition(":")[0]
+    return host_checks.storage(vm.shared, vm.node, None).name
 
 
 def noted(vm: Vm, operation_id: int) -> Note | None:
@@ -227,6 +232,11 @@ def _free(vm: Vm, volumes: frozenset[str]) -> list[str]:
     A disk that a snapshot names stays with the VM as unused: the snapshot may be wanted back.
     """
     kept: set[str] = set()
+
+    now = vm.look() or {}
+    # Somebody may have removed a file whose name the new disk got: Proxmox VE keeps both names.
+    used = {disks.file_of(volid) for _, volid in disks.drives(now)}
+    volumes = frozenset(one for one in volumes if disks.file_of(one) not in used)
 
     def left() -> list[str]:
         return swaps.surplus(vm.look() or {}, volumes - kept)

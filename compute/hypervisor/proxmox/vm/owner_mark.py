@@ -98,14 +98,17 @@ class ProxmoxOwnerMark:
         has = marks.smbios_uuid(config)
         if has != uuid.lower():
             raise ForeignError(
-                Category.STORAGE_CONFLICT,
+                Category.FOREIGN,
                 f"{self._vm} is not proven the server's: its SMBIOS UUID is {has or 'not set'}.",
+                remedy=f"if it is the server's, as root on {self._vm.node}: qm set "
+                f"{self._vm.vmid} --smbios1 uuid={uuid}, then: micronova server mark {uuid}; if "
+                f"it is not: micronova server forget {uuid}",
             )
         self._require_plain(config)
         made = self._vm.shared.tasks.of_vm(self._vm.node, self._vm.vmid, "qmcreate")
         if made and made[0].who != self._vm.shared.settings.token.id:
             raise ForeignError(
-                Category.STORAGE_CONFLICT,
+                Category.FOREIGN,
                 f"{self._vm} is not proven the server's: it was made by {made[0].who}.",
                 upid=made[0].text,
             )

@@ -26,20 +26,22 @@ MANAGER_LOOK_SECONDS = 1.0
 
 def start(vm: Vm, *, look_first: bool) -> None:
     """Start it and see it running. Raises HypervisorError when it doesn't."""
-    ended = vm.converge(
-        vm.running,
-        lambda: vm.shared.client.post(f"{vm.path}/status/start"),
-        look_first=look_first,
-        fence=True,
-    )
+    posted: list[float] = []
+
+    def post() -> Any:
+        posted.append(vm.shared.restarts.now())
+        return vm.shared.client.post(f"{vm.path}/status/start")
+
+    ended = vm.converge(vm.running, post, look_first=look_first, fence=True)
     if _is_request(ended):
         _await_manager(vm, "running")
     elif not vm.running():
         raise HypervisorError(
             Category.CREATION_FAILED, f"{vm} does not run after its start task ended well."
         )
-    elif ended is not None:
-        vm.shared.restarts.started(vm.vmid)
+    elif posted:
+        # Also of one whose answer was lost.
+        vm.shared.restarts.started(vm.vmid, posted[-1])
 
 
 def stop(vm: Vm, graceful_seconds: int) -> None:

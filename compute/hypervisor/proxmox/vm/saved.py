@@ -82,11 +82,15 @@ def resume(vm: Vm) -> None:
             )
         return seen in (PowerState.RUNNING, PowerState.PAUSED)
 
-    ended = vm.converge(
-        done, lambda: vm.shared.client.post(f"{vm.path}/status/resume"), fence=True
-    )
+    posted: list[float] = []
+
+    def post() -> Any:
+        posted.append(vm.shared.restarts.now())
+        return vm.shared.client.post(f"{vm.path}/status/resume")
+
+    ended = vm.converge(done, post, fence=True)
     if ended is not None:
-        vm.shared.restarts.started(vm.vmid)
+        vm.shared.restarts.started(vm.vmid, posted[-1])
     elif status["lock"] == power_states.SUSPENDED:
         complete(vm)
 

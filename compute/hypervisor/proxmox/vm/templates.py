@@ -34,6 +34,12 @@ class TakenError(Exception):
     """No template is available here: the build imports the image."""
 
 
+def unusable(template: Template, error: HypervisorError) -> TakenError:
+    """Return that a template can't be used, why, and what the operator can do about it."""
+    mend = f" ({error.remedy})" if error.remedy else ""
+    return TakenError(f"template {template.vmid}: {error.message}{mend}")
+
+
 @dataclass(frozen=True)
 class _Ready:
     """A template that was seen ready."""
@@ -91,12 +97,22 @@ class Templates:
             self._require_reach(vm, template)
             self._ready[template.vmid] = _Ready(_key(image, source), vm.node)
             return made
-        except ApiError as error:
-            if self.is_lost(build, error) or (error.lost and template.node != build.placed.node):
-                raise TakenError(f"template {template.vmid}: {error.message}") from error
+        except HypervisorError as error:
+            if self._is_unusable(build, image, template, error):
+                raise unusable(template, error) from error
             raise
         finally:
             maker.release()
+
+    def _is_unusable(
+        self, build: Build, image: Image, template: Template, error: HypervisorError
+    ) -> bool:
+        """Return whether the image can be had without the template that caused an error."""
+        if error.category is Category.TEMPLATE_LOCKED:
+            return not image.template_only
+        if not isinstance(error, ApiError):
+            return False
+        return self.is_lost(build, error) or (error.lost and template.node != build.placed.node)
 
     def retire(self, work: Work, node: str, vmid: int, image_id: str, cloud: str) -> Removal:
         """Remove a template that no image needs, if it is ours and no clone depends on it."""
@@ -271,7 +287,7 @@ def _key(image: Image, source: str) -> str:
 
 
 def _template_error(vm: Vm, error: HypervisorError) -> HypervisorError:
-    """Return an error that ends the build at once for a locked or forbidden template."""
+    """Return the error for a locked or forbidden template; a locked one is passed over."""
     if error.category is Category.LOCK and error.remedy is not None:
         half_created.name_disks(vm, error)
         return HypervisorError(

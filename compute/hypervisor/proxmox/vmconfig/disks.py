@@ -29,6 +29,7 @@ BOOT = "boot"
 
 _OWNER = re.compile(r"[:/](?:vm|base|subvol)-([0-9]+)-[^/]*$")
 _DISK_KEY = re.compile(r"(?:scsi|virtio|ide|sata|efidisk|tpmstate|unused)[0-9]+|vmstate")
+_GUEST_DISK = re.compile(r"(?:scsi|virtio|ide|sata)[0-9]+")
 _SIZE = re.compile(r"(?:^|,)size=([0-9]+)([KMGT]?)")
 _SERIAL = re.compile(r"(?:^|,)serial=([^,]+)")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -216,6 +217,35 @@ def bytes_of(config: Mapping[str, Any], volids: Collection[str]) -> int:
 def root_bytes(config: Mapping[str, Any]) -> int:
     """Return the size of a configuration's root disk, 0 if it has none."""
     return size_bytes(root(config))
+
+
+def drives(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield slot and volume of each disk that the guest has; a CD is none."""
+    for key, value in sorted(config.items()):
+        volid = str(value).split(",", 1)[0]
+        if _GUEST_DISK.fullmatch(key) and "media=cdrom" not in str(value) and ":" in volid:
+            yield key, volid
+
+
+def file_of(volid: str) -> str:
+    """Return what is the same for all names of a volume: a linked clone's may name its base."""
+    storage, _, name = volid.partition(":")
+    return f"{storage}:{name.rpartition('/')[2]}"
+
+
+def unused(config: Mapping[str, Any]) -> list[str]:
+    """Return the volumes that a VM keeps without giving them to its guest."""
+    return [
+        str(value).split(",", 1)[0]
+        for key, value in sorted(config.items())
+        if key.startswith("unused")
+    ]
+
+
+def lacks_root(config: Mapping[str, Any], *, adopted: bool) -> bool:
+    """Return whether a VM has no disk to boot from; of an adopted one any disk will do."""
+    slots = {slot for slot, _ in drives(config)}
+    return not slots if adopted else not slots & set(ROOT_SLOTS.values())
 
 
 def volumes(config: Mapping[str, Any], vmid: int) -> frozenset[str]:

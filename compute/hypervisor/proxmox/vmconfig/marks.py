@@ -186,6 +186,11 @@ def is_building(config: Mapping[str, Any]) -> bool:
     return BUILDING in lines(config)
 
 
+def is_adopted(config: Mapping[str, Any]) -> bool:
+    """Return whether the VM existed before it was a server's."""
+    return any(line.startswith(ADOPTED) for line in lines(config))
+
+
 def owner(config: Mapping[str, Any], mark: Mark) -> Owner:
     """Return who owns the VM with this configuration."""
     said = lines(config)

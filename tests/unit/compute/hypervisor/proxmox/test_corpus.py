@@ -49,6 +49,9 @@ def test_every_verdict_and_every_category_of_the_driver_is_in_the_corpus() -> No
         Category.NO_VALID_HOST,
         Category.TEMPLATE_LOCKED,
         Category.VANISHED,
+        Category.MARK_LOST,
+        Category.FOREIGN,
+        Category.DISK_LOST,
     }
     assert {row[1] for row in MESSAGES} == set(Category) - decided_elsewhere
     assert set(RULES) == set(Category)

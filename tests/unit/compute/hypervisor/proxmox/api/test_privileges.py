@@ -21,7 +21,15 @@ def test_what_may_be_lacking_is_called_as_the_version_calls_it(
     version: str, agent: str, monitor: str
 ) -> None:
     listed = {one for need in privileges.optional(version) for one in need.privileges}
-    assert listed == {"VM.Migrate", "VM.Console", "VM.Backup", agent, "Sys.Modify", monitor}
+    assert listed == {
+        "VM.Migrate",
+        "VM.Console",
+        "VM.Backup",
+        "VM.Snapshot",
+        agent,
+        "Sys.Modify",
+        monitor,
+    }
     assert privileges.steering(version, "/vms/100")[1].privileges == (monitor,)
 
 

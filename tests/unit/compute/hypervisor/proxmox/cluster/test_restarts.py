@@ -17,7 +17,7 @@ def restarted(after: float = 1.0) -> tuple[Restarts, Timer]:
     restarts = Restarts(30.0, timer)
     restarts.ended(100)
     timer.now += after
-    restarts.started(100)
+    restarts.started(100, timer.now)
     return restarts, timer
 
 
@@ -43,6 +43,22 @@ def test_once_the_clean_up_is_over_nothing_is_remembered() -> None:
     assert restarts._windows == restarts._ended == {}
 
 
+def test_a_start_that_takes_long_counts_from_when_it_was_sent() -> None:
+    """The clean-up, which begins meanwhile, waits for its lock, and then for the VM."""
+    timer = Timer()
+    restarts = Restarts(30.0, timer)
+    restarts.ended(100)
+    timer.now += 1
+    posted = timer.now
+    timer.now += 8
+    restarts.started(100, posted)
+    pause = restarts.pause_seconds(100)
+    assert pause > 0
+    assert pause + restarts.call_seconds > 30
+    timer.now += 31
+    assert restarts.pause_seconds(100) == 0.0
+
+
 def test_who_starts_late_finds_the_clean_up_done() -> None:
     restarts, timer = restarted(after=5.0)
     timer.now += 5
@@ -60,7 +76,7 @@ def test_it_may_be_configured_that_nothing_cleans_up() -> None:
     timer = Timer()
     restarts = Restarts(0.0, timer)
     restarts.ended(100)
-    restarts.started(100)
+    restarts.started(100, timer.now)
     timer.now += 0.1
     assert restarts.pause_seconds(100) == 0.0
     assert restarts.call_seconds == 0.0

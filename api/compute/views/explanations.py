@@ -19,6 +19,9 @@ from db.reads.volume_snapshots import Snapshot
 from db.reads.volume_transfers import Transfer
 from db.reads.volumes import Volume
 
+#: what owners read of a host that is down
+HOST_DOWN = "The server's host does not answer: what is asked of the server waits until it does."
+
 
 def port(port: Port, *, operator: bool) -> dict[str, Any]:
     """Return what a port is now; operators also read where its server is."""

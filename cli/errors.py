@@ -33,6 +33,8 @@ def sentence(error: BaseException) -> str:
         text = _one_line(
             getattr(error, "details", None) or getattr(error, "message", None) or str(error)
         )
+        if f"(HTTP {status})" in text:
+            return text
         request = getattr(error, "request_id", None)
         return f"{text} (HTTP {status})" + (f" (Request-ID: {request})" if request else "")
     return _one_line(_LIBRARY_NOISE.sub("", str(error))) or type(error).__name__

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from functools import cached_property, partial
@@ -78,7 +79,7 @@ class Program(cliff.app.App):
     @cached_property
     def client_manager(self) -> Clients:
         """The holder of the cloud, which connects at its first use."""
-        given = cloud_options.given(self.options)
+        given = cloud_options.given(self.options, os.environ)
         return Clients(self._cloud or Cloud(partial(connect, given, version())))
 
     def build_option_parser(

@@ -41,7 +41,8 @@ _HEAD = """\
 
 `micronova help` lists both; commands of services that don't exist here (object storage,
 routers …) are left out, and `openstack` has them. Both kinds use the same credentials
-(`clouds.yaml`, `--os-…`, `OS_…`) and one session. A command is imported when it runs, so that
+(`--os-…` before `OS_…` before `clouds.yaml`, as with `openstack`) and one session. The options of
+rarer authentication plugins are taken as well. A command is imported when it runs, so that
 `openstack`'s cost nothing until then. An error is one line with the request ID for both. A word
 that is no command runs nothing, nor does the beginning of one. The APIs are spoken at the newest
 microversion that both sides know, unless `--os-compute-api-version`, `--os-volume-api-version` or
@@ -87,6 +88,7 @@ def _global_arguments() -> list[Argument]:
     return [
         Argument(tuple(a.option_strings), {"metavar": a.metavar, "nargs": a.nargs, "help": a.help})
         for a in parser._actions
+        if a.help != argparse.SUPPRESS
     ]
 
 

@@ -156,10 +156,12 @@ def test_secrets_are_masked_in_logs() -> None:
 def test_only_given_options_reach_the_cloud_configuration() -> None:
     program = Program()
     argv = ["--os-cloud", "c", "--insecure", "--os-compute-api-version", "2.79"]
-    given = options.given(program.parser.parse_args([*argv, "--os-volume-api-version", "3.71"]))
+    parsed = program.parser.parse_args([*argv, "--os-volume-api-version", "3.71"])
+    given = options.given(parsed, {"OS_REGION_NAME": "r", "OS_CLOUD": "d", "OS_USERNAME": ""})
     assert vars(given) == {
         "cloud": "c",
         "insecure": True,
+        "region_name": "r",
         "os_compute_api_version": "2.79",
         "os_volume_api_version": "3.71",
     }
@@ -167,4 +169,4 @@ def test_only_given_options_reach_the_cloud_configuration() -> None:
 
 def test_no_two_global_options_share_a_name() -> None:
     assert len(set(options.NAMES)) == len(options.NAMES)
-    assert all(re.fullmatch(r"[a-z_]+", name) for name in options.NAMES)
+    assert all(re.fullmatch(r"[a-z0-9_]+", name) for name in options.NAMES)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from common import clock
-from common.failures import RULES
+from common.failure_words import owner_sentence
 from common.messages.reports import Category
+from common.states import ResourceType
 from db.reads.operations import OperationFault
 from db.reads.servers import Fault
 
@@ -14,7 +15,12 @@ from db.reads.servers import Fault
 _OPEN = frozenset({Category.QUOTA_EXCEEDED})
 
 
-def message(fault: Fault | OperationFault, *, operator: bool) -> str:
+def message(
+    fault: Fault | OperationFault,
+    *,
+    operator: bool,
+    resource_type: str = ResourceType.SERVER,
+) -> str:
     """The message of a failure. Only this decides who sees what: owners see no host names, no
     numbers of hosts, no versions, paths or tasks.
     """
@@ -26,7 +32,7 @@ def message(fault: Fault | OperationFault, *, operator: bool) -> str:
         category = Category(fault.category)
     except ValueError:  # from a newer conductor
         return "The operation failed."
-    return fault.message if category in _OPEN else RULES[category].user
+    return fault.message if category in _OPEN else owner_sentence(category, resource_type)
 
 
 def details(fault: Fault | OperationFault) -> str:

@@ -54,6 +54,8 @@ NO_CONSOLE = "VMs without a hypervisor have no consoles."
 class NullHypervisor:
     """A made-up cluster, from ``[null]`` and ``[compute]``."""
 
+    has_consoles = False
+
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
         self.vms: dict[int, Vm] = {}

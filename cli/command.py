@@ -117,6 +117,15 @@ class OneLineErrors(cliff.command.Command):
         except Exception as error:
             raise CommandFailed(self.told(error, parsed_args)) from error
 
+    def produce_output(self, parsed_args: argparse.Namespace, columns: Any, data: Any) -> Any:
+        """Show the output; say on standard error that a list for people is empty."""
+        shown: Any = super()
+        if isinstance(self, cliff.lister.Lister) and parsed_args.formatter == "table":
+            data = list(data)
+            if not data:
+                self.app.stderr.write("Nothing to list.\n")
+        return shown.produce_output(parsed_args, columns, data)
+
     def told(self, error: BaseException, given: argparse.Namespace) -> str:
         """Return an error's line, with the names there are where one is wrong."""
         text = sentence(error)

@@ -59,7 +59,9 @@ the time left by the rate so far. On a terminal it is drawn again, else there is
 tenth.
 
 Completion for bash: `micronova complete > /etc/bash_completion.d/micronova`, or
-`source <(micronova complete)` for one shell.
+`source <(micronova complete)` for one shell. For zsh, in a folder of `$fpath`:
+`micronova complete --shell zsh > _micronova`; for fish:
+`micronova complete --shell fish > ~/.config/fish/completions/micronova.fish`.
 
 Tables take `-f table|json|yaml|value|csv` and `-c <column>`, single things `-f table|json|yaml|`
 `value|shell` and `-c <field>`; `--sort-column`, `--max-width` and more are in `micronova help`.

@@ -71,6 +71,7 @@ class Supervisor:
         self._replaced: dict[str, float] = {}
         """{part whose worker ended: when}."""
         self.base_url = ""
+        self.metrics_address = ""
         self.auth_url = ""
 
     def __enter__(self) -> Supervisor:
@@ -108,6 +109,7 @@ class Supervisor:
         after = "it is the second after --port: choose another"
         console_listener = self._listen(settings.port + 2 if settings.port else 0, after)
         metrics_listener = self._listen_metrics()
+        self.metrics_address = "{}:{}".format(*metrics_listener.getsockname()[:2])
         keystone = self._listen_identity(listener)
         passwords = load_passwords(settings.state_dir)
         credentials = service_credentials(keystone.auth_url, passwords)

@@ -25,7 +25,7 @@ from typing import Any
 
 from common.child import Child, ChildFailed, python
 from common.errors import ConfigurationError
-from identity.clouds import service_credentials, write_client_files
+from identity.clouds import project_id, service_credentials, write_client_files
 from identity.errors import PortBusy
 from identity.keystone import GROUP, Keystone
 from identity.layout import catalog
@@ -133,7 +133,12 @@ class Supervisor:
             self._start_identity(keystone, passwords)
         write(hosts=hosts)
         self._start_cloud(config_file, listener, console_listener, metrics_listener)
-        write_client_files(settings.state_dir, keystone.auth_url, passwords)
+        write_client_files(
+            settings.state_dir,
+            keystone.auth_url,
+            passwords,
+            project_id(keystone.auth_url, passwords),
+        )
         self._progress.end()
 
     def watch(self) -> None:

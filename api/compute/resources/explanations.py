@@ -53,9 +53,8 @@ class Explanations:
             about, found = _other(call, named, project, operator=operator)
         if not found and not refused and not about:
             raise NotFound(
-                f"Nothing is known under {subject}. What is kept is what was done to servers, "
-                "volumes, snapshots and images, and the newest requests that were refused; ports "
-                "are explained by their servers, transfers by their volumes."
+                f"Nothing is known under {subject}. Kept is what was done to servers, volumes, "
+                "snapshots and images, and the newest refused requests."
             )
         return {
             "explanation": {

@@ -35,6 +35,18 @@ def message(
     return fault.message if category in _OPEN else owner_sentence(category, resource_type)
 
 
+#: Nova keeps 255 characters, and clients such as Heat put words of their own in front
+LONGEST = 200
+
+
+def brief(text: str) -> str:
+    """Return whole sentences of a message, as many as a server's fault has room for."""
+    if len(text) <= LONGEST:
+        return text
+    end = text.rfind(". ", 0, LONGEST)
+    return text[: end + 1] if end > 0 else f"{text[: LONGEST - 1]}…"
+
+
 def details(fault: Fault | OperationFault) -> str:
     """Return all details of a failure as text, for operators."""
     lines = [f"Category: {fault.category}", f"Request ID: {fault.request_id}"]
@@ -53,7 +65,7 @@ def view(fault: Fault, *, operator: bool) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "code": fault.code,
         "created": clock.iso(fault.created_at),
-        "message": message(fault, operator=operator),
+        "message": brief(message(fault, operator=operator)),
     }
     if operator:
         shown["details"] = details(fault)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import configparser
 import functools
 import itertools
 import re
@@ -157,7 +158,26 @@ def is_configuration(_: Program, block: Block) -> None:
 
 def is_yaml(_: Program, block: Block) -> None:
     """Have the text read as YAML."""
-    assert yaml.safe_load(block.text)
+    assert all(yaml.safe_load_all(block.text))
+
+
+#: options of cloud-provider-openstack (its docs, using-*.md) that the pages name
+_CLOUD_CONFIG: Mapping[str, frozenset[str]] = {
+    "Global": frozenset(
+        {"auth-url", "application-credential-id", "application-credential-secret", "region"}
+    ),
+    "LoadBalancer": frozenset({"enabled"}),
+    "Metadata": frozenset({"search-order"}),
+    "BlockStorage": frozenset({"node-volume-attach-limit", "rescan-on-resize"}),
+}
+
+
+def is_cloud_config(_: Program, block: Block) -> None:
+    """Have the text read as a cloud.conf; its options must be known."""
+    read = configparser.ConfigParser()
+    read.read_string(block.text)
+    for section in read.sections():
+        assert set(read.options(section)) <= _CLOUD_CONFIG[section], f"{block}: [{section}]"
 
 
 def is_python(_: Program, block: Block) -> None:
@@ -175,6 +195,7 @@ FORMS: Mapping[str, Callable[[Program, Block], None]] = {
     "ini": is_configuration,
     "yaml": is_yaml,
     "python": is_python,
+    "conf": is_cloud_config,
     # what a program prints, and how its words are put together
     "text": is_read_elsewhere,
     # docs/states.md is generated, and compared

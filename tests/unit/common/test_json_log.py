@@ -17,7 +17,7 @@ conf([], default_config_files=[])
 conf.set_override("use_json", True)
 conf.set_override("use_stderr", True)
 log.setup(conf, "test")
-context.internal("req-1").update_store()
+context.internal("req-00000000-0000-0000-0000-000000000001").update_store()
 log.logger("some.module").warning("Something %s.", "happened")
 """
 
@@ -29,4 +29,4 @@ def test_a_line_is_an_object_with_its_request() -> None:
     found = json.loads(done.stderr.splitlines()[-1])
     assert (found["message"], found["levelname"]) == ("Something happened.", "WARNING")
     assert found["name"] == "micronova.some.module"
-    assert found["context"]["request_id"] == "req-1"
+    assert found["context"]["request_id"] == "req-00000000-0000-0000-0000-000000000001"

@@ -64,5 +64,5 @@ def test_services_use_their_own_user() -> None:
 
 def test_openrc_excepts_a_loopback_address_from_proxies() -> None:
     line = 'export no_proxy="${no_proxy:-${NO_PROXY:-}},127.0.0.1"\n'
-    assert line in openrc(AUTH_URL, PASSWORDS)
-    assert "no_proxy" not in openrc("https://cloud.example:5000/v3", PASSWORDS)
+    assert line in openrc(AUTH_URL, PASSWORDS, "p1")
+    assert "no_proxy" not in openrc("https://cloud.example:5000/v3", PASSWORDS, "p1")

@@ -15,6 +15,8 @@ up: $(VENV)/installed
 	exec $(VENV)/bin/micronova up $(ARGS)
 
 test: $(VENV)/tox
+	@echo 'Runs all tiers of the tests in an environment of their own: some twelve minutes on two cores,'
+	@echo 'and the first time some more to install it. Seconds take: $(VENV)/bin/tox -e unit'
 	$(VENV)/bin/tox run -q -m test $(ARGS)
 
 clean:

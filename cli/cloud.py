@@ -101,30 +101,60 @@ class Cloud:
             self.connection.close()
 
 
+def config_of(options: argparse.Namespace, version: str) -> Any:
+    """Return what ``openstack`` would make of the options and ``clouds.yaml``, by osc-lib's rules.
+
+    Nothing is authenticated, and nothing asked. Options are those of ``cli.options.given``.
+    """
+    from osc_lib.cli.client_config import OSC_Config
+
+    # about the SDK's own future, nothing that the user could change
+    warnings.filterwarnings("ignore", module="openstack")
+    given = vars(options)
+    admin = given.get("endpoint") and given.get("token")
+    config = OSC_Config(
+        pw_func=_ask_password,
+        app_name="micronova",
+        app_version=version,
+        override_defaults={
+            "interface": "public",
+            "auth_type": "admin_token" if admin else "password",
+        },
+    )
+    asked = argparse.Namespace(**{"default_domain": "default", **given})
+    return config.get_one(cloud=given.get("cloud", ""), argparse=asked, validate=False)
+
+
 def connect(options: argparse.Namespace, version: str) -> Any:
-    """Return a connection from the global options, ``clouds.yaml`` and the OS_* variables.
+    """Return a connection from the global options, the OS_* variables and ``clouds.yaml``.
 
     :raises CommandFailed: no cloud is named, or what it needs is missing.
     """
-    import openstack.config
     import openstack.connection
 
     from common import direct
 
-    # about the SDK's own future, nothing that the user could change
-    warnings.filterwarnings("ignore", module="openstack")
-    config = openstack.config.OpenStackConfig(
-        pw_func=_ask_password, app_name="micronova", app_version=version
-    )
-    named = config.get_one(argparse=options, validate=False).config
-    named = {**named, **(named.get("auth") or {})}
-    if not named.get("auth_url") and not named.get("endpoint"):
+    region = config_of(options, version)
+    known = {**region.config, **region.config["auth"]}
+    if not any(known.get(name) for name in ("auth_url", "endpoint", "discovery_endpoint")):
         raise CommandFailed(NO_CLOUD)  # rather than to ask for a password that nobody would check
-    region = config.get_one(argparse=options)
+    # private attributes, which python-openstackclient sets as well
+    region._auth = region._openstack_config.load_auth_plugin(region.config)
+    if region.config.get("service_provider"):
+        region._auth = _of_service_provider(region)
     made = openstack.connection.Connection(config=region)
-    if direct.is_of_this_machine(str(named.get("auth_url") or named.get("endpoint"))):
+    if direct.is_of_this_machine(str(known.get("auth_url") or known.get("endpoint"))):
         direct.without_environment(made.session.session)  # no proxy reaches our loopback address
     return made
+
+
+def _of_service_provider(region: Any) -> Any:
+    """Return the authentication at another Keystone that trusts this cloud's."""
+    from osc_lib.api.auth import get_keystone2keystone_auth
+
+    names = ("project_id", "project_name", "project_domain_id", "project_domain_name")
+    remote = {name: region.config.get(f"remote_{name}") for name in names}
+    return get_keystone2keystone_auth(region._auth, region.config["service_provider"], **remote)
 
 
 def _ask_password(prompt: str | None = None) -> str:

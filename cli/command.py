@@ -14,6 +14,7 @@ import cliff.show
 
 from cli.cloud import Cloud
 from cli.errors import CommandFailed, sentence
+from cli.hints import hint
 from cli.usage import reason_first
 
 
@@ -111,10 +112,29 @@ class OneLineErrors(cliff.command.Command):
         """Run; whatever goes wrong becomes one line (cliff prints it, ``--debug`` all of it)."""
         try:
             return super().run(parsed_args) or self.exit_code
-        except (BrokenPipeError, CommandFailed):
+        except BrokenPipeError:
             raise
         except Exception as error:
-            raise CommandFailed(sentence(error)) from error
+            raise CommandFailed(self.told(error, parsed_args)) from error
+
+    def produce_output(self, parsed_args: argparse.Namespace, columns: Any, data: Any) -> Any:
+        """Show the output; say on standard error that a list for people is empty."""
+        shown: Any = super()
+        if isinstance(self, cliff.lister.Lister) and parsed_args.formatter == "table":
+            data = list(data)
+            if not data:
+                self.app.stderr.write("Nothing to list.\n")
+        return shown.produce_output(parsed_args, columns, data)
+
+    def told(self, error: BaseException, given: argparse.Namespace) -> str:
+        """Return an error's line, with the names there are where one is wrong."""
+        text = sentence(error)
+        manager: Any = getattr(self.app, "client_manager", None)
+        cloud = getattr(manager, "micronova", None)
+        if not isinstance(cloud, Cloud):
+            return text
+        said = hint(lambda: cloud.connection, text, given)
+        return f"{text if text.endswith(('.', ')')) or not said else f'{text}.'}{said}"
 
 
 def with_one_line_errors(command: type[Any]) -> type[Any]:
@@ -168,7 +188,7 @@ class Command(OneLineErrors):
                 act(name)
             except Exception as error:  # noqa: BLE001  (shown here, and counted below)
                 failed += 1
-                self.say(f"Failed to {what} '{name}': {sentence(error)}")
+                self.say(f"Failed to {what} '{name}': {self.told(error, argparse.Namespace())}")
         if failed:
             raise CommandFailed(f"{failed} of {len(names)} failed: {what}")
 

@@ -18,6 +18,14 @@ NO_CLOUD = (
 )
 
 
+_FORBIDDEN = 403
+#: what an API says of a request that its policy refuses, with the name of a rule
+_POLICY = re.compile(
+    r"(Policy doesn't allow|You are not authorized to perform) [\w:.-]+( to be performed)?\.?"
+)
+_ADMIN = "micronova"
+
+
 def sentence(error: BaseException) -> str:
     """Return one line for people about an error of the SDK, of keystoneauth or our own.
 
@@ -33,9 +41,23 @@ def sentence(error: BaseException) -> str:
         text = _one_line(
             getattr(error, "details", None) or getattr(error, "message", None) or str(error)
         )
+        if status == _FORBIDDEN:
+            text = _POLICY.sub(may_not(), text)
+        if f"(HTTP {status})" in text:
+            return text
         request = getattr(error, "request_id", None)
         return f"{text} (HTTP {status})" + (f" (Request-ID: {request})" if request else "")
     return _one_line(_LIBRARY_NOISE.sub("", str(error))) or type(error).__name__
+
+
+def may_not() -> str:
+    """Return what is said in place of a policy's rule: who may, and how to be that one."""
+    from openstack.config import OpenStackConfig
+
+    said = "This user may not do that; an administrator may"
+    names = OpenStackConfig().get_cloud_names()
+    others = [name for name in (_ADMIN, f"{_ADMIN}-admin") if name in names]
+    return f"{said}: --os-cloud {others[0]}" if others else said
 
 
 def _one_line(text: object) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import io
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from functools import cached_property, partial
@@ -19,6 +21,9 @@ from cli.usage import reason_first
 DESCRIPTION = "OpenStack-compatible compute for Proxmox VE: run it, use it, ask it why."
 
 _USAGE = "micronova [options] <command> [its options]   (micronova help <command>)"
+
+#: 128 and the number of SIGPIPE, as shells count
+_PIPE_CLOSED = 141
 
 _LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}
 
@@ -78,7 +83,7 @@ class Program(cliff.app.App):
     @cached_property
     def client_manager(self) -> Clients:
         """The holder of the cloud, which connects at its first use."""
-        given = cloud_options.given(self.options)
+        given = cloud_options.given(self.options, os.environ)
         return Clients(self._cloud or Cloud(partial(connect, given, version())))
 
     def build_option_parser(
@@ -143,4 +148,15 @@ def version() -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code: 0 done, 1 failed, 2 wrong usage."""
-    return Program().run(list(sys.argv[1:] if argv is None else argv))
+    for stream in (sys.stdout, sys.stderr):
+        # A name or a sign that the terminal can't show ends no command.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace" if stream is sys.stderr else "replace")
+    try:
+        code = Program().run(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Who read the output has seen enough; nothing more may be written, nor at the exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _PIPE_CLOSED
+    return code

@@ -41,7 +41,8 @@ _HEAD = """\
 
 `micronova help` lists both; commands of services that don't exist here (object storage,
 routers …) are left out, and `openstack` has them. Both kinds use the same credentials
-(`clouds.yaml`, `--os-…`, `OS_…`) and one session. A command is imported when it runs, so that
+(`--os-…` before `OS_…` before `clouds.yaml`, as with `openstack`) and one session. The options of
+rarer authentication plugins are taken as well. A command is imported when it runs, so that
 `openstack`'s cost nothing until then. An error is one line with the request ID for both. A word
 that is no command runs nothing, nor does the beginning of one. The APIs are spoken at the newest
 microversion that both sides know, unless `--os-compute-api-version`, `--os-volume-api-version` or
@@ -58,7 +59,9 @@ the time left by the rate so far. On a terminal it is drawn again, else there is
 tenth.
 
 Completion for bash: `micronova complete > /etc/bash_completion.d/micronova`, or
-`source <(micronova complete)` for one shell.
+`source <(micronova complete)` for one shell. For zsh, in a folder of `$fpath`:
+`micronova complete --shell zsh > _micronova`; for fish:
+`micronova complete --shell fish > ~/.config/fish/completions/micronova.fish`.
 
 Tables take `-f table|json|yaml|value|csv` and `-c <column>`, single things `-f table|json|yaml|`
 `value|shell` and `-c <field>`; `--sort-column`, `--max-width` and more are in `micronova help`.
@@ -87,6 +90,7 @@ def _global_arguments() -> list[Argument]:
     return [
         Argument(tuple(a.option_strings), {"metavar": a.metavar, "nargs": a.nargs, "help": a.help})
         for a in parser._actions
+        if a.help != argparse.SUPPRESS
     ]
 
 

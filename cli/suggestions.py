@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Sequence
 
+from cli.osc.absent import absent
+
 _MOST = 3
 _SHOWN = 20
 _LEAST_ALIKE = 0.6
@@ -19,6 +21,8 @@ def unknown_command(words: Sequence[str], commands: Collection[str]) -> str:
     if longer:
         rest = ", …" if len(longer) > _SHOWN else ""
         return f"'{typed}' is not a whole command. There are: {', '.join(longer[:_SHOWN])}{rest}"
+    if missing := absent(words):
+        return f"There are no {missing} here: '{typed}' is a command for other clouds."
     alike = similar(words, commands)
     if not alike:
         return f"'{typed}' is not a command; see 'micronova help'."

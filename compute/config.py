@@ -108,11 +108,12 @@ OPTIONS = [
     ),
     cfg.IntOpt(
         "console_log_kib",
-        default=0,
+        default=64,
         min=0,
         max=1024,
         help="KiB of what each server's serial line says while it boots that this worker keeps "
-        "in memory, for the console's log. 0: there are no logs.",
+        "in memory, of its last 1000 servers, for the console's log. 0: there are no logs, and "
+        "they are refused with 501. Where the hypervisor has no consoles there are none either.",
     ),
     cfg.IntOpt(
         "console_log_lines",
@@ -120,7 +121,8 @@ OPTIONS = [
         min=1,
         max=1000,
         help="Serial lines that are read at the same time for logs; each costs its node three "
-        "processes for up to ten minutes.",
+        "processes for up to ten minutes. Of a server that boots while so many are read there "
+        "is no log, until its next boot.",
     ),
     cfg.StrOpt(
         "console_ca_file",

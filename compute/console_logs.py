@@ -34,7 +34,8 @@ class ConsoleLogs:
     def __init__(
         self, conf: cfg.ConfigOpts, hypervisors: Mapping[str, Hypervisor], worker: str
     ) -> None:
-        self._bytes = conf.compute.console_log_kib << 10
+        able = any(hypervisor.has_consoles for hypervisor in hypervisors.values())
+        self._bytes = conf.compute.console_log_kib << 10 if able else 0
         self._most = conf.compute.console_log_lines
         self._hypervisors, self._worker = hypervisors, worker
         self._lock = threading.Lock()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,10 @@ CLOUDS: Mapping[str, tuple[str, str]] = {
 """{cloud name: (user, project)}; `openrc` is the first."""
 
 _DOMAIN = "Default"
+#: variables that would mean another cloud or project
+_OTHERS = ("OS_CLOUD", "OS_TENANT_ID", "OS_TENANT_NAME")
+#: how long Keystone may take to answer
+_SECONDS = 30
 
 
 def clouds(auth_url: str, passwords: Mapping[str, str]) -> dict[str, Any]:
@@ -47,14 +53,38 @@ def clouds(auth_url: str, passwords: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def openrc(auth_url: str, passwords: Mapping[str, str]) -> str:
-    """Return a shell file that sets the environment of the cloud `micronova`."""
+def project_id(auth_url: str, passwords: Mapping[str, str]) -> str:
+    """Return the ID of the project of the cloud `micronova`, from its Keystone, which must run."""
+    user, project = CLOUDS["micronova"]
+    domain = {"name": _DOMAIN}
+    known = {"name": user, "password": passwords[user], "domain": domain}
+    asked = {
+        "identity": {"methods": ["password"], "password": {"user": known}},
+        "scope": {"project": {"name": project, "domain": domain}},
+    }
+    request = urllib.request.Request(  # noqa: S310 - the URL is our own Keystone's
+        f"{auth_url}/auth/tokens",
+        json.dumps({"auth": asked}).encode(),
+        {"Content-Type": "application/json"},
+    )
+    # Passwords go to no proxy that the environment names.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=_SECONDS) as answer:
+        return str(json.load(answer)["token"]["project"]["id"])
+
+
+def openrc(auth_url: str, passwords: Mapping[str, str], project_id: str) -> str:
+    """Return a shell file that sets the environment of the cloud `micronova`.
+
+    As Horizon's, it names the project by ID too, as some clients ask for that variable.
+    """
     user, project = CLOUDS["micronova"]
     variables = {
         "OS_AUTH_TYPE": "password",
         "OS_AUTH_URL": auth_url,
         "OS_USERNAME": user,
         "OS_PASSWORD": passwords[user],
+        "OS_PROJECT_ID": project_id,
         "OS_PROJECT_NAME": project,
         "OS_USER_DOMAIN_NAME": _DOMAIN,
         "OS_PROJECT_DOMAIN_NAME": _DOMAIN,
@@ -67,7 +97,7 @@ def openrc(auth_url: str, passwords: Mapping[str, str]) -> str:
         # A proxy would be sent the password, and connects to its own loopback address.
         host = urlsplit(auth_url).hostname
         lines.append(f'export no_proxy="${{no_proxy:-${{NO_PROXY:-}}}},{host}"\n')
-    return "".join(["unset OS_CLOUD\n", *lines])
+    return "".join([f"unset {' '.join(_OTHERS)}\n", *lines])
 
 
 def service_credentials(auth_url: str, passwords: Mapping[str, str]) -> dict[str, str]:
@@ -84,9 +114,11 @@ def service_credentials(auth_url: str, passwords: Mapping[str, str]) -> dict[str
     }
 
 
-def write_client_files(state_dir: Path, auth_url: str, passwords: Mapping[str, str]) -> None:
+def write_client_files(
+    state_dir: Path, auth_url: str, passwords: Mapping[str, str], project_id: str
+) -> None:
     """Write `clouds.yaml` and `openrc` into `state_dir`, mode 0600, replacing old ones."""
     private_directory(state_dir)
     text = yaml.safe_dump(clouds(auth_url, passwords), sort_keys=False)
     write_private(state_dir / "clouds.yaml", text)
-    write_private(state_dir / "openrc", openrc(auth_url, passwords))
+    write_private(state_dir / "openrc", openrc(auth_url, passwords, project_id))

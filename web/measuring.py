@@ -51,4 +51,5 @@ class Measured:
         )
         table.HTTP_REQUESTS.count(*labels, status)
         if ROUTE in environ:
-            table.HTTP_SECONDS.observe(seconds, *labels)
+            table.HTTP_SECONDS.observe(seconds, *labels[:2])
+            table.HTTP_ROUTE_SECONDS.count(*labels, by=seconds)

@@ -40,8 +40,27 @@ def is_shown(path: Any, value: Any) -> bool:
     return not isinstance(value, dict | list) and len(str(value)) <= LONGEST
 
 
+def chosen(error: jsonschema.ValidationError) -> jsonschema.ValidationError:
+    """Return why the alternative that a value is of the type of refuses it, if that is one.
+
+    "Not valid under any of the given schemas" names no limit.
+    """
+    if error.validator not in ("anyOf", "oneOf") or not error.context:
+        return error
+    alternatives: dict[Any, list[jsonschema.ValidationError]] = {}
+    for one in error.context:
+        alternatives.setdefault(one.schema_path[0], []).append(one)
+    fitting = [
+        found
+        for found in alternatives.values()
+        if not any(one.validator == "type" and not one.path for one in found)
+    ]
+    return fitting[0][0] if len(fitting) == 1 else error
+
+
 def sentence(error: jsonschema.ValidationError) -> str:
     """Return jsonschema's message, which clients know, without a value that isn't shown."""
+    error = chosen(error)
     path, value = error.absolute_path, error.instance
     text = str(error.message)
     if not is_shown(path, value):

@@ -129,7 +129,9 @@ What isn't supported is refused with 400 and a message, never ignored.
 or the UUID of a server, a port, a volume, a snapshot or transfer of a volume, or an image. Those
 that are deleted, other than ports, are still explained, and so are requests that were refused
 (with `state` `refused`, no `server`, and why in `message`). The answer is
-`{"explanation": {"subject": …, "operations": […]}}`; of a server that exists, for operators, also
+`{"explanation": {"subject": …, "operations": […]}}`; where the
+host of the server can't be used, `host`: its `name`, `state` (up, down) and `health`, why it
+can't; owners read only that it is down. Of a server that exists operators also read
 `move`: its `way` to another host (`live`, `cold`, null) and the `obstacle`. Of a port there is
 also `port`: its status, addresses, groups and server, whose operations follow; of an image
 `image`: its status, owner, and the server that it is a copy of. Of a volume there is `volume`: its
@@ -235,9 +237,12 @@ when the last `audit` that ended well began and ended. 8 statements, however lar
 `micronova metrics` has the same in Prometheus' text format: see operate.md.
 
 `GET /queues`, for administrators, answers `{"hosts": [{"id", "host", "worker",
-"reported_seconds_ago", "queues"}]}`: what runs and waits on each host by the last heartbeat of its
-agent, whose process `worker` names. `host` asks for one host, `name` for those whose names contain
-it; `limit` and `marker` (a host's `id`) page over them in the order of `/os-hypervisors`.
+"state", "health", "reported_seconds_ago", "queues"}]}`: how each host is, and what runs and waits
+there, by the last heartbeat of its agent, whose process `worker` names. `state` is `down` where
+the agent doesn't report or can't reach the node, as in `/os-services`; `health` is a sentence that
+says why the host can't be used, null where it can. `host` asks for one host, `name` for those
+whose names contain it, `unwell=true` for those that can't be used; `limit` and `marker` (a host's
+`id`) page over them in the order of `/os-hypervisors`.
 `queues` is null where the agent's release doesn't say. Each has
 
 | field | what |

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cli import columns
+from cli.admin.queues import hosts_of
 from cli.cloud import Cloud
 from cli.command import Command, Lister, argument
 from cli.errors import CommandFailed
@@ -39,7 +40,7 @@ class ListNodes(Lister):
         compute = self.cloud.compute
         services = compute.services(binary=BINARY)
         hypervisors = compute.hypervisors(details=True, microversion=_USAGE_MICROVERSION)
-        return _HEADERS, node_rows(services, hypervisors)
+        return _HEADERS, node_rows(services, hypervisors, reported_health(self.cloud))
 
 
 class EnableNode(Command):
@@ -79,34 +80,53 @@ def find_service(cloud: Cloud, host: str) -> Any:
     raise CommandFailed(f"No {BINARY} on host {host}")
 
 
-def node_rows(services: Iterable[Any], hypervisors: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """Return a row for each compute service with the hypervisor of the same host, by zone."""
+def reported_health(cloud: Cloud) -> dict[str, str]:
+    """Return why hosts can't be used, as their agents say; nothing from other compute APIs."""
+    from openstack import exceptions
+
+    try:
+        return {one["host"]: one["health"] for one in hosts_of(cloud, {"unwell": "true"})}
+    except (exceptions.NotFoundException, exceptions.ForbiddenException):
+        return {}
+
+
+def node_rows(
+    services: Iterable[Any], hypervisors: Iterable[Any], reported: Mapping[str, str]
+) -> list[tuple[Any, ...]]:
+    """Return a row for each compute service with the hypervisor of the same host, by zone.
+
+    :param reported: why hosts can't be used, of those of which it is known.
+    """
     by_host = {(node.service_details or {}).get("host") or node.name: node for node in hypervisors}
-    rows = [_row(service, by_host.get(service.host)) for service in services]
+    rows = [
+        _row(service, by_host.get(service.host), health(service, reported.get(service.host)))
+        for service in services
+    ]
     return sorted(rows, key=lambda row: (str(row[1]), str(row[0])))
 
 
-def health(service: Any) -> str:
-    """Return how a node is, in a few words: why it takes no servers, or ``ok``."""
-    if service.is_forced_down:
-        return "forced down"
-    if service.state != "up":
-        return f"no sign of life since {service.updated_at or 'ever'}"
+def health(service: Any, reported: str | None) -> str:
+    """Return how a node is: why it takes no servers, or ``ok``."""
+    disabled = ""
     if service.status == "disabled":
-        return f"disabled: {service.disabled_reason or 'no reason was given'}"
-    return "ok"
+        disabled = f"disabled: {service.disabled_reason or 'no reason was given'}"
+    if reported is None and service.is_forced_down:
+        reported = "The service is forced down."
+    elif reported is None and service.state != "up":
+        reported = f"Its agent has not reported since {service.updated_at or 'ever'}."
+    return " ".join(filter(None, (reported, disabled))) or "ok"
 
 
-def _row(service: Any, node: Any | None) -> tuple[Any, ...]:
+def _row(service: Any, node: Any | None, health: str) -> tuple[Any, ...]:
     head = (service.host, service.availability_zone, service.status, service.state)
     if node is None:
         nothing = columns.Used((None, None))
-        return (*head, nothing, nothing, nothing, columns.Blank(None), health(service))
+        return (*head, nothing, nothing, nothing, columns.Blank(None), health)
     return (
         *head,
         columns.Used((node.vcpus_used, node.vcpus)),
         columns.Used((node.memory_used, node.memory_size)),
         columns.Used((node.local_disk_used, node.local_disk_size)),
         columns.Blank(node.running_vms),
-        health(service),
+        health,
     )

@@ -30,11 +30,11 @@ class ListQueues(Lister):
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Return a row for each queue."""
         asked = {"host": parsed_args.host} if parsed_args.host else {}
-        return _HEADERS, [row for host in _hosts(self.cloud, asked) for row in rows(host)]
+        return _HEADERS, [row for host in hosts_of(self.cloud, asked) for row in rows(host)]
 
 
-def _hosts(cloud: Cloud, asked: dict[str, str]) -> Iterator[Mapping[str, Any]]:
-    """Yield the hosts of all pages."""
+def hosts_of(cloud: Cloud, asked: dict[str, str]) -> Iterator[Mapping[str, Any]]:
+    """Yield the hosts of all pages, with health and queues."""
     more = True
     while more:
         found = answer(cloud.compute.get("/queues", params=asked))

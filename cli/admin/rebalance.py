@@ -52,10 +52,16 @@ class Rebalance(Lister):
         response = self.cloud.compute.get("/rebalance", params={"limit": limit})
         plan = answer(response)["rebalance"]
         before, after, moves = plan["score_before"], plan["score_after"], plan["moves"]
-        self.say(
-            f"{len(moves)} moves of {plan['considered']} servers would take the score from "
-            f"{before:.6f} to {after:.6f}; nothing was moved."
-        )
+        if not moves:
+            self.say(
+                f"Nothing would be moved: the hosts' allocated shares differ by "
+                f"{100 * before**0.5:.1f} % (standard deviation); below 0.5 % all is even."
+            )
+        else:
+            self.say(
+                f"{len(moves)} moves of {plan['considered']} servers would take the score from "
+                f"{before:.6f} to {after:.6f}; nothing was moved."
+            )
         self._show_pinned(plan["pinned"])
         return (
             ("ID", "Name", "From", "To", "GiB RAM", "GiB Disk", "Gain"),

@@ -22,7 +22,9 @@ OFFERED: Mapping[str, Mapping[str, str]] = {
         ),
         "openstack.identity.v3": r".+",
         "openstack.image.v2": r"image (?!metadef |stores |task ).+",
-        "openstack.network.v2": r"(network|port|subnet) \w+",
+        "openstack.network.v2": (
+            r"(network|port|subnet|network rbac|security group|security group rule) \w+"
+        ),
         "openstack.volume.v3": (
             r"block storage resource filter .+"
             r"|volume (?!attachment (complete|create|set)|service set)"

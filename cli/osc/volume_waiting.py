@@ -13,7 +13,7 @@ from typing import Any, TextIO
 from cli.cloud import Cloud
 from cli.errors import CommandFailed
 from cli.render.progress import Progress, after
-from cli.server.operation import Look, event_of
+from cli.server.operation import Look, event_of, wait_of
 from cli.terminal import progress_view
 
 _FIRST_PAUSE_SECONDS = 0.1
@@ -50,6 +50,7 @@ class VolumeWaiting:
         self._cloud, self._stream, self._awaited = cloud, stream, awaited
         self._before: str | None = None
         self._operation: Mapping[str, Any] | None = None
+        self._explanation: Mapping[str, Any] = {}
         if not new:
             self._before = (self._newest() or {}).get("request_id")
 
@@ -104,9 +105,10 @@ class VolumeWaiting:
         response = self._cloud.compute.get(f"/explanations/{self._awaited.id}")
         if response.status_code != 200:
             return None
+        self._explanation = response.json()["explanation"]
         mine = [
             operation
-            for operation in response.json()["explanation"]["operations"]
+            for operation in self._explanation["operations"]
             if (operation.get("resource") or {}).get("id") == self._awaited.id
         ]
         newest: Mapping[str, Any] | None = max(
@@ -120,7 +122,8 @@ class VolumeWaiting:
         if self._operation is None:
             return Look()
         events = [event_of(event) for event in self._operation["events"]]
-        return Look(self._operation["started_at"], None, events)
+        wait = wait_of(self._operation, self._explanation)
+        return Look(self._operation["started_at"], None, events, wait=wait)
 
     def _failed(self, found: Any) -> bool:
         ended = (self._operation or {}).get("state")

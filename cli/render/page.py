@@ -15,6 +15,7 @@ from common.story.decision import changes_that_would_do, how_many, retries
 from common.story.explanation import forgotten, other_faults
 from common.story.labels import label
 from common.story.matrix import Matrix, matrix
+from common.story.summary import summary
 from common.story.text import duration, one_line, parse_time, seconds_between
 from common.story.timeline import Mark, beginning, marks, states_of, tasks_and_facts
 
@@ -38,6 +39,9 @@ def page(explanation: Facts, servers: Mapping[str, Facts] | None = None) -> str:
     heading = _add(body, "h1", f"{name} ")
     if subject != name:
         _add(heading, "small", subject)
+    short = summary(explanation, known)
+    for line in short.lines() if short else ():
+        _add(body, "p", line)
     for operation in operations:
         server = known.get(str(operation.get("server"))) or {}
         _operation(_add(body, "section"), operation, server)

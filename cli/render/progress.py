@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from common.story.labels import label
 from common.story.text import Line, duration, how_far, one_line, seconds_between
 
 
@@ -30,6 +31,22 @@ class Step:
         return int(self.copied["percent"]) // 10 if self.copied else 0
 
 
+class Waits(Protocol):
+    """A pause between two attempts; see ``cli.server.operation.Wait``."""
+
+    @property
+    def until(self) -> str:
+        """When it is tried again, in words."""
+
+    @property
+    def why(self) -> str:
+        """Why the last attempt failed."""
+
+    @property
+    def since(self) -> str | None:
+        """When it failed, ISO 8601."""
+
+
 class Seen(Protocol):
     """The result of one look at an operation; see ``cli.server.operation.Look``."""
 
@@ -44,6 +61,10 @@ class Seen(Protocol):
     @property
     def states(self) -> Sequence[tuple[str, str]] | None:
         """When each task_state began, and which; None: unknown."""
+
+    @property
+    def wait(self) -> Waits | None:
+        """What it waits for, if it does."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +104,12 @@ def after(
             host=event.get("host") or None,
             copied=None if finished else event.get("progress"),
         )
+    if seen.wait is not None:
+        key = f"wait {seen.wait.until}"
+        offset = seconds_between(seen.began, seen.wait.since)
+        at_seconds = elapsed_seconds if offset is None else offset
+        text = " ".join(filter(None, (one_line(seen.wait.why), f"({seen.wait.until})")))
+        steps.setdefault(key, Step(key, text, at_seconds, ""))
     return Progress(tuple(steps.values()), task_state)
 
 
@@ -108,12 +135,12 @@ def step_line(step: Step) -> Line:
     """Return one step: when, what, how it ended, how long it took, where."""
     when = (f"{'+' + duration(step.at_seconds):>12}  ", "dim")
     if step.result == "":
-        return when, (step.text, "bold cyan")
+        return when, (step.text, "bold yellow" if step.key.startswith("wait ") else "bold cyan")
     result = step.result or "…"
     how = how_far(step.copied) if step.copied else duration(step.took_seconds)
     return (
         when,
-        (f"  {one_line(step.text):<34} ", ""),
+        (f"  {label(step.text):<34} ", ""),
         (f"{result:<8}", _STYLES.get(result, "yellow")),
         (f"{how:>12}", ""),
         (f"  {one_line(step.host)}" if step.host else "", "dim"),

@@ -10,6 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from common.story.summary import host_line, retry_line, why_of
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A pause between two attempts."""
+
+    until: str
+    """When it is tried again, in words."""
+    why: str
+    since: str | None
+    """ISO 8601."""
+
 
 @dataclass(frozen=True)
 class Look:
@@ -23,6 +36,8 @@ class Look:
     """event, start_time, finish_time, result, host and progress of each."""
     states: Sequence[tuple[str, str]] | None = None
     """When each task_state began (ISO 8601), and which; None: not found."""
+    wait: Wait | None = None
+    """It waits for its next attempt."""
 
 
 class Operation:
@@ -49,9 +64,10 @@ class Operation:
         response = self._compute.get(f"/explanations/{self.request_id or self._server_id}")
         if response.status_code != 200:
             return None
+        explanation = response.json()["explanation"]
         found = [
             operation
-            for operation in response.json()["explanation"]["operations"]
+            for operation in explanation["operations"]
             if operation["server"] == self._server_id and operation["action"] == self._action
         ]
         if not found:
@@ -67,6 +83,7 @@ class Operation:
                 for move in newest["transitions"]
                 if move["to"]["task_state"]
             ],
+            wait_of(newest, explanation),
         )
 
     def _events(self) -> Look:
@@ -87,6 +104,16 @@ class Operation:
             return Look()  # policy, or a deleted server: the states alone are shown
         events = [event.to_dict() for event in found.events or ()]
         return Look(found.start_time, found.message, events)
+
+
+def wait_of(operation: Mapping[str, Any], explanation: Mapping[str, Any]) -> Wait | None:
+    """Return why an operation of the ledger waits, and until when; None: it doesn't."""
+    until = retry_line(operation)
+    if not until:
+        return None
+    faults = operation.get("faults") or ()
+    since = faults[-1].get("at") if faults else None
+    return Wait(until, host_line(explanation) or why_of(operation), since)
 
 
 def event_of(event: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from cli.command import Command, flag
-from cli.services.service import CONFIGURATION, any_config_files
+from cli.services.service import CONFIGURATION, any_config_files, reading
 
 
 class ShowConfig(Command):
@@ -18,7 +18,9 @@ class ShowConfig(Command):
         from launcher import configuration, listing
         from launcher.embedded import settings
 
-        conf = configuration.load(any_config_files(parsed_args), settings.register)
+        files = any_config_files(parsed_args)
+        conf = configuration.load(files, settings.register)
+        self.say(reading(files))
         configuration.register_logins(conf)
         configuration.register_clusters(conf)
         for line in listing.lines(conf, defaults=parsed_args.all):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from cli.command import Command, argument
-from cli.services.service import CONFIGURATION, any_config_files
+from cli.services.service import CONFIGURATION, any_config_files, reading
 
 _NAMES = ("cloud", "placement")
 _DATABASE = argument(
@@ -13,6 +14,16 @@ _DATABASE = argument(
     choices=_NAMES,
     help="Only this database (default: all that are configured)",
 )
+
+
+def _configuration(command: Command, parsed_args: argparse.Namespace) -> Any:
+    """Return the configuration that was asked for, and say which it is."""
+    from launcher import configuration
+
+    files = any_config_files(parsed_args)
+    conf = configuration.load(files)
+    command.say(reading(files))
+    return conf
 
 
 class UpgradeDatabases(Command):
@@ -33,9 +44,9 @@ class UpgradeDatabases(Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Upgrade."""
-        from launcher import configuration, databases
+        from launcher import databases
 
-        conf = configuration.load(any_config_files(parsed_args))
+        conf = _configuration(self, parsed_args)
         wanted = (parsed_args.database,) if parsed_args.database else _NAMES
         for name in databases.upgrade(conf, wanted):
             self.say(f"The {name} database is up to date.")
@@ -51,9 +62,9 @@ class CheckDatabases(Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Check."""
-        from launcher import configuration, databases
+        from launcher import databases
 
-        conf = configuration.load(any_config_files(parsed_args))
+        conf = _configuration(self, parsed_args)
         wanted = (parsed_args.database,) if parsed_args.database else _NAMES
         wrong = 0
         for name, problem in databases.check(conf, wanted).items():

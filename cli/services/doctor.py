@@ -9,12 +9,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cli.command import Command, argument
-from cli.services.service import CONFIGURATION, any_config_files
+from cli.services.service import CONFIGURATION, any_config_files, reading
 from common import findings
 from common.findings import Finding
 
 if TYPE_CHECKING:
     from launcher.doctor import Diagnosis
+
+
+#: the exit code where servers can't be built, as with files that can't be read
+_UNFIT = 2
 
 
 class Doctor(Command):
@@ -36,11 +40,18 @@ class Doctor(Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Check them."""
+        from common.errors import ConfigurationError
         from launcher import configuration, doctor
 
-        conf = configuration.load(any_config_files(parsed_args))
-        configuration.register_clusters(conf)
-        found = doctor.diagnose(conf)
+        try:
+            files = any_config_files(parsed_args)
+            conf = configuration.load(files)
+            self.say(reading(files))
+            configuration.register_clusters(conf)
+            found = doctor.diagnose(conf)
+        except ConfigurationError as error:
+            self.say(error.message)
+            return _UNFIT
         if parsed_args.json:
             self.app.stdout.write(_json(found) + "\n")
         else:

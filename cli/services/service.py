@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cli.command import Command, argument, one_of
@@ -43,7 +45,8 @@ def config_files(parsed_args: argparse.Namespace) -> list[str]:
 def any_config_files(parsed_args: argparse.Namespace) -> list[str]:
     """Return the files that were asked for, else those that are there.
 
-    Raises ConfigurationError when there are none.
+    That is the embedded cloud of the client's own configuration, if it names one; else the files
+    of ``MICRONOVA_CONFIG`` or the default ones. Raises ConfigurationError when there are none.
     """
     from launcher.configuration import found_files
     from launcher.embedded.state import default_state_dir
@@ -54,7 +57,27 @@ def any_config_files(parsed_args: argparse.Namespace) -> list[str]:
     state_dir: Path | None = parsed_args.state_dir
     if state_dir is not None:
         return [str(state_dir.expanduser() / CONFIGURATION_NAME)]
+    named = clients_state_dir(os.environ)
+    if named is not None:
+        return [str(named / CONFIGURATION_NAME)]
     return found_files(default_state_dir() / CONFIGURATION_NAME)
+
+
+def clients_state_dir(environ: Mapping[str, str]) -> Path | None:
+    """Return the state directory of the embedded cloud whose clouds.yaml the client reads.
+
+    None: the client reads another file, or MICRONOVA_CONFIG says which configuration is meant.
+    """
+    file = environ.get("OS_CLIENT_CONFIG_FILE")
+    if not file or environ.get("MICRONOVA_CONFIG"):
+        return None
+    folder = Path(file).expanduser().absolute().parent
+    return folder if (folder / CONFIGURATION_NAME).exists() else None
+
+
+def reading(files: Sequence[str]) -> str:
+    """Return a line that says which files are read."""
+    return f"Configuration: {', '.join(files)}"
 
 
 class RunService(Command):

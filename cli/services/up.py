@@ -26,15 +26,23 @@ The cloud is up.
   identity      {auth_url}
   dashboard     {base_url}/dashboard/ (users and passwords: clouds.yaml)
   clients       {state_dir}/clouds.yaml (or: source {state_dir}/openrc)
+  metrics       http://{metrics}/metrics
   logs          {state_dir}/log/
-
+{next}
+Ctrl-C stops the cloud; its servers are found again at the next start.
+"""
+_FIRST = """
 The first server, in another shell:
 
   export OS_CLIENT_CONFIG_FILE={state_dir}/clouds.yaml OS_CLOUD=micronova-demo
   openstack server create --flavor {flavor} --image {image}{network} --wait web-1
   {program} explain web-1
+"""
+_AGAIN = """
+{servers} {noun} in it. To use it in another shell:
 
-Ctrl-C stops the cloud; its servers are found again at the next start.
+  export OS_CLIENT_CONFIG_FILE={state_dir}/clouds.yaml OS_CLOUD=micronova-demo
+  openstack server list
 """
 _PROXIED = """
 {variable} is set: other clients than micronova send their requests, passwords included, to that
@@ -183,6 +191,11 @@ class Up(Command):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Run the cloud; return when it has stopped."""
         settings = _settings(parsed_args)
+        if settings.proxmox:
+            # before anything is started or written
+            from launcher.embedded.hypervisors import check_token
+
+            check_token(settings)
         from launcher.embedded.state import taken
         from launcher.embedded.supervisor import SIGNALS, Interrupted, Supervisor, interrupt
 
@@ -209,17 +222,25 @@ class Up(Command):
 
     def _announce(self, supervisor: Supervisor, settings: Settings) -> None:
         from common import direct
-        from launcher.embedded.example import image
+        from launcher.embedded.example import image, servers
 
-        text = _READY.format(
-            base_url=supervisor.base_url,
-            auth_url=supervisor.auth_url,
+        there = servers(settings.state_dir)
+        further = (_AGAIN if there else _FIRST).format(
+            servers=there,
+            noun="server is" if there == 1 else "servers are",
             state_dir=settings.state_dir,
             flavor="m1.small",
             image=image(settings.state_dir),
             # Where there is one network, none needs to be named.
             network=" --network vmbr0" if settings.proxmox or settings.bridges > 1 else "",
             program=_program(),
+        )
+        text = _READY.format(
+            base_url=supervisor.base_url,
+            auth_url=supervisor.auth_url,
+            state_dir=settings.state_dir,
+            metrics=supervisor.metrics_address,
+            next=further,
         )
         variable = direct.proxied(supervisor.auth_url)
         if variable:

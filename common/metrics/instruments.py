@@ -96,7 +96,7 @@ class Counter(Instrument):
 class Histogram(Instrument):
     """How often something took how long."""
 
-    buckets: tuple[float, ...] = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+    buckets: tuple[float, ...] = (0.025, 0.25, 2.5)
 
     kind = "histogram"
 

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 
 from common.metrics.instruments import Counter, Gauge, Histogram, Instrument, Sampled
 
-_LONG = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0)
-_SHORT = (0.0005, 0.002, 0.01, 0.05, 0.25, 1.0, 5.0)
+# Each bucket is a line for each set of labels in each scrape: few where there are many sets.
+_LONG = (1.0, 10.0, 60.0, 600.0)
+_SHORT = (0.002, 0.02, 0.2, 2.0)
+_OF_FEW = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0)
 
 # --- HTTP
 
@@ -25,6 +27,12 @@ HTTP_REQUESTS = Counter(
 HTTP_SECONDS = Histogram(
     "micronova_http_request_seconds",
     "Time until an answer was made; the client's time to read it is not part of it.",
+    ("api", "method"),
+    _OF_FEW,
+)
+HTTP_ROUTE_SECONDS = Counter(
+    "micronova_http_route_seconds_total",
+    "Sum of that time for each route; by the number of its requests it is the average.",
     _ROUTE,
 )
 HTTP_IN_PROGRESS = Gauge(
@@ -137,7 +145,7 @@ POOL_WAIT_SECONDS = Histogram(
     "micronova_pool_wait_seconds",
     "Time that an operation or command waited for a thread of a pool.",
     ("pool",),
-    (0.01, 0.1, 1.0, 10.0, 60.0, 300.0),
+    _LONG,
 )
 
 # --- loops
@@ -160,7 +168,7 @@ DECISIONS = Counter(
     ("result",),
 )
 DECISION_SECONDS = Histogram(
-    "micronova_scheduler_decision_seconds", "Time of a decision with its claim."
+    "micronova_scheduler_decision_seconds", "Time of a decision with its claim.", (), _OF_FEW
 )
 REFUSED_HOSTS = Counter(
     "micronova_scheduler_refused_hosts_total",

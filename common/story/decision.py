@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from common.story.labels import label
 from common.story.text import Line, duration, one_line
 
 Facts: TypeAlias = Mapping[str, Any]
@@ -112,16 +113,14 @@ def _scores(decision: Facts) -> Iterator[Line]:
     for host, known in list(scores.items())[:_MOST]:
         parts = dict(known)
         total = parts.pop("total", sum(parts.values()))
-        each = "  ".join(
-            f"{one_line(name)} {parts[name]:+.3f}" for name in deciding if name in parts
-        )
+        each = "  ".join(f"{label(name)} {parts[name]:+.3f}" for name in deciding if name in parts)
         yield (("  score ", "dim"), (f"{one_line(host)} {total:+.3f}", ""), (f"  {each}", "dim"))
     yield from _rest(len(scores), "scored")
 
 
 def _refusals(decision: Facts) -> Iterator[Line]:
     for name in decision.get("refused_by") or ():
-        yield (("  refused by ", "dim"), (one_line(name), "yellow"))
+        yield (("  refused by ", "dim"), (label(name), "yellow"))
     for name, refused in (decision.get("refused") or {}).items():
         hosts = {} if isinstance(refused, int) else refused
         count = (decision.get("counts") or {}).get(
@@ -129,7 +128,7 @@ def _refusals(decision: Facts) -> Iterator[Line]:
         )
         yield (
             ("  refused by ", "dim"),
-            (one_line(name), "yellow"),
+            (label(name), "yellow"),
             (f": {hosts_counted(count)}", ""),
         )
         for host, reason in sorted(hosts.items())[:_MOST]:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from common.story.decision import decision_lines
+from common.story.labels import label
+from common.story.summary import retry_line, summary
 from common.story.text import Line, duration, facts_of, one_line, parse_time, seconds_between
 from common.story.timeline import (
     beginning,
@@ -62,7 +64,7 @@ def explanation_lines(
     :param servers: what is known of servers beyond it, by UUID: name, status, host.
     """
     operations = explanation.get("operations") or ()
-    lines = list(subject_lines(explanation))
+    lines = [*summary_lines(explanation, servers), *subject_lines(explanation)]
     if not operations:
         return [*lines, ((f"{explanation.get('subject') or ''}: nothing was done", "dim"),)]
     shown = None
@@ -78,10 +80,27 @@ def explanation_lines(
         if not uuid and resource.get("id"):
             kind, name = one_line(resource.get("type") or ""), one_line(resource["id"])
             lines.append(((f"{kind} ", "dim"), (name, "bold")))
-        if lines:
+        if lines and lines[-1]:
             lines.append(())
         lines.extend(operation_lines(operation))
     return lines
+
+
+def summary_lines(
+    explanation: Facts, servers: Mapping[str, Facts] | None = None
+) -> Iterator[Line]:
+    """Yield what happened, why and what to do, and an empty line; nothing where nothing was done.
+
+    Arguments as for ``explanation_lines``.
+    """
+    found = summary(explanation, servers)
+    if found is None:
+        return
+    styles = ("bold", "bold red" if found.is_bad else "", "bold green")
+    for text, style in zip((found.what, found.why, found.remedy), styles, strict=True):
+        if text:
+            yield ((text, style),)
+    yield ()
 
 
 def subject_lines(explanation: Facts) -> Iterator[Line]:
@@ -109,10 +128,10 @@ def operation_lines(operation: Facts) -> list[Line]:
         lines.extend(((_INDENT, ""), *line) for line in entry.lines[1:])
     if operation.get("message") and not _is_repeated(operation):
         lines.append(((_INDENT, ""), (one_line(operation["message"]), "bold red")))
-    until = parse_time(operation.get("waits_until"))
-    if until:
-        lines.append(((_INDENT, ""), (f"tried again at {until:%H:%M:%S} UTC", "yellow")))
-    if until and operation.get("retry"):
+    retry = retry_line(operation)
+    if retry:
+        lines.append(((_INDENT, ""), (retry, "yellow")))
+    if retry and operation.get("retry"):
         lines.append(((_INDENT, ""), (f"to try it at once: {operation['retry']}", "bold")))
     gone = forgotten(operation)
     if gone:
@@ -182,7 +201,7 @@ def _head(operation: Facts) -> Line:
     attempts = operation.get("attempts")
     began = parse_time(beginning(operation))
     return (
-        (one_line(operation.get("action") or "operation"), "bold cyan"),
+        (label(operation.get("action") or "operation"), "bold cyan"),
         (f"  {state}", _STATES.get(state, "yellow")),
         (", held" if operation.get("held") else "", "bold yellow"),
         (f" in {duration(took)}" if took is not None else "", ""),
@@ -218,7 +237,7 @@ def _event(event: Facts, offset: float, total: float) -> Iterator[Line]:
     took = seconds_between(event.get("started_at"), event.get("finished_at"))
     result = result_of(event, took)
     yield (
-        (f"{one_line(event.get('name') or 'step'):<32} ", ""),
+        (f"{label(event.get('name') or 'step'):<32} ", ""),
         (bar(offset, took, total), "cyan" if result != "Error" else "red"),
         (f" {duration(took):>10}", ""),
         (f"  {result}", _RESULTS.get(result, "yellow")),
@@ -228,7 +247,7 @@ def _event(event: Facts, offset: float, total: float) -> Iterator[Line]:
     for upid in upids:
         yield (("  task ", "dim"), (upid, "dim"))
     if facts:
-        yield (("  " + "  ".join(f"{name}={value}" for name, value in facts), "dim"),)
+        yield (("  " + "  ".join(f"{label(name)}={value}" for name, value in facts), "dim"),)
 
 
 #: fields of a fault that hold several things, and what they are called
@@ -239,13 +258,13 @@ def _fault(fault: Facts) -> Iterator[Line]:
     where = f" on {one_line(fault['host'])}" if fault.get("host") else ""
     yield (
         ("fault ", "bold red"),
-        (f"{fault.get('category') or fault.get('code') or ''}{where}: ", "bold"),
+        (f"{label(fault.get('category') or fault.get('code') or '')}{where}: ", "bold"),
         (one_line(fault.get("message") or ""), "red"),
     )
     if fault.get("upid"):
         yield (("  task ", "dim"), (one_line(fault["upid"]), "dim"))
-    for key, label in _LISTS:
+    for key, heading in _LISTS:
         for item in fault.get(key) or ():
-            yield ((f"  {label}: ", "dim"), (one_line(item), "bold" if key == "left" else ""))
+            yield ((f"  {heading}: ", "dim"), (one_line(item), "bold" if key == "left" else ""))
     if fault.get("remedy"):
         yield (("  do this: ", "bold"), (one_line(fault["remedy"]), "bold green"))

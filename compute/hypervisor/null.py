@@ -57,6 +57,8 @@ _UNFILTERED = "hosts without a hypervisor filter nothing"
 class NullHypervisor:
     """A made-up cluster, from ``[null]`` and ``[compute]``."""
 
+    has_consoles = False
+
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
         self.vms: dict[int, Vm] = {}

@@ -350,6 +350,10 @@ class Hypervisor(Protocol):
     def cluster(self) -> str:
         """The cluster's name, as in ``Placed.cluster``."""
 
+    @property
+    def has_consoles(self) -> bool:
+        """Whether its VMs have consoles at all."""
+
     def observe(self) -> Observation:
         """Refresh everything in bulk. Raises HypervisorError when nothing answers."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from common.story.summary import summary
 from dashboard.cloud import COMPUTE, Call, Missing, segment
 from dashboard.page import Answer, Page, view
 from dashboard.story import operations_of
@@ -26,7 +27,10 @@ def show(visit: Visit) -> Answer:
         return view("explain.html", asked=asked, operations=[], servers=[], missing=answer.message)
     told = operations_of(answer["explanation"])
     missing = "" if told else "Nothing was done."
-    return view("explain.html", asked=asked, operations=told, servers=[], missing=missing)
+    short = summary(answer["explanation"])
+    return view(
+        "explain.html", asked=asked, operations=told, servers=[], missing=missing, short=short
+    )
 
 
 PAGES = (Page("/explain", show),)

@@ -12,7 +12,7 @@ from dashboard.page import Answer, May, Page, Redirect, view
 from dashboard.pages.meters import Meter, of_hosts, of_pool
 from dashboard.pages.overview import METRICS, STATISTICS, capacity
 from dashboard.pages.queues import PATH as QUEUES
-from dashboard.pages.queues import by_host
+from dashboard.pages.queues import by_host, health_by_host
 from dashboard.pages.services import COMPUTE_BINARY, changes_of
 from dashboard.visit import Visit
 
@@ -36,12 +36,13 @@ def index(visit: Visit) -> Answer:
     found, pools, metrics, statistics, told = visit.cloud.together(
         listed, _POOLS, METRICS, STATISTICS, waits
     )
-    queues = by_host(told)
+    queues, health = by_host(told), health_by_host(told)
     nodes = rows(found, "hypervisors")[: visit.limit]
     storages = sorted(map(of_pool, rows(pools, "pools")), key=lambda one: -one.percent)
     return view(
         "nodes.html",
         nodes=[(one, of_hosts(one), queues.get(one["hypervisor_hostname"])) for one in nodes],
+        health=health,
         name=name,
         missing="" if found else found.message,
         following=visit.next_page("/nodes", following(found, "hypervisors")),
@@ -71,6 +72,7 @@ def show(visit: Visit) -> Answer:
         changes=changes_of(service) if service else [],
         meters=of_hosts(node),
         queues=by_host(told).get(host),
+        health=health_by_host(told).get(host, ""),
         untold="The node's agent doesn't report them." if told else told.message,
         servers=servers["servers"],
         drains=rows(drains, "bulk_migrations"),

@@ -1,4 +1,4 @@
-"""The first page: quota use, servers being built or in error, capacity and audit findings."""
+"""The first page: quota use, servers under way or in error, capacity, ill nodes, findings."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 from dashboard.cloud import COMPUTE, NUMBERS, Call, rows
 from dashboard.page import Answer, Page, view
 from dashboard.pages.meters import Meter, Warns, of_hosts
+from dashboard.pages.queues import PATH as QUEUES
 from dashboard.visit import Visit
 
 _SHOWN = 10
 STATISTICS = Call(COMPUTE, "/os-hypervisors/statistics", optional=True, version=NUMBERS)
 _FINDINGS = Call(COMPUTE, "/audit/findings", {"limit": _SHOWN}, optional=True)
 METRICS = Call(COMPUTE, "/metrics", optional=True)
+_UNWELL = Call(COMPUTE, QUEUES, {"unwell": "true", "limit": _SHOWN}, optional=True)
 
 
 def show(visit: Visit) -> Answer:
@@ -23,11 +25,11 @@ def show(visit: Visit) -> Answer:
         Call(COMPUTE, "/servers/detail", {"limit": _SHOWN, "status": "BUILD"}),
         Call(COMPUTE, "/servers/detail", {"limit": _SHOWN, "status": "ERROR"}),
     ]
-    cloud = [STATISTICS, METRICS, _FINDINGS]
+    cloud = [STATISTICS, METRICS, _FINDINGS, _UNWELL]
     limits, building, failed, *more = visit.cloud.together(
         *own, *(cloud if visit.operates else ())
     )
-    statistics, metrics, findings = more or (None, None, None)
+    statistics, metrics, findings, unwell = more or (None, None, None, None)
     return view(
         "overview.html",
         meters=list(_of_quota(limits["limits"]["absolute"])),
@@ -35,6 +37,7 @@ def show(visit: Visit) -> Answer:
         failed=failed["servers"],
         capacity=list(capacity(statistics, metrics)),
         findings=rows(findings, "findings"),
+        unwell=rows(unwell, "hosts"),
     )
 
 
@@ -60,4 +63,4 @@ def capacity(statistics: Any, metrics: Any) -> Iterator[Meter]:
         yield from of_hosts(statistics["hypervisor_statistics"])
 
 
-PAGES = (Page("/", show, calls=6),)
+PAGES = (Page("/", show, calls=7),)

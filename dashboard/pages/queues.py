@@ -53,6 +53,11 @@ def by_host(answer: Any) -> Mapping[str, HostQueues]:
     }
 
 
+def health_by_host(answer: Any) -> Mapping[str, str]:
+    """Return why hosts of an answer can't be used, of those that can't."""
+    return {one["host"]: one["health"] for one in rows(answer, "hosts") if one["health"]}
+
+
 def _line(queue: Mapping[str, Any]) -> Line:
     title = queue["name"].capitalize() if queue["kind"] == queue["name"] else queue["name"]
     if queue["shared"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from common.story.summary import host_line
 from dashboard.cloud import COMPUTE, Call, following, rows, segment
 from dashboard.page import Answer, May, Page, view
 from dashboard.pages import server_actions, server_create
@@ -78,8 +79,8 @@ def show(visit: Visit) -> Answer:
         Call(COMPUTE, f"/explanations/{segment(uuid)}", optional=True),
         Call(COMPUTE, f"{path}/os-volume_attachments", optional=True),
     )
-    server, move = server["server"], (story["explanation"].get("move") if story else None) or {}
-    operations = operations_of(story["explanation"]) if story else []
+    server, explained = server["server"], story["explanation"] if story else {}
+    move, operations = explained.get("move") or {}, operations_of(explained)
     return view(
         "server.html",
         server=server,
@@ -87,6 +88,7 @@ def show(visit: Visit) -> Answer:
         addresses=_addresses(server),
         volumes=rows(volumes, "volumeAttachments"),
         operations=operations,
+        host_line=host_line(explained),
         buttons=server_actions.buttons(visit, server, move.get("obstacle")),
         obstacle=move.get("obstacle"),
         refresh_seconds=REFRESH_SECONDS,

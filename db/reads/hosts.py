@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from common.errors import Invalid
 from common.moving import Situation
 from db import schema
-from db.reads import keyset
+from db.reads import keyset, node_health
 from db.reads.servers import COMPUTE
 
 _HOSTS = schema.hosts.c
@@ -37,6 +37,37 @@ def situation(connection: sa.Connection, server_uuid: str) -> Situation | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Reported:
+    """What is known of the health of a host."""
+
+    host: str
+    last_seen_at: datetime.datetime | None
+    forced_down: bool
+    reached: bool
+    """Whether its agent reaches its node."""
+    trouble: str | None
+    """Why the node can't be used, as its agent says; None: it can."""
+
+
+def of_server(connection: sa.Connection, server_uuid: str) -> Reported | None:
+    """Return the host of a server; None: it is on none, or gone. One query."""
+    query = (
+        sa.select(
+            *(_SERVICES.host, _SERVICES.last_seen_at, _SERVICES.forced_down),
+            *(node_health.REACHED, node_health.TROUBLE),
+        )
+        .select_from(
+            node_health.SERVICES.join(
+                schema.servers, (_SERVERS.host == _SERVICES.host) & (_SERVICES.binary == COMPUTE)
+            )
+        )
+        .where(_SERVERS.uuid == server_uuid, _SERVERS.deleted_at.is_(None))
+    )
+    row = connection.execute(query).first()
+    return None if row is None else Reported(*row)
+
+
+@dataclass(frozen=True, slots=True)
 class Host:
     """A compute host with its service; sizes in MiB and GiB, and sums over its living servers."""
 
@@ -54,6 +85,16 @@ class Host:
     vcpus_used: int
     memory_used_mib: int
     disk_used_gib: int
+
+    @property
+    def reached(self) -> bool:
+        """Whether the agent reaches its node."""
+        return self.facts.get("online") is not False
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the node can't be used, as its agent says; None: it can."""
+        return None if self.facts.get("healthy", True) else self.facts.get("health")
 
 
 def _query() -> sa.Select[Any]:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from common.states import OPEN_STATES
 from db import schema
+from db.reads import node_health
 from db.reads.operations import state_now
 
 _S, _O, _F, _A = schema.servers.c, schema.operations.c, schema.findings.c, schema.audits.c
@@ -39,7 +40,7 @@ class Metrics:
 
 
 def read(connection: sa.Connection, heard_since: datetime.datetime) -> Metrics:
-    """Count, in 8 statements; services that reported since then are up."""
+    """Count, in 8 statements; services that reported since then and reach their node are up."""
     audit = connection.execute(
         sa.select(_A.started_at, _A.finished_at)
         .where(_A.state == "done")
@@ -47,9 +48,7 @@ def read(connection: sa.Connection, heard_since: datetime.datetime) -> Metrics:
         .limit(1)
     ).first()
     alive = _S.deleted_at.is_(None)
-    up = sa.and_(
-        sa.not_(_D.forced_down), sa.func.coalesce(_D.last_seen_at > heard_since, sa.false())
-    ).label("up")
+    up = node_health.is_up(heard_since).label("up")
     open_ones = _O.state.in_(OPEN_STATES)
     return Metrics(
         servers=_by(connection, (_S.vm_state,), alive),
@@ -62,14 +61,18 @@ def read(connection: sa.Connection, heard_since: datetime.datetime) -> Metrics:
         ).scalar_one(),
         findings=_by(connection, (_F.kind, _F.severity), _F.healed_at.is_(None)),
         vmids=_by(connection, (_V.cluster, _V.state), sa.true()),
-        services=_by(connection, (_D.binary, up), sa.true()),
+        services=_by(connection, (_D.binary, up), sa.true(), node_health.SERVICES),
         audit_started_at=audit.started_at if audit else None,
         audit_finished_at=audit.finished_at if audit else None,
     )
 
 
 def _by(
-    connection: sa.Connection, columns: tuple[Any, ...], which: sa.ColumnElement[bool]
+    connection: sa.Connection,
+    columns: tuple[Any, ...],
+    which: sa.ColumnElement[bool],
+    source: sa.FromClause | None = None,
 ) -> dict[Any, int]:
-    rows = connection.execute(sa.select(*columns, sa.func.count()).where(which).group_by(*columns))
+    query = sa.select(*columns, sa.func.count()).where(which).group_by(*columns)
+    rows = connection.execute(query if source is None else query.select_from(source))
     return {key[0] if len(key) == 1 else tuple(key): count for *key, count in rows}

@@ -13,7 +13,7 @@ from common import codec
 from common.errors import Invalid
 from common.messages.queues import Queue
 from db import schema
-from db.reads import keyset
+from db.reads import keyset, node_health
 from db.reads.servers import COMPUTE
 
 _HOSTS, _SERVICES = schema.hosts.c, schema.services.c
@@ -30,6 +30,16 @@ class HostQueues:
     reported_at: datetime.datetime | None
     queues: tuple[Queue, ...] | None
     """None: its agent doesn't say."""
+    forced_down: bool
+    reached: bool
+    """Whether the agent reaches its node."""
+    trouble: str | None
+    """Why the node can't be used, as its agent says; None: it can."""
+
+    @property
+    def last_seen_at(self) -> datetime.datetime | None:
+        """When the agent last reported."""
+        return self.reported_at
 
 
 def list_queues(
@@ -39,28 +49,36 @@ def list_queues(
     marker: str | None = None,
     host: str | None = None,
     name_part: str | None = None,
+    unwell_since: datetime.datetime | None = None,
 ) -> list[HostQueues]:
     """Return a page of hosts with their queues, in the order of `db.reads.hosts.list_hosts`.
 
+    `unwell_since`: only those that haven't reported since, or whose node can't be used.
     One query, and one for the place of a `marker`, a host's UUID. Raises Invalid for an unknown
     one.
     """
     service = sa.and_(_SERVICES.host == _HOSTS.host, _SERVICES.binary == COMPUTE)
     statement = sa.select(
         *(_HOSTS.uuid, _HOSTS.host),
-        *(_SERVICES.worker, _SERVICES.last_seen_at, _SERVICES.queues),
+        *(_SERVICES.worker, _SERVICES.last_seen_at, _SERVICES.queues, _SERVICES.forced_down),
+        *(node_health.REACHED.label("reached"), node_health.TROUBLE.label("trouble")),
     ).select_from(schema.hosts.join(schema.services, service))
     if host is not None:
         statement = statement.where(_HOSTS.host == host)
     if name_part is not None:
         statement = statement.where(_HOSTS.host.contains(name_part, autoescape=True))
+    if unwell_since is not None:
+        statement = statement.where(sa.not_(node_health.is_well(unwell_since)))
     page, order = keyset.Page(limit, marker), [keyset.Sort(_HOSTS.id)]
     try:
         rows = keyset.read(connection, statement, order, page, _HOSTS.uuid, visible=())
     except keyset.MarkerNotFound as error:
         raise Invalid(f"marker [{marker}] not found") from error
     return [
-        HostQueues(row.uuid, row.host, row.worker, row.last_seen_at, _queues(row.queues))
+        HostQueues(
+            *(row.uuid, row.host, row.worker, row.last_seen_at, _queues(row.queues)),
+            *(row.forced_down, row.reached, row.trouble),
+        )
         for row in rows
     ]
 

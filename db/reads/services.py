@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from db import schema
+from db.reads import node_health
 from db.reads.servers import COMPUTE
 
 _T = schema.services.c
@@ -35,20 +36,27 @@ class Service:
     volumes_disabled: bool = False
     """Whether no new volumes may be on its host."""
     volumes_disabled_reason: str | None = None
+    reached: bool = True
+    """Whether the agent reaches its node; true for services without one."""
+    trouble: str | None = None
+    """Why the node can't be used, as its agent says; None: it can."""
 
 
 #: an aggregate's zone takes precedence over the one that the host reports
 ZONE = sa.func.coalesce(_T.aggregate_zone, _T.availability_zone).label("availability_zone")
-_COLUMNS = [
-    ZONE if name == "availability_zone" else _T[name] for name in Service.__dataclass_fields__
-]
+_MADE = {
+    "availability_zone": ZONE,
+    "reached": node_health.REACHED.label("reached"),
+    "trouble": node_health.TROUBLE.label("trouble"),
+}
+_COLUMNS = [_MADE[name] if name in _MADE else _T[name] for name in Service.__dataclass_fields__]
 
 
 def list_services(
     connection: sa.Connection, *, host: str | None = None, binary: str | None = None
 ) -> list[Service]:
     """Return services, by binary and host; of one host or binary if given."""
-    query = sa.select(*_COLUMNS).order_by(_T.binary, _T.host)
+    query = sa.select(*_COLUMNS).select_from(node_health.SERVICES).order_by(_T.binary, _T.host)
     if host:
         query = query.where(_T.host == host)
     if binary:
@@ -58,13 +66,17 @@ def list_services(
 
 def find(connection: sa.Connection, uuid: str) -> Service | None:
     """Return the service of this UUID, or None."""
-    row = connection.execute(sa.select(*_COLUMNS).where(_T.uuid == uuid)).first()
-    return None if row is None else Service(*row)
+    return _one(connection, _T.uuid == uuid)
 
 
 def find_by_id(connection: sa.Connection, number: int) -> Service | None:
     """Return the service of this row id, as clients before 2.53 name it, or None."""
-    row = connection.execute(sa.select(*_COLUMNS).where(_T.id == number)).first()
+    return _one(connection, _T.id == number)
+
+
+def _one(connection: sa.Connection, which: sa.ColumnElement[bool]) -> Service | None:
+    query = sa.select(*_COLUMNS).select_from(node_health.SERVICES).where(which)
+    row = connection.execute(query).first()
     return None if row is None else Service(*row)
 
 

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 from oslo_config import cfg
 
-from common.findings import Finding
+from common.errors import ConfigurationError
+from common.findings import Finding, Level
+from common.log import logger
+
+LOG = logger(__name__)
+
+Check = Callable[[cfg.ConfigOpts], Iterator[Finding]]
 
 
 @dataclass(frozen=True)
@@ -23,16 +29,35 @@ def diagnose(conf: cfg.ConfigOpts) -> Diagnosis:
     """Examine what a configuration names. Raises ConfigurationError for unreadable settings."""
     from launcher.doctor import bus, data, files, identity
 
-    checks: tuple[Callable[[cfg.ConfigOpts], Iterator[Finding]], ...] = (
+    checks: tuple[Check, ...] = (
         files.readable_by_others,
         files.policies,
+        data.drivers,
         data.databases,
         data.roles,
         bus.bus,
         identity.keystone,
+        identity.token_check,
     )
     lines, found = _clusters(conf)
-    return Diagnosis(lines, (*found, *(one for check in checks for one in check(conf))))
+    return Diagnosis(lines, (*found, *(one for check in checks for one in _whole(check, conf))))
+
+
+def _whole(check: Check, conf: cfg.ConfigOpts) -> Iterator[Finding]:
+    """Yield what a check finds; where it breaks off, that: the others are carried out anyway.
+
+    Raises ConfigurationError for unreadable settings.
+    """
+    try:
+        yield from check(conf)
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        name = check.__name__.replace("_", " ")
+        LOG.debug("The check of %s broke off.", name, exc_info=True)
+        what = f"The check of {name} broke off: {type(error).__name__}: {error}".splitlines()[0]
+        why = "What it would have found isn't known."
+        yield Finding("check_broke_off", Level.BROKEN, "Doctor", what, why)
 
 
 def _clusters(conf: cfg.ConfigOpts) -> tuple[tuple[str, ...], tuple[Finding, ...]]:

@@ -17,9 +17,47 @@ _LINES = {
 }
 
 
+#: backend → the extra of the package that brings its driver
+_EXTRAS = {"postgresql": "postgresql", "mysql": "mysql", "mariadb": "mysql"}
+
+
+def drivers(conf: cfg.ConfigOpts) -> Iterator[Finding]:
+    """Yield URLs that can't be read, and those whose driver isn't installed."""
+    for option, url in _urls(conf).items():
+        problem = _unusable(url)
+        if problem is None:
+            continue
+        extra = _EXTRAS.get(url.partition("+")[0].partition(":")[0])
+        line = f"pip install 'micronova[{extra}]'" if extra else f"# {option} = <URL>"
+        why = "The services that use it don't start."
+        yield Finding("driver_missing", Level.BROKEN, f"Database, {option}", problem, why, (line,))
+
+
+def _urls(conf: cfg.ConfigOpts) -> dict[str, str]:
+    """Return {option: URL} of all databases that are configured."""
+    found = {
+        "[database] connection": conf.database.connection,
+        "[database] reader_connection": conf.database.reader_connection,
+        "[placement_database] connection": conf.placement_database.connection,
+    }
+    return {option: url for option, url in found.items() if url}
+
+
+def _unusable(url: str) -> str | None:
+    """Return why no engine can be made of a URL, without its password; None: one can."""
+    try:
+        sa.create_engine(url).dispose()
+    except ImportError as error:
+        return f"The module {error.name} isn't installed: the URL's driver needs it."
+    except sa.exc.ArgumentError:
+        return "Its URL names no database that there is a driver for."
+    return None
+
+
 def databases(conf: cfg.ConfigOpts) -> Iterator[Finding]:
-    """Yield databases that don't answer, or are of another release."""
-    for name, problem in both.check(conf).items():
+    """Yield databases that don't answer, or are of another release; without driver: none."""
+    usable = tuple(name for name, url in both.urls(conf).items() if _unusable(url) is None)
+    for name, problem in both.check(conf, usable).items():
         if problem is None:
             continue
         code = "database_unreachable" if "can't be read" in problem else "schema_differs"
@@ -36,7 +74,7 @@ def databases(conf: cfg.ConfigOpts) -> Iterator[Finding]:
 def roles(conf: cfg.ConfigOpts) -> Iterator[Finding]:
     """Yield that the API's role can't read the cloud database, or may write to it."""
     url = conf.database.reader_connection
-    if not url or not url.startswith("postgresql"):
+    if not url or not url.startswith("postgresql") or _unusable(url) is not None:
         return
     made = sa.create_engine(url)
     grant = f"micronova db upgrade --reader-role {sa.make_url(url).username}"

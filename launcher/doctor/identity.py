@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from keystoneauth1 import exceptions as ksa_exceptions
+from keystoneauth1 import loading
 from keystoneauth1.session import Session
 from oslo_config import cfg
 
@@ -24,10 +26,11 @@ CATALOG = {
 #: type → the instance of micronova-api@ that serves it
 SERVED = {"block-storage": "volume", "volumev3": "volume"}
 _LOGIN = {
-    "login_missing": "micronova config show placement",
-    "login_refused": "# [placement] password = <that of its username in Keystone>",
-    "keystone_unreachable": "# [placement] auth_url = <URL of Keystone>",
+    "login_missing": "# [{}] username = <a user of Keystone>",
+    "login_refused": "# [{}] password = <that of its username in Keystone>",
+    "keystone_unreachable": "# [{}] auth_url = <URL of Keystone>",
 }
+TOKEN_CHECK = "keystone_authtoken"  # noqa: S105 - a section
 ROLES = frozenset({"admin", "service"})
 
 
@@ -38,17 +41,9 @@ def keystone(conf: cfg.ConfigOpts) -> Iterator[Finding]:
     """
     if not conf.placement.auth_type:
         return
-    try:
-        session = credentials.session(conf, "placement")
-        access = session.auth.get_access(session)  # type: ignore[union-attr]
-    except ConfigurationError as error:
-        yield _broken("login_missing", error.message)
-        return
-    except ksa_exceptions.Unauthorized as error:
-        yield _broken("login_refused", f"It refuses the services' login: {error.message}")
-        return
-    except ksa_exceptions.ClientException as error:
-        yield _broken("keystone_unreachable", f"It doesn't answer: {error}")
+    session, access, problem = _log_in("placement", lambda: credentials.session(conf, "placement"))
+    if problem is not None:
+        yield problem
         return
     lacks = sorted(ROLES - set(access.role_names))
     if lacks:
@@ -65,6 +60,63 @@ def keystone(conf: cfg.ConfigOpts) -> Iterator[Finding]:
             ),
         )
     yield from _catalog(session, {one["type"] for one in access.service_catalog.catalog})
+
+
+def token_check(conf: cfg.ConfigOpts) -> Iterator[Finding]:
+    """Yield what is wrong with the login by which the APIs check tokens."""
+    group = TOKEN_CHECK
+    if not conf[group].auth_type:
+        if conf.placement.auth_type:
+            yield Finding(
+                "token_check_missing",
+                Level.WARNING,
+                f"Keystone, [{group}]",
+                "It has no login.",
+                "APIs that read these files alone can't check tokens, and refuse every request.",
+                (f"# [{group}] auth_type = password",),
+            )
+        return
+    _, access, problem = _log_in(group, lambda: _session_of_the_check(conf))
+    if problem is not None:
+        yield problem
+    elif not ROLES & set(access.role_names):
+        yield Finding(
+            "role_missing",
+            Level.BROKEN,
+            f"Keystone, [{group}]",
+            f"The user {access.username} has neither the role admin nor service on its project.",
+            "Keystone doesn't let it check tokens: the APIs refuse every request.",
+            (
+                f"openstack role add --user {access.username} --project {access.project_name} "
+                "service",
+            ),
+        )
+
+
+def _session_of_the_check(conf: cfg.ConfigOpts) -> Session:
+    """Return a session with the login of keystonemiddleware. Raises ConfigurationError."""
+    group = conf[TOKEN_CHECK]
+    try:
+        plugin = loading.load_auth_from_conf_options(conf, TOKEN_CHECK)
+    except ksa_exceptions.AuthPluginException as error:
+        raise ConfigurationError(f"It doesn't say how to log in: {error}") from error
+    verify = False if group.insecure else (group.cafile or True)
+    cert = (group.certfile, group.keyfile) if group.keyfile else group.certfile
+    return Session(auth=plugin, verify=verify, cert=cert)
+
+
+def _log_in(group: str, make: Callable[[], Session]) -> tuple[Any, Any, Finding | None]:
+    """Return the session of a group's login and the token, or what is wrong with it."""
+    try:
+        session = make()
+        return session, session.auth.get_access(session), None  # type: ignore[union-attr]
+    except ConfigurationError as error:
+        return None, None, _broken("login_missing", group, error.message)
+    except ksa_exceptions.Unauthorized as error:
+        what = f"It refuses the services' login: {error.message}"
+        return None, None, _broken("login_refused", group, what)
+    except ksa_exceptions.ClientException as error:
+        return None, None, _broken("keystone_unreachable", group, f"It doesn't answer: {error}")
 
 
 def _catalog(session: Session, types: set[str]) -> Iterator[Finding]:
@@ -96,6 +148,7 @@ def _catalog(session: Session, types: set[str]) -> Iterator[Finding]:
             )
 
 
-def _broken(code: str, what: str) -> Finding:
+def _broken(code: str, group: str, what: str) -> Finding:
     why = "No request is authenticated."
-    return Finding(code, Level.BROKEN, "Keystone", what, why, (_LOGIN[code],))
+    where = f"Keystone, [{group}]"
+    return Finding(code, Level.BROKEN, where, what, why, (_LOGIN[code].format(group),))

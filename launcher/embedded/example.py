@@ -1,13 +1,15 @@
-"""The image that the command printed at the start names: one that the cloud has."""
+"""What is printed at the start: an image that the cloud has, and how many servers there are."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 
 from db import engine
 from db.schema import images
+from db.schema import servers as _servers
 
 #: where there is no image yet
 NO_IMAGE = "<image>"
@@ -15,16 +17,26 @@ NO_IMAGE = "<image>"
 
 def image(state_dir: Path) -> str:
     """Return the name of the smallest image that the cloud has; a placeholder for none."""
-    reader = engine.reader(f"sqlite:///{state_dir}/cloud.sqlite")
     query = (
         sa.select(images.c.name)
         .where(images.c.status == "active", images.c.project_id.is_(None))
         .order_by(images.c.size_bytes, images.c.name)
         .limit(1)
     )
+    found = _scalar(state_dir, query)
+    return str(found) if found else NO_IMAGE
+
+
+def servers(state_dir: Path) -> int:
+    """Return how many servers the cloud has."""
+    query = sa.select(sa.func.count()).where(_servers.c.deleted_at.is_(None))
+    return int(_scalar(state_dir, query))
+
+
+def _scalar(state_dir: Path, query: sa.Select[Any]) -> Any:
+    reader = engine.reader(f"sqlite:///{state_dir}/cloud.sqlite")
     try:
         with reader.connect() as connection:
-            found = connection.execute(query).scalar()
+            return connection.execute(query).scalar()
     finally:
         reader.dispose()
-    return str(found) if found else NO_IMAGE

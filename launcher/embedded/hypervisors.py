@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from common.child import READY_FD
+from common.errors import ConfigurationError
 from identity.private_file import write_private
 from launcher.embedded.settings import Sections, Settings
 
@@ -51,6 +52,16 @@ def simulated_clusters(
             "restart_lock_seconds": f"{CLEAN_UP_SECONDS / speed:g}",
         }
     return found
+
+
+def check_token(settings: Settings) -> None:
+    """Raise ConfigurationError where the token's or the CA's file can't be used."""
+    from compute.hypervisor.proxmox.settings import read_token
+
+    assert settings.token_file is not None
+    read_token(settings.token_file, f"proxmox:{REAL_NAME}")
+    if settings.ca_file is not None and not settings.ca_file.is_file():
+        raise ConfigurationError(f"--proxmox-ca {settings.ca_file} is no file.")
 
 
 def real_clusters(settings: Settings) -> Sections:

@@ -25,7 +25,7 @@ from typing import Any
 
 from common.child import Child, ChildFailed, python
 from common.errors import ConfigurationError
-from identity.clouds import service_credentials, write_client_files
+from identity.clouds import project_id, service_credentials, write_client_files
 from identity.errors import PortBusy
 from identity.keystone import GROUP, Keystone
 from identity.layout import catalog
@@ -71,6 +71,7 @@ class Supervisor:
         self._replaced: dict[str, float] = {}
         """{part whose worker ended: when}."""
         self.base_url = ""
+        self.metrics_address = ""
         self.auth_url = ""
 
     def __enter__(self) -> Supervisor:
@@ -108,6 +109,7 @@ class Supervisor:
         after = "it is the second after --port: choose another"
         console_listener = self._listen(settings.port + 2 if settings.port else 0, after)
         metrics_listener = self._listen_metrics()
+        self.metrics_address = "{}:{}".format(*metrics_listener.getsockname()[:2])
         keystone = self._listen_identity(listener)
         passwords = load_passwords(settings.state_dir)
         credentials = service_credentials(keystone.auth_url, passwords)
@@ -131,7 +133,12 @@ class Supervisor:
             self._start_identity(keystone, passwords)
         write(hosts=hosts)
         self._start_cloud(config_file, listener, console_listener, metrics_listener)
-        write_client_files(settings.state_dir, keystone.auth_url, passwords)
+        write_client_files(
+            settings.state_dir,
+            keystone.auth_url,
+            passwords,
+            project_id(keystone.auth_url, passwords),
+        )
         self._progress.end()
 
     def watch(self) -> None:

@@ -27,6 +27,8 @@ from scheduler.weighers.server_groups import soft_affinity, soft_anti_affinity
 
 #: the least gain of a move, as a share of the average host's part of the score
 LEAST_GAIN = 0.1
+#: hosts are even below it: their allocated shares differ by half a percent (standard deviation)
+EVEN = 0.005**2
 #: cost of a GiB of disk that has to be copied, in GiB of memory: it is read and written
 DISK_COST = 2.0
 #: servers that are considered for a move: those that relieve the score most
@@ -57,7 +59,7 @@ def plan(
     for one in pinned:
         del waiting[one.server_uuid]
     budget = _Budget()
-    while waiting and before and len(moves) < limit:
+    while waiting and now > EVEN and len(moves) < limit:
         best = _best(draft, waiting.values(), filters, budget)
         if best is None and budget.stuck and moves:
             # Earlier moves may have made room for them.

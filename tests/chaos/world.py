@@ -136,6 +136,8 @@ class World(Cloud):
                 "observe_seconds": "1",
                 "content_seconds": "1",
                 "shutdown_seconds": "1",
+                # A reader beside an operation would add calls to those that are made to fail.
+                "console_log_kib": "0",
                 "stop_seconds": "5",
             },
             "proxmox": {"clusters": endpoint["cluster"]},

@@ -23,7 +23,7 @@ import requests
 
 from cli import leftovers
 from common.child import READY_FD, ROOT, Child, python
-from identity.clouds import service_credentials, write_client_files
+from identity.clouds import project_id, service_credentials, write_client_files
 from identity.keystone import Keystone
 from identity.layout import REGION, Endpoint
 from identity.passwords import load_passwords
@@ -195,7 +195,12 @@ def _keystone(folder: Path, ports: Mapping[str, int]) -> Iterator[dict[str, str]
         server.prepare(endpoints, passwords, lambda step: None)
         server.start()
         server.wait_ready(START_SECONDS)
-        write_client_files(folder, server.auth_url, passwords)
+        write_client_files(
+            folder,
+            server.auth_url,
+            passwords,
+            project_id(server.auth_url, passwords),
+        )
         yield service_credentials(server.auth_url, passwords)
     finally:
         server.stop()

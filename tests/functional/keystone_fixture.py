@@ -15,7 +15,7 @@ from keystoneauth1.session import Session
 from oslo_config import cfg
 
 from common import credentials
-from identity.clouds import service_credentials, write_client_files
+from identity.clouds import project_id, service_credentials, write_client_files
 from identity.keystone import Keystone
 from identity.layout import catalog
 from identity.passwords import load_passwords
@@ -88,7 +88,12 @@ def running_keystone(
         server.prepare(catalog(server.auth_url, base_url), passwords, steps.append)
         server.start()
         server.wait_ready(START_SECONDS)
-        write_client_files(state_dir, server.auth_url, passwords)
+        write_client_files(
+            state_dir,
+            server.auth_url,
+            passwords,
+            project_id(server.auth_url, passwords),
+        )
         yield RunningKeystone(server, state_dir, server.auth_url, base_url, passwords)
     finally:
         server.stop()

@@ -15,8 +15,9 @@ import sqlalchemy as sa
 
 import db.migrate
 import db.roles
-from common.findings import Finding
+from common.findings import Finding, Level, exit_code
 from launcher import configuration, doctor
+from launcher.doctor import data
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
 
 DEAD = "127.0.0.1:9"
@@ -53,6 +54,37 @@ def test_a_file_that_all_can_read(tmp_path: Path) -> None:
 def test_a_database_without_tables(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/cloud.sqlite"
     assert codes(tmp_path, {"database": {"connection": url}}) == {"schema_differs"}
+
+
+@pytest.mark.parametrize(
+    ("url", "line"),
+    [
+        ("mysql+mysqldb://u:secret@h/d", "pip install 'micronova[mysql]'"),
+        ("postgresql+pg8000://u:secret@h/d", "pip install 'micronova[postgresql]'"),
+        ("nothing://u:secret@h/d", "# [database] connection = <URL>"),
+    ],
+)
+def test_a_missing_driver_breaks_nothing_off(tmp_path: Path, url: str, line: str) -> None:
+    database = {"connection": url, "reader_connection": url}
+    bus = {"transport_url": f"rabbit://u:p@{DEAD}/"}
+    found = findings(tmp_path, {"database": database, "DEFAULT": bus})
+    assert {one.code for one in found} == {"driver_missing", "bus_unreachable"}
+    assert line in {text for one in found for text in one.lines}
+    assert exit_code(found) == 2
+    assert "secret" not in str(found)
+
+
+def test_a_check_that_breaks_off_is_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def roles(_: Any) -> Iterator[Finding]:
+        raise KeyError("x")
+        yield
+
+    monkeypatch.setattr(data, "roles", roles)
+    [found] = findings(tmp_path, {})
+    assert (found.code, found.level) == ("check_broke_off", Level.BROKEN)
+    assert "The check of roles broke off: KeyError" in found.what
 
 
 def test_a_database_that_does_not_answer(tmp_path: Path) -> None:
@@ -210,11 +242,27 @@ def login(url: str) -> dict[str, dict[str, str]]:
     values = {"auth_type": "password", "auth_url": f"{url}/v3", "username": "micronova"}
     values |= {"password": "p", "project_name": "service", "region_name": "RegionOne"}
     values |= {"user_domain_id": "default", "project_domain_id": "default"}
-    return {"placement": values}
+    of_the_check = {name: v for name, v in values.items() if name != "region_name"}
+    return {"placement": values, "keystone_authtoken": of_the_check}
 
 
 def test_a_keystone_that_has_all(tmp_path: Path, keystone: Keystone) -> None:
     assert codes(tmp_path, login(keystone.url)) == set()
+
+
+def test_the_login_that_checks_tokens(tmp_path: Path, keystone: Keystone) -> None:
+    sections = login(keystone.url)
+    check = sections.pop("keystone_authtoken")
+    assert codes(tmp_path, sections) == {"token_check_missing"}
+    elsewhere = {**check, "auth_url": f"http://{DEAD}/v3"}
+    [found] = findings(tmp_path, {**sections, "keystone_authtoken": elsewhere})
+    assert (found.code, found.where) == ("keystone_unreachable", "Keystone, [keystone_authtoken]")
+    nobody = {name: value for name, value in check.items() if name != "auth_url"}
+    [found] = findings(tmp_path, {**sections, "keystone_authtoken": nobody})
+    assert (found.code, found.where) == ("login_missing", "Keystone, [keystone_authtoken]")
+    keystone.roles = ["member"]
+    wheres = {one.where for one in findings(tmp_path, login(keystone.url))}
+    assert wheres == {"Keystone", "Keystone, [keystone_authtoken]"}
 
 
 def test_a_keystone_that_does_not_answer(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def _hosts(call: Call, enabled: list[Service]) -> dict[str, Any]:
     hosts: dict[str, dict[str, Any]] = {}
     for service in enabled:
         hosts.setdefault(service.host, {})[service.binary] = {
-            "available": is_up(service.last_seen_at, service.forced_down, down_seconds),
+            "available": is_up(service, down_seconds),
             "active": True,
             "updated_at": clock.iso_microseconds(service.last_seen_at),
         }

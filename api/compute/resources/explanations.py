@@ -7,12 +7,14 @@ administrators also see hosts, reasons, numbers, tasks and logs.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 from api.compute import policies
 from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.views import explanations as views
+from api.compute.views.hosts import is_up, trouble
 from common import ids, moving
 from common.errors import NotFound
 from common.states import ResourceType
@@ -51,13 +53,13 @@ class Explanations:
             about, found = _other(call, named, project, operator=operator)
         if not found and not refused and not about:
             raise NotFound(
-                f"Nothing is known under {subject}. What is kept is what was done to servers, "
-                "volumes, snapshots and images, and the newest requests that were refused; ports "
-                "are explained by their servers, transfers by their volumes."
+                f"Nothing is known under {subject}. Kept is what was done to servers, volumes, "
+                "snapshots and images, and the newest refused requests."
             )
         return {
             "explanation": {
                 "subject": named,
+                **_host(call, found, operator=operator),
                 **about,
                 "operations": [
                     *(views.refusal(one, operator=operator) for one in refused),
@@ -119,6 +121,26 @@ def _image(call: Call, named: str, project: str | None, *, operator: bool) -> Ab
     limit, kind = call.max_limit, ResourceType.IMAGE
     found = call.read(operations.stories, named, project, limit=limit, kind=kind)
     return ({"image": views.image(image)} if image is not None else {}), found
+
+
+def _host(call: Call, found: Sequence[Story], *, operator: bool) -> dict[str, Any]:
+    """Return why the host of the newest story's server can't be used; nothing where it can.
+
+    Owners read only that the host doesn't answer.
+    """
+    uuids = (story.operation.server_uuid for story in reversed(found))
+    server_uuid = next((uuid for uuid in uuids if uuid), None)
+    host = call.read(hosts.of_server, server_uuid) if server_uuid else None
+    seconds = call.cloud.conf.api.service_down_seconds
+    why = trouble(host, seconds) if host else None
+    if host is None or why is None:
+        return {}
+    state = "up" if is_up(host, seconds) else "down"
+    if operator:
+        return {"host": {"name": host.host, "state": state, "health": why}}
+    if state == "up":
+        return {}
+    return {"host": {"name": None, "state": state, "health": views.HOST_DOWN}}
 
 
 def _move(call: Call, server_uuid: str) -> dict[str, Any]:

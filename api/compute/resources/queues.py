@@ -1,4 +1,4 @@
-"""`/queues`: what runs and waits on each host, for administrators; micronova's own."""
+"""`/queues`: how each host is, what runs and waits there, for administrators; micronova's own."""
 
 from __future__ import annotations
 
@@ -9,16 +9,23 @@ from api.compute import policies
 from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.schemas import queues as schemas
+from api.compute.views.hosts import is_up, trouble
 from common import clock
 from db.reads import queues
 
 
 class Queues:
-    """The queues of hosts, as their agents last reported them."""
+    """The health and the queues of hosts, as their agents last reported them."""
 
     @operation(policies.QUEUES, query=schemas.LIST)
     def index(self, call: Call) -> Any:
-        """List hosts with their queues; filters: `host`, `name` (a part of the host's)."""
+        """List hosts with their health and queues.
+
+        Filters: `host`, `name` (a part of the host's), `unwell` (those that take no servers
+        because of their health).
+        """
+        down_seconds = call.cloud.conf.api.service_down_seconds
+        unwell = call.query.boolean("unwell")
         limit, marker = call.query.page(call.max_limit)
         found = call.read(
             queues.list_queues,
@@ -26,18 +33,21 @@ class Queues:
             marker=marker,
             host=call.query.last("host"),
             name_part=call.query.last("name"),
+            unwell_since=clock.after(-down_seconds) if unwell else None,
         )
-        answer: dict[str, Any] = {"hosts": [_view(one) for one in found]}
+        answer: dict[str, Any] = {"hosts": [_view(one, down_seconds) for one in found]}
         if found and len(found) == limit:
             answer["hosts_links"] = call.links.after("queues", call.query, found[-1].uuid)
         return answer
 
 
-def _view(row: queues.HostQueues) -> dict[str, Any]:
+def _view(row: queues.HostQueues, down_seconds: float) -> dict[str, Any]:
     view: dict[str, Any] = {
         "id": row.uuid,
         "host": row.host,
         "worker": row.worker,
+        "state": "up" if is_up(row, down_seconds) else "down",
+        "health": trouble(row, down_seconds),
         "reported_seconds_ago": None,
         "queues": None,
     }

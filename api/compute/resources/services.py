@@ -11,7 +11,7 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.schemas import operators as schemas
-from api.compute.views.hosts import is_up
+from api.compute.views.hosts import disabled_reason, is_up
 from common import clock, digits, ids
 from common.errors import Invalid, NotFound
 from db.reads import services
@@ -76,7 +76,8 @@ class Services:
 
 def _view(call: Call, service: Service) -> dict[str, Any]:
     down_seconds = call.cloud.conf.api.service_down_seconds
-    up = is_up(service.last_seen_at, service.forced_down, down_seconds)
+    up = is_up(service, down_seconds)
+    reason = disabled_reason(service.disabled_reason, service, disabled=service.disabled)
     view: dict[str, Any] = {
         "id": service.uuid if call.version >= 53 else service.id,
         "binary": service.binary,
@@ -85,7 +86,7 @@ def _view(call: Call, service: Service) -> dict[str, Any]:
         "status": "disabled" if service.disabled else "enabled",
         "state": "up" if up else "down",
         "updated_at": clock.iso_microseconds(service.last_seen_at),
-        "disabled_reason": service.disabled_reason,
+        "disabled_reason": reason,
     }
     if call.version >= 11:
         view["forced_down"] = service.forced_down

@@ -12,6 +12,7 @@ LIST = {
             "marker": one(types.TEXT),
             "host": one(types.TEXT),
             "name": one(types.TEXT),
+            "unwell": one(types.TEXT),
         },
         more=False,
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from api.compute.views import faults
 from common import clock, codec
-from common.failures import RULES
+from common.failure_words import owner_sentence
 from common.messages.reports import Category
 from common.messages.scheduling import Refused
 from common.states import SHOWN_ACTION, OperationState
@@ -18,6 +18,9 @@ from db.reads.refusals import ASKED_BY, Refusal
 from db.reads.volume_snapshots import Snapshot
 from db.reads.volume_transfers import Transfer
 from db.reads.volumes import Volume
+
+#: what owners read of a host that is down
+HOST_DOWN = "The server's host does not answer: what is asked of the server waits until it does."
 
 
 def port(port: Port, *, operator: bool) -> dict[str, Any]:
@@ -115,8 +118,13 @@ def story(story: Story, *, operator: bool) -> dict[str, Any]:
         "finished_at": clock.iso_microseconds(operation.finished_at),
         "transitions": [_transition(move) for move in story.transitions],
         "events": [_event(event, operator=operator) for event in story.events],
-        "decisions": [_decision(decision, operator=operator) for decision in story.decisions],
-        "faults": [_fault(fault, operator=operator) for fault in story.faults],
+        "decisions": [
+            _decision(decision, operation.resource_type, operator=operator)
+            for decision in story.decisions
+        ],
+        "faults": [
+            _fault(fault, operation.resource_type, operator=operator) for fault in story.faults
+        ],
         "forgotten": _forgotten(operation),
         "waits_until": _waits_until(operation),
     }
@@ -125,7 +133,9 @@ def story(story: Story, *, operator: bool) -> dict[str, Any]:
         view["retry"] = f"micronova server retry {operation.server_uuid}" if waits else None
         view["message"] = operation.message
     elif failed and story.faults:
-        view["message"] = faults.message(story.faults[-1], operator=False)
+        view["message"] = faults.message(
+            story.faults[-1], operator=False, resource_type=operation.resource_type
+        )
     else:
         view["message"] = "The operation failed." if failed else None
     return view
@@ -254,7 +264,7 @@ def _reasons(kept: Sequence[Any] | Mapping[str, Sequence[str]]) -> dict[str, str
     return {host: reason for one in kept for host, reason in codec.load(Refused, one).reasons()}
 
 
-def _decision(decision: Decision, *, operator: bool) -> dict[str, Any]:
+def _decision(decision: Decision, resource_type: str, *, operator: bool) -> dict[str, Any]:
     """Return the decision; owners see the filters that refused, no hosts, counts or reasons."""
     body = decision.body
     view: dict[str, Any] = {
@@ -264,7 +274,7 @@ def _decision(decision: Decision, *, operator: bool) -> dict[str, Any]:
     if operator:
         return view | {k: value for k, value in refusals(body).items() if k != "server_uuid"}
     placed = body.get("host") is not None
-    reason = body.get("owner_reason") or RULES[Category.NO_VALID_HOST].user
+    reason = body.get("owner_reason") or owner_sentence(Category.NO_VALID_HOST, resource_type)
     return view | {
         "placed": placed,
         "refused_by": sorted(body.get("counts", {})),
@@ -272,12 +282,12 @@ def _decision(decision: Decision, *, operator: bool) -> dict[str, Any]:
     }
 
 
-def _fault(fault: OperationFault, *, operator: bool) -> dict[str, Any]:
+def _fault(fault: OperationFault, resource_type: str, *, operator: bool) -> dict[str, Any]:
     view: dict[str, Any] = {
         "attempt": fault.attempt,
         "category": fault.category,
         "code": fault.code,
-        "message": faults.message(fault, operator=operator),
+        "message": faults.message(fault, operator=operator, resource_type=resource_type),
         "at": clock.iso_microseconds(fault.created_at),
     }
     if operator:

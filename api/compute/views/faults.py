@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from common import clock
-from common.failures import RULES
+from common.failure_words import owner_sentence
 from common.messages.reports import Category
+from common.states import ResourceType
 from db.reads.operations import OperationFault
 from db.reads.servers import Fault
 
@@ -14,7 +15,12 @@ from db.reads.servers import Fault
 _OPEN = frozenset({Category.QUOTA_EXCEEDED})
 
 
-def message(fault: Fault | OperationFault, *, operator: bool) -> str:
+def message(
+    fault: Fault | OperationFault,
+    *,
+    operator: bool,
+    resource_type: str = ResourceType.SERVER,
+) -> str:
     """The message of a failure. Only this decides who sees what: owners see no host names, no
     numbers of hosts, no versions, paths or tasks.
     """
@@ -26,7 +32,19 @@ def message(fault: Fault | OperationFault, *, operator: bool) -> str:
         category = Category(fault.category)
     except ValueError:  # from a newer conductor
         return "The operation failed."
-    return fault.message if category in _OPEN else RULES[category].user
+    return fault.message if category in _OPEN else owner_sentence(category, resource_type)
+
+
+#: Nova keeps 255 characters, and clients such as Heat put words of their own in front
+LONGEST = 200
+
+
+def brief(text: str) -> str:
+    """Return whole sentences of a message, as many as a server's fault has room for."""
+    if len(text) <= LONGEST:
+        return text
+    end = text.rfind(". ", 0, LONGEST)
+    return text[: end + 1] if end > 0 else f"{text[: LONGEST - 1]}…"
 
 
 def details(fault: Fault | OperationFault) -> str:
@@ -47,7 +65,7 @@ def view(fault: Fault, *, operator: bool) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "code": fault.code,
         "created": clock.iso(fault.created_at),
-        "message": message(fault, operator=operator),
+        "message": brief(message(fault, operator=operator)),
     }
     if operator:
         shown["details"] = details(fault)

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from api.compute.call import Call
-from api.compute.views.hosts import is_up
+from api.compute.views.hosts import disabled_reason, is_up
 from common.digits import is_digits
 from db.reads.hosts import Host
 
@@ -23,7 +23,7 @@ def identity(call: Call, host: Host) -> str | int:
 def basic(call: Call, host: Host) -> dict[str, Any]:
     """Name and state."""
     down_seconds = call.cloud.conf.api.service_down_seconds
-    up = is_up(host.last_seen_at, host.forced_down, down_seconds)
+    up = is_up(host, down_seconds)
     return {
         "id": identity(call, host),
         "hypervisor_hostname": host.host,
@@ -42,7 +42,7 @@ def detailed(call: Call, host: Host) -> dict[str, Any]:
         "service": {
             "id": host.service_uuid if call.version >= 53 else host.service_id,
             "host": host.host,
-            "disabled_reason": host.disabled_reason,
+            "disabled_reason": disabled_reason(host.disabled_reason, host, disabled=host.disabled),
         },
     }
     if call.version >= 88:

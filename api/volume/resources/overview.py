@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from api.compute.views.hosts import is_up
+from api.compute.views.hosts import disabled_reason, is_up
 from api.volume import filters
 from api.volume.call import Call, operation
 from api.volume.views import moment
@@ -43,7 +43,9 @@ class Overview:
                 "status": "disabled" if one.volumes_disabled else "enabled",
                 "state": "up" if service_is_up(call, one) else "down",
                 "updated_at": moment(one.last_seen_at),
-                "disabled_reason": one.volumes_disabled_reason,
+                "disabled_reason": disabled_reason(
+                    one.volumes_disabled_reason, one, disabled=one.volumes_disabled
+                ),
                 "replication_status": "disabled",
                 "active_backend_id": None,
                 "frozen": False,
@@ -117,9 +119,9 @@ def compute_services(call: Call) -> list[Service]:
 
 
 def service_is_up(call: Call, one: Service) -> bool:
-    """Return whether an agent was heard of lately."""
+    """Return whether an agent reports and reaches its node."""
     seconds = call.cloud.conf.api.service_down_seconds
-    return is_up(one.last_seen_at, one.forced_down, seconds)
+    return is_up(one, seconds)
 
 
 def _since(call: Call, *, up: bool) -> dict[str, Any]:

@@ -51,6 +51,8 @@ from compute.messages import ClusterInventory
 class ProxmoxHypervisor:
     """The hosts of one cluster; safe for any number of threads."""
 
+    has_consoles = True
+
     def __init__(
         self,
         conf: cfg.ConfigOpts,

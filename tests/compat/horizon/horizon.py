@@ -18,11 +18,21 @@ import requests
 
 from tests.functional import backends
 from tests.functional.cloud import EmbeddedCloud, eventually
+from tests.pages import block
 
 #: the program `python` of the environment that has Horizon
 PYTHON = Path(os.environ.get("MICRONOVA_TEST_HORIZON") or "/nonexistent")
-_SETTINGS = Path(__file__).parent / "site"
-_START_SECONDS = 60
+_PAGE = "docs/existing-dashboards.md"
+_START_SECONDS = 240
+#: what the tests read of Horizon's own troubles
+_LOGGING = """
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "handlers": {"console": {"class": "logging.StreamHandler"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+}
+"""
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 #: said in every page
 _NO_SCRIPTS = "This application requires JavaScript"
@@ -37,28 +47,30 @@ _COUNTED = re.compile(r'^micronova_http_requests_total\{(.*status="[45]\d\d".*)\
 @contextlib.contextmanager
 def running_horizon(cloud: EmbeddedCloud, folder: Path) -> Iterator[str]:
     """Run Horizon until the block ends; gives its address."""
-    for name in ("sessions", "static"):
-        (folder / name).mkdir()
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(folder),
-        "PYTHONPATH": str(_SETTINGS),
-        "DJANGO_SETTINGS_MODULE": "openstack_dashboard.settings",
-        "OS_AUTH_URL": cloud.auth_url,
-        "MICRONOVA_TEST_HORIZON_FOLDER": str(folder),
-    }
-    django = [str(PYTHON), "-W", "ignore", "-m", "django"]
-    for words in (("collectstatic", "--noinput"), ("compress", "--force")):
-        subprocess.run([*django, *words], env=environment, check=True, capture_output=True)
     port = backends.free_port()
-    server = [
-        *(str(PYTHON), "-W", "ignore", "-m", "gunicorn", "openstack_dashboard.wsgi:application"),
-        *("--bind", f"127.0.0.1:{port}", "--threads", "4", "--no-control-socket"),
-    ]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONWARNINGS": "ignore"}
+    places = {
+        "/opt/horizon/bin": str(PYTHON.parent),
+        "/etc/horizon": str(folder / "etc"),
+        "/var/lib/horizon": str(folder),
+        "http://127.0.0.1:8775/v3": cloud.auth_url,
+        "127.0.0.1:8080": f"127.0.0.1:{port}",
+        "horizon.example.org": "127.0.0.1",
+    }
+    settings = folder / "etc" / "local" / "local_settings.py"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(_printed("python", "OPENSTACK_KEYSTONE_URL", places) + _LOGGING)
+    start = _printed("", "DJANGO_SETTINGS_MODULE", places)
     url = f"http://127.0.0.1:{port}"
     with (folder / "horizon.log").open("w") as log:
+        # the last command, the server, takes the place of the shell
+        head, _, server = start.rstrip().rpartition("\n")
         process = subprocess.Popen(
-            server, env=environment, cwd=folder, stdout=log, stderr=subprocess.STDOUT
+            ["bash", "-ec", f"{head}\nexec {server}"],
+            env=environment,
+            cwd=folder,
+            stdout=log,
+            stderr=subprocess.STDOUT,
         )
         try:
             eventually(lambda: _answers(f"{url}/auth/login/"), _START_SECONDS)
@@ -66,6 +78,14 @@ def running_horizon(cloud: EmbeddedCloud, folder: Path) -> Iterator[str]:
         finally:
             process.terminate()
             process.wait(30)
+
+
+def _printed(language: str, having: str, places: Mapping[str, str]) -> str:
+    """Return what the page prints, in other places."""
+    text = block(_PAGE, language, having)
+    for old, new in places.items():
+        text = text.replace(old, new)
+    return text
 
 
 def _answers(url: str) -> bool:

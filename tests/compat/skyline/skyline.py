@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ import requests
 
 from tests.functional import backends
 from tests.functional.cloud import EmbeddedCloud, eventually
+from tests.pages import block
 
 #: the program `python` of the environment that has Skyline
 PYTHON = Path(os.environ.get("MICRONOVA_TEST_SKYLINE") or "/nonexistent")
@@ -27,12 +27,7 @@ MISSING = [
 
 _START_SECONDS = 60
 #: the list of domains, which the log-in page asks for and Skyline's API gives to nobody before it
-_DOMAINS = """
-location = /api/openstack/skyline/api/v1/contrib/domains {
-    default_type application/json;
-    return 200 '["Default"]';
-}
-"""
+_DOMAINS = block("docs/existing-dashboards.md", "nginx", "contrib/domains")
 #: one process, of the user whose folder it is
 _ALONE = "daemon off; master_process off;"
 #: what Debian's nginx-common would know
@@ -75,24 +70,19 @@ def running_skyline(cloud: EmbeddedCloud, folder: Path) -> Iterator[str]:
 
 def _configure(cloud: EmbeddedCloud, folder: Path) -> None:
     admin = cloud.config("micronova-admin").auth
-    settings = {
-        "default": {
-            "database_url": f"sqlite:///{folder}/skyline.db",
-            "log_dir": str(folder),
-            "secret_key": "s" * 43,
-            "ssl_enabled": False,
-        },
-        "openstack": {
-            "keystone_url": f"{cloud.auth_url}/",
-            "default_region": "RegionOne",
-            "interface_type": "public",
-            "system_user_name": admin["username"],
-            "system_user_password": admin["password"],
-            "system_project": admin["project_name"],
-        },
-    }
-    # JSON is YAML.
-    (folder / "skyline.yaml").write_text(json.dumps(settings))
+    text = block("docs/existing-dashboards.md", "yaml", "keystone_url")
+    for old, new in (
+        ("/var/lib/skyline", str(folder)),
+        ("/var/log/skyline", str(folder)),
+        ("<a secret>", "s" * 43),
+        ("http://127.0.0.1:8775/v3", cloud.auth_url),
+        ("system_user_name: admin ", f"system_user_name: {admin['username']} "),
+        ("<its password>", admin["password"]),
+        ("system_project: admin", f"system_project: {admin['project_name']}"),
+    ):
+        assert old in text, old
+        text = text.replace(old, new)
+    (folder / "skyline.yaml").write_text(text)
 
 
 def _database_scripts() -> Path:

@@ -49,6 +49,55 @@ def test_services(api: ComputeApi) -> None:
         assert len(found.json["services"]) == 1
 
 
+OFFLINE = {"online": False, "healthy": False, "health": "The node is offline."}
+
+
+def test_a_node_that_is_off_is_down_wherever_it_shows(make: MakeApi) -> None:
+    off, ill = {"vcpus": 4, **OFFLINE}, {**OFFLINE, "online": True, "health": "No quorum."}
+    api = make(
+        *(a_host("pve2", facts=off), a_service("pve2")),
+        *(a_host("pve3", facts=ill), a_service("pve3", disabled=True, disabled_reason="disk")),
+        *(a_host("pve4", facts={}), a_service("pve4", last_seen_at=None)),
+        a_full_server(1, host="pve2"),
+    )
+
+    def listed(path: str, name: str, version: str = "2.53") -> list[Any]:
+        return api.get(path, token=auth.ADMIN, version=version).json[name]  # type: ignore[no-any-return]
+
+    states = {"pve1": "up", "pve2": "down", "pve3": "up", "pve4": "down"}
+    reasons = {"pve1": None, "pve2": "AUTO: The node is offline.", "pve3": "disk", "pve4": None}
+    found = listed("/os-services", "services")
+    assert {one["host"]: one["state"] for one in found} == states
+    assert {one["host"]: one["disabled_reason"] for one in found} == reasons
+    found = listed("/os-hypervisors/detail", "hypervisors")
+    assert {one["hypervisor_hostname"]: one["state"] for one in found} == states
+    assert {one["service"]["host"]: one["service"]["disabled_reason"] for one in found} == reasons
+    zones = listed("/os-availability-zone/detail", "availabilityZoneInfo", "2.1")
+    hosts = {host: one for zone in zones for host, one in (zone["hosts"] or {}).items()}
+    assert {host: one["nova-compute"]["available"] for host, one in hosts.items()} == {
+        "pve1": True,
+        "pve2": False,
+        "pve4": False,
+    }
+    queues = listed("/queues", "hosts")
+    assert {one["host"]: one["state"] for one in queues} == states
+    health = {
+        "pve1": None,
+        "pve2": "The node is offline.",
+        "pve3": "No quorum.",
+        "pve4": "Its agent has never reported.",
+    }
+    assert {one["host"]: one["health"] for one in queues} == health
+    assert [one["host"] for one in listed("/queues?unwell=true", "hosts")] == [
+        *("pve2", "pve3", "pve4"),
+    ]
+    assert api.get("/queues?unwell=maybe", token=auth.ADMIN).status_code == 400
+    counts = api.get("/metrics", token=auth.ADMIN).json["metrics"]["services"]
+    assert {one["state"]: one["count"] for one in counts} == {"up": 2, "down": 2}
+    server = api.get(f"/servers/{uuid_of(1)}", token=auth.ADMIN, version="2.90").json["server"]
+    assert server["host_status"] == "UNKNOWN"
+
+
 def test_switch_a_service(api: ComputeApi) -> None:
     def put(body: Any, service: str = PVE1) -> Any:
         return api.request(

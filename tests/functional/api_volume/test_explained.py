@@ -27,6 +27,8 @@ def test_a_volume(api: VolumeApi) -> None:
     assert "host" not in story["volume"]
     (fault,) = story["operations"][1]["faults"]
     assert "upid" not in fault
+    assert "server" not in fault["message"]
+    assert "volume" in fault["message"]
     operator = api.explain(volume_id, auth.ADMIN)
     assert (operator["volume"]["host"], operator["volume"]["storage"]) == ("pve1", "data")
     (fault,) = operator["operations"][1]["faults"]

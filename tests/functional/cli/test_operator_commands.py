@@ -70,8 +70,20 @@ def test_a_wrong_value_is_one_line(config_file: Path) -> None:
     config_file.write_text(config_file.read_text() + "[compute]\nthreads = many\n")
     done = micronova("config", "show", "--config-file", str(config_file))
     assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1
-    assert "threads" in done.stderr
+    reads, wrong = done.stderr.splitlines()
+    assert reads == f"Configuration: {config_file}"
+    assert "threads" in wrong
+
+
+def test_the_cloud_of_the_clients_configuration_is_preferred(
+    config_file: Path, tmp_path: Path
+) -> None:
+    client = {"OS_CLIENT_CONFIG_FILE": str(config_file.parent / "clouds.yaml")}
+    for command in (("config", "show"), ("db", "check"), ("doctor",)):
+        done = micronova(*command, **client, XDG_STATE_HOME=str(tmp_path / "none"))
+        assert done.stderr.splitlines()[0] == f"Configuration: {config_file}", command
+    elsewhere = micronova("config", "show", **client, MICRONOVA_CONFIG="/no/such/file")
+    assert elsewhere.stderr.splitlines() == ["There is no configuration file /no/such/file."]
 
 
 def test_the_configuration_of_the_embedded_cloud_is_found(

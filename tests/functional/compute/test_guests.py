@@ -123,7 +123,7 @@ def test_why_a_password_is_not_set(
 def test_what_a_serial_line_says_is_kept_where_it_is_asked_for(
     simulator: RunningSimulator, worker: Worker, tmp_path: Path
 ) -> None:
-    text = proxmox_text(simulator).replace("[compute]", "[compute]\nconsole_log_kib = 4")
+    text = proxmox_text(simulator).replace("console_log_kib = 0", "console_log_kib = 4")
     keeper = Worker(configuration(tmp_path, text))
     keeper.start()
     try:

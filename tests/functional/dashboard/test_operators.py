@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from dashboard.page import May
 from dashboard.sections import SECTIONS
+from tests.functional import programs
 from tests.functional.audit.leaks import Proxmox
 from tests.functional.cloud import EmbeddedCloud, eventually
 from tests.functional.dashboard.browser import Browser, Parsed
@@ -163,6 +165,28 @@ def test_a_rebalance_and_a_drain(crowd: list[Any], admin: Browser) -> None:
     following = admin.get("/migrations?limit=1").links
     assert any("marker=" in one for one in following)
     assert "rebalance ● done" in admin.parsed.text
+
+
+def test_a_node_that_is_off_says_so_wherever_it_shows(
+    cleared: None, three_nodes: EmbeddedCloud, admin: Browser
+) -> None:
+    said = "The node is offline."
+    three_nodes.control("POST", "faults", action="node-down", node="pve3")
+    try:
+        admin.until("/nodes", lambda page: said in page.text)
+        for path in ("/", "/nodes/pve3", "/nodes?name=pve3", "/services?host=pve3"):
+            assert said in admin.get(path).text, path
+        assert said not in admin.get("/nodes/pve1").text
+        environment = three_nodes.environment("micronova")
+        listed = programs.run("micronova", ("node", "list", "-f", "json"), environment)
+        assert {row["Host"]: row["Health"] for row in json.loads(listed.stdout)} == {
+            **dict.fromkeys(("pve1", "pve2"), "ok"),
+            "pve3": said,
+        }
+    finally:
+        three_nodes.control("DELETE", "faults")
+    admin.until("/nodes", lambda page: said not in page.text)
+    assert "Nodes that can't be used" not in admin.get("/").text
 
 
 def test_queues_are_what_the_agents_said_last(

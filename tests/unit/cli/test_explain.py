@@ -49,7 +49,7 @@ def test_a_request_a_name_and_a_deleted_server(what: str, found: Any, asked: str
     connection = a_cloud(found)
     ran = run(connection, "explain", what)
     assert ran.code == 0
-    assert ran.out.startswith(f"web {UUID}  ACTIVE on pve1\n\ncreate")
+    assert ran.out.startswith(f"Create of server web.\n\nweb {UUID}  ACTIVE on pve1\n\ncreate")
     assert connection.compute.called("get") == [((f"/explanations/{asked}",), {})]
 
 
@@ -81,7 +81,7 @@ def test_what_block_storage_has_of_the_name(kind: str) -> None:
     )
     ran = run(connection, "explain", "data")
     assert ran.code == 0, ran.err
-    assert ran.out.startswith(f"{kind} data  error  id={UUID}")
+    assert f"\n\n{kind} data  error  id={UUID}" in ran.out
     assert "create-volume" in ran.out
     assert connection.compute.called("get") == [((f"/explanations/{UUID}",), {})]
 
@@ -89,7 +89,7 @@ def test_what_block_storage_has_of_the_name(kind: str) -> None:
 def test_a_server_that_is_gone_has_no_name() -> None:
     connection = a_cloud()
     connection.compute.answers["get_server"] = exceptions.NotFoundException("gone")
-    assert run(connection, "explain", UUID).out.startswith(f"server {UUID}\n")
+    assert f"\n\nserver {UUID}\n" in run(connection, "explain", UUID).out
 
 
 def test_as_data() -> None:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from openstack import exceptions
 from openstack.compute.v2.hypervisor import Hypervisor
 from openstack.compute.v2.keypair import Keypair
 from openstack.compute.v2.service import Service
@@ -88,16 +89,39 @@ def test_nodes_are_services_with_their_hypervisors() -> None:
         a_service(host="pve2", status="disabled", disabled_reason="new disk"),
         a_service(),
     ]
-    compute = FakeProxy(services=services, hypervisors=[a_hypervisor()])
+    unwell = [
+        {"host": "pve2", "health": "The node is offline."},
+        {"host": "pve3", "health": "Its agent has not reported since 2026-01-01."},
+    ]
+    answer = SimpleNamespace(status_code=200, json=lambda: {"hosts": unwell})
+    compute = FakeProxy(services=services, hypervisors=[a_hypervisor()], get=answer)
     shown = rows(FakeConnection(compute), "node", "list")
     assert [row["Host"] for row in shown] == ["pve1", "pve2", "pve3"]
     assert shown[0]["VCPUs"] == {"used": 2, "total": 8}
     assert [row["Health"] for row in shown] == [
-        *("ok", "disabled: new disk", "no sign of life since 2026-01-01")
+        "ok",
+        "The node is offline. disabled: new disk",
+        "Its agent has not reported since 2026-01-01.",
     ]
+    assert compute.called("get") == [(("/queues",), {"params": {"unwell": "true"}})]
     text = run(FakeConnection(compute), "node", "list").out
     assert "| 2/8   | 2048/16384 | 10/100   | 3   | ok" in text
     assert "| -/-" in text
+
+
+def test_nodes_of_another_compute_api() -> None:
+    compute = FakeProxy(
+        services=[
+            a_service(state="down", updated_at="2026-01-01", status="disabled"),
+            a_service(host="pve2", forced_down=True),
+        ],
+        hypervisors=[],
+        get=exceptions.NotFoundException("none"),
+    )
+    assert [row["Health"] for row in rows(FakeConnection(compute), "node", "list")] == [
+        "Its agent has not reported since 2026-01-01. disabled: no reason was given",
+        "The service is forced down.",
+    ]
 
 
 def test_queues_of_all_pages() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import subprocess
 import sys
@@ -60,6 +61,45 @@ def test_help_loads_nothing_heavy() -> None:
     assert done.stderr.strip() == "[]"
     assert all(f"  {name} " in done.stdout for name in COMMANDS)
     assert re.search(r"^  compute service +delete, list, set$", done.stdout, re.MULTILINE)
+
+
+def in_a_shell(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a script that has the program as $m."""
+    return subprocess.run(
+        ["bash", "-c", f"m='{sys.executable} -m micronova'; {script}"],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("command", ["help", "--help", "complete", "help server create"])
+def test_who_reads_only_the_first_line_sees_no_traceback(command: str) -> None:
+    done = in_a_shell(f"$m {command} | head -1; echo ${{PIPESTATUS[0]}}")
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[-1] in ("0", "141")
+
+
+def test_what_the_terminal_cannot_show_ends_no_command() -> None:
+    code = (
+        "import io, sys\n"
+        "from cli import main\n"
+        "main.Program.run = lambda *_: print('1 \u00d7 3 \u2502') or 0\n"
+        "sys.exit(main.main([]))"
+    )
+    done = in_a_shell(f'PYTHONPATH=. {sys.executable} -c "{code}"', PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1 ? 3 ?\n", "")
+
+
+def test_an_empty_list_says_so() -> None:
+    cloud = FakeConnection(
+        FakeProxy(servers=[], images=[], flavors=[]), image=FakeProxy(images=[])
+    )
+    ran = run(cloud, "server", "list")
+    assert (ran.code, ran.err) == (0, "Nothing to list.\n")
+    assert run(cloud, "server", "list", "-f", "json").err == ""
 
 
 def test_without_a_command_it_prints_the_help() -> None:
@@ -156,10 +196,12 @@ def test_secrets_are_masked_in_logs() -> None:
 def test_only_given_options_reach_the_cloud_configuration() -> None:
     program = Program()
     argv = ["--os-cloud", "c", "--insecure", "--os-compute-api-version", "2.79"]
-    given = options.given(program.parser.parse_args([*argv, "--os-volume-api-version", "3.71"]))
+    parsed = program.parser.parse_args([*argv, "--os-volume-api-version", "3.71"])
+    given = options.given(parsed, {"OS_REGION_NAME": "r", "OS_CLOUD": "d", "OS_USERNAME": ""})
     assert vars(given) == {
         "cloud": "c",
         "insecure": True,
+        "region_name": "r",
         "os_compute_api_version": "2.79",
         "os_volume_api_version": "3.71",
     }
@@ -167,4 +209,4 @@ def test_only_given_options_reach_the_cloud_configuration() -> None:
 
 def test_no_two_global_options_share_a_name() -> None:
     assert len(set(options.NAMES)) == len(options.NAMES)
-    assert all(re.fullmatch(r"[a-z_]+", name) for name in options.NAMES)
+    assert all(re.fullmatch(r"[a-z0-9_]+", name) for name in options.NAMES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ from openstack.compute.v2.server_action import ServerAction
 
 from cli.server.create import parse_nic
 from cli.server.list import wanted_columns
-from tests.fixtures.sdk import FakeConnection, FakeProxy, run
+from tests.fixtures.sdk import FakeConnection, FakeProxy, Ran, run
 
 # the SDK warns of its own future whenever it makes a resource
 pytestmark = pytest.mark.filterwarnings("ignore:The _compute_attributes method is deprecated")
@@ -252,9 +253,14 @@ def test_create_with_wait_shows_each_step_once() -> None:
     ran = run(creating(*walk, a_server()), *CREATE, "web", "--wait", "-f", "json")
     assert ran.code == 0
     assert json.loads(ran.out)["status"] == "ACTIVE"
-    words = [line.split(maxsplit=3)[2:] for line in ran.err.splitlines()]
-    assert [line[0] for line in words] == ["scheduling", "compute_create_vm", "spawning"]
-    assert words[1][1].split() == ["Success", "1.50", "s", "pve1"]
+    assert steps(ran) == ["scheduling", "create VM", "spawning"]
+    assert ran.err.splitlines()[1].split()[-4:] == ["Success", "1.50", "s", "pve1"]
+
+
+def steps(ran: Ran) -> list[str]:
+    """The states and steps that a wait has shown."""
+    parts = [re.split(r"  +", line.strip()) for line in ran.err.splitlines()]
+    return [part[1] if len(part) > 1 else part[0] for part in parts]
 
 
 def a_story(*states: str, **changes: Any) -> Any:
@@ -290,9 +296,9 @@ def test_create_with_wait_tells_states_that_no_look_has_seen() -> None:
     connection = creating(a_server(), get=a_story("scheduling", "networking", "spawning"))
     ran = run(connection, *CREATE, "web", "--wait", "-f", "json")
     assert ran.code == 0, ran.err
-    assert [line.split()[2] for line in ran.err.splitlines()] == [
-        *("scheduling", "do_scheduling", "networking", "do_networking", "spawning"),
-        "do_spawning",
+    assert steps(ran) == [
+        *("scheduling", "do scheduling", "networking", "do networking", "spawning"),
+        "do spawning",
     ]
 
 
@@ -386,6 +392,28 @@ def test_power() -> None:
     assert [args for args, _ in compute.called("reboot_server")] == [("1", "HARD")]
 
 
+def test_a_wait_says_that_the_host_does_not_answer_and_when_it_is_tried_again() -> None:
+    uuid = "11111111-1111-1111-1111-111111111111"
+    fault = {"message": "No route to host", "at": "2026-01-01T00:00:02+00:00"}
+    waiting = a_story(
+        "powering-off", action="stop", waits_until="2099-01-01T03:36:31Z", faults=[fault]
+    )
+    waiting.json()["explanation"]["host"] = {"name": "pve2", "health": "The node is offline."}
+    working = a_server(**{"OS-EXT-STS:task_state": "powering-off"})
+    looks = [working, working, a_server()]
+    compute = FakeProxy(
+        find_server=named(a=uuid),
+        get_server=lambda _: looks.pop(0),
+        server_actions=[],
+        get=waiting,
+        stop_server=None,
+    )
+    ran = run(FakeConnection(compute), "server", "stop", "a", "--wait")
+    why = "Host pve2: The node is offline. (tried again at 03:36:31 UTC)"
+    assert steps(ran) == ["powering-off", "do powering-off", why]
+    assert f"+2.00 s  {why}" in ran.err
+
+
 @pytest.mark.parametrize("verb", ["start", "stop"])
 def test_power_with_wait_shows_the_steps(verb: str) -> None:
     uuid = "11111111-1111-1111-1111-111111111111"
@@ -399,10 +427,7 @@ def test_power_with_wait_shows_the_steps(verb: str) -> None:
     ran = run(FakeConnection(compute), "server", verb, "a", "b", "--wait")
     assert ran.code == 0, ran.err
     assert [args for args, _ in compute.called(f"{verb}_server")] == [(uuid,), ("2",)]
-    words = [line.split() for line in ran.err.splitlines()]
-    assert [line[-1] if len(line) < 4 else line[2] for line in words] == [
-        *("a:", f"powering-{verb}", f"do_powering-{verb}", "b:")
-    ]
+    assert steps(ran) == [*("a:", f"powering-{verb}", f"do powering-{verb}", "b:")]
 
 
 def test_reboot_with_wait_fails_with_the_message_of_the_action() -> None:

@@ -55,6 +55,8 @@ class Guest:
 class Driver:
     """Opens guests, or refuses."""
 
+    has_consoles = True
+
     def __init__(self, error: HypervisorError | None = None) -> None:
         self.guests: list[Guest] = []
         self._error = error
@@ -209,8 +211,23 @@ def test_no_more_lines_are_read_than_allowed(conf: cfg.ConfigOpts) -> None:
     logs.stop()
 
 
-def test_by_default_nothing_is_kept(conf: cfg.ConfigOpts) -> None:
+def test_by_default_64_kib_are_kept(conf: cfg.ConfigOpts) -> None:
     driver: Any = Driver()
+    logs = ConsoleLogs(conf, {"c1": driver}, "w1")
+    logs.after(a_build(), Outcome(True))
+    eventually(lambda: logs.text("s1") == "hello")
+    logs.keep("s1", b"x" * (65 << 10))
+    assert len(logs.text("s1") or "") == 64 << 10
+    logs.stop()
+
+
+@pytest.mark.parametrize(("kib", "able"), [(0, True), (64, False)])
+def test_nothing_is_kept_where_it_is_off_or_there_are_no_consoles(
+    conf: cfg.ConfigOpts, kib: int, able: bool
+) -> None:
+    conf.set_override("console_log_kib", kib, group="compute")
+    driver: Any = Driver()
+    driver.has_consoles = able
     logs = ConsoleLogs(conf, {"c1": driver}, "w1")
     logs.after(a_build(), Outcome(True))
     logs.keep("s1", b"x")

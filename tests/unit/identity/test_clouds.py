@@ -40,16 +40,16 @@ def test_clouds() -> None:
 def test_openrc_quotes_for_the_shell() -> None:
     exported = dict(
         shlex.split(line)[1].split("=", 1)
-        for line in openrc(AUTH_URL, PASSWORDS).splitlines()
+        for line in openrc(AUTH_URL, PASSWORDS, "p1").splitlines()
         if line.startswith("export ")
     )
     assert exported["OS_PASSWORD"] == PASSWORDS["admin"]
-    assert exported["OS_PROJECT_NAME"] == "demo"
+    assert (exported["OS_PROJECT_NAME"], exported["OS_PROJECT_ID"]) == ("demo", "p1")
 
 
 def test_files_replace_old_ones(tmp_path: Path) -> None:
     (tmp_path / "openrc").write_text("old")
-    write_client_files(tmp_path, AUTH_URL, PASSWORDS)
+    write_client_files(tmp_path, AUTH_URL, PASSWORDS, "p1")
     content = yaml.safe_load((tmp_path / "clouds.yaml").read_text())
     assert content == clouds(AUTH_URL, PASSWORDS)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["clouds.yaml", "openrc"]
@@ -64,5 +64,5 @@ def test_services_use_their_own_user() -> None:
 
 def test_openrc_excepts_a_loopback_address_from_proxies() -> None:
     line = 'export no_proxy="${no_proxy:-${NO_PROXY:-}},127.0.0.1"\n'
-    assert line in openrc(AUTH_URL, PASSWORDS)
-    assert "no_proxy" not in openrc("https://cloud.example:5000/v3", PASSWORDS)
+    assert line in openrc(AUTH_URL, PASSWORDS, "p1")
+    assert "no_proxy" not in openrc("https://cloud.example:5000/v3", PASSWORDS, "p1")

@@ -34,6 +34,6 @@ def test_what_no_operation_answers_has_no_histogram() -> None:
     assert len(counted) == 6 * 3
     ask("GET", "200 OK", route="/servers/{id}")
     ask("POST", "202 Accepted", route="/servers/{id}/action", action="os-start")
-    timed = [one for one in lines() if "seconds_count" in one]
+    timed = [one for one in lines() if "route_seconds_total{" in one]
     assert len(timed) == 2
     assert any('action="os-start"' in one for one in timed)

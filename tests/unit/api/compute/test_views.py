@@ -35,10 +35,20 @@ def test_uptime(seconds: int, text: str | None) -> None:
 
 def test_up() -> None:
     now = clock.utcnow()
-    assert hosts.is_up(now, False, 60)
-    assert not hosts.is_up(now, True, 60)
-    assert not hosts.is_up(None, False, 60)
-    assert not hosts.is_up(now - datetime.timedelta(seconds=60), False, 60)
+    host = dataclasses.replace(HOST, last_seen_at=now, forced_down=False, facts={})
+    assert (hosts.is_up(host, 60), hosts.trouble(host, 60)) == (True, None)
+    offline = {"online": False, "healthy": False, "health": "The node is offline."}
+    old = now - datetime.timedelta(seconds=60)
+    for change, why in (
+        ({"forced_down": True}, "The service is forced down."),
+        ({"last_seen_at": None}, "Its agent has never reported."),
+        ({"last_seen_at": old}, f"Its agent has not reported since {clock.iso(old)}."),
+        ({"facts": offline}, "The node is offline."),
+    ):
+        changed = dataclasses.replace(host, **change)
+        assert (hosts.is_up(changed, 60), hosts.trouble(changed, 60)) == (False, why)
+    ill = dataclasses.replace(host, facts={**offline, "online": True})
+    assert (hosts.is_up(ill, 60), hosts.trouble(ill, 60)) == (True, "The node is offline.")
 
 
 def test_fingerprints() -> None:

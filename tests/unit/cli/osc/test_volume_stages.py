@@ -108,7 +108,7 @@ def test_a_create_shows_how_far_its_copy_is(monkeypatch: pytest.MonkeyPatch) -> 
     assert json.loads(ran.out) == {"id": UUID, "status": "available"}
     lines = [line.split() for line in ran.err.splitlines()]
     assert [one[-1] for one in lines if len(one) == 3] == ["downloading", "available"]
-    assert [one[2] for one in lines if len(one) > 3] == ["compute_make_volume"] * 3
+    assert [one[2:4] for one in lines if len(one) > 3] == [["make", "volume"]] * 3
     assert ["20" in ran.err, "60" in ran.err, "Success" in ran.err] == [True] * 3
 
 

@@ -114,16 +114,17 @@ def test_the_story_in_the_order_of_time() -> None:
     in_order = (
         "web u-1  ERROR on pve2",
         "create  failed in 4.00 s, 2 attempts  req-1  2026-01-01 00:00:00 UTC",
-        "+0 ms  conductor_schedule",
+        "+0 ms  schedule",
         "+500 ms  host pve2  3 hosts considered in 4 ms",
         "+1.00 s  building (scheduling) → building (spawning)",
-        "+2.00 s  compute_create_vm",
+        "+2.00 s  create VM",
         "task UPID:pve2:",
-        "ips=a,b  node=pve2  vmid=100123",
-        "+3.00 s  fault storage_full on pve2: No room on local.",
+        "addresses=a,b  node=pve2  VMID=100123",
+        "+3.00 s  fault storage full on pve2: No room on local.",
         "No room anywhere.",
     )
-    places = [text.find(part) for part in in_order]
+    timeline = text.partition("\n\n")[2]
+    places = [timeline.find(part) for part in in_order]
     assert -1 not in places, text
     assert places == sorted(places)
 
@@ -131,9 +132,9 @@ def test_the_story_in_the_order_of_time() -> None:
 def test_a_decision_tells_all_its_numbers() -> None:
     text = story(an_operation())
     for part in (
-        "refused by ram: 1 host\n",
+        "refused by memory: 1 host\n",
         "pve1: 512 MiB free, 2048 MiB asked",
-        "score pve2 +0.750  ram +1.000  cpu -0.250",
+        "score pve2 +0.750  memory +1.000  processors -0.250",
         "claim pve1: taken by another\n",
         "claim pve3: in the group, 0 generation retries\n",
         "claim pve2: claimed, 2 generation retries, 1 commit retry\n",
@@ -198,11 +199,11 @@ def test_an_owner_reads_no_numbers_and_no_hosts() -> None:
     body = {"placed": True, "refused_by": ["ram"], "reason": None}
     text = story(an_operation(decisions=[body]))
     assert "a host was found\n" in text
-    assert "refused by ram\n" in text
+    assert "refused by memory\n" in text
     assert "considered" not in text
 
 
-def test_why_no_host_was_found_is_said_once() -> None:
+def test_why_no_host_was_found_is_in_the_summary_and_once_in_the_timeline() -> None:
     why = "None of 6 hosts has room: 9 MiB RAM asked, 5 MiB free at most (pve2). It would fit."
     changes = [{"field": "memory_mib", "asked": 9, "works": 5}]
     body = {
@@ -213,7 +214,9 @@ def test_why_no_host_was_found_is_said_once() -> None:
     }
     fault = {"category": "no_valid_host", "message": why, "log_tail": [], "cleaned": []}
     text = story(an_operation(decisions=[body], faults=[fault], message=why))
-    assert text.count("None of 6 hosts") == 1
+    short, _, timeline = text.partition("\n\n")
+    assert short.splitlines()[:2] == ["Create of server web failed.", why]
+    assert timeline.count("None of 6 hosts") == 1
     assert "would do" not in text
     more = {**fault, "message": f"{why} Earlier attempts failed on 2."}
     assert "Earlier attempts" in story(an_operation(decisions=[body], faults=[more]))
@@ -301,11 +304,11 @@ def test_the_story_begins_when_the_request_came() -> None:
     text = story(an_operation(events=events))
     in_order = (
         "create  failed in 4.10 s, 2 attempts  req-1  2025-12-31 23:59:59 UTC",
-        "+0 ms  api_request",
+        "+0 ms  request received",
         "method=POST  path=/v2.1/servers  status=202",
-        "+50 ms  conductor_take_quota",
-        "cores=1 asked, 3 used, no limit  ram=2048 asked, 0 of 4096 used",
-        "+100 ms  conductor_schedule",
+        "+50 ms  take quota",
+        "cores=1 asked, 3 used, no limit  memory=2048 asked, 0 of 4096 used",
+        "+100 ms  schedule",
     )
     places = [text.find(part) for part in in_order]
     assert -1 not in places, text
@@ -324,7 +327,8 @@ def test_a_refusal_has_no_server_and_its_path_controls_no_terminal() -> None:
         faults=[],
     )
     text = story(refused)
-    assert text.lstrip().startswith("DELETE /v2.1/x [2J  refused in 4.00 s  req-1")
+    assert text.startswith("DELETE /v2.1/x [2J was refused.\nNo room anywhere.\n\n")
+    assert "\nDELETE /v2.1/x [2J  refused in 4.00 s  req-1" in text
     assert "server" not in text
     assert "No room anywhere." in text
 

@@ -153,12 +153,12 @@ def test_labels_are_words() -> None:
         assert words in text, words
 
 
-def test_why_no_host_was_found_is_said_once() -> None:
+def test_why_no_host_was_found_is_in_the_summary_and_said_once_below() -> None:
     why = "None of 6 hosts has room: 9 MiB RAM asked, 5 MiB free at most (pve2). It would fit."
     refused = {"resources": {"pve1": "4 of 9 MiB RAM free, 9 asked"}}
     body = {"host": None, "considered": 6, "reason": why, "refused": refused}
     fault = {"category": "no_valid_host", "message": why, "log_tail": [], "cleaned": []}
     reader = read(an_operation(decisions=[body], faults=[fault], message=why))
-    assert reader.text.count("None of 6 hosts") == 1
+    assert reader.text.count("None of 6 hosts") == 2
     # On a narrow screen each cell says what it is of.
     assert ("data-label", "resources") in reader.attributes

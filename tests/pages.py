@@ -1,0 +1,56 @@
+"""The blocks of the documentation's pages, for tests that run what the pages print."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+_BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+_INLINE = re.compile(r"(?<!`)`((?:micronova|openstack) [^`=\n]+(?: [^`\n]+)?)`(?!`)")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    page: str
+    """The page's path in the tree."""
+    line: int
+    language: str
+    """What the fence says; empty: commands of a shell."""
+    text: str
+
+    def __str__(self) -> str:
+        """Return where it is."""
+        return f"{self.page}:{self.line}"
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """Yield the blocks of a page."""
+    text = page.read_text(encoding="utf-8")
+    for found in _BLOCK.finditer(text):
+        line = text.count("\n", 0, found.start()) + 1
+        yield Block(str(page.relative_to(ROOT)), line, found[2], found[3])
+
+
+def every_block() -> list[Block]:
+    """Return the blocks of all pages."""
+    return [block for page in PAGES for block in blocks(page)]
+
+
+def block(page: str, language: str, having: str) -> str:
+    """Return the text of the one block of a page and language that has some text."""
+    [found] = [
+        one.text for one in blocks(ROOT / page) if one.language == language and having in one.text
+    ]
+    return found
+
+
+def inline_commands(page: Path) -> Iterator[str]:
+    """Yield the commands that stand in a page's sentences."""
+    text = _BLOCK.sub("", page.read_text(encoding="utf-8"))
+    yield from (found[1] for found in _INLINE.finditer(text))

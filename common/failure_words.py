@@ -33,6 +33,9 @@ SENTENCES: Mapping[Category, str] = {
     Category.UNKNOWN_OUTCOME: "The answer about the {noun} was lost.",
     Category.CREATION_FAILED: "The storage could not complete the {noun}.",
     Category.VANISHED: "The disk of the {noun} is no longer there.",
+    Category.MARK_LOST: "The notes of the {noun} were changed. It was left as it is.",
+    Category.FOREIGN: "The {noun} was replaced by something else. That was left as it is.",
+    Category.DISK_LOST: "The disk of the {noun} is no longer there.",
     Category.PROTECTED: "The {noun} is protected from removal. It was left as it is.",
 }
 """Of the categories whose sentence for servers speaks of servers or their hosts."""

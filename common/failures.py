@@ -26,7 +26,7 @@ class Verdict(enum.StrEnum):
 
 
 #: names the line for what a host lacks; then the action may be repeated
-_DOCTOR = "micronova doctor --fix-lines, then: {again}"
+_DOCTOR = "micronova doctor --fix-lines; {again}"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ RULES: Mapping[Category, Rule] = {
         Verdict.FATAL,
         "The project's quota is used up.",
         "Quota of the project is used up.",
-        "openstack quota show --usage <project>, then: openstack quota set --<resource> <number> "
+        "openstack quota show --usage <project>; openstack quota set --instances <number> "
         "<project>",
         403,
     ),

@@ -144,9 +144,9 @@ def pairs(asked: Sequence[AddressPair], mac: str, *, any_mac: bool) -> list[str]
         other = one.mac_address not in (None, mac)
         if other and not any_mac:
             raise Invalid(
-                "Invalid input for allowed_address_pairs. Reason: a port has its own MAC address, "
-                f"{mac}, and not {one.mac_address}: with another one Proxmox VE holds no "
-                "interface of the server to its own, which only administrators allow.",
+                f"Invalid input for allowed_address_pairs. Reason: {one.mac_address} is not the "
+                "port's MAC address: Proxmox VE would then hold no interface of the server to "
+                "its own, which only administrators allow.",
             )
         found.append(f"{one.ip_address} {one.mac_address}" if other else one.ip_address)
     return list(dict.fromkeys(found)) or None

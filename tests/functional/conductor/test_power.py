@@ -64,7 +64,7 @@ def test_a_server_whose_action_failed_is_what_is_seen(
     (fault,) = world.rows(schema.faults)
     assert (fault.operation_id, fault.category) == (operation(world).id, "authorization")
     how = {"reboot": "reboot --hard", "reboot-hard": "reboot --hard"}.get(action, action)
-    assert fault.remedy == f"micronova doctor --fix-lines, then: openstack server {how} {uuid}"
+    assert fault.remedy == f"micronova doctor --fix-lines; openstack server {how} {uuid}"
 
 
 @pytest.mark.parametrize("action", ACTIONS)

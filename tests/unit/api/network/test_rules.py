@@ -109,7 +109,7 @@ def test_every_meaning_fits_its_column() -> None:
 
 
 def test_the_migration_writes_the_first_default_rules() -> None:
-    table = importlib.import_module("db.migrations.versions.e0045_j_network_attributes")
+    table = importlib.import_module("db.migrations.versions.e0045_network_attributes")
     written = [table._default_rule(*one) for one in table._DEFAULT_RULES]
     assert [(one["direction"], one["ethertype"], one["meaning"]) for one in written] == [
         (rule.direction, rule.ethertype, rule.meaning()) for rule in security_rules.FIRST_DEFAULTS

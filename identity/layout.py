@@ -38,16 +38,19 @@ class Endpoint:
     url: str
 
 
-def catalog(auth_url: str, base_url: str) -> tuple[Endpoint, ...]:
-    """Return the embedded cloud's catalog: identity at `auth_url`, the rest below `base_url`.
+def identity_at(auth_url: str) -> Endpoint:
+    """Return the catalog's entry of the Keystone where `auth_url` logs in.
 
-    The catalog's URL of identity has no version, as deployment tools write it: Heat appends
-    `/v3/ec2tokens` to it.
+    Its URL has no version, as deployment tools write it: Heat appends `/v3/ec2tokens` to it.
     """
+    return Endpoint("identity", "keystone", auth_url.rstrip("/").removesuffix("/v3"))
+
+
+def catalog(auth_url: str, base_url: str) -> tuple[Endpoint, ...]:
+    """Return the embedded cloud's catalog: identity at `auth_url`, the rest below `base_url`."""
     base = base_url.rstrip("/")
     services = [Endpoint(kind, name, base + path) for kind, (name, path) in SERVICES.items()]
-    identity = auth_url.rstrip("/").removesuffix("/v3")
-    return (Endpoint("identity", "keystone", identity), *services)
+    return (identity_at(auth_url), *services)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -213,9 +213,9 @@ def save(connection: sa.Connection, operation_id: int, **values: Any) -> None:
 
 def close(
     connection: sa.Connection, operation_id: int, state: OperationState, message: str | None = None
-) -> None:
-    """End an operation, once; delete the secrets that the user sent."""
-    close_all(connection, [operation_id], state, message)
+) -> bool:
+    """End an operation, once; delete the secrets that the user sent. Say whether it was open."""
+    return close_all(connection, [operation_id], state, message) == 1
 
 
 def close_all(
@@ -223,8 +223,8 @@ def close_all(
     operation_ids: Sequence[int],
     state: OperationState,
     message: str | None = None,
-) -> None:
-    """End several operations as `close` does, in one statement."""
+) -> int:
+    """End several operations as `close` does, in one statement. Return how many were open."""
     now, those = clock.utcnow(), sorted(operation_ids)
     tells = connection.dialect.update_returning
     # MariaDB doesn't return rows of an update.
@@ -249,6 +249,7 @@ def close_all(
         connection,
         (notices.Ended(row.id, row.action, row.server_uuid, state, message) for row in ended),
     )
+    return len(ended)
 
 
 def open_of(

@@ -25,7 +25,7 @@ from cli import leftovers
 from common.child import READY_FD, ROOT, Child, python
 from identity.clouds import project_id, service_credentials, write_client_files
 from identity.keystone import Keystone
-from identity.layout import REGION, Endpoint
+from identity.layout import REGION, Endpoint, identity_at
 from identity.passwords import load_passwords
 from identity.private_file import write_private
 from launcher.embedded.settings import FLAVORS, Sections, render
@@ -187,7 +187,7 @@ def _keystone(folder: Path, ports: Mapping[str, int]) -> Iterator[dict[str, str]
     server.listen()
     try:
         passwords = load_passwords(folder)
-        endpoints = [Endpoint("identity", "keystone", server.auth_url)]
+        endpoints = [identity_at(server.auth_url)]
         endpoints += [
             Endpoint(kind, name, f"http://127.0.0.1:{ports[process]}{path}")
             for kind, (name, process, path) in _TYPES.items()

@@ -98,13 +98,13 @@ class AttachVolumeFlow(_Plugging):
     @staticmethod
     def _attached(connection: Transaction, task: Task, slot: int | None) -> None:
         row = _locked(connection, task)
-        if ends.has_ended(connection, task.operation):
+        # Closed first: that says whether another report ended it, without a query of its own.
+        if not ledger.close(connection, task.operation.id, OperationState.DONE):
             return
         if row is not None and records.end(connection, row, ATTACH, ok=True):
             attachments.set_status(connection, row.id, task.server.uuid, AttachStatus.ATTACHED)
             if slot is not None:
                 attachments.place(connection, row.id, task.server.uuid, slot)
-        ledger.close(connection, task.operation.id, OperationState.DONE)
 
     def _failed(self, task: Task, failure: Failure) -> None:
         unwinding.again_or_begin(self._cloud, self.table(), task, failure)

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from db import engine, migrate
-from identity.layout import Endpoint, Job
+from identity.layout import Job, identity_at
 from identity.prepare import configuration
 from placement.db import migrate as placement_migrate
 from placement.db.engine import Database
@@ -44,7 +44,7 @@ def test_how_files_are_opened(
 
 def test_how_keystone_opens_its_file(tmp_path: Path) -> None:
     """Its log is tried in tests/functional/identity, on the running one."""
-    job = Job((Endpoint("identity", "keystone", "http://127.0.0.1:5000/v3"),), {})
+    job = Job((identity_at("http://127.0.0.1:5000/v3"),), {})
     lines = configuration(tmp_path, job).splitlines()
     urls = [line for line in lines if line.startswith(("connection", "slave_connection"))]
     assert len(urls) == 2

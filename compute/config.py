@@ -6,6 +6,7 @@ import socket
 
 from oslo_config import cfg
 
+from common import networks
 from common.metrics import config as metrics
 from compute.hypervisor.proxmox import settings
 
@@ -186,9 +187,8 @@ NULL_OPTIONS = [
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Declare the options; idempotent."""
-    from compute.hypervisor.proxmox import settings
-
     metrics.register(conf)
+    networks.register(conf)
     conf.register_opts(OPTIONS, group=GROUP)
     conf.register_opts(NULL_OPTIONS, group="null")
     settings.register(conf)

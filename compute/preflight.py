@@ -105,13 +105,11 @@ def reading(cluster: ClusterSettings) -> Iterator[tuple[Client, Callable[[], Sna
 
 def are_filtered(conf: cfg.ConfigOpts) -> bool:
     """Return whether ports are to be filtered by their security groups, where that is possible."""
-    networks.register(conf)
     return str(conf.networks.firewall) != "off"
 
 
 def vnet_zones(conf: cfg.ConfigOpts, cluster: str) -> tuple[str, ...]:
     """Return the SDN zones in which a cluster's networks get vnets."""
-    networks.register(conf)
     ranges = vnets.parse_all(conf.networks.tenant_vnets)
     return tuple(sorted({one.zone for one in ranges if one.holds(cluster)}))
 

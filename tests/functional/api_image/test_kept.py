@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
+from requests.adapters import HTTPAdapter
 
 from api.image.kept import PLACES
 from common.messages.commands import RemoveImage, StoreImage
@@ -99,14 +102,24 @@ def test_without_data_nothing_is_downloaded(site: Site, tmp_path: Path) -> None:
     assert (refused.status_code, "[images] keep_data" in refused.text) == (403, True)
 
 
+class Narrow(HTTPAdapter):
+    """Connections with a small window: else the kernel takes a whole image that nobody reads."""
+
+    def init_poolmanager(self, *args: Any, **more: Any) -> None:
+        few = (socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        super().init_poolmanager(*args, socket_options=[few], **more)
+
+
 def test_a_project_s_slow_downloads_leave_places_to_others(site: Site) -> None:
     image_id = an_active(site)
     for _ in range(PLACES):
         # A place is free again when all is sent.
         assert get(site, image_id, Range="bytes=0-9").content == DATA[:10]
     with contextlib.ExitStack() as stack:
+        narrow = stack.enter_context(requests.Session())
+        narrow.mount("http://", Narrow())
         for _ in range(PLACES // 2):
-            slow = requests.get(
+            slow = narrow.get(
                 f"{site.url}/images/{image_id}/file",
                 headers={"X-Auth-Token": auth.MEMBER},
                 stream=True,

@@ -28,7 +28,9 @@ def conf_of(simulator: RunningSimulator, tmp_path: Path, token: str, secret: str
     file = tmp_path / "token"
     file.write_text(f"{token}={secret}")
     file.chmod(0o600)
-    return configuration(tmp_path, proxmox_text(simulator, token_file=str(file)))
+    conf = configuration(tmp_path, proxmox_text(simulator, token_file=str(file)))
+    conf.set_override("firewall", "off", group="networks")  # new clusters have theirs off
+    return conf
 
 
 def _secret(printed: str) -> str:

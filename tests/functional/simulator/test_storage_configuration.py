@@ -112,8 +112,9 @@ def test_changes_that_are_refused(lab: Lab, root: Any) -> None:
 
 def test_the_agents_token_adds_none(lab: Lab) -> None:
     given = {"storage": "data", "type": "dir", "path": "/s"}
-    lab.simulator.clusters[0].access.roles["MicronovaStorage"] -= {"Datastore.Allocate"}
-    lab.simulator.clusters[0].access.changed()
+    access = lab.simulator.clusters[0].access
+    access.roles["Micronova"] -= {"Datastore.Allocate"}
+    access.changed()
     text = "Permission check failed (/storage, Datastore.Allocate)"
     assert refusal(lambda: lab.api.storage.post(**given)) == (403, text)
     assert refusal(lambda: lab.api.storage("shared").delete()) == (403, text)

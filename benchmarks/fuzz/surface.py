@@ -11,6 +11,7 @@ from api.compute import routes
 from api.image import app as image
 from api.network import app as network
 from api.volume import app as volume
+from benchmarks.fuzz import definitions
 from placement import routes as placement
 from placement.schemas import allocations, inventories, memberships, providers
 from web.guard import operation_of
@@ -237,9 +238,12 @@ def _image() -> Iterator[Target]:
     names = ("limit", "marker", "sort", "sort_key", "sort_dir", "name", "id", "size_min", "tag")
     names += ("created_at", "visibility", "os_hidden", "member_status", "min_ram", "x", "status")
     nothing: Any = None
+    names += ("resource_type", "resource_types", "visibility", "owner")
     for path, resource in image.routes(nothing, nothing, nothing, nothing).items():
         for method in _methods(type(resource)):
             bodies = _IMAGE_BODIES.get((method, path.rpartition("/")[2]), ({"type": "object"},))
+            if method in ("POST", "PUT") and "/metadefs/" in path:
+                bodies = definitions.bodies_at(path)
             yield Target("image", method, f"/image{path}", bodies, names)
 
 
@@ -339,6 +343,7 @@ _DEFAULT_RULE_NEW = _body(
 _QUOTA = _body(
     "quota", {}, network=_LIMIT, port=_LIMIT, router=_LIMIT, x=_LIMIT, force={"type": "boolean"}
 )
+_TAGS = {"type": "object", "properties": {"tags": {"type": "array", "items": _TEXT}}}
 #: {path: what is sent there}
 _NETWORK: Mapping[str, tuple[Any, ...]] = {
     "/v2.0/ports": (
@@ -389,7 +394,7 @@ def _network() -> Iterator[Target]:
     nothing: Any = None
     conductor: Any = object()
     for path, resource in network.routes(nothing, nothing, nothing, conductor).items():
-        bodies = _NETWORK.get(path, ({"type": "object"},))
+        bodies = (_TAGS,) if path.endswith("/tags") else _NETWORK.get(path, ({"type": "object"},))
         for method in _methods(type(resource)):
             yield Target("network", method, f"/network{path}", bodies, names)
 

@@ -9,8 +9,10 @@ from typing import Any
 
 from api.compute import routes
 from api.image import app as image
+from api.network import absent as network_absent
 from api.network import app as network
 from api.volume import app as volume
+from api.volume.resources import absent as volume_absent
 from benchmarks.fuzz import definitions
 from placement import routes as placement
 from placement.schemas import allocations, inventories, memberships, providers
@@ -22,6 +24,9 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 #: actions that unmanage a server's VM, which an audit rightly reports
 _LEAVES = {"release", "forget"}
+
+#: of what a cloud has none of, each of which is served alike
+_ABSENT = ("/v2.0/routers", "/v3/groups")
 
 _ID = {"type": "string", "format": "uuid"}
 _TEXT = {"type": "string"}
@@ -149,6 +154,8 @@ _VOLUME_QUERY = (
 
 def _volume() -> Iterator[Target]:
     for path, (methods, actions) in volume.routes().items():
+        if path in volume_absent.routes() and not path.startswith(_ABSENT):
+            continue
         for method, handlers in methods.items():
             for handler in handlers:
                 bodies = tuple(_known(operation_of(handler).body))
@@ -394,6 +401,8 @@ def _network() -> Iterator[Target]:
     nothing: Any = None
     conductor: Any = object()
     for path, resource in network.routes(nothing, nothing, nothing, conductor).items():
+        if path in network_absent.routes() and not path.startswith(_ABSENT):
+            continue
         bodies = (_TAGS,) if path.endswith("/tags") else _NETWORK.get(path, ({"type": "object"},))
         for method in _methods(type(resource)):
             yield Target("network", method, f"/network{path}", bodies, names)

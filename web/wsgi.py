@@ -13,6 +13,7 @@ from oslo_context import context as oslo_context
 
 from common import clock, ids, traceparent
 from common.context import RequestContext
+from common.errors import NotFound
 from common.log import logger
 from web import auth
 
@@ -69,7 +70,13 @@ class ContextMiddleware:
         resource: object,
         params: dict[str, Any],
     ) -> None:
-        """Add the server that the path names to the context, for logs."""
+        """Add the server that the path names to the context, for logs.
+
+        Raises NotFound for a path with an empty name: the routes of the real services have none,
+        whatever the method.
+        """
+        if "" in params.values():
+            raise NotFound
         named = params.get("server_id", "")
         req.context.ctxt.server_uuid = named if ids.is_uuid(named) else None
 

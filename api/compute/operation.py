@@ -45,7 +45,7 @@ class ComputeApi:
         )
         # The policy says who is an administrator, and the conductor goes by it.
         call.ctxt.is_admin = call.is_admin
-        if any(not value or "\0" in value for value in params.values()):
+        if any("\0" in value for value in params.values()):
             raise NotFound
         if req.content_type and req.content_type.split(";")[0].strip().lower() not in _JSON:
             raise UnsupportedMedia("Unsupported Content-Type")

@@ -42,6 +42,8 @@ def make_app(
         faults=FAULTS,
         anonymous=lambda path: anonymous(path) or uploads.is_spool(path),
         layers=[JoinSlashes],
+        # As in Glance: nothing is a last segment of a path.
+        strips_slash=False,
     )
     return assemble(api, conf, protect)
 

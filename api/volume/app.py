@@ -54,6 +54,8 @@ def make_app(
         faults=FAULTS,
         anonymous=anonymous,
         layers=[Paths],
+        # Cinder answers the same with and without the slash only for version documents.
+        strips_slash=False,
     )
     return assemble(api, conf, protect)
 
@@ -63,7 +65,7 @@ def routes() -> Routes:
     versions = Versions()
     return {
         "/": ({"GET": [versions.index]}, {}),
-        "/v3": ({"GET": [versions.show]}, {}),
+        **dict.fromkeys(("/v3", "/v3/"), ({"GET": [versions.show]}, {})),
         **_of_volumes(),
         **_of_snapshots(),
         **_of_transfers(),

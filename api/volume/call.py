@@ -126,7 +126,7 @@ class VolumeApi:
             if_match=req.get_header("If-Match"),
         )
         call.ctxt.is_admin = call.is_admin
-        if any(not value or "\0" in value for value in params.values()):
+        if any("\0" in value for value in params.values()):
             raise NotFound
         if named is not None and named != call.ctxt.project_id:
             raise Invalid("Malformed request url")

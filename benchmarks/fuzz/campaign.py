@@ -25,6 +25,18 @@ REFRESH = 1000
 
 _KEPT_SAMPLES = 400
 
+#: {name in a path or a body: the path of those records}
+_RECORDS = {
+    "subnet_id": "subnets",
+    "port_id": "ports",
+    "security_group_id": "security-groups",
+    "remote_group_id": "security-groups",
+    "rule_id": "security-group-rules",
+    "default_rule_id": "default-security-group-rules",
+    "remote_address_group_id": "address-groups",
+    "policy_id": "rbac-policies",
+}
+
 
 #: refusals of what can never be done, by compute's form and by that of networks
 _UNIMPLEMENTED = ('{"notImplemented":', '{"NeutronError":{"type":"HTTPNotImplemented"')
@@ -186,8 +198,7 @@ class Campaign:
         self._make(member, images, flavors, network_ids)
         wanted = [{"network_id": one, "name": "fuzz"} for one in network_ids[:1] * 2]
         self._member.network.post("/ports", json={"ports": wanted})
-        ports = [each["id"] for each in self._get(self._member.network, "/ports?limit=5")["ports"]]
-        subnets = [each["id"] for each in self._get(self._admin.network, "/subnets")["subnets"]]
+        records = self._records()
         servers = [each["id"] for each in self._get(member, "/servers?limit=5")["servers"]]
         self._member.block_storage.post("/volumes", json={"volume": {"size": 1, "name": "fuzz"}})
         volumes = self._get(self._member.block_storage, "/volumes?limit=5")["volumes"]
@@ -209,13 +220,13 @@ class Campaign:
             "network": network_ids,
             "network_id": network_ids,
             "object_id": network_ids,
-            "subnet_id": subnets,
             "volume_id": [each["id"] for each in volumes],
             "volumeId": [each["id"] for each in volumes],
             "type_id": [each["id"] for each in types],
-            "port": ports,
-            "port_id": ports,
-            "record_id": [*network_ids, *subnets, *ports, *ports],
+            "record_id": [*network_ids, *(one for ids in records.values() for one in ids)],
+            "port": records["port_id"],
+            **records,
+            **self._of_volumes(),
             "networks": ["auto", "none"],
             "hypervisor_id": [str(each["id"]) for each in hypervisors],
             "host": [each["hypervisor_hostname"] for each in hypervisors],
@@ -223,17 +234,50 @@ class Campaign:
             "project_id": [project],
             "key_name": ["fuzz"],
             "keypair_name": ["fuzz"],
-            "name": ["fuzz", "CUSTOM_A", "VCPU", "HW_CPU_X86_VMX"],
+            "name": ["fuzz", "CUSTOM_A", "VCPU", "HW_CPU_X86_VMX", "OS::Nova::Server"],
+            "namespace": ["fuzz", "fuzz", "fuzz-2", "OS::Compute::Libvirt"],
+            **{"tag": ["fuzz"], "what": ["default", "details.json"], "class_name": ["default"]},
             "resource_class": ["VCPU", "CUSTOM_A"],
             "alias": ["quotas"],
         }
         return {name: tuple(values) for name, values in found.items() if values}
+
+    def _records(self) -> dict[str, list[str]]:
+        """Return {name in a path or a body: some records of networks}; makes some of them."""
+        network = self._admin.network
+        new = {"name": "fuzz", "addresses": ["10.0.0.0/8"]}
+        self._member.network.post("/address-groups", json={"address_group": new})
+        new = {"direction": "ingress", "used_in_default_sg": False}
+        network.post("/default-security-group-rules", json={"default_security_group_rule": new})
+        found = {}
+        for name, path in _RECORDS.items():
+            client = self._member.network if name == "port_id" else network
+            listed = self._get(client, f"/{path}?limit=5")
+            found[name] = [each["id"] for each in listed[path.replace("-", "_")]]
+        return found
+
+    def _of_volumes(self) -> dict[str, list[str]]:
+        """Return {name in a path: some records of the volume API}."""
+        storage = self._member.block_storage
+        paths = {
+            "snapshot_id": "snapshots",
+            "backup_id": "backups",
+            "attachment_id": "attachments",
+        }
+        found = {
+            name: [each["id"] for each in self._get(storage, f"/{path}?limit=5", "3.27")[path]]
+            for name, path in paths.items()
+        }
+        moved = self._get(storage, "/os-volume-transfer")["transfers"]
+        return found | {"transfer_id": [each["id"] for each in moved]}
 
     def _make(self, member: Any, images: list[str], flavors: list[str], nets: list[str]) -> None:
         member.post("/os-keypairs", json={"keypair": {"name": "fuzz"}}, microversion="2.1")
         server = {"name": "fuzz", "imageRef": images[0], "flavorRef": flavors[0]}
         body = {"server": server | {"networks": [{"uuid": nets[0]}], "metadata": {"a": "b"}}}
         member.post("/servers", json=body, microversion="2.37")
+        for name in ("fuzz", "fuzz-2"):
+            self._admin.image.post("/metadefs/namespaces", json={"namespace": name})
         provider = {"name": f"fuzz-{time.monotonic_ns()}"}
         self._admin.placement.post("/resource_providers", json=provider)
 

@@ -15,6 +15,11 @@ _APIS = {
     **{"compute": 10, "placement": 6, "network": 3, "image": 3, "volume": 3},
     **{"identity": 1, "versions": 1},
 }
+#: the share of requests that an administrator makes
+_AS_ADMIN = {
+    **{"placement": 0.55, "compute": 0.55, "identity": 0.55},
+    **{"network": 0.35, "image": 0.35, "volume": 0.35},
+}
 _TYPES = (
     "application/json",
     "text/plain",
@@ -38,6 +43,14 @@ _HEADERS = (
     ("Forwarded", ("host=evil;proto=x", ";;;", "for=[", '"')),
     ("Content-Encoding", ("gzip", "x")),
     ("If-None-Match", ("*", "x")),
+    (
+        "If-Match",
+        (
+            *("*", "revision_number=0", '"revision_number=1"', "revision_number=\xb2", "W/"),
+            *("revision_number=" + "9" * 18, "revision_number=-1, revision_number=2", '"'),
+        ),
+    ),
+    ("X-OpenStack-Append", ("true", "x", "")),
     ("Range", ("bytes=0-1", "x")),
     ("Cookie", ("a=b", "\xff=;;", "a" * 5000)),
     ("X-Roles", ("admin",)),
@@ -154,9 +167,8 @@ class Maker:
         found = [("Host", "fuzz.test")]
         how = rng.random()
         if how < 0.95:
-            mighty = target.api in ("placement", "compute") and how < 0.55
-            looks = target.method == "GET"
-            mighty = mighty or (target.api == "identity" and (looks or how < 0.55))
+            looks_up = target.api == "identity" and target.method == "GET"
+            mighty = looks_up or how < _AS_ADMIN.get(target.api, 0)
             found.append(("X-Auth-Token", "{admin}" if mighty else "{member}"))
         elif how < 0.97:
             found.append(

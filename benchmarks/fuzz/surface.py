@@ -9,8 +9,11 @@ from typing import Any
 
 from api.compute import routes
 from api.image import app as image
+from api.network import absent as network_absent
 from api.network import app as network
 from api.volume import app as volume
+from api.volume.resources import absent as volume_absent
+from benchmarks.fuzz import definitions
 from placement import routes as placement
 from placement.schemas import allocations, inventories, memberships, providers
 from web.guard import operation_of
@@ -21,6 +24,9 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 #: actions that unmanage a server's VM, which an audit rightly reports
 _LEAVES = {"release", "forget"}
+
+#: of what a cloud has none of, each of which is served alike
+_ABSENT = ("/v2.0/routers", "/v3/groups")
 
 _ID = {"type": "string", "format": "uuid"}
 _TEXT = {"type": "string"}
@@ -148,6 +154,8 @@ _VOLUME_QUERY = (
 
 def _volume() -> Iterator[Target]:
     for path, (methods, actions) in volume.routes().items():
+        if path in volume_absent.routes() and not path.startswith(_ABSENT):
+            continue
         for method, handlers in methods.items():
             for handler in handlers:
                 bodies = tuple(_known(operation_of(handler).body))
@@ -237,9 +245,12 @@ def _image() -> Iterator[Target]:
     names = ("limit", "marker", "sort", "sort_key", "sort_dir", "name", "id", "size_min", "tag")
     names += ("created_at", "visibility", "os_hidden", "member_status", "min_ram", "x", "status")
     nothing: Any = None
+    names += ("resource_type", "resource_types", "visibility", "owner")
     for path, resource in image.routes(nothing, nothing, nothing, nothing).items():
         for method in _methods(type(resource)):
             bodies = _IMAGE_BODIES.get((method, path.rpartition("/")[2]), ({"type": "object"},))
+            if method in ("POST", "PUT") and "/metadefs/" in path:
+                bodies = definitions.bodies_at(path)
             yield Target("image", method, f"/image{path}", bodies, names)
 
 
@@ -339,6 +350,7 @@ _DEFAULT_RULE_NEW = _body(
 _QUOTA = _body(
     "quota", {}, network=_LIMIT, port=_LIMIT, router=_LIMIT, x=_LIMIT, force={"type": "boolean"}
 )
+_TAGS = {"type": "object", "properties": {"tags": {"type": "array", "items": _TEXT}}}
 #: {path: what is sent there}
 _NETWORK: Mapping[str, tuple[Any, ...]] = {
     "/v2.0/ports": (
@@ -389,7 +401,9 @@ def _network() -> Iterator[Target]:
     nothing: Any = None
     conductor: Any = object()
     for path, resource in network.routes(nothing, nothing, nothing, conductor).items():
-        bodies = _NETWORK.get(path, ({"type": "object"},))
+        if path in network_absent.routes() and not path.startswith(_ABSENT):
+            continue
+        bodies = (_TAGS,) if path.endswith("/tags") else _NETWORK.get(path, ({"type": "object"},))
         for method in _methods(type(resource)):
             yield Target("network", method, f"/network{path}", bodies, names)
 

@@ -119,7 +119,7 @@ def of_schema(rng: random.Random, schema: Any, known: Mapping[str, tuple[str, ..
     """Return a value that nearly fits a schema."""
     if not isinstance(schema, Mapping) or rng.random() < 0.03:
         return hostile(rng)
-    for several in ("oneOf", "anyOf"):
+    for several in ("oneOf", "anyOf", "allOf"):
         if several in schema:
             return of_schema(rng, rng.choice(schema[several]), known)
     if "enum" in schema:
@@ -158,7 +158,9 @@ def _object(rng: random.Random, schema: Mapping[str, Any], known: Mapping[str, A
             found[name] = rng.choice(values) if values else of_schema(rng, part, known)
             if name in _BOUNDED:
                 found[name] = rng.choice(_BOUNDED[name])
-    for part in schema.get("patternProperties", {}).values():
+    others = schema.get("additionalProperties")
+    named_by_users = [*schema.get("patternProperties", {}).values()]
+    for part in [*named_by_users, others] if isinstance(others, Mapping) else named_by_users:
         for _ in range(rng.randrange(3)):
             name = rng.choice(("VCPU", "CUSTOM_A", "key", UUID, "A", *known.get("uuid", ())))
             found[name] = of_schema(rng, part, known)

@@ -49,6 +49,30 @@ def differences(answer: Any, name: str | None) -> list[str]:
     return [] if name is None else responses.differences(responses.glance(name), answer.json())
 
 
+def test_a_path_that_ends_with_nothing_is_none(url: str) -> None:
+    """As in Glance: no collection, nor the record before the slash, and nothing of it changes."""
+    image = make(url, auth.ADMIN, name="one", tags=["a"])
+    nothing: Any = None
+    paths = [path for path in app.routes(nothing, nothing, nothing, nothing) if path != "/"]
+    for path in sorted({f"{path}/" for path in paths} | {_parent(path) for path in paths}):
+        for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"):
+            known = path.removeprefix("/v2").format_map(_Named(image_id=image["id"]))
+            answer = call(f"{url}{known}", method, None, auth.ADMIN)
+            assert (path, method, answer.status_code) == (path, method, 404)
+    assert call(f"{url}/images/{image['id']}", token=auth.ADMIN).json() == image
+
+
+def _parent(path: str) -> str:
+    return path[: path.rindex("/") + 1] if path.endswith("}") else f"{path}/"
+
+
+class _Named(dict[str, str]):
+    """Names in paths; those that nothing is said of are ``x``."""
+
+    def __missing__(self, name: str) -> str:
+        return "x"
+
+
 @pytest.mark.parametrize("token", [auth.MEMBER, auth.ADMIN])
 def test_answers_are_as_glance_s(url: str, token: str) -> None:
     image = make(url, token, name="one", tags=["a"], hw_disk_bus="scsi", os_hidden=False)

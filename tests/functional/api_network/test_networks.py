@@ -63,6 +63,15 @@ def test_the_other_ways_to_write_a_path(url: str) -> None:
     assert call(f"{url}/v2.0/ports.json", method="POST").status_code == 403
 
 
+def test_a_path_that_ends_with_nothing_is_the_one_before_it(url: str) -> None:
+    """Pecan, which routes Neutron's requests, serves it by the same controller."""
+    for path in ("networks", f"networks/{VMBR0}", "ports", "quotas"):
+        for method in ("GET", "POST", "PUT", "DELETE"):
+            answers = [call(f"{url}/v2.0/{one}", method, auth.ADMIN) for one in (path, f"{path}/")]
+            assert answers[0].status_code == answers[1].status_code
+            assert answers[0].content == answers[1].content
+
+
 def test_everything_else_needs_a_token(url: str) -> None:
     for path in ("/v2.0/", "/v2.0/networks", "/v2.0/extensions"):
         answer = requests.get(f"{url}{path}", timeout=10)

@@ -17,6 +17,7 @@ from api.volume.resources import absent
 from conductor.volumes.volume_types import VolumeTypes
 from tests.fixtures import responses
 from tests.functional.api_volume.answered import (
+    ADMIN,
     MEMBER,
     PARAMS,
     REFUSED,
@@ -53,7 +54,7 @@ class Route:
 
 def _routes() -> Iterator[Route]:
     for path, (methods, actions) in routes().items():
-        if path in ("/", "/v3"):  # versions, which have tests of their own
+        if path in ("/", "/v3", "/v3/"):  # versions, which have tests of their own
             continue
         shape = responses.shape(path).removeprefix("/v3")
         for method, handlers in methods.items():
@@ -97,6 +98,17 @@ def test_every_route_is_held_against_a_schema() -> None:
 def test_answers_are_as_cinder_s(api: VolumeApi, route: Route) -> None:
     wrong = [one for version in sorted(route.versions()) for one in _wrong(api, route, version)]
     assert wrong == []
+
+
+def test_a_path_that_ends_with_nothing_is_none(api: VolumeApi) -> None:
+    """As in Cinder: no collection, nor the record before the slash."""
+    for route in ALL:
+        path = route.path.format_map({**PARAMS, "key": "k", "class_name": "default"})
+        cut = route.path.endswith("}")
+        path = path[: path.rindex("/") + 1] if cut else f"{path}/"
+        for method in sorted({route.method, "GET", "POST", "PUT", "DELETE"}):
+            status, _ = api.ask(method, path, version=f"3.{route.until}", token=ADMIN)
+            assert (method, path, status) == (method, path, 404)
 
 
 @pytest.mark.parametrize(

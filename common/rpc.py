@@ -37,6 +37,7 @@ from common.errors import (  # noqa: E402
     NotFound,
     NotSupported,
     NoValidHost,
+    OperationFailed,
     PreconditionFailed,
     TooLarge,
     Unauthorized,
@@ -232,8 +233,10 @@ _STARTS = 5
 
 
 def _is_traced(error: Unavailable) -> bool:
-    """Return whether something unexpected is behind it: not a service that doesn't answer."""
-    expected = isinstance(error.__cause__, oslo_messaging.MessagingException | None)
+    """Return whether something unexpected is behind it: not a service that doesn't answer, nor
+    what a hypervisor says."""
+    known = oslo_messaging.MessagingException | OperationFailed | None
+    expected = isinstance(error.__cause__, known)
     return not expected and not error.details.get("given_up")
 
 

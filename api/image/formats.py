@@ -113,7 +113,9 @@ def _check_format(
     name, remedy = _marked(file, size_bytes)
     others = sorted({*found, name} - {disk_format, "", *_BESIDE.get(disk_format, ())})
     if others:
-        raise _differs(name or " and ".join(sorted(found)), disk_format, remedy)
+        # A disk with partitions is a plain one.
+        plainly = " and ".join(sorted({*found} - {"gpt"})) or "raw"
+        raise _differs(name or plainly, disk_format, remedy)
     if disk_format not in {"raw", name, *found}:
         raise _differs("raw", disk_format, "")
 

@@ -99,6 +99,18 @@ def test_another_format_is_named_and_the_advice_works(
         assert size_of(converted, "qcow2") >= len(RAW)
 
 
+def test_a_disk_with_partitions_is_named_as_the_format_that_it_can_have() -> None:
+    partitions = b"\x80" + bytes(3) + b"\x83" + bytes(59) + b"\x55\xaa"
+    disk = bytes(446) + partitions + bytes(MIB)
+    cd = (disk[: 16 * 2048] + b"\x01CD001\x01").ljust(MIB, b"\0")
+    for data, name in ((disk, "raw"), (cd, "iso")):
+        assert size_of(data, name) == len(data)
+        for asked in ("qcow2", "vmdk"):
+            with pytest.raises(UnsupportedMedia, match=f"it is {name}, not {asked}") as refused:
+                size_of(data, asked)
+            assert refused.value.message.endswith(f". Set disk_format to {name}.")
+
+
 def _tar(data: bytes) -> bytes:
     held = io.BytesIO()
     with tarfile.open(fileobj=held, mode="w") as archive:

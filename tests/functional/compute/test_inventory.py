@@ -9,9 +9,18 @@ import pytest
 from common import ids
 from common.context import internal
 from common.errors import Unavailable
+from common.messages.commands import PowerAction
+from common.messages.reports import Category
 from compute.hypervisor.proxmox.api.client import Client
 from compute.messages import ClusterInventory, SeenVm
-from tests.functional.compute.conftest import Cluster, Worker, a_build, a_destroy, template_vmid
+from tests.functional.compute.conftest import (
+    Cluster,
+    Worker,
+    a_build,
+    a_destroy,
+    a_power,
+    template_vmid,
+)
 from tests.functional.compute.reckoning import Reckoning
 from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
@@ -130,6 +139,26 @@ def test_a_lock_that_a_task_holds_is_explained(
         assert vms(take_inventory(worker))[100_804].lock_live
     finally:
         simulator.control("POST", "clock", {"speed": 50})
+
+
+def test_an_open_console_explains_no_lock(
+    worker: Worker, cluster: Cluster, client: Client, simulator: RunningSimulator
+) -> None:
+    build = a_build(template=None)
+    assert worker.run(build).ok
+    vmid = build.placed.vmid
+    assert client.post(f"nodes/pve1/qemu/{vmid}/vncproxy", websocket=1)["upid"]
+    simulator.fault(action="config-lock", vmid=vmid, lock="backup")
+    try:
+        seen = vms(take_inventory(worker))[vmid]
+        assert (seen.lock, seen.lock_live) == ("backup", False)
+        # Nor is it waited for.
+        failure = worker.run(a_power(build, PowerAction.STOP)).failure
+        assert failure is not None
+        assert failure.category is Category.LOCK
+        assert failure.remedy == f"as root on pve1: qm unlock {vmid}"
+    finally:
+        simulator.control("DELETE", "faults")
 
 
 def test_what_cannot_be_seen_is_reported(

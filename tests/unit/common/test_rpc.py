@@ -13,7 +13,7 @@ from oslo_messaging.transport import RPCTransport
 
 from common import config, context, errors, log, rpc
 from common.context import RequestContext
-from common.errors import Unavailable
+from common.errors import OperationFailed, Unavailable
 from common.localbus import LocalDriver, _Listener
 
 
@@ -67,6 +67,8 @@ class Endpoint:
             raise Unavailable("There is no storage for it.")
         if what == "silent":
             raise Unavailable("It was silent.") from oslo_messaging.MessagingTimeout("late")
+        if what == "failed":
+            raise Unavailable("It can't be looked at.") from OperationFailed("It has no VM.")
         if what == "lost":
             raise Unavailable("It was lost.") from OSError("closed")
         return what.upper()
@@ -137,7 +139,8 @@ def test_a_message_carries_no_values_that_are_not_set() -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "traced"), [("nowhere", False), ("silent", False), ("lost", True)]
+    ("what", "traced"),
+    [("nowhere", False), ("silent", False), ("failed", False), ("lost", True)],
 )
 def test_only_an_error_behind_what_is_unavailable_has_a_traceback(
     what: str, traced: bool, caplog: pytest.LogCaptureFixture

@@ -9,20 +9,23 @@ from compute.hypervisor.proxmox.cluster.shared import Shared
 MAKERS = {"create": "qmcreate", "clone": "qmclone"}
 #: kinds of tasks that make a VM under its own id
 CREATING = ("qmcreate", "qmrestore")
+#: kinds of tasks that run as long as somebody looks at a VM, and lock nothing
+_CONSOLES = frozenset({"vncproxy", "spiceproxy"})
 
 
 def live(shared: Shared, node: str, vmid: int, lock: str) -> list[Upid]:
     """Return the running tasks that may hold this lock of a VM."""
-    active = shared.tasks.active(node)
-    mine = [task for task in active if task.concerns(vmid)]
-    if lock == "clone":
-        # A clone's task is filed under its source; its log names the target.
-        mine += [task for task in active if clones_to(shared, vmid, task)]
-    return mine + [task for task in active if of_several(task, lock)]
+    return [task for task in shared.tasks.active(node) if may_hold(shared, vmid, lock, task)]
 
 
-def of_several(task: Upid, lock: str | None) -> bool:
-    """Return whether a task on several VMs, filed under none, may hold this lock."""
+def may_hold(shared: Shared, vmid: int, lock: str, task: Upid) -> bool:
+    """Return whether a running task may hold this lock of a VM."""
+    if task.concerns(vmid):
+        return task.kind not in _CONSOLES
+    # A clone's task is filed under its source; its log names the target.
+    if lock == "clone" and clones_to(shared, vmid, task):
+        return True
+    # One on several VMs is filed under none.
     return lock == "backup" and task.kind == "vzdump" and not task.subject
 
 

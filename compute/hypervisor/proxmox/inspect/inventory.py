@@ -239,14 +239,9 @@ class InventoryReader:
         if lock is None:
             return {}
         try:
-            live = [
-                one
-                for one in self._running(node)
-                if one.concerns(vmid)
-                or holders.clones_to(self._shared, vmid, one)
-                or holders.of_several(one, lock)
-            ]
-            return {"lock_live": bool(live), "maker": self._maker(node, vmid, lock)}
+            running = self._running(node)
+            live = any(holders.may_hold(self._shared, vmid, lock, one) for one in running)
+            return {"lock_live": live, "maker": self._maker(node, vmid, lock)}
         except ApiError as error:
             self._unseen[f"The tasks of {node} can't be read: {error.message}"] = node
             return {"lock_live": True}

@@ -109,7 +109,11 @@ class ProxmoxVolume:
         user = command.user
         if user is not None:
             return MadeVolume(command.volid, self._grow_of(user, command))
-        self._holder.having(command.volid)
+        config = self._holder.having(command.volid)
+        if volumes.parked(config, self._vm.vmid):
+            size = stored.listed_bytes(self._vm, command.volid)
+            if size >= command.size_gib << 30:
+                return MadeVolume(command.volid, size)
         try:
             self._holder.plug(command.volid)
             size = self._grow(self._vm, command.volid, command.size_gib)

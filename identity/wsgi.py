@@ -18,12 +18,14 @@ from keystone.wsgi.api import application as keystone  # noqa: E402
 from common.log import escape_output  # noqa: E402
 from identity.guard import Guard  # noqa: E402
 from identity.logins import Logins  # noqa: E402
+from identity.refusals import log_in_one_line  # noqa: E402
 from identity.transactions import queue_writers  # noqa: E402
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
 
 escape_output()
+log_in_one_line()
 queue_writers()
 RBACEnforcer()._enforcer.load_rules()
 

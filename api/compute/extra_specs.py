@@ -23,12 +23,12 @@ SINCE = 86
 Check = Callable[[str], str | None]
 
 
-def _number(least: int) -> Check:
+def _number(least: int | None = None) -> Check:
     def check(value: str) -> str | None:
         text = value.removeprefix("-")
         if not (text.isascii() and text.isdigit()):
             return "is no whole number"
-        return f"is less than {least}" if int(value) < least else None
+        return f"is less than {least}" if least is not None and int(value) < least else None
 
     return check
 
@@ -67,6 +67,7 @@ _CPUS = _like(
 _GROUP = r"[a-zA-Z0-9_-]{0,64}"
 _CUSTOM = r"CUSTOM_[A-Z0-9_]+"
 _CLASS = "|".join([*map(re.escape, os_resource_classes.STANDARDS), _CUSTOM])
+_RESOURCE = "(cpu|memory|disk_io|vif)"
 _TRAIT = "|".join([*map(re.escape, os_traits.get_traits()), _CUSTOM])
 
 #: pattern of the name → what is wrong with a value
@@ -98,6 +99,10 @@ _KNOWN: Mapping[str, Check] = {
     r"hw:cpu_(max_)?(sockets|cores|threads)": _number(1),
     r"hw:(serial_port_count|redirected_usb_ports)|hw_rng:rate_(bytes|period)": _number(0),
     "hw_video:ram_max_mb": _number(0),
+    r"quota:(cpu_(shares|period|quota)|disk_(read|write|total)_(bytes|iops)_sec"
+    r"|vif_(inbound|outbound)_(average|peak|burst))": _number(0),
+    rf"quota:{_RESOURCE}_(limit|reservation|shares_share)": _number(),
+    rf"quota:{_RESOURCE}_shares_level": _anything,
     r"hw_rng:allowed|hw:(cpu_realtime|hide_hypervisor_id|locked_memory|boot_menu|pmu"
     r"|vif_multiqueue_enabled|mem_encryption|virtio_packed_ring|ephemeral_encryption"
     r"|firmware_stateless)": _flag,
@@ -106,7 +111,7 @@ _KNOWN: Mapping[str, Check] = {
 _CHECKS = tuple((re.compile(pattern, re.ASCII), check) for pattern, check in _KNOWN.items())
 #: namespaces that have no other names
 _CLOSED = re.compile(
-    rf"(resources{_GROUP}|trait{_GROUP}|accel|hw|hw_rng|hw_video|os|pci_passthrough):.*"
+    rf"(resources{_GROUP}|trait{_GROUP}|accel|hw|hw_rng|hw_video|os|pci_passthrough|quota):.*"
 )
 
 

@@ -43,7 +43,7 @@ def unseen(task: Work) -> Failure:
 def woke(connection: Transaction, operation: Operation) -> bool:
     """Return whether the operation has overslept; it is due at once then.
 
-    For a thread that finds it late: it may have been frozen since it read the operation.
+    For what finds it late: it may have been frozen since it read the operation.
     """
     pulse.sign(connection, operation.lease_owner or "")
     now = ledger.get(connection, operation.id)

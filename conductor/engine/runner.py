@@ -13,6 +13,7 @@ from common.errors import MicronovaError, StaleTransition, Unavailable
 from common.log import logger
 from common.messages.reports import Outcome
 from common.metrics import table
+from conductor.engine import overslept
 from conductor.engine.periodic import Periodic, Periodics
 from conductor.engine.thread_pool import ThreadPool
 from conductor.plans import MovePlan
@@ -138,13 +139,18 @@ class Runner:
     def may_undo(self, operation_id: int, attempt: int, owner: str) -> bool:
         """Return whether the owner still has this attempt, for its undoing; renew its lease.
 
-        If not, another process has taken the operation over, or it has ended.
+        If not, another process has taken the operation over, or it has ended; or its deadline
+        passed while all was frozen, and what the attempt has made is looked at instead.
         """
         seconds = self._options.lease_seconds
 
         def work(connection: Transaction) -> Operation | None:
-            held = leases.confirm(connection, operation_id, attempt, owner, seconds)
-            return ledger.get(connection, operation_id) if held else None
+            if not leases.confirm(connection, operation_id, attempt, owner, seconds):
+                return None
+            operation = ledger.get(connection, operation_id)
+            if operation is None or overslept.woke(connection, operation):
+                return None
+            return operation
 
         operation = self._store.run(work)
         return operation is not None and self._flows[operation.action].may_undo(operation)

@@ -16,7 +16,7 @@ from prometheus_client import REGISTRY
 from proxmoxer import ProxmoxAPI
 
 from common import clock, config, ids, rpc
-from common.context import internal
+from common.context import RequestContext, internal
 from common.messages.commands import (
     BackUpVolume,
     Build,
@@ -203,7 +203,7 @@ class Worker:
         self.service.stop()
         self.conductor.server.stop()
 
-    def send(self, command: Command) -> None:
+    def send(self, command: Command, ctxt: RequestContext | None = None) -> None:
         self.sent.append(command)
         send = {
             Build: self.client.build,
@@ -231,12 +231,18 @@ class Worker:
             BackUpVolume: self.client.back_up_volume,
             RemoveBackup: self.client.remove_backup,
         }
-        send[type(command)](internal(), self.service.worker, command)  # type: ignore[operator]
+        send[type(command)](ctxt or internal(), self.service.worker, command)  # type: ignore[operator]
 
-    def run(self, command: Command) -> Outcome:
+    def look(self, command: Command) -> Outcome:
+        """As ``run``, of an operation whose deadline passed unseen: nothing may be changed."""
+        ctxt = internal()
+        ctxt.only_look = True
+        return self.run(dataclasses.replace(command, attempt=command.attempt + 1), ctxt)
+
+    def run(self, command: Command, ctxt: RequestContext | None = None) -> Outcome:
         """Send a command and wait for one more outcome of it."""
         before = len(self.conductor.outcomes(command))
-        self.send(command)
+        self.send(command, ctxt)
         outcomes = self.conductor.wait_for(
             lambda: self.conductor.outcomes(command)[before:] or None
         )

@@ -71,6 +71,17 @@ def test_a_server_boots_from_a_volume(worker: Worker, cluster: Cluster) -> None:
         assert worker.run(a_removal(command, volid, build)).gone
 
 
+def test_one_that_is_made_is_seen_without_a_change(worker: Worker, cluster: Cluster) -> None:
+    """Also where its storage lists no size of what isn't plugged."""
+    volume, volid = made(worker)
+    before = config(cluster, volume.placed.vmid)
+    seen = worker.look(volume)
+    assert seen.volume is not None, seen
+    assert (seen.volume.volid, seen.volume.size_bytes >= volume.size_gib << 30) == (volid, True)
+    assert config(cluster, volume.placed.vmid) == before
+    assert worker.run(a_removal(volume, volid)).gone
+
+
 def test_one_with_a_disk_of_its_own_gets_a_volume_beside(worker: Worker, cluster: Cluster) -> None:
     data = made(worker)
     build = a_build(volumes=(a_server_volume(*data, slot=1),), cloud=CLOUD)

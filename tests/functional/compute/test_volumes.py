@@ -81,6 +81,25 @@ def test_a_volume_is_made_parked_grown_and_removed(worker: Worker, cluster: Clus
     assert cluster.is_empty(vmid)
 
 
+def test_a_growth_is_seen_without_a_change(
+    worker: Worker, cluster: Cluster, disk_kind: str
+) -> None:
+    """But for a storage that lists no size of what isn't plugged."""
+    volume = a_volume()
+    volid = made(worker, volume)
+    growth = a_growth(volume, volid, 5)
+    before = config(cluster, volume.placed.vmid)
+    assert not worker.look(growth).ok
+    assert config(cluster, volume.placed.vmid) == before
+    assert worker.run(growth).ok
+    grown = config(cluster, volume.placed.vmid)
+    seen = worker.look(growth)
+    assert seen.ok is (disk_kind != "lvm-chain")
+    assert seen.volume is None or seen.volume.size_bytes == 5 * GIB
+    assert config(cluster, volume.placed.vmid) == grown
+    assert worker.run(a_removal(volume, volid)).gone
+
+
 def test_one_of_an_image_is_as_large_as_asked(worker: Worker, cluster: Cluster) -> None:
     volume = a_volume(source=VolumeSource("shared:import/cirros.qcow2"), size_gib=3)
     volid = made(worker, volume)

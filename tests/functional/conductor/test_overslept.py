@@ -284,6 +284,22 @@ def test_a_thread_that_was_frozen_looks_first(world: World) -> None:
     world.until(uuid, "active")
 
 
+def test_an_agent_that_was_frozen_undoes_nothing(world: World) -> None:
+    """It finds the deadline passed as well, and asks before a conductor has signed."""
+    (uuid,) = world.create()
+    command = world.compute.wait_for(1)
+    world.conductor.runner.stop()
+    second = world.conductor = world.add_conductor("c2")
+    world.oversleep()
+    (row,) = world.rows(schema.operations)
+    held = (row.id, command.attempt, row.lease_owner)
+    assert not second.runner.may_undo(*held)
+    world.beat()
+    second.runner.start()
+    world.answer(world.compute.wait_for(2), ok=True, power_state=1)
+    world.until(uuid, "active")
+
+
 class _Of:
     """A cloud with one conductor, to read by."""
 

@@ -239,3 +239,28 @@ def test_passwords_tried_on_many_users_are_few(asker: Asker, keystone: RunningKe
     assert log_in("demo", keystone.passwords["demo"]) == 429
     assert log_in("demo-reader", given) == 201
     assert keystone.token()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "auth/tokens", b"{}", 400),
+        ("POST", "users", b'{"user": {"name": 1}}', 400),
+        ("POST", "auth/tokens", b'{"auth": {"identity": {"methods": ["none"]}}}', 401),
+        ("GET", "auth/tokens", None, 400),
+    ],
+)
+def test_refusals_are_one_line_of_the_log(
+    keystone: RunningKeystone,
+    asker: Asker,
+    method: str,
+    path: str,
+    body: bytes | None,
+    status: int,
+) -> None:
+    """Who needs no token must not fill the log with tracebacks."""
+    before = len(keystone.server.log_path.read_text("utf-8"))
+    assert asker.ask(method, path, body)[0] == status
+    written = keystone.server.log_path.read_text("utf-8")[before:].splitlines()
+    assert len(written) <= 1, written
+    assert not [line for line in written if " ERROR " in line]

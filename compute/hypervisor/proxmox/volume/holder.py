@@ -24,6 +24,7 @@ from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster import quorum
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.vmid import Config, ForeignError, Vm
+from compute.hypervisor.proxmox.storage import one_volume
 from compute.hypervisor.proxmox.storage import volumes as stored
 from compute.hypervisor.proxmox.vm import half_created, host_checks, removal, templates
 from compute.hypervisor.proxmox.vmconfig import disks, marks, volumes
@@ -109,7 +110,11 @@ class ProxmoxVolume:
         user = command.user
         if user is not None:
             return MadeVolume(command.volid, self._grow_of(user, command))
-        self._holder.having(command.volid)
+        config = self._holder.having(command.volid)
+        if volumes.parked(config, self._vm.vmid):
+            size = one_volume.listed_bytes(self._vm, command.volid)
+            if size >= command.size_gib << 30:
+                return MadeVolume(command.volid, size)
         try:
             self._holder.plug(command.volid)
             size = self._grow(self._vm, command.volid, command.size_gib)

@@ -6,6 +6,7 @@ from typing import Any
 
 from common.messages.commands import Command, MakeVolume, Placed, VolumeUser
 from common.messages.reports import Category
+from compute.hypervisor.only_look import may_only_look
 from compute.hypervisor.port import HypervisorError, Work
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
@@ -117,8 +118,11 @@ class Holder:
         vm.converge(done, call)
 
     def bytes_of(self, disk: str) -> int:
-        """Return the disk's size, as its storage lists it; else it is plugged, which shows it."""
-        listed = one_volume.listed_bytes(self.vm, disk)
+        """Return the disk's size, as its storage lists it; else it is plugged, which shows it.
+
+        While nothing may be changed it may be less than what is returned.
+        """
+        listed = one_volume.listed_bytes(self.vm, disk, at_most=may_only_look())
         if listed:
             return listed
         self.plug(disk)

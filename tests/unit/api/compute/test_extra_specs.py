@@ -26,6 +26,12 @@ from common.errors import Invalid
         ("pci_passthrough:alias", ("gpu:1", "gpu:1, nic:2"), ("gpu", "gpu:x")),
         ("group_policy", ("isolate", "none"), ("some",)),
         ("hw_rng:allowed", ("true",), ("x",)),
+        ("quota:disk_read_iops_sec", ("0", "500"), ("-1", "ten", "\u0661", "1_0", "")),
+        ("quota:disk_total_bytes_sec", ("1",), ("1.5",)),
+        ("quota:vif_outbound_peak", ("1",), ("1k",)),
+        ("quota:cpu_shares", ("1",), ("-1",)),
+        ("quota:disk_io_limit", ("-1", "5"), ("x",)),
+        ("quota:memory_shares_level", ("high",), ()),
     ],
 )
 def test_values(name: str, good: tuple[str, ...], bad: tuple[str, ...]) -> None:
@@ -42,6 +48,7 @@ def test_values(name: str, good: tuple[str, ...], bad: tuple[str, ...]) -> None:
     [
         *("hw:cpu_polcy", "trait:lower", "resources:", "trait1:", "os:x", "hw:numa_mem."),
         *("resources_A:", "resources:vcpu", "resources:GPU", "resources:CUSTOM_", "trait:FAST"),
+        *("quota:disk_read_iops", "quota:vif_average"),
     ],
 )
 def test_names_that_their_namespace_has_not(name: str) -> None:

@@ -40,12 +40,12 @@ def unseen(task: Work) -> Failure:
     )
 
 
-def woke(connection: Transaction, operation: Operation) -> bool:
+def woke(connection: Transaction, conductor: str, operation: Operation) -> bool:
     """Return whether the operation has overslept; it is due at once then.
 
     For what finds it late: it may have been frozen since it read the operation.
     """
-    pulse.sign(connection, operation.lease_owner or "")
+    pulse.sign(connection, conductor)
     now = ledger.get(connection, operation.id)
     if now is None or not now.overslept:
         return False

@@ -148,7 +148,7 @@ class Runner:
             if not leases.confirm(connection, operation_id, attempt, owner, seconds):
                 return None
             operation = ledger.get(connection, operation_id)
-            if operation is None or overslept.woke(connection, operation):
+            if operation is None or overslept.woke(connection, self._name, operation):
                 return None
             return operation
 

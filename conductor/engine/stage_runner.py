@@ -33,8 +33,11 @@ class StageRunner:
     each stage, which may have decided the case.
     """
 
-    def __init__(self, store: Store, table: Table[Any] | Cases[Any]) -> None:
-        self._store, self.table = store, table
+    def __init__(
+        self, store: Store, table: Table[Any] | Cases[Any], name: str = "conductor"
+    ) -> None:
+        """``name`` is the conductor's."""
+        self._store, self.table, self._name = store, table, name
 
     def resume(self, operation: Operation, *, fresh: bool) -> None:
         """Continue from the committed stage, until it ends, waits, or an agent has it."""
@@ -108,7 +111,7 @@ class StageRunner:
         if not task.overslept:
             if not task.late:
                 return False
-            if self._store.run(lambda c: overslept.woke(c, task.operation)):
+            if self._store.run(lambda c: overslept.woke(c, self._name, task.operation)):
                 # Its thread was frozen. The next look takes it up as what it is now.
                 return True
         elif stage.heard is not None and not task.late:

@@ -118,4 +118,5 @@ def endings(cloud: Cloud) -> dict[str, Ending]:
 
 def flows(cloud: Cloud) -> dict[str, StageRunner]:
     """Return action → the runner of its flow."""
-    return {action: StageRunner(cloud.store, table) for action, table in tables(cloud).items()}
+    store, name = cloud.store, cloud.name
+    return {action: StageRunner(store, one, name) for action, one in tables(cloud).items()}

@@ -1,14 +1,16 @@
 """Whether a conductor was at work all the time, and which deadlines passed while none was.
 
-Each conductor stores every few seconds that it works. If that row is old, nobody ran: all were
-stopped or frozen, or an older copy of the database was put back. What the record says of open
-operations may then be of the past, and a deadline that passed in that time proves nothing: such
-an operation has ``overslept``, and its commands only look from then on.
+Each conductor stores every few seconds that it works, in a row of its own: clocks differ, and a
+conductor whose own last sign is young has seen everything itself. If all rows are old, nobody ran:
+all were stopped or frozen, or an older copy of the database was put back. What the record says of
+open operations may then be of the past, and a deadline that passed in that time proves nothing:
+such an operation has ``overslept``, and its commands only look from then on.
 """
 
 from __future__ import annotations
 
 import datetime
+import hashlib
 
 import sqlalchemy as sa
 
@@ -26,10 +28,15 @@ GAP_SECONDS = 10.0
 #: seconds that an operation which overslept gets for its look
 LOOK_SECONDS = 300.0
 
-#: rows of ``leases``: the last sign, and the end of the last gap
-_SIGN, _AWAKE = "ledger", "ledger awake since"
+#: seconds after which the row of a conductor that has ended is deleted
+KEPT_SECONDS = 86_400.0
+
+#: rows of ``leases``: the last signs, by conductor, and the end of the last gap
+SIGN, AWAKE = "sign ", "awake since"
+_LONGEST = 64 - len(SIGN)
+_SIGNS = leases.c.name.like(f"{SIGN}%")
 _RENEW = leases.update().where(
-    leases.c.name == _SIGN,
+    leases.c.name == sa.bindparam("mine"),
     sa.bindparam("from_") <= leases.c.expires_at,
     sa.bindparam("to") >= leases.c.expires_at,
 )
@@ -38,25 +45,29 @@ _RENEW = leases.update().where(
 def sign(connection: sa.Connection, owner: str) -> None:
     """Store that ``owner`` works on the ledger; mark what overslept, if nobody did for a while.
 
-    One statement, unless there was a gap. A sign of the future is of a clock that was put back:
-    deadlines are of that clock, too, and none has passed unseen.
+    One statement, unless there was a gap. A sign of the future is of a clock that is ahead, or
+    was put back: somebody has run, or deadlines are of that clock, too.
     """
     now = clock.utcnow()
     gap = datetime.timedelta(seconds=GAP_SECONDS)
+    mine = _row(owner)
     renewed = connection.execute(
-        _RENEW, {"from_": now - gap, "to": now + gap, "owner": owner, "expires_at": now}
+        _RENEW,
+        {"mine": mine, "from_": now - gap, "to": now + gap, "owner": owner, "expires_at": now},
     )
     if renewed.rowcount == 1:
         return
-    last = connection.scalar(
-        sa.select(leases.c.expires_at).where(leases.c.name == _SIGN).with_for_update()
+    rows = connection.execute(
+        sa.select(leases.c.name, leases.c.expires_at).where(_SIGNS).with_for_update()
     )
-    if last is not None and abs(now - last) < gap:
-        return  # Another conductor was faster.
-    _store(connection, _SIGN, owner, now, known=last is not None)
-    if last is None or last > now:
+    signs = {row.name: row.expires_at for row in rows}
+    _store(connection, mine, owner, now, known=mine in signs)
+    old = now - datetime.timedelta(seconds=KEPT_SECONDS)
+    connection.execute(leases.delete().where(_SIGNS, leases.c.expires_at < old))
+    last = max(signs.values(), default=None)
+    if last is None or last > now - gap:
         return
-    _store(connection, _AWAKE, owner, now, known=awake_since(connection) is not None)
+    _store(connection, AWAKE, owner, now, known=awake_since(connection) is not None)
     marked = _mark(connection, last, now)
     LOG.warning(
         "No conductor worked from %s to %s: %d operations whose deadline passed are looked at, and"
@@ -65,13 +76,19 @@ def sign(connection: sa.Connection, owner: str) -> None:
     )
 
 
+def _row(owner: str) -> str:
+    """Return the name of a conductor's row: 64 characters, of a long name its digest."""
+    short = owner if len(owner) <= _LONGEST else hashlib.sha256(owner.encode()).hexdigest()
+    return f"{SIGN}{short[:_LONGEST]}"
+
+
 def awake_since(connection: sa.Connection) -> datetime.datetime | None:
     """Return the end of the last gap; None: there was none.
 
     What is removed after a time of waiting waits for all of it from then on.
     """
     ended: datetime.datetime | None = connection.scalar(
-        sa.select(leases.c.expires_at).where(leases.c.name == _AWAKE)
+        sa.select(leases.c.expires_at).where(leases.c.name == AWAKE)
     )
     return ended
 

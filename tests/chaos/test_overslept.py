@@ -53,7 +53,7 @@ def copied(cloud: Stage) -> Callable[[], None]:
             for table in tables:
                 if kept[table.name]:
                     connection.execute(table.insert(), kept[table.name])
-            signs = schema.leases.update().where(schema.leases.c.name == "ledger")
+            signs = schema.leases.update().where(schema.leases.c.name.like("sign %"))
             connection.execute(signs.values(expires_at=clock.after(-3600)))
             connection.execute(
                 schema.operations.update().values(

@@ -313,14 +313,14 @@ def test_a_clock_that_was_put_back_marks_nothing(world: World) -> None:
     world.compute.wait_for(1)
     world.conductor.runner.stop()
     store = world.conductor.store
-    signs = schema.leases.update().where(schema.leases.c.name == "ledger")
+    signs = schema.leases.update().where(schema.leases.c.name.like("sign %"))
     store.run(lambda c: c.execute(signs.values(expires_at=clock.after(7200))))
     store.run(lambda c: pulse.sign(c, "c1"))
     (row,) = world.rows(schema.operations)
     assert not row.overslept
     with store.read() as connection:
         last = connection.scalar(
-            sa.select(schema.leases.c.expires_at).where(schema.leases.c.name == "ledger")
+            sa.select(schema.leases.c.expires_at).where(schema.leases.c.name == "sign c1")
         )
     assert last is not None
     assert last <= clock.utcnow()
@@ -337,6 +337,38 @@ def test_two_conductors_that_wake_mark_once(world: World) -> None:
     (row,) = world.rows(schema.operations)
     assert row.overslept
     assert row.deadline > clock.utcnow()
+
+
+def test_a_clock_that_is_ahead_sees_no_gap_at_every_turn(world: World) -> None:
+    """Each conductor goes by its own signs: one whose clock is two minutes ahead has seen all."""
+    world.create()
+    world.compute.wait_for(1)
+    world.conductor.runner.stop()
+    store = world.conductor.store
+    ahead = schema.leases.update().where(schema.leases.c.name == "sign c2")
+    for _ in range(3):
+        store.run(lambda c: pulse.sign(c, "c1"))
+        store.run(lambda c: pulse.sign(c, "c2"))
+        store.run(lambda c: c.execute(ahead.values(expires_at=clock.after(120))))
+    soon = schema.operations.update().values(deadline=clock.after(1))
+    store.run(lambda c: c.execute(soon))
+    store.run(lambda c: pulse.sign(c, "c1"))
+    (row,) = world.rows(schema.operations)
+    assert not row.overslept
+    with store.read() as connection:
+        assert pulse.awake_since(connection) is None
+
+
+def test_rows_of_conductors_that_ended_long_ago_are_deleted(world: World) -> None:
+    world.conductor.runner.stop()
+    store = world.conductor.store
+    store.run(lambda c: pulse.sign(c, "of-last-year"))
+    old = schema.leases.update().where(schema.leases.c.name == "sign of-last-year")
+    store.run(lambda c: c.execute(old.values(expires_at=clock.after(-2 * pulse.KEPT_SECONDS))))
+    store.run(lambda c: pulse.sign(c, "new"))
+    names = {one.name for one in world.rows(schema.leases)}
+    assert "sign new" in names
+    assert "sign of-last-year" not in names
 
 
 def test_a_conductor_signs_now_and_then(world: World) -> None:
@@ -372,7 +404,7 @@ def test_a_soft_deleted_server_gets_all_its_time_again(tmp_path: Path) -> None:
         reclaim = Reclaim(world.conductor.cloud, world.conductor.runner)
         reclaim.look()
         assert world.row(uuid).task_state is None
-        slept = schema.leases.update().where(schema.leases.c.name == "ledger awake since")
+        slept = schema.leases.update().where(schema.leases.c.name == pulse.AWAKE)
         world.conductor.store.run(lambda c: c.execute(slept.values(expires_at=clock.after(-601))))
         reclaim.look()
         assert world.row(uuid).task_state == "deleting"

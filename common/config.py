@@ -33,7 +33,12 @@ def load(
         conf(args=list(args), project="micronova", prog=prog, default_config_files=list(files))
     except (cfg.Error, OSError) as error:
         raise ConfigurationError(str(error)) from error
-    _require_valid(conf)
+    try:
+        _require_valid(conf)
+    except ConfigurationError as error:
+        # Whoever starts it may not have chosen the file.
+        origin = f" (configuration: {', '.join(files)})" if files else ""
+        raise ConfigurationError(f"{error.message}{origin}") from error
     return conf
 
 

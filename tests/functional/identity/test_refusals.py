@@ -246,8 +246,8 @@ def test_passwords_tried_on_many_users_are_few(asker: Asker, keystone: RunningKe
     [
         ("POST", "auth/tokens", b"{}", 400),
         ("POST", "users", b'{"user": {"name": 1}}', 400),
-        ("POST", "auth/tokens", b'{"auth": {"identity": {"methods": ["none"]}}}', 401),
-        ("GET", "auth/tokens", None, 400),
+        ("POST", "auth/tokens", b'{"auth": {"identity": {"methods": ["none"], "none": {}}}}', 401),
+        ("GET", "auth/tokens", None, 404),
     ],
 )
 def test_refusals_are_one_line_of_the_log(

@@ -26,9 +26,10 @@ def taken(folder: Path, say: Callable[[str], None] = lambda text: None) -> Itera
     """Make the state directory ours alone, as an absolute path.
 
     `say` is called with what others could do in it until now. Raises ConfigurationError when it
-    can't be written, isn't ours, or another cloud runs in it.
+    can't be named or written, isn't ours, or another cloud runs in it.
     """
     folder = folder.expanduser().absolute()
+    _require_text(folder)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         (folder / "log").mkdir(mode=0o700, exist_ok=True)
@@ -54,3 +55,14 @@ def taken(folder: Path, say: Callable[[str], None] = lambda text: None) -> Itera
         yield folder
     finally:
         os.close(descriptor)
+
+
+def _require_text(folder: Path) -> None:
+    """Raise ConfigurationError for a path that can't stand in configuration files, as UTF-8."""
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError as error:
+        raise ConfigurationError(
+            f"The state directory {str(folder)!a} has characters that the locale doesn't "
+            "have: set LC_ALL=C.UTF-8, or choose another with --state-dir."
+        ) from error

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.compat.conftest import Client, Site
+from tests.fixtures.pve_captures import qcow2
 from tests.functional.waiting import eventually
 
 
@@ -115,8 +115,7 @@ def test_an_image_of_a_project(client: Client, admin: Client, connection: Any) -
 
 def _qcow2(path: Path, gib: int) -> str:
     """Write the start of a qcow2 image of that size, and some MiB of data."""
-    header = struct.pack(">4sIQIIQ", b"QFI\xfb", 3, 0, 0, 16, gib << 30)
-    path.write_bytes(header.ljust(112, b"\0") + os.urandom(5_000_000))
+    path.write_bytes(qcow2(gib << 30, 112) + os.urandom(5_000_000))
     return str(path)
 
 

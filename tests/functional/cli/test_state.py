@@ -43,6 +43,15 @@ def test_a_private_directory_is_nothing_to_speak_of(state: Path, tmp_path: Path)
     assert mode(tmp_path / "new") == 0o700
 
 
+def test_a_path_that_the_locale_cannot_name_is_refused(tmp_path: Path) -> None:
+    # As Python reads arguments where the character set is ASCII.
+    path = tmp_path / os.fsencode("zustände").decode("ascii", "surrogateescape")
+    with pytest.raises(ConfigurationError, match=r"LC_ALL=C\.UTF-8") as refused:
+        begin(path)
+    assert refused.value.message.encode()
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("bits", [0o777, 0o770, 0o1777])
 def test_what_others_could_write_is_closed_and_said(state: Path, bits: int) -> None:
     state.chmod(bits)

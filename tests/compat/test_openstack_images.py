@@ -116,7 +116,8 @@ def test_an_image_of_a_project(client: Client, admin: Client, connection: Any) -
 def _qcow2(path: Path, gib: int) -> str:
     """Write the start of a qcow2 image of that size, and some MiB of data."""
     header = struct.pack(">4sIQIIQ", b"QFI\xfb", 3, 0, 0, 16, gib << 30)
-    path.write_bytes(header.ljust(112, b"\0") + os.urandom(5_000_000))
+    sizes = struct.pack(">II", 4, 104)  # of reference counts, and of the header
+    path.write_bytes((header.ljust(96, b"\0") + sizes).ljust(112, b"\0") + os.urandom(5_000_000))
     return str(path)
 
 

@@ -6,61 +6,31 @@ it is said why none does.
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import compute.manager
+import conductor.endpoints
 import scheduler.manager
-from conductor.endpoints.aggregates import AggregateEndpoint
-from conductor.endpoints.audits import AuditEndpoint
-from conductor.endpoints.backups import BackupEndpoint
-from conductor.endpoints.bulk_migrations import BulkMigrationEndpoint
-from conductor.endpoints.consoles import ConsoleEndpoint
-from conductor.endpoints.events import EventEndpoint
-from conductor.endpoints.flavors import FlavorEndpoint
-from conductor.endpoints.guests import GuestEndpoint
-from conductor.endpoints.images import ImageEndpoint
-from conductor.endpoints.interfaces import InterfaceEndpoint
-from conductor.endpoints.keypairs import KeyPairEndpoint
-from conductor.endpoints.manage import ManageEndpoint
-from conductor.endpoints.quotas import QuotaEndpoint
-from conductor.endpoints.refusals import RefusalEndpoint
-from conductor.endpoints.server_groups import ServerGroupEndpoint
-from conductor.endpoints.server_volumes import ServerVolumeEndpoint
-from conductor.endpoints.servers import ServerEndpoint
-from conductor.endpoints.services import ServiceEndpoint
-from conductor.endpoints.volume_messages import VolumeMessageEndpoint
-from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
-from conductor.endpoints.volume_transfers import VolumeTransferEndpoint
-from conductor.endpoints.volume_types import VolumeTypeEndpoint
-from conductor.endpoints.volumes import VolumeEndpoint
-from conductor.endpoints.whatif import WhatIfEndpoint
+
+
+def _of_conductors() -> Iterator[type[Any]]:
+    """All endpoints of conductors, so that none is forgotten."""
+    package = conductor.endpoints
+    for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        module = importlib.import_module(found.name)
+        for name, one in inspect.getmembers(module, inspect.isclass):
+            if name.endswith("Endpoint") and one.__module__ == found.name:
+                yield one
+
 
 ENDPOINTS = (
-    *(
-        ServerEndpoint,
-        FlavorEndpoint,
-        KeyPairEndpoint,
-        QuotaEndpoint,
-        ServiceEndpoint,
-        AuditEndpoint,
-        ImageEndpoint,
-        ManageEndpoint,
-        RefusalEndpoint,
-    ),
-    *(
-        AggregateEndpoint,
-        ConsoleEndpoint,
-        EventEndpoint,
-        ServerGroupEndpoint,
-        WhatIfEndpoint,
-        BulkMigrationEndpoint,
-    ),
-    *(GuestEndpoint, InterfaceEndpoint),
-    *(VolumeEndpoint, VolumeSnapshotEndpoint, VolumeTypeEndpoint, ServerVolumeEndpoint),
-    *(VolumeTransferEndpoint, VolumeMessageEndpoint, BackupEndpoint),
+    *_of_conductors(),
     *(compute.manager.Manager, compute.manager.EventEndpoint),
     *(scheduler.manager.SchedulerManager, scheduler.manager.HostFactsManager),
 )
@@ -124,6 +94,13 @@ OTHERS = frozenset(
     | {"delete_volume_message", "retype_volume", "upload_volume"}
     | {"create_backup", "edit_backup", "delete_backup", "restore_backup", "reset_backup"}
     | {"back_up_volume", "remove_backup"}
+    | {"create_networks", "update_network", "delete_network", "auto_network"}
+    | {"delete_auto_network", "create_subnets", "update_subnet", "delete_subnet"}
+    | {"create_network_shares", "update_network_share", "delete_network_share"}
+    | {"create_ports", "update_port", "delete_port", "change_tags"}
+    | {"create_security_groups", "update_security_group", "delete_security_group"}
+    | {"create_security_group_rules", "delete_security_group_rule"}
+    | {"ensure_default_security_group", "change_server_security_group"}
     | {"create_address_groups", "update_address_group", "delete_address_group"}
     | {"change_addresses", "create_default_rules", "delete_default_rule"}
 )

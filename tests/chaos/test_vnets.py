@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from common.errors import Conflict
-from conductor.messages import NewNetwork
+from conductor.messages import NewNetwork, NewSubnet
 from db import schema
 from simulator.sdn_config import Vnet, Zone
 from tests.chaos import dressing
@@ -72,6 +72,10 @@ def test_a_server_on_a_network_and_nothing_is_left(site: Site) -> None:
     network = site.network()
     made = site.row(network)
     assert (made.status, made.zone, made.vni, made.mtu) == ("BUILD", "tenants", 5000, 1450)
+    attributes = {"cidr": "192.168.7.0/24", "ip_version": 4}
+    cloud.client.create_subnets(
+        cloud.context(), [NewSubnet("project", network, attributes=attributes)]
+    )
     # It waits for its network.
     cloud.create("web", network=network)
     site.becomes(network, "ACTIVE")

@@ -1,4 +1,4 @@
-"""The enumeration itself: parts add up, and a recording that was disturbed is made again."""
+"""The enumeration of `tests/chaos`: its parts add up, and what was disturbed is recorded again."""
 
 from __future__ import annotations
 

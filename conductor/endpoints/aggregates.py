@@ -154,6 +154,7 @@ class Notifier:
             tuple(host for host, _, _ in settings),
             tuple(host for host, disabled, _ in settings if disabled),
             tuple(host for host, _, forced_down in settings if forced_down),
+            self._cloud.id,
         )
         self._cloud.scheduler.update_aggregates(ctxt, everything)
         self._cloud.compute.update_ratios(ctxt, ratios(everything))

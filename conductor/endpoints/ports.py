@@ -7,11 +7,13 @@ from common.context import RequestContext
 from common.errors import PortNotFound, ServerNotFound
 from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
+from conductor.engine.settling import Settling
 from conductor.flows.accept import scope
 from conductor.flows.guest.begin_plug import PlugAcceptance
 from conductor.messages import NewPort, PortChange, TagChange
 from conductor.store import network_quotas, network_tags, revisions, security_groups, user_ports
 from conductor.store.operations import Operation
+from conductor.store.pools import Within
 from conductor.store.transactions import Transaction
 from conductor.sync import filters
 
@@ -22,31 +24,31 @@ class PortEndpoint:
     def __init__(self, cloud: Cloud, runner: Runner) -> None:
         self._cloud, self._runner = cloud, runner
         self._accept = PlugAcceptance(cloud)
+        self._settling = Settling(cloud)
 
     def create_ports(self, ctxt: RequestContext, ports: list[NewPort]) -> list[str]:
         """See ``ConductorClient.create_ports``."""
         conf = self._cloud.conf
         owners = [one.project_id for one in ports]
 
-        def work(connection: Transaction) -> list[str]:
+        def work(connection: Transaction, within: Within) -> list[str]:
             network_quotas.take(connection, "port", owners, limits.of_networks(conf))
             prefix = conf.networks.mac_prefix
-            return user_ports.create(
-                connection, ports, prefix, scope(ctxt), self._cloud.filtering.why_not(connection)
-            )
+            why_not = self._cloud.filtering.why_not(connection)
+            return user_ports.create(connection, ports, prefix, scope(ctxt), why_not, within)
 
-        return self._cloud.store.run(work)
+        return self._settling.run(work)
 
     def update_port(self, ctxt: RequestContext, port_id: str, asked: PortChange) -> None:
         """See ``ConductorClient.update_port``."""
 
-        def work(connection: Transaction) -> None:
+        def work(connection: Transaction, within: Within) -> None:
             _visible(connection, ctxt, port_id)
             revisions.require_port(connection, ctxt, port_id)
             why_not = self._cloud.filtering.why_not(connection)
-            user_ports.change(connection, port_id, asked, scope(ctxt), why_not)
+            user_ports.change(connection, port_id, asked, scope(ctxt), why_not, within)
 
-        self._cloud.store.run(work)
+        self._settling.run(work)
         self._runner.periodic.wake(filters.NAME)
 
     def delete_port(self, ctxt: RequestContext, port_id: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 
 from common.messages.reports import Category
 from common.states import OPEN_STATES
@@ -20,15 +21,22 @@ FIRST_SECONDS, MOST_SECONDS = 0.02, 0.5
 
 def end_of(store: Store, operation_id: int, seconds: float) -> Ended | None:
     """Return how the operation ended; None if it hasn't within these seconds."""
-    until, pause = time.monotonic() + seconds, FIRST_SECONDS
-    never = threading.Event()
-    while True:
+    until = time.monotonic() + seconds
+    for _ in looks():
         with store.read() as connection:
             found = ledger.ended(connection, operation_id)
         if found is None or found.state not in OPEN_STATES:
             return found
         if time.monotonic() >= until:
-            return None
+            break
+    return None
+
+
+def looks() -> Iterator[None]:
+    """Yield at each time at which to look at what another process may change; without an end."""
+    pause, never = FIRST_SECONDS, threading.Event()
+    while True:
+        yield
         never.wait(pause)
         pause = min(2 * pause, MOST_SECONDS)
 

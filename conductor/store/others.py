@@ -18,6 +18,9 @@ from common import clock
 from common.messages.facts import OtherVm, VmFacts
 from db.schema import clusters, networks, other_nics, other_vms, subnets
 
+#: in the place of a cluster's name, which has no such sign
+EVERY = "*"
+
 _V, _N = other_vms.c, other_nics.c
 #: kinds that have interfaces which may run
 KINDS = frozenset({"VM", "container"})
@@ -170,13 +173,22 @@ def stale(connection: sa.Connection, since: datetime.datetime) -> list[str]:
     return sorted(connection.scalars(query))
 
 
+def open_clusters(connection: sa.Connection, since: datetime.datetime) -> set[str]:
+    """Return the clusters that may have VMs whose addresses are not known yet."""
+    unread = sa.select(_V.cluster).where(_V.read_at.is_(None)).distinct()
+    return {*stale(connection, since), *connection.scalars(unread)}
+
+
 def unsettled(
     cluster: sa.BindParameter[str], since: sa.BindParameter[datetime.datetime]
 ) -> sa.ColumnElement[bool]:
-    """Return the condition that a cluster may have VMs whose addresses are not known yet.
+    """Return the condition that a cluster, or one of ``EVERY``, may have VMs whose addresses are
+    not known yet.
 
     A cluster that was never compared has no record of it to be restored.
     """
-    unread = sa.exists().where(_V.cluster == cluster, _V.read_at.is_(None))
-    before = sa.exists().where(clusters.c.cluster == cluster, clusters.c.looked_at < since)
+    every = cluster == EVERY
+    unread = sa.exists().where((_V.cluster == cluster) | every, _V.read_at.is_(None))
+    mine = (clusters.c.cluster == cluster) | every
+    before = sa.exists().where(mine, clusters.c.looked_at < since)
     return unread | before

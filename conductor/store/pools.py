@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import ipaddress
 import secrets
@@ -15,16 +16,16 @@ import sqlalchemy as sa
 from common.errors import NetworkNotFound, Unavailable
 from conductor.store import others
 from conductor.store.addresses import in_order, pools_of
+from conductor.store.others import EVERY
 from db.schema import networks, other_nics, port_addresses, ports, subnets
 
 _MACS: sa.BindParameter[Sequence[str]] = sa.bindparam("macs", expanding=True)
 _CLUSTER: sa.BindParameter[str] = sa.bindparam("cluster")
 _SINCE: sa.BindParameter[datetime.datetime] = sa.bindparam("since")
 #: what is asked beside a lock, to need no further statement
-_BESIDE = (
-    sa.exists(others.macs(_MACS)).label("macs_taken"),
-    sa.type_coerce(others.unsettled(_CLUSTER, _SINCE), sa.Boolean).label("unsettled"),
-)
+_OPEN = sa.type_coerce(others.unsettled(_CLUSTER, _SINCE), sa.Boolean).label("unsettled")
+_UNSETTLED = sa.select(_OPEN)
+_BESIDE = (sa.exists(others.macs(_MACS)).label("macs_taken"), _OPEN)
 # Built once: every build executes them.
 _LOCK = (
     sa.select(subnets, *_BESIDE)
@@ -80,10 +81,26 @@ class Unsettled(Unavailable):
 
 @dataclass(frozen=True)
 class Within:
-    """The cluster whose VMs' addresses must be known, and since when; empty: it isn't asked."""
+    """The cluster whose VMs' addresses must be known, or ``EVERY``, and since when; empty: it
+    isn't asked."""
 
     cluster: str
     since: datetime.datetime
+
+    def only(self, cluster: str | None) -> Within:
+        """Return the same of one cluster, if it is known."""
+        return dataclasses.replace(self, cluster=cluster) if self.cluster and cluster else self
+
+    def require(self, connection: sa.Connection) -> None:
+        """Raise Unsettled while what VMs in the cluster have isn't known."""
+        asked = {"cluster": self.cluster, "since": self.since}
+        if self.cluster and connection.execute(_UNSETTLED, asked).scalar():
+            raise self.unsettled()
+
+    def unsettled(self) -> Unsettled:
+        """Return what is raised then."""
+        where = "clusters" if self.cluster == EVERY else f"cluster {self.cluster}"
+        return Unsettled(f"The VMs of {where} were not looked at yet.")
 
 
 ANYWHERE = Within("", datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC))
@@ -144,7 +161,7 @@ class Pools:
         missing = [one for one in wanted if one not in found]
         rows += _require(connection, missing, beside)
         if any(row.unsettled for row in rows):
-            raise Unsettled(f"The VMs of cluster {within.cluster} were not looked at yet.")
+            raise within.unsettled()
         if any(row.macs_taken for row in rows):
             macs.choose(connection)
         self._subnets = {key: in_order(rows) for key, rows in found.items()}

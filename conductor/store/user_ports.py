@@ -33,7 +33,7 @@ from conductor.store import (
     revisions,
     security_groups,
 )
-from conductor.store.pools import Macs, Pools
+from conductor.store.pools import ANYWHERE, Macs, Pools, Within
 from db import schema
 
 #: Neutron's max_fixed_ips_per_port
@@ -54,6 +54,7 @@ def create(
     mac_prefix: str,
     viewer: str | None,
     unfiltered: str = "",
+    within: Within = ANYWHERE,
 ) -> list[str]:
     """Write ports; return their ids. The number of statements doesn't grow with them.
 
@@ -61,13 +62,13 @@ def create(
     administrator. ``unfiltered``: why ports can't be filtered; empty: those are of which nothing
     else is said.
 
-    Raises NetworkNotFound, SubnetNotFound, Conflict for a MAC or an address in use, or none left,
-    Invalid for an address that no port of the network can have, Forbidden for one outside of the
-    pools.
+    Raises Unsettled (see ``Pools``), NetworkNotFound, SubnetNotFound, Conflict for a MAC or an
+    address in use, or none left, Invalid for an address that no port of the network can have,
+    Forbidden for one outside of the pools.
     """
     wanted_networks = [new.network_id for new in wanted]
     macs = Macs(mac_prefix, sum(not new.mac for new in wanted))
-    pools = Pools(connection, wanted_networks, macs)
+    pools = Pools(connection, wanted_networks, macs, within)
     known = _require_networks(connection, wanted_networks, viewer)
     wanted = [_as_network_says(new, known[new.network_id]) for new in wanted]
     for new in wanted:
@@ -131,6 +132,7 @@ def change(
     asked: PortChange,
     project_id: str | None = None,
     unfiltered: str = "",
+    within: Within = ANYWHERE,
 ) -> None:
     """Change a port. ``project_id``: whose security groups may be named; None: any.
     ``unfiltered``: why ports can't be filtered; empty: they can.
@@ -152,6 +154,7 @@ def change(
         values["binding_host"] = asked.binding_host or None
     if asked.mac is not None and asked.mac != row.mac:
         _require_no_server(row, "MAC address")
+        within.require(connection)
         _require_free_macs(connection, [(row.network_id, asked.mac)])
         values["mac"] = asked.mac
     values |= port_security.change(connection, row, asked, project_id, unfiltered)
@@ -160,7 +163,7 @@ def change(
         values |= _columns(())
         connection.execute(schema.ports.update().where(_C.id == port_id).values(**values))
         more_addresses.write(connection, port_id, ())
-        pools = Pools(connection, [row.network_id])
+        pools = Pools(connection, [row.network_id], within=within)
         given = _addresses(connection, pools, row.network_id, asked.fixed_ips, asked.any_address)
         values |= _columns(given)
         more_addresses.write(connection, port_id, values["more_addresses"] or ())

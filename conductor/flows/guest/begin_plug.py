@@ -13,6 +13,7 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid, NetworkNotFound, NotFound
 from common.messages.commands import Nic
 from conductor.cloud import Cloud
+from conductor.engine.settling import Settling
 from conductor.flows import build_command
 from conductor.flows.accept import scope
 from conductor.flows.guest import plugging
@@ -22,6 +23,7 @@ from conductor.store import networks, user_ports
 from conductor.store import operations as ledger
 from conductor.store.networks import Network, Port, Wish
 from conductor.store.operations import Operation
+from conductor.store.pools import Within
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 
@@ -34,13 +36,13 @@ class PlugAcceptance:
     """Begins attachments and detachments."""
 
     def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+        self._cloud, self._settling = cloud, Settling(cloud)
 
     def attach(
         self, ctxt: RequestContext, server_uuid: str, asked: Attachment
     ) -> tuple[Operation, str]:
         """Return the operation and the id of its port. See ``ConductorClient``."""
-        return self._cloud.store.run(lambda c: self._attach(c, ctxt, server_uuid, asked))
+        return self._settling.run(lambda c, w: self._attach(c, ctxt, server_uuid, asked, w))
 
     def detach(self, ctxt: RequestContext, server_uuid: str, port_id: str) -> Operation | None:
         """Return the operation; None if one is at it. See ``ConductorClient.detach_interface``."""
@@ -59,7 +61,12 @@ class PlugAcceptance:
         return self._cloud.store.run(lambda c: self._detach(c, ctxt, server_uuid, None, address))
 
     def _attach(
-        self, connection: Transaction, ctxt: RequestContext, uuid: str, asked: Attachment
+        self,
+        connection: Transaction,
+        ctxt: RequestContext,
+        uuid: str,
+        asked: Attachment,
+        within: Within,
     ) -> tuple[Operation, str]:
         server = plugging.free(connection, ctxt, uuid, ATTACH)
         slot = _slot(networks.ports_of(connection, uuid))
@@ -75,7 +82,8 @@ class PlugAcceptance:
         else:
             network = self._network(connection, ctxt, server, asked.network_id)
             network.require_addresses()
-            port = self._port(connection, server, network, asked, slot)
+            there = within.only(server.cluster)
+            port = self._port(connection, server, network, asked, slot, there)
         nic = build_command.nic_on(network, port)
         plan = PlugPlan(plugging.place(server), nic=nic, slot=slot)
         begun = plugging.begin(connection, self._cloud, ctxt, server, ATTACH, PLUG, plan)
@@ -115,6 +123,7 @@ class PlugAcceptance:
         network: Network,
         asked: Attachment,
         position: int,
+        within: Within,
     ) -> Port:
         """Make the port. Raises Invalid, Forbidden, or Conflict for an address in use."""
         fixed_ip = asked.fixed_ip
@@ -137,6 +146,7 @@ class PlugAcceptance:
                 prefix,
                 position,
                 filtered=self._cloud.filtering.on(connection),
+                within=within,
             )
         except Conflict as error:
             # No address is left, which Nova answers with 400.

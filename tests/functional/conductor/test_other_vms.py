@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from common import clock
-from common.errors import Conflict, Invalid
+from common.errors import Conflict, Invalid, Unavailable
 from common.messages.facts import (
     LAST,
     ClusterFacts,
@@ -23,8 +26,10 @@ from common.messages.facts import (
 )
 from conductor.endpoints.interfaces import InterfaceEndpoint
 from conductor.endpoints.ports import PortEndpoint
+from conductor.engine import awaited
+from conductor.engine.settling import Settling
 from conductor.messages import Attachment, FixedIp, NewPort, PortChange, RequestedNetwork
-from conductor.store import networks, pools, registry, vmids, vnets
+from conductor.store import networks, pools, registry, user_ports, vmids, vnets
 from conductor.store.pools import Macs, Unsettled, Within
 from conductor.sync.other_vms import OtherVms
 from db import schema
@@ -35,7 +40,7 @@ SUBNETS = (
     "vmbr0=10.0.0.0/24;pool=10.0.0.50-10.0.0.53",
     "vmbr0=fd00::/64;pool=fd00::50-fd00::53",
 )
-MAC = "fa:16:3e:00:00:01"
+MAC, OTHERS_MAC = "fa:16:3e:00:00:01", "fa:16:3e:00:00:02"
 
 
 @pytest.fixture
@@ -201,6 +206,103 @@ def test_a_build_waits_until_the_vms_of_its_cluster_were_looked_at(world: World)
     world.make_due()
     command = world.compute.wait_for(1)
     assert [one.ip for one in command.nics] == ["10.0.0.52"]  # type: ignore[attr-defined]
+
+
+def unsettle(world: World) -> None:
+    """As after a restored record, whose conductor has just begun: a VM took the next address."""
+    seen(world, there(world, 555, nic("10.0.0.50")))
+    before = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+    looked_at = schema.clusters.update().values(looked_at=before)
+    world.conductor.store.run(lambda c: c.execute(looked_at))
+    world.compute.others[556] = OtherVm(556, "pve1", nics=(nic("10.0.0.51", mac=OTHERS_MAC),))
+
+
+def settle(world: World) -> None:
+    server = [VmFacts(row.vmid, "pve1", 1) for row in world.rows(schema.servers) if row.vmid]
+    seen(world, VmFacts(555, "pve1", 1), VmFacts(556, "pve1", 1), *server)
+
+
+@contextlib.contextmanager
+def asked_again(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Set when a request looks the second time whether it may have an address."""
+    again, looks = threading.Event(), awaited.looks
+
+    def counted() -> Iterator[None]:
+        for number, _ in enumerate(looks()):
+            if number == 1:
+                again.set()
+            yield
+
+    monkeypatch.setattr(awaited, "looks", counted)
+    yield again
+
+
+def test_a_port_waits_until_the_vms_were_looked_at(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = port(world)
+    unsettle(world)
+    endpoint = PortEndpoint(world.conductor.cloud, world.conductor.runner)
+    changed = PortChange(fixed_ips=(FixedIp(None, "10.0.0.51"),))
+    asked: list[tuple[Callable[[], Any], str]] = [
+        (lambda: port(world).ip, "10.0.0.52"),
+        (lambda: endpoint.update_port(world.ctxt, mine.id, changed), "already allocated"),
+        (
+            lambda: endpoint.update_port(world.ctxt, mine.id, PortChange(mac=OTHERS_MAC)),
+            "is in use",
+        ),
+    ]
+    for ask, expected in asked:
+        unsettle(world)
+        assert expected in waited(world, monkeypatch, ask)
+
+
+def waited(world: World, monkeypatch: pytest.MonkeyPatch, ask: Callable[[], Any]) -> str:
+    """What a request is answered that must wait, once the VMs are looked at."""
+    with asked_again(world, monkeypatch) as again, ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(ask)
+        assert again.wait(20)
+        assert not answer.done()
+        settle(world)
+        try:
+            return str(answer.result(20))
+        except Conflict as error:
+            return error.message
+
+
+def test_an_attached_interface_waits_until_the_vms_were_looked_at(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (uuid,) = world.create()
+    world.answer(world.compute.wait_for(1), ok=True, power_state=1)
+    world.until(uuid, "active")
+    unsettle(world)
+    plugs = InterfaceEndpoint(world.conductor.cloud, world.conductor.runner)
+    wanted = Attachment(network_id(world))
+
+    def attach() -> str:
+        made = plugs.attach_interface(world.ctxt, uuid, wanted, wait=False)
+        return str(next(row.ip for row in world.rows(schema.ports) if row.id == made))
+
+    assert waited(world, monkeypatch, attach) == "10.0.0.52"
+
+
+def test_what_nobody_looks_at_is_waited_for_in_vain(world: World) -> None:
+    """A cluster with an agent will be, and the client may ask again; one without holds up none."""
+    unsettle(world)
+    cloud = world.conductor.cloud
+    new = NewPort("p", network_id(world))
+
+    def work(connection: Any, within: Within) -> list[str]:
+        return user_ports.create(connection, [new], "fa:16:3e", None, within=within)
+
+    with pytest.raises(Unavailable, match="not looked at yet"):
+        Settling(cloud, 0).run(work)
+    assert world.rows(schema.ports) == []
+    forced = schema.services.update().values(forced_down=True)
+    cloud.store.run(lambda c: c.execute(forced))
+    [made] = Settling(cloud, 0).run(work)
+    assert [row.id for row in world.rows(schema.ports)] == [made]
 
 
 def test_what_could_not_be_read_yet_is_waited_for(world: World) -> None:

@@ -1,0 +1,59 @@
+"""Gives addresses once the VMs of clusters were compared with the record.
+
+A record that was restored doesn't know servers that were made since, and what their VMs have must
+go to nobody else. That takes the first moments after a conductor's start, for which requests wait.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from conductor.cloud import Cloud
+from conductor.engine import awaited
+from conductor.store import others, vm_states
+from conductor.store.others import EVERY
+from conductor.store.pools import ANYWHERE, Unsettled, Within
+from conductor.store.transactions import Transaction
+
+T = TypeVar("T")
+
+#: leaves an attachment, which waits for its end too, within the time that an API waits
+WAIT_SECONDS = 8.0
+
+
+class Settling:
+    """Carries out transactions that take addresses."""
+
+    def __init__(self, cloud: Cloud, wait_seconds: float = WAIT_SECONDS) -> None:
+        self._cloud, self._wait_seconds = cloud, wait_seconds
+
+    def run(self, work: Callable[[Transaction, Within], T]) -> T:
+        """Return what the transaction returns; ``Within``: what it is to give to ``Pools``.
+
+        A cluster without a live agent isn't waited for: it might never answer. Raises Unsettled.
+        """
+        within = Within(EVERY, self._cloud.since)
+        until = time.monotonic() + self._wait_seconds
+        for _ in awaited.looks():
+            try:
+                return self._once(work, within)
+            except Unsettled:
+                if not self._answering():
+                    within = ANYWHERE
+                elif time.monotonic() >= until:
+                    raise
+        raise AssertionError("looks end never")
+
+    def _once(self, work: Callable[[Transaction, Within], T], within: Within) -> T:
+        return self._cloud.store.run(lambda c: work(c, within))
+
+    def _answering(self) -> bool:
+        """Return whether a cluster that isn't settled has an agent that will look at it."""
+        with self._cloud.store.read() as connection:
+            down = self._cloud.down(connection)
+            return any(
+                vm_states.worker_in(connection, cluster, None, down) is not None
+                for cluster in others.open_clusters(connection, self._cloud.since)
+            )

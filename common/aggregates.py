@@ -39,6 +39,8 @@ class AllAggregates:
     """Hosts that an administrator disabled."""
     forced_down: tuple[str, ...] = ()
     """Hosts that an administrator forced down."""
+    cloud: str = ""
+    """The ID of the cloud: whose uploads of images count."""
 
 
 @dataclass(frozen=True)

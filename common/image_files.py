@@ -10,6 +10,7 @@ alone; and no operator's file has such a name.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from common import ids
@@ -58,6 +59,19 @@ def is_of(volume: str, cloud: str, image_id: str) -> bool:
     return found is not None and (found.cloud, found.image_id) == (
         cloud_in_name(cloud),
         image_id,
+    )
+
+
+def listed(upload: ImageFile) -> str:
+    """Return how agents name an upload's image: other clouds may have one with the same ID."""
+    return f"{upload.cloud}/{upload.image_id}"
+
+
+def of_cloud(names: Iterable[str], cloud: str) -> tuple[str, ...]:
+    """Return the IDs of those images that a cloud may use, of what agents name."""
+    mine = f"{cloud_in_name(cloud)}/"
+    return tuple(
+        name.removeprefix(mine) for name in names if name.startswith(mine) or "/" not in name
     )
 
 

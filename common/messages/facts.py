@@ -33,6 +33,7 @@ class ImageFacts:
     """An image that a cluster can import."""
 
     id: str
+    """That of an upload says whose it is (``common.image_files.listed``)."""
     name: str
     volid: str
     size_bytes: int

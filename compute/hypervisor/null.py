@@ -158,8 +158,9 @@ class NullHypervisor:
     ) -> Detail:
         """Read the data, and keep nothing but the name."""
         size = sum(len(piece) for piece in pieces())
+        upload = image_files.parse(command.volid)
         stored = ImageFacts(
-            command.server_uuid,
+            command.server_uuid if upload is None else image_files.listed(upload),
             command.volid.rpartition("/")[2],
             command.volid,
             size,

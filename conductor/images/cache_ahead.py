@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from common import image_files
 from common.context import RequestContext
 from common.errors import HostNotFound, Invalid
 from common.log import logger
@@ -70,7 +71,7 @@ class Precache:
             worker = self._cloud.worker_of(connection, name)
             for image_id in image_ids:
                 image = build_command.image(connection, image_id, facts)
-                reason = _refusal(facts, image_id, image)
+                reason = _refusal(facts, image_id, image, self._cloud.id)
                 if reason is not None:
                     refused.append(reason)
                 elif worker is None:
@@ -82,11 +83,11 @@ class Precache:
         yield from found
 
 
-def _refusal(facts: HostFacts, image_id: str, image: Image | None) -> str | None:
+def _refusal(facts: HostFacts, image_id: str, image: Image | None, cloud: str) -> str | None:
     """Return why an image can never be cached on a host, or None."""
     if image_id in facts.cached_images:
         return None
-    if image is None or image_id not in facts.images:
+    if image is None or image_id not in image_files.of_cloud(facts.images, cloud):
         return f"image {image_id} is on no storage of host {facts.host}"
     if image.cd:
         return f"image {image_id} is a CD, which is used where it lies"

@@ -29,7 +29,7 @@ def _place(host: Host) -> tuple[str, str, str]:
 
 
 def _images(host: Host) -> tuple[str, ...]:
-    return host.facts.images
+    return host.images
 
 
 @by(_kind)
@@ -73,7 +73,7 @@ def image_reach(host: Host, request: RequestSpec) -> str | None:
         if home.reached_from(*_place(host)):
             return None
         return f"image {request.image_id}, made of a server, is only on {home}"
-    if request.image_id is None or request.image_id in host.facts.images:
+    if request.image_id is None or request.image_id in host.images:
         return None
     return f"image {request.image_id} is on none of its storages"
 

@@ -30,7 +30,7 @@ def _reach(host: Host) -> Reach:
 
 
 def _images(host: Host) -> tuple[str, ...]:
-    return host.facts.images
+    return host.images
 
 
 def _unreached(columns: HostColumns, request: RequestSpec) -> Mask | None:
@@ -61,7 +61,7 @@ def volume_reach(host: Host, request: RequestSpec) -> str | None:
     missing += [
         f"image {image_id} of a volume is on none of its storages"
         for image_id in _needed_images(request)
-        if image_id not in host.facts.images
+        if image_id not in host.images
     ]
     return "; ".join(dict.fromkeys(missing)) or None
 

@@ -90,6 +90,7 @@ class HostColumns:
             state.disabled,
             state.forced_down,
             int(self.reserved_gib[position]),
+            state.cloud,
         )
 
     def name(self, position: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from common import image_files
 from common.messages.facts import HostFacts
 from scheduler.hosts import memberships
 from scheduler.hosts.memberships import Memberships
@@ -30,6 +31,8 @@ class Host:
     """By an administrator, whatever its agent reports."""
     reserved_gib: int = 0
     """GiB that decisions of the same pass reserved on its storage for root disks."""
+    cloud: str = ""
+    """The ID of the cloud that is decided for."""
 
     @property
     def name(self) -> str:
@@ -40,6 +43,11 @@ class Host:
     def zone(self) -> str:
         """Its availability zone: an aggregate's, else what the host says of itself."""
         return self.memberships.zone or self.facts.availability_zone
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """The IDs of the images on its storages, without what other clouds uploaded there."""
+        return image_files.of_cloud(self.facts.images, self.cloud)
 
     def free(self, resource_class: str) -> int:
         """Return what is free of a resource class, in its unit."""

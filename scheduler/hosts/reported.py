@@ -84,7 +84,7 @@ class HostTable:
         changed = (disabled ^ self._disabled) | (forced_down ^ self._forced_down)
         self._disabled, self._forced_down = disabled, forced_down
         facts = {host.facts.uuid: host.facts for host in self._states.hosts}
-        if settings.aggregates != old.aggregates:
+        if (settings.aggregates, settings.cloud) != (old.aggregates, old.cloud):
             self._memberships = memberships.by_host(settings.aggregates)
             self._states = HostStates([])
         else:
@@ -152,6 +152,7 @@ class HostTable:
             memberships=self._memberships.get(facts.host, memberships.NONE),
             disabled=facts.host in self._disabled,
             forced_down=facts.host in self._forced_down,
+            cloud=self._aggregates.cloud,
         )
 
     def _decayed(self, host: str, now: datetime.datetime) -> float:

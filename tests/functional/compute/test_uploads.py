@@ -126,7 +126,10 @@ def test_what_was_uploaded_is_listed_and_goes(
     assert spool.asked == [0, PIECE_BYTES, PIECE_BYTES, 2 * PIECE_BYTES]
     # Servers can be made of it as soon as the outcome is known.
     told = [facts for beat in worker.conductor.heartbeats for facts in beat.facts]
-    worker.conductor.wait_for(lambda: any(command.server_uuid in one.images for one in told))
+    upload = image_files.parse(command.volid)
+    assert upload is not None
+    listed = image_files.listed(upload)
+    worker.conductor.wait_for(lambda: any(listed in one.images for one in told))
     again = a_store(spool, volid=command.volid)
     again = StoreImage(**{**vars(again), "server_uuid": command.server_uuid})
     assert worker.run(again).ok

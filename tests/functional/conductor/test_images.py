@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from common import clock
+from common import clock, ids, image_files
 from common.errors import ConfigurationError
 from common.messages.commands import Build, Image, Swap
 from common.messages.facts import ClusterFacts, Heartbeat, ImageFacts
@@ -98,6 +98,18 @@ def test_a_cd_is_not_cached(world: World) -> None:
         facts, _ = registry.host(connection, "pve1")
     cd = Image(facts.images[0], "install.iso", "shared:iso/install.iso", cd=True)
     facts = dataclasses.replace(facts, cached_images=(), capabilities={"full_clone": True})
-    assert cache_ahead._refusal(facts, cd.id, cd) == (
+    assert cache_ahead._refusal(facts, cd.id, cd, "") == (
         f"image {cd.id} is a CD, which is used where it lies"
     )
+
+
+def test_what_another_cloud_uploaded_under_the_same_id_is_not_cached(world: World) -> None:
+    upload, cloud = ids.new_uuid(), world.conductor.cloud.id
+    image = Image(upload, "mine", f"shared:import/{upload}.qcow2")
+    with world.conductor.store.read() as connection:
+        facts, _ = registry.host(connection, "pve1")
+    facts = dataclasses.replace(facts, capabilities={"full_clone": True})
+    for owner, refused in ((ids.new_uuid(), True), (image_files.cloud_in_name(cloud), False)):
+        listed = image_files.listed(image_files.ImageFile(owner, upload, "0"))
+        there = dataclasses.replace(facts, images=(listed,))
+        assert (cache_ahead._refusal(there, upload, image, cloud) is not None) is refused

@@ -40,7 +40,7 @@ def facts(storage: str, listed: Iterable[Mapping[str, Any]]) -> tuple[ImageFacts
         created = one.get("ctime")
         found.append(
             ImageFacts(
-                id=ids.named("image", name) if uploaded is None else uploaded.image_id,
+                id=ids.named("image", name) if uploaded is None else image_files.listed(uploaded),
                 name=name,
                 volid=volid,
                 size_bytes=int(one.get("size") or 0),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 
 import pytest
 
-from common import clock
+from common import clock, image_files
 from common.aggregates import AggregateFacts, AllAggregates
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat
+from common.messages.scheduling import VolumeNeed
+from scheduler.filters.image import image_reach
 from scheduler.filters.service import service_enabled, service_up
+from scheduler.filters.volumes import volume_reach
 from scheduler.hosts.host import Host
 from scheduler.hosts.reported import REGISTERED_SECONDS, HostTable
 from scheduler.manager import SchedulerManager
@@ -115,3 +119,31 @@ def test_what_if_is_not_answered_before_anything_is_known() -> None:
         manager.preview(RequestContext(), (), ())
     with pytest.raises(Unavailable):
         manager.capacity(RequestContext(), a_request(), ())
+
+
+def test_what_another_cloud_uploaded_is_none_of_this_cloud_s_images() -> None:
+    """Users choose the IDs of images, and clouds share storages."""
+    image, mine, theirs = (f"{number}1111111-2222-4333-8444-555555555555" for number in "123")
+    site = Site()
+    uploads = {
+        name: image_files.listed(image_files.ImageFile(cloud, image, "0"))
+        for name, cloud in (("a", mine), ("b", theirs))
+    }
+    told = [dataclasses.replace(a_host(name).facts, images=(of,)) for name, of in uploads.items()]
+    told.append(dataclasses.replace(a_host("c").facts, images=(image,)))  # an operator's file
+    site.table.update(Heartbeat("w", NOW, NAMES, tuple(told)))
+    site.table.all(NOW)
+    site.table.update_aggregates(AllAggregates(1, cloud=mine))
+    columns, request = site.table.all(NOW), dataclasses.replace(a_request(), image_id=image)
+    refused = image_reach.refused(columns, request)
+    assert refused is not None
+    assert dict(zip((one.name for one in columns), refused.tolist(), strict=True)) == {
+        "a": False,
+        "b": True,
+        "c": False,
+    }
+    assert [one.name for one in columns if image_reach(one, request)] == ["b"]
+    need = VolumeNeed(None, image_id=image)
+    volume = dataclasses.replace(request, image_id=None, volumes=(need,))
+    refusals = {one.name: volume_reach(one, volume) or "" for one in columns}
+    assert [name for name, why in refusals.items() if "on none of" in why] == ["b"]

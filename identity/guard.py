@@ -54,6 +54,9 @@ _COMPARISON = re.compile(r"[a-z]+:")
 _FORMS = ("/v3/OS-OAUTH2/",)
 """Paths whose bodies aren't JSON."""
 
+_NEEDED = {"/v3/projects": "project", "/v3/services": "service"}
+"""What bodies of a POST must have, by path, of those whose schemas don't say so."""
+
 _FAILED = "An unexpected error prevented the server from fulfilling your request."
 
 
@@ -157,6 +160,18 @@ def _check_body(environ: WSGIEnvironment) -> None:
             _check_time(name, each)
             _check_kind(name, each, TEXTS)
         _check_login(value)
+        _require_member(environ, value)
+    if not raw:
+        _require_member(environ, {})
+
+
+def _require_member(environ: WSGIEnvironment, value: Any) -> None:
+    """Check what Keystone's schemas leave out. An empty body is an empty object to it."""
+    needed = _NEEDED.get(environ["PATH_INFO"].rstrip("/"))
+    if needed is None or environ["REQUEST_METHOD"] != "POST" or not isinstance(value, dict):
+        return
+    if needed not in value:
+        raise Invalid(f"'{needed}' is a required property")
 
 
 def _check_login(value: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -61,7 +61,7 @@ def parse(pairs: Pairs, attributes: Sequence[Attribute]) -> Query:
         fields=frozenset(filter(None, given["fields"])),
     )
     filters = {name: values for name, values in given.items() if name not in _NO_FILTERS}
-    _filter(query, filters, listed, fixed_ips=any(each.name == "fixed_ips" for each in attributes))
+    _filter(query, filters, listed, frozenset(each.name for each in attributes))
     return query
 
 
@@ -69,15 +69,15 @@ def _filter(
     query: Query,
     filters: Mapping[str, Sequence[str]],
     listed: Mapping[str, Attribute],
-    fixed_ips: bool,
+    has: Collection[str],
 ) -> None:
     unknown = []
     for name, values in filters.items():
         if name in listed:
             _attribute(query, listed[name], values)
-        elif name == "fixed_ips" and fixed_ips:
+        elif name == "fixed_ips" and name in has:
             _addresses(query, values)
-        elif name in _TAGS:
+        elif name in _TAGS and "tags" in has:
             tags = {tag for value in values for tag in value.split(",") if tag}
             if tags:
                 query.where[name] = sorted(tags)

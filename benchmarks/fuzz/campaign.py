@@ -38,14 +38,19 @@ _RECORDS = {
 }
 
 
-#: refusals of what can never be done, by compute's form and by that of networks
-_UNIMPLEMENTED = ('{"notImplemented":', '{"NeutronError":{"type":"HTTPNotImplemented"')
+#: status → how refusals begin that are meant: of what can never be done, in compute's form and in
+#: that of networks; and of backups where no storage takes them, in Cinder's words
+_MEANT = {
+    501: ('{"notImplemented":', '{"NeutronError":{"type":"HTTPNotImplemented"'),
+    503: (
+        '{"serviceUnavailable":{"code":503,"message":"Service cinder-backup could not be found',
+    ),
+}
 
 
 def _is_error(answer: Answer) -> bool:
     """Return whether the server failed; to say that hosts can't be shut down is no failure."""
-    refused = answer.status == 501 and answer.text.startswith(_UNIMPLEMENTED)
-    return answer.status >= 500 and not refused
+    return answer.status >= 500 and not answer.text.startswith(_MEANT.get(answer.status, ()))
 
 
 class Campaign:

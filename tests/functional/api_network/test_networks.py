@@ -72,6 +72,15 @@ def test_a_path_that_ends_with_nothing_is_the_one_before_it(url: str) -> None:
             assert answers[0].content == answers[1].content
 
 
+@pytest.mark.parametrize("name", ["tags", "tags-any", "not-tags", "not-tags-any"])
+@pytest.mark.parametrize(
+    "path", ["security-group-rules", "address-groups", "default-security-group-rules"]
+)
+def test_what_has_no_tags_is_not_filtered_by_them(url: str, path: str, name: str) -> None:
+    answer = call(f"{url}/v2.0/{path}?{name}=a", token=auth.ADMIN)
+    assert fault(answer)[::2] == (400, f"['{name}'] is invalid attribute for filtering")
+
+
 def test_everything_else_needs_a_token(url: str) -> None:
     for path in ("/v2.0/", "/v2.0/networks", "/v2.0/extensions"):
         answer = requests.get(f"{url}{path}", timeout=10)

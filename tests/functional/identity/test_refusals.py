@@ -99,6 +99,15 @@ def test_a_time_passes(asker: Asker, time: str) -> None:
     assert asker.ask("GET", f"users?password_expires_at={time}")[0] == 200
 
 
+@pytest.mark.parametrize("path", ["projects", "services", "services/"])
+@pytest.mark.parametrize("body", [None, b"", b"{}", b'{"x": 1}'])
+def test_a_body_without_what_is_to_be_made(asker: Asker, path: str, body: bytes | None) -> None:
+    status, said = asker.ask("POST", path, body)
+    assert (status, said["error"]["code"]) == (400, 400)
+    if body != b'{"x": 1}' or path != "projects":
+        assert_refused((status, said), f"'{path.strip('/')[:-1]}' is a required property")
+
+
 @pytest.mark.parametrize(
     ("path", "message"),
     [

@@ -153,8 +153,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace" if stream is sys.stderr else "replace")
     try:
-        code = Program().run(list(sys.argv[1:] if argv is None else argv))
-        sys.stdout.flush()
+        try:
+            code = Program().run(list(sys.argv[1:] if argv is None else argv))
+        finally:
+            # Also where the parser has printed its help, and exits.
+            sys.stdout.flush()
     except BrokenPipeError:
         # Who read the output has seen enough; nothing more may be written, nor at the exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -52,9 +52,16 @@ class Cloud:
         """Whether ports that are made now are filtered."""
         return Filtering(self.conf, registry.unfiltered)
 
-    @functools.cached_property
+    @property
     def id(self) -> str:
         """The id that distinguishes this cloud's templates from others' in a shared cluster."""
+        if not self._id:
+            # It was asked for before the database had one.
+            del self.__dict__["_id"]
+        return self._id
+
+    @functools.cached_property
+    def _id(self) -> str:
         with self.store.read() as connection:
             return identity.cloud_id(connection)
 

@@ -274,7 +274,9 @@ ADDRESS_GROUP: Sequence[Attribute] = (
     Attribute("id", "id"),
     Attribute("name", "name"),
     Attribute("description", "description"),
-    *_OWNER,
+    # Younger than the name tenant: Neutron filters by it, and shows project_id only.
+    Attribute("tenant_id", "project_id", shown=False),
+    Attribute("project_id", "project_id"),
     Attribute("addresses", show=lambda group: list(group.addresses), listed_by=False),
     _time("created_at"),
     _time("updated_at"),

@@ -113,7 +113,7 @@ class HostFacts:
     zones: tuple[str, ...] = ()
     """SDN zones of the node; that of plain bridges is not among them."""
     ha_rules: tuple[HaRule, ...] = ()
-    """All bridges of its cluster."""
+    """All rules of its cluster's high availability."""
     images: tuple[str, ...] = ()
     """Ids of the images that it can build from."""
     cached_images: tuple[str, ...] = ()

@@ -44,16 +44,14 @@ _HYPHENS_IN_HOSTNAMES = re.compile(r"[ _.]")
 _NOT_IN_HOSTNAMES = re.compile(r"[^\w.-]+")
 
 
-#: a resize is under way, which only a delete interrupts
-#: a migration of one that shows one of these is open
+#: the task states of moves whose migration is open: only a delete interrupts them
 MOVING = frozenset(
     task for name in ("resize", "live-migration", "unshelve") for task in ACTIONS[name].walk
 )
-#: one of these may be
+#: a server in one of these states may have an open migration
 _MAY_HAVE_MOVED = (VmState.RESIZED, VmState.ERROR)
 
-
-#: a delete that can be taken back, and what takes it back
+#: a delete that can be undone, and the action that undoes it
 SOFT_DELETE, RESTORE = "soft-delete", "restore"
 
 

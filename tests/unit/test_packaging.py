@@ -32,9 +32,6 @@ PARTS = (
     "web",
 )
 
-NOT_IMPORTED = {"cotyledon", "requests-toolbelt"}
-"""Required for another one's sake: oslo.service's threads, and proxmoxer's uploads."""
-
 
 def lines(section: str, option: str) -> list[str]:
     return [line for line in SETUP[section][option].splitlines() if line.strip()]
@@ -107,7 +104,7 @@ def test_every_import_is_required_and_every_requirement_imported() -> None:
     )
     undeclared = {of: files for of, files in imported.items() if not of & declared}
     assert undeclared == {}
-    assert required - frozenset().union(*imported) - NOT_IMPORTED == set()
+    assert required - frozenset().union(*imported) == set()
 
 
 def imports(path: Path) -> Iterator[str]:

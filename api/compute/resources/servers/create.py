@@ -48,7 +48,6 @@ _UNSUPPORTED: Mapping[str, str] = {
 _ACCESS: Mapping[str, str] = {"accessIPv4": "access_ip_v4", "accessIPv6": "access_ip_v6"}
 _GIB = 1024**3
 _PASSWORD_LENGTH = 12
-#: the one security group
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A full disk, as each database tells of it."""
+"""A full disk, as the driver of each database reports it."""
 
 from __future__ import annotations
 

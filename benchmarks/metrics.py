@@ -170,7 +170,8 @@ def _operations(count: int) -> Iterator[dict[str, Any]]:
     for number in range(1, count + 1):
         yield {
             "id": number,
-            "server_uuid": "",
+            "resource_type": "server",
+            "resource_id": "",
             "project_id": "demo",
             "user_id": "demo",
             "request_id": f"req-{number}",

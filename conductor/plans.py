@@ -517,17 +517,10 @@ PARAMS: Mapping[str, type[Params]] = {
 
 
 def load_plan(action: str, data: Mapping[str, Any]) -> Plan:
-    """Return the plan of an operation from its row, whichever release wrote it."""
-    return codec.load(PLANS.get(action, Plan), {**data, "target": data})
+    """Return the plan of an operation from its row."""
+    return codec.load(PLANS.get(action, Plan), data)
 
 
 def load_params(action: str, data: Mapping[str, Any]) -> Params:
     """Return what an operation was asked, from its row; defaults once that was deleted."""
     return codec.load(PARAMS.get(action, Params), data)
-
-
-def dump_plan(plan: Plan) -> dict[str, Any]:
-    """Return a plan as JSON for its row."""
-    values = dict(vars(plan))
-    target: Place = values.pop("target")
-    return {**vars(target), **values}

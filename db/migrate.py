@@ -12,7 +12,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.engine import make_url
 
-from common.errors import Unavailable
+from common import revisions
+from common.errors import ConfigurationError, Unavailable
 from db import engine
 
 #: Upgrades that start together take turns. SQLite's writer begins as the only one anyway.
@@ -21,14 +22,14 @@ _LOCKS: Mapping[str, str] = {
     "mysql": "SELECT GET_LOCK('micronova.cloud', 600)",
     "mariadb": "SELECT GET_LOCK('micronova.cloud', 600)",
 }
-_REMEDY = "run 'micronova db upgrade'"
 
 
 def upgrade(url: str, revision: str = "head") -> None:
     """Create or upgrade the tables at `url`, up to `revision`.
 
     May run at every start, and from several processes: it changes nothing that is up to date.
-    Raises Unavailable when the database doesn't answer.
+    Raises ConfigurationError for a database that another release made, and Unavailable when it
+    doesn't answer.
     """
     writer = engine.writer(url, pool_size=1)
     try:
@@ -36,6 +37,10 @@ def upgrade(url: str, revision: str = "head") -> None:
             lock = _LOCKS.get(connection.dialect.name)
             if lock is not None:
                 connection.exec_driver_sql(lock)
+            found = MigrationContext.configure(connection).get_current_revision()
+            refused = revisions.refusal(found, head(), _known())
+            if refused is not None:
+                raise ConfigurationError(f"The cloud database {refused}.")
             config = _config()
             config.attributes["connection"] = connection
             command.upgrade(config, revision)
@@ -74,19 +79,14 @@ def current(url: str) -> str | None:
 
 def check(url: str) -> str | None:
     """Return why the database at `url` can't be used, or None; continues a sentence."""
-    needed = head()
     try:
-        found = current(url)
+        return revisions.problem(current(url), head(), _known())
     except Unavailable as error:
         return f"can't be read: {error.message}"
-    if found == needed:
-        return None
-    if found is None:
-        return f"is empty: {_REMEDY}"
-    known = {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
-    if found not in known:
-        return f"is at revision {found}, which is newer than this release ({needed})"
-    return f"is at revision {found}, this release needs {needed}: {_REMEDY}"
+
+
+def _known() -> set[str]:
+    return {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
 
 
 def _config() -> Config:

@@ -102,10 +102,8 @@ operations = sa.Table(
     "operations",
     metadata,
     sa.Column("id", BigId, primary_key=True),
-    # The release before this one knows servers only; see db.resources. Empty: about another one.
-    sa.Column("server_uuid", _UUID, nullable=False),
-    sa.Column("resource_type", sa.String(32), nullable=False, server_default="server"),
-    sa.Column("resource_id", _NAME),  # None: the release before wrote it
+    sa.Column("resource_type", sa.String(32), nullable=False),
+    sa.Column("resource_id", _NAME, nullable=False),
     sa.Column("project_id", _NAME, nullable=False),
     sa.Column("user_id", _NAME, nullable=False),
     sa.Column("request_id", sa.String(64), nullable=False, index=True),
@@ -129,7 +127,6 @@ operations = sa.Table(
     sa.Column("updated_at", UtcDateTime, nullable=False),
     sa.Column("finished_at", UtcDateTime),
     sa.Column("forgotten_at", UtcDateTime),  # since then its details are not there
-    sa.Index("ix_operations_server", "server_uuid", "id"),
     sa.Index("ix_operations_resource", "resource_type", "resource_id", "id"),
     sa.Index("ix_operations_due", "state", "lease_expires_at"),
     sqlite_autoincrement=True,

@@ -29,7 +29,7 @@ def _configuration(command: Command, parsed_args: argparse.Namespace) -> Any:
 class UpgradeDatabases(Command):
     """Upgrade the schemas of the cloud and placement databases.
 
-    May run at any time and again; processes of the release before go on working meanwhile.
+    May run at any time and again. One of before the first release is refused.
     """
 
     arguments = (

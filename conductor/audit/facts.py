@@ -9,6 +9,7 @@ from typing import Any
 
 from common.messages.commands import StrictGroup
 from common.messages.filters import FilterCheck
+from common.states import ResourceType
 from compute.messages import ClusterInventory
 from conductor.store.segments import TagRange
 from conductor.store.vnets import Vnet
@@ -66,13 +67,19 @@ class OpenOperation:
     """An operation that has not ended."""
 
     id: int
-    server_uuid: str
+    resource_type: str
+    resource_id: str
     action: str
     state: str
     attempt: int
     started_at: datetime.datetime
     deadline: datetime.datetime | None
     message: str | None
+
+    @property
+    def server_uuid(self) -> str | None:
+        """The server that it is about, if it is one."""
+        return self.resource_id if self.resource_type == ResourceType.SERVER else None
 
 
 @dataclass(frozen=True)

@@ -197,6 +197,10 @@ def due(
 # --- the record
 
 
+def _servers_of(operations: Iterable[OpenOperation]) -> frozenset[str]:
+    return frozenset(one.server_uuid for one in operations if one.server_uuid is not None)
+
+
 def _record(connection: Transaction) -> Facts:
     """Return the record before the look. Operations first: so all that end are in flux."""
     operations = audit_record.open_operations(connection, OpenOperation)
@@ -206,7 +210,7 @@ def _record(connection: Transaction) -> Facts:
     return Facts(
         now=clock.utcnow(),
         servers=servers,
-        busy=frozenset(one.server_uuid for one in operations),
+        busy=_servers_of(operations),
         operations=tuple(operations),
         reservations={
             (one.cluster, one.vmid): one
@@ -270,7 +274,7 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
     missing = sorted({one.server_uuid for one in migrated} - facts.servers.keys() - others.keys())
     others |= _servers(audit_record.servers(connection, ServerFacts, missing))
     operations = audit_record.open_operations(connection, OpenOperation)
-    busy = {one.server_uuid for one in operations}
+    busy = _servers_of(operations)
     attachments, shots = _attachments(connection), _snapshots(connection)
     # Not deleted, and not there before: created during the look.
     came = {uuid for uuid, server in others.items() if server.deleted_at is None}

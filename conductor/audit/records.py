@@ -251,7 +251,7 @@ def _is_clear(inventory: ClusterInventory, vmid: int) -> bool:
 
 def _operations(facts: Facts) -> Iterator[Finding]:
     for operation in facts.operations:
-        server = facts.servers.get(operation.server_uuid)
+        server = facts.servers.get(operation.server_uuid or "")
         if operation.deadline is None or operation.deadline + OVERDUE > facts.now:
             continue
         if server is not None and server.held:

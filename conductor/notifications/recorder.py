@@ -15,7 +15,7 @@ from common import clock, ids
 from common.context import RequestContext
 from common.log import logger
 from common.metrics import table
-from common.states import OperationState
+from common.states import OperationState, ResourceType
 from conductor.notifications import events
 from conductor.store import notification_outbox
 from conductor.store.notices import Asked, Begun, Changed, Ended, Made, Moved, Notice, Told
@@ -159,9 +159,9 @@ def events_of(noted: Iterable[Notice], on_state_change: str | None) -> Iterable[
             )
             for name in events.on_the_way(was, becomes):
                 yield Event(name, uuid, number)
-        elif isinstance(one, Ended) and one.server_uuid:
+        elif isinstance(one, Ended) and one.resource_type == ResourceType.SERVER:
             for name in _ends(one, moved.get(one.operation_id, ())):
-                yield Event(name, one.server_uuid, one.operation_id)
+                yield Event(name, one.resource_id, one.operation_id)
         elif isinstance(one, Asked):
             name = events.event(one.part, one.phase)
             yield Event(name, one.server.uuid, more=_asked(one.ctxt))

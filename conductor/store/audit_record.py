@@ -16,6 +16,7 @@ from common.volumes import VolumeAction
 from conductor.plans import NewContent, Plan, RebuildPlan, ReimagePlan, load_plan
 from conductor.store.vmids import RESERVED
 from db import schema
+from db.resources import about_servers
 
 
 class Row(Protocol):
@@ -166,11 +167,11 @@ def actions_on(
     columns = schema.operations.c
     found: dict[str, set[str]] = {}
     for part in _parts(uuids):
-        query = sa.select(columns.server_uuid, columns.action).where(
-            columns.server_uuid.in_(part), columns.action.in_(actions)
+        query = sa.select(columns.resource_id, columns.action).where(
+            about_servers(part), columns.action.in_(actions)
         )
         for row in connection.execute(query):
-            found.setdefault(row.server_uuid, set()).add(row.action)
+            found.setdefault(row.resource_id, set()).add(row.action)
     return found
 
 
@@ -179,8 +180,8 @@ def done_on(connection: sa.Connection, uuids: Sequence[str], action: str) -> fro
     columns = schema.operations.c
     found: set[str] = set()
     for part in _parts(uuids):
-        query = sa.select(columns.server_uuid).where(
-            columns.server_uuid.in_(part),
+        query = sa.select(columns.resource_id).where(
+            about_servers(part),
             columns.action == action,
             columns.state == OperationState.DONE,
         )

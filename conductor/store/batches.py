@@ -10,7 +10,6 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import StaleTransition
 from common.states import OPEN_STATES, VmState
-from conductor import plans
 from conductor.plans import CreateParams, CreatePlan
 from conductor.store import leases
 from conductor.store import operations as ledger
@@ -84,7 +83,7 @@ def decide(
     changed = connection.execute(
         operations.update()
         .where(columns.id.in_([one.id for one in batch]), columns.lease_owner == owner)
-        .values(updated_at=clock.utcnow(), plan=plans.dump_plan(plan))
+        .values(updated_at=clock.utcnow(), plan=plan)
     )
     if changed.rowcount != len(batch):
         raise StaleTransition(operation_id=batch[0].id)

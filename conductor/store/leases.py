@@ -23,12 +23,11 @@ from common.errors import StaleTransition
 from common.messages.facts import Heartbeat
 from common.messages.reports import Working
 from common.states import OPEN_STATES, OperationState
-from conductor import plans
 from conductor.plans import Plan
 from conductor.store import measured
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
-from db.resources import SERVER_UUID
+from db.resources import ITS_SERVER
 from db.schema import operations, servers
 
 #: an agent may clean up after its deadline, for a little less than this
@@ -85,7 +84,7 @@ _ADVANCE = operations.update().where(
     operations.c.lease_owner == sa.bindparam("owner"),
 )
 _ADVANCE_HOLDING = _ADVANCE.where(
-    sa.exists().where(servers.c.uuid == SERVER_UUID, servers.c.operation_id == operations.c.id)
+    sa.exists().where(ITS_SERVER, servers.c.operation_id == operations.c.id)
 )
 _REACH = operations.update().where(
     _OF,
@@ -119,9 +118,7 @@ def _due(actions: frozenset[str]) -> sa.Select[int]:
             columns.state.in_(map(_constant, sorted(OPEN_STATES))),
             columns.lease_expires_at.is_(None) | (columns.lease_expires_at < sa.bindparam("now")),
             columns.not_before.is_(None) | (columns.not_before <= sa.bindparam("now")),
-            ~sa.exists().where(
-                servers.c.uuid == SERVER_UUID, servers.c.held, servers.c.deleted_at.is_(None)
-            ),
+            ~sa.exists().where(ITS_SERVER, servers.c.held, servers.c.deleted_at.is_(None)),
         )
         .order_by(sa.func.coalesce(columns.lease_expires_at, columns.not_before), columns.id)
         .limit(sa.bindparam("most", type_=sa.Integer))
@@ -210,7 +207,7 @@ def advance(
             "tried": operation.attempt,
             "owner": owner,
             "updated_at": clock.utcnow(),
-            "plan": plans.dump_plan(plan),
+            "plan": plan,
             "stage": stage,
             **values,
         },
@@ -258,7 +255,7 @@ def _reach(
             "read_state": operation.state,
             "read_stage": operation.stage,
             "updated_at": clock.utcnow(),
-            "plan": plans.dump_plan(plan),
+            "plan": plan,
             "stage": stage,
             **values,
         },

@@ -33,7 +33,8 @@ class Ended:
 
     operation_id: int
     action: str
-    server_uuid: str
+    resource_type: str
+    resource_id: str
     state: str
     message: str | None = None
 

@@ -91,9 +91,7 @@ _NAMES = [
     if item.name not in {"begun_on", "handed_to"}
 ]
 #: the columns of an Operation
-FIELDS: list[sa.ColumnElement[Any]] = [
-    resources.RESOURCE_ID if name == "resource_id" else operations.c[name] for name in _NAMES
-]
+FIELDS: list[sa.ColumnElement[Any]] = [operations.c[name] for name in _NAMES]
 # Built once: names are bound parameters, and so are the columns that an update sets.
 _INSERT = operations.insert().returning(operations.c.id, sort_by_parameter_order=True)
 _GET = sa.select(*FIELDS).where(operations.c.id == sa.bindparam("id"))
@@ -103,7 +101,7 @@ _CLOSE = operations.update().where(
     operations.c.state.in_(OPEN_STATES),
 )
 _MEASURED = (
-    *(operations.c.id, operations.c.server_uuid),
+    *(operations.c.id, operations.c.resource_type, operations.c.resource_id),
     *(operations.c.action, operations.c.started_at),
 )
 _CLOSE_AND_TELL = _CLOSE.returning(*_MEASURED)
@@ -171,7 +169,8 @@ def insert(
 
 def _row(ctxt: RequestContext, new: NewOperation, now: datetime.datetime) -> dict[str, Any]:
     return {
-        **resources.columns(new.resource_type, new.resource_id),
+        "resource_type": new.resource_type,
+        "resource_id": new.resource_id,
         "project_id": new.project_id,
         "user_id": ctxt.user_id or "",
         "request_id": ctxt.request_id,
@@ -184,7 +183,7 @@ def _row(ctxt: RequestContext, new: NewOperation, now: datetime.datetime) -> dic
         "deadline": now + datetime.timedelta(seconds=new.timeout_seconds),
         "context": {**ctxt.to_message(), "asked": None},  # a step tells of it
         "params": new.params,
-        "plan": plans.dump_plan(new.plan),
+        "plan": new.plan,
         "stage": new.stage,
         "message": None,
         "overslept": False,
@@ -200,9 +199,7 @@ def get(connection: sa.Connection, operation_id: int) -> Operation | None:
 
 
 def save(connection: sa.Connection, operation_id: int, **values: Any) -> None:
-    """Change columns of an operation; ``plan`` may be a Plan, and a value an expression."""
-    if isinstance(values.get("plan"), Plan):
-        values["plan"] = plans.dump_plan(values["plan"])
+    """Change columns of an operation; a value may be an expression."""
     computed = {key: value for key, value in values.items() if isinstance(value, sa.ClauseElement)}
     plain = {key: value for key, value in values.items() if key not in computed}
     connection.execute(
@@ -247,7 +244,10 @@ def close_all(
     measured.ended(connection, ended, state)
     notices.note(
         connection,
-        (notices.Ended(row.id, row.action, row.server_uuid, state, message) for row in ended),
+        (
+            notices.Ended(row.id, row.action, row.resource_type, row.resource_id, state, message)
+            for row in ended
+        ),
     )
     return len(ended)
 

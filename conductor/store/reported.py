@@ -10,13 +10,13 @@ from conductor.store import operations as ledger
 from conductor.store import servers as store
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
-from db.resources import SERVER_UUID
+from db.resources import ITS_SERVER
 from db.schema import operations, servers
 
 # Built once: every batch of reports executes it.
 _KNOWN = (
     sa.select(*ledger.FIELDS, *store.BESIDE)
-    .select_from(operations.outerjoin(servers, servers.c.uuid == SERVER_UUID))
+    .select_from(operations.outerjoin(servers, ITS_SERVER))
     .where(operations.c.id.in_(sa.bindparam("ids", expanding=True)))
 )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from common.states import OPEN_STATES, InternalAction, OperationState, VmState
+from common.states import OPEN_STATES, InternalAction, OperationState, ResourceType, VmState
 from db.schema import hosts, operations, servers, vmids
 
 
@@ -47,7 +47,11 @@ def idle(column: sa.ColumnElement[str], besides: int | None = None) -> sa.Column
     )
     others = sa.true() if besides is None else table.c.id != besides
     return ~sa.exists().where(
-        table.c.server_uuid == column, table.c.state.in_(OPEN_STATES), ~settling, others
+        table.c.resource_type == ResourceType.SERVER,
+        table.c.resource_id == column,
+        table.c.state.in_(OPEN_STATES),
+        ~settling,
+        others,
     )
 
 

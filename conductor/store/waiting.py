@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.states import OPEN_STATES, ResourceType, VmState
-from db.resources import SERVER_UUID, about
+from db.resources import ITS_SERVER, about
 from db.schema import operations, servers
 
 #: operations that one message may make due; the others wait to the end
@@ -48,7 +48,7 @@ def hasten(
     )
     if nodes:
         there |= columns.cluster.is_(None) & (columns.vm_state == VmState.BUILDING)
-    found = sa.select(operations.c.id).join(servers, columns.uuid == SERVER_UUID)
+    found = sa.select(operations.c.id).select_from(operations.join(servers, ITS_SERVER))
     ids = list(
         connection.execute(found.where(_waiting(), there, ~columns.held).limit(MOST)).scalars()
     )

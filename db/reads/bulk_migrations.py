@@ -76,7 +76,7 @@ def _of(row: Mapping[Any, Any]) -> BulkMigration:
     plan = values.pop("plan")
     return BulkMigration(
         **values,
-        host=plan.get("host"),
+        host=plan.get("target", {}).get("host"),
         at_once=plan.get("at_once", 1),
         live_only=plan.get("live_only", False),
         wish=plan.get("wish", Wish.GO),

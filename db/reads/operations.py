@@ -136,9 +136,8 @@ def state_now() -> sa.Case[str]:
 
 
 def _select() -> sa.Select[Any]:
-    special: Mapping[str, Any] = {"state": state_now(), "resource_id": resources.RESOURCE_ID}
     columns = _columns(schema.operations, Operation)
-    return sa.select(*(special.get(one.name, one) for one in columns))
+    return sa.select(*(state_now() if one is _T.state else one for one in columns))
 
 
 def list_operations(
@@ -247,7 +246,7 @@ def stories_of_volume(
     now = sa.select(has.server_uuid).where(has.volume_id == volume_id)
     last = sa.select(row.last_user["server_uuid"].as_string()).where(row.id == volume_id)
     of_servers = sa.and_(
-        _T.server_uuid.in_(now) | _T.server_uuid.in_(last),
+        resources.about_servers(now) | resources.about_servers(last),
         _T.action.in_((ATTACH, DETACH)),
         _T.plan["volume_id"].as_string() == volume_id,
     )

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import Invalid
 from common.states import OPEN_STATES, TaskState, VmState
-from db import schema
+from db import resources, schema
 from db.reads import keyset
 from db.reads.patterns import bounded, holds, matches
 from db.types import UtcDateTime
@@ -178,7 +178,7 @@ def _copied() -> sa.ColumnElement[int | None]:
         sa.select(percent)
         .join_from(schema.operations, schema.operation_events, steps.operation_id == operations.id)
         .where(
-            operations.server_uuid == _T.uuid,
+            resources.ITS_SERVER,
             _one_of(operations.state, OPEN_STATES),
             steps.finished_at.is_(None),
             percent.is_not(None),

@@ -14,6 +14,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
+from common import revisions
+from common.errors import ConfigurationError
 from placement.db import schema, sequence
 from placement.db.engine import Database
 
@@ -28,7 +30,8 @@ def upgrade(url: str, revision: str = "head") -> None:
     """Create or upgrade the tables at `url` and add the standard traits and classes.
 
     May run at every start, and from several processes: it changes nothing that is up to date.
-    Raises Unavailable when the database doesn't answer.
+    Raises ConfigurationError for a database that another release made, and Unavailable when it
+    doesn't answer.
     """
     database = Database(url, connections=1, foreign_keys=False)
     try:
@@ -43,18 +46,21 @@ def check(url: str) -> str | None:
 
     Changes nothing. Raises Unavailable when the database doesn't answer.
     """
-    needed = ScriptDirectory.from_config(_config()).get_current_head()
     database = Database(url, connections=1)
     try:
-        found = database.read(
-            lambda connection: MigrationContext.configure(connection).get_current_revision()
-        )
+        return revisions.problem(database.read(_current), *_revisions())
     finally:
         database.close()
-    if found == needed:
-        return None
-    where = f"is at revision {found}, this release needs {needed}" if found else "is empty"
-    return f"{where}: run 'micronova db upgrade'"
+
+
+def _current(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _revisions() -> tuple[str, set[str]]:
+    """Return the revision that this release needs, and all that it knows."""
+    scripts = ScriptDirectory.from_config(_config())
+    return str(scripts.get_current_head()), {one.revision for one in scripts.walk_revisions()}
 
 
 def _migrate(connection: Connection, revision: str) -> None:
@@ -63,6 +69,9 @@ def _migrate(connection: Connection, revision: str) -> None:
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
     elif connection.dialect.name == "mysql":
         connection.execute(sa.select(sa.func.get_lock(str(_LOCK), _LOCK_SECONDS)))
+    refused = revisions.refusal(_current(connection), *_revisions())
+    if refused is not None:
+        raise ConfigurationError(f"The placement database {refused}.")
     config = _config()
     config.attributes["connection"] = connection
     command.upgrade(config, revision)

@@ -85,7 +85,7 @@ class ActionPlay(Play):
         (row,) = self.rows()
         columns = schema.operations.c
         query = sa.select(schema.operations).where(
-            columns.server_uuid == row.uuid, columns.action == self._action
+            columns.resource_id == row.uuid, columns.action == self._action
         )
         found = self.stage.rows(query)
         assert len(found) <= 1, f"one request began {len(found)} operations"
@@ -96,7 +96,7 @@ class ActionPlay(Play):
         (row,) = self.rows()
         columns = schema.operations.c
         query = sa.select(schema.operations.c.id).where(
-            columns.server_uuid == row.uuid, columns.state.in_(("queued", "running", "unwinding"))
+            columns.resource_id == row.uuid, columns.state.in_(("queued", "running", "unwinding"))
         )
         if self.stage.rows(query):
             return ""

@@ -185,7 +185,7 @@ def test_incident_5_hours_of_grepping_logs(cloud: World) -> None:
     assert any("no KVM today" in line for line in fault.log_tail)
     assert fault.cleaned
     operation = cloud.rows(
-        sa.select(schema.operations).where(schema.operations.c.server_uuid == row.uuid)
+        sa.select(schema.operations).where(schema.operations.c.resource_id == row.uuid)
     )[0]
     assert operation.request_id == fault.request_id
     events = cloud.rows(

@@ -29,7 +29,7 @@ BUSY = ("can't lock file '/var/lock/qemu-server/lock-1.conf' - got timeout", 4)
 
 
 def operation(cloud: Stage, uuid: str) -> Any:
-    mine = schema.operations.c.server_uuid == uuid
+    mine = schema.operations.c.resource_id == uuid
     return cloud.rows(sa.select(schema.operations).where(mine))[0]
 
 
@@ -40,7 +40,7 @@ def late(row: Any, *, ok: bool) -> Report:
     outcome = Outcome(True, PowerState.RUNNING)
     if not ok:
         outcome = Outcome(False, gone=True)
-    return Report(row.id, 1, row.server_uuid, row.plan["host"], (step,), outcome)
+    return Report(row.id, 1, row.resource_id, row.plan["target"]["host"], (step,), outcome)
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,15 @@ def test_the_word_of_an_older_attempt_decides_nothing(
     cloud.until(lambda: operation(cloud, uuid).attempt == 2)
     cloud.until(lambda: cloud.simulator.await_strike(held[0], 0.1))
     second = operation(cloud, uuid)
-    assert (second.attempt, second.plan["host"] == first.plan["host"]) == (2, failure is BUSY)
+    assert (second.attempt, second.plan["target"]["host"] == first.plan["target"]["host"]) == (
+        2,
+        failure is BUSY,
+    )
 
     bus = rpc.Client(cloud.transport, CONDUCTOR_TOPIC)
     bus.cast(internal(), "report", reports=[late(first, ok=ok)])
     heard = {
-        FULL: f"Host {first.plan['host']} reports on server {uuid}, which is not on it",
+        FULL: f"Host {first.plan['target']['host']} reports on server {uuid}, which is not on it",
         BUSY: f"A report on attempt 1 of operation {first.id} is late",
     }[failure]
     cloud.until(lambda: any(heard in cloud.log(name) for name in cloud.of_role("conductor")))
@@ -87,7 +90,7 @@ def test_the_word_of_an_older_attempt_decides_nothing(
     assert (row.vm_state, row.task_state, row.vmid) == (
         "building",
         "spawning",
-        second.plan["vmid"],
+        second.plan["target"]["vmid"],
     )
     told = cloud.rows(
         sa.select(schema.operation_events).where(
@@ -103,8 +106,8 @@ def test_the_word_of_an_older_attempt_decides_nothing(
     row = cloud.server(uuid)
     assert (row.vm_state, row.vmid, row.host) == (
         "active",
-        second.plan["vmid"],
-        second.plan["host"],
+        second.plan["target"]["vmid"],
+        second.plan["target"]["host"],
     )
     cloud.settle()
     assert cloud.left() == "", "of the first attempt nothing is left"

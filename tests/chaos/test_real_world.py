@@ -46,7 +46,7 @@ def at_rest(cloud: World, uuid: str) -> Any:
 def last_operation(cloud: World, uuid: str) -> Any:
     """What was asked last of a server."""
     columns = schema.operations.c
-    query = sa.select(schema.operations).where(columns.server_uuid == uuid)
+    query = sa.select(schema.operations).where(columns.resource_id == uuid)
     return cloud.rows(query.order_by(columns.id))[-1]
 
 

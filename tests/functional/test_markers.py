@@ -59,7 +59,8 @@ class Listing:
 
 def an_operation(number: int, server: int, project: str) -> Row:
     values: dict[str, Any] = {
-        "server_uuid": uuid_of(server),
+        "resource_type": "server",
+        "resource_id": uuid_of(server),
         "project_id": project,
         "user_id": project,
         "request_id": request_of(number),

@@ -255,7 +255,7 @@ def test_files_of_a_create(site: Site, image: str) -> None:
     assert made.json["server"]["adminPass"]
     uuid = made.json["server"]["id"]
     eventually(lambda: site.show(uuid)["status"] == "ACTIVE")
-    kept = "SELECT params FROM operations WHERE server_uuid = ?"
+    kept = "SELECT params FROM operations WHERE resource_id = ?"
     eventually(lambda: look(site.folder, kept, uuid) == "{}")
     assert site.act(uuid, {"forceDelete": None}) == 202
     eventually(lambda: site.show(uuid) is None)

@@ -69,7 +69,6 @@ class Create:
         vm, reserved, claim = self._unwinding.undos
         return Table(
             (
-                Stage("begin", self._begin),
                 Stage("place", self._place, shown=TaskState.SCHEDULING, undo=claim),
                 Stage("network", self._network, shown=TaskState.NETWORKING, undo=reserved),
                 Stage("map_disk", self._map_disk, shown=TaskState.BLOCK_DEVICE_MAPPING),
@@ -107,38 +106,12 @@ class Create:
             if server.operation_id != operation.id:
                 raise StaleTransition(server_uuid=server.uuid, operation_id=operation.id)
             must_build(operation, server)
-        if any(server.task_state != TaskState.SCHEDULING for _, server in mine):
-            # As the release before accepts them.
-            mine = self._cloud.store.run(
-                lambda connection: [
-                    self._to_scheduling(connection, operation, server)
-                    for operation, server in mine
-                ]
-            )
         return self._placing.place_many(mine, go_on=go_on)
 
     # --- the stages
 
-    def _to_scheduling(
-        self, connection: Transaction, operation: Operation, server: Server
-    ) -> Moved:
-        """Move to the stage ``scheduling``, unless it is there already."""
-        if server.task_state == TaskState.SCHEDULING:
-            must_build(operation, server)
-            return operation, server
-        walk = self._walk(operation, server)
-        walk.step_on(operation.plan)
-        return walk.write(connection)
-
     def _walk(self, operation: Operation, server: Server) -> Walk:
         return Walk(self._cloud.name, operation, server)
-
-    def _begin(self, task: Task) -> Task | None:
-        if self._decides_together(task):
-            return None
-        walk = self._walk(task.operation, task.server)
-        walk.step_on(task.operation.plan)
-        return Task(*self._cloud.store.run(walk.write), task.fresh)
 
     def _place(self, task: Task) -> Task | None:
         """Run the stage ``scheduling``, unless it was decided for all of its create at once."""

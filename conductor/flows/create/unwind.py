@@ -16,7 +16,6 @@ from common.failures import Verdict, blames_host, passes, verdict_of
 from common.log import logger
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OPEN_STATES, OperationState, TaskState, VmState
-from conductor import plans
 from conductor.cloud import (
     Cloud,
     backoff,
@@ -231,7 +230,7 @@ class Unwinding:
             owner=self._cloud.name,
             seconds=backoff(1) if seconds is None else seconds,
             after=after,
-            plan=plans.dump_plan(task.operation.plan),
+            plan=task.operation.plan,
             params={},
         )
 

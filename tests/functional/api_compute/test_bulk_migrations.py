@@ -8,7 +8,6 @@ import pytest
 
 from common import clock, codec
 from common.bulk_migrations import Move, MoveState, Wish
-from conductor import plans
 from conductor.plans import BulkPlan, Place
 from db import schema
 from tests.fixtures import auth
@@ -26,10 +25,9 @@ def an_operation(number: int, host: str = "pve1", **changes: Any) -> Row:
         Move(A, "web", host, MoveState.MOVING, "live", operation_id=900, tries=1),
         Move(B, "db", host, MoveState.BLOCKED, reason="it is suspended: resume it"),
     )
-    plan = plans.dump_plan(BulkPlan(Place(host), moves=moves, at_once=2, wish=Wish.PAUSE))
+    plan = BulkPlan(Place(host), moves=moves, at_once=2, wish=Wish.PAUSE)
     values = {
         "id": number,
-        "server_uuid": "",
         "resource_type": "host",
         "resource_id": host,
         "project_id": "admin",
@@ -48,7 +46,7 @@ def an_operation(number: int, host: str = "pve1", **changes: Any) -> Row:
 
 
 def a_migration() -> Row:
-    about = {"server_uuid": A, "resource_type": "server", "resource_id": A}
+    about = {"resource_type": "server", "resource_id": A}
     return an_operation(900, **about, action="live-migration", stage="move", plan={})
 
 

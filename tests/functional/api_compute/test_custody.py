@@ -76,7 +76,8 @@ def test_owners_hold_and_release_the_hold(make: MakeApi) -> None:
     operation: Row = (
         schema.operations,
         {
-            "server_uuid": uuid_of(1),
+            "resource_type": "server",
+            "resource_id": uuid_of(1),
             "project_id": "demo",
             "user_id": "demo",
             "request_id": "req-1",
@@ -106,7 +107,8 @@ def test_administrators_have_tried_again_what_waits(make: MakeApi) -> None:
     operation: Row = (
         schema.operations,
         {
-            "server_uuid": uuid_of(1),
+            "resource_type": "server",
+            "resource_id": uuid_of(1),
             "project_id": "demo",
             "user_id": "demo",
             "request_id": "req-1",

@@ -28,7 +28,8 @@ MINUTE = datetime.timedelta(minutes=1)
 def an_operation(number: int, request_id: str, **changes: Any) -> Row:
     values: dict[str, Any] = {
         "id": number,
-        "server_uuid": uuid_of(1),
+        "resource_type": "server",
+        "resource_id": uuid_of(1),
         "project_id": "demo",
         "user_id": "demo",
         "request_id": request_id,
@@ -288,7 +289,16 @@ def secret(value: Any) -> Any:
 
 #: keys, states and names that the owner may read
 _OPEN_FIELDS = {
-    *("id", "operation_id", "server_uuid", "project_id", "user_id", "request_id"),
+    *(
+        "id",
+        "operation_id",
+        "server_uuid",
+        "resource_type",
+        "resource_id",
+        "project_id",
+        "user_id",
+        "request_id",
+    ),
     *("global_request_id", "action", "state", "category", "name", "result"),
     *("from_vm_state", "from_task_state", "to_vm_state", "to_task_state"),
 }
@@ -418,7 +428,7 @@ def test_other_projects_read_nothing(api: ComputeApi) -> None:
 def test_ports_and_images_are_explained(make: MakeApi) -> None:
     port, spare, image = ids.named("port", "7"), ids.named("port", "8"), ids.named("image", "mine")
     gone = uuid_of(77)
-    about = {"server_uuid": "", "resource_type": "image", "action": "store_image"}
+    about = {"resource_type": "image", "action": "store_image"}
     api = make(
         *ROWS,
         a_network("vmbr0"),

@@ -26,7 +26,8 @@ def an_operation(number: int, state: str, minutes: int, **changes: Any) -> Row:
     began = NOW + datetime.timedelta(minutes=minutes)
     return schema.operations, {
         "id": number,
-        "server_uuid": "u",
+        "resource_type": "server",
+        "resource_id": "u",
         "project_id": "demo",
         "user_id": "demo",
         "request_id": f"req-{number}",

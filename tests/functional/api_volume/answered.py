@@ -78,11 +78,7 @@ def rows() -> Sequence[Row]:
         _type(TYPE, "one"),
         _type(PRIVATE, "two", is_public=False),
         (schema.volume_type_access, {"type_id": PRIVATE, "project_id": PROJECT}),
-        _mine(
-            an_operation(
-                1, f"req-{uuid_of(91)}", state="failed", server_uuid=volume_id(FREE), **failed
-            )
-        ),
+        _mine(an_operation(1, f"req-{uuid_of(91)}", state="failed", **failed)),
         (schema.faults, fault),
         (schema.volume_default_types, {"project_id": PROJECT, "type_id": TYPE}),
         (schema.vmid_bands, {"cluster": "c1", "low": 3000, "high": 3999, "next": 3000}),

@@ -142,7 +142,7 @@ def test_what_is_no_volume_is_refused(api: VolumeApi, asked: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "field", "value", "why"),
     [
-        ("/volumes", {"volume": {"size": 0}}, "size", "0", "0 is not valid under any of"),
+        ("/volumes", {"volume": {"size": 0}}, "size", "0", "0 is less than the minimum"),
         ("/volumes", {"volume": {"size": 1, "snapshot_id": "x"}}, "snapshot_id", "x", "'x'"),
         ("/volumes", {"volume": {"size": 1, "name": 5}}, "name", "5", "5 is not of type"),
         ("/volumes", {"volume": {"size": 1, "multiattach": "x"}}, "multiattach", "x", "'x' is"),
@@ -154,7 +154,7 @@ def test_what_is_no_volume_is_refused(api: VolumeApi, asked: Any) -> None:
 def test_a_refusal_names_the_field_and_its_value(
     api: VolumeApi, path: str, body: Any, field: str, value: str, why: str
 ) -> None:
-    """In Cinder's words (cinder/api/validation/validators.py)."""
+    """As in cinder/api/validation/validators.py, with the limit where it has alternatives."""
     status, text = message(api.ask("POST", path, body))
     said = f"Invalid input for field/attribute {field}. Value: {value}. {why}"
     assert (status, text[: len(said)]) == (400, said)

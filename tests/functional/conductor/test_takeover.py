@@ -98,7 +98,7 @@ from conductor.store.volumes import records
 from conductor.volumes import park_volume
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema
-from db.resources import SERVER_UUID
+from db.resources import about
 from tests.functional.conductor.harness import IMAGE, Conductor, Died, Mortal, World
 
 VOLUMES = schema.volumes
@@ -164,7 +164,7 @@ class Cloud:
 
     def unwinds(self, uuid: str) -> bool:
         """Whether its build is being undone."""
-        rows = [one for one in self.world.rows(schema.operations) if one.server_uuid == uuid]
+        rows = [one for one in self.world.rows(schema.operations) if one.resource_id == uuid]
         # A migration, which holds something too, has none.
         return bool(rows) and (rows[-1].action, rows[-1].state) == ("create", "unwinding")
 
@@ -400,7 +400,9 @@ class Cloud:
     def _server(self, uuid: str) -> dict[str, Any]:
         row, columns = self.world.row(uuid), schema.operations.c
         with self.world.conductor.store.read() as connection:
-            query = sa.select(columns.action, columns.state).where(uuid == SERVER_UUID)
+            query = sa.select(columns.action, columns.state).where(
+                about(ResourceType.SERVER, uuid)
+            )
             operations = [tuple(one) for one in connection.execute(query.order_by(columns.id))]
         own = [one for one in self.world.rows(schema.vmids) if one.server_uuid == uuid]
         return {

@@ -395,7 +395,7 @@ def test_a_template_that_no_record_names() -> None:
     given = facts(a_vm(), template, cloud="us", template_places=frozenset({("c1", 100_009)}))
     assert found(given)[kind].proven
     assert not found(dataclasses.replace(given, template_places=frozenset()))[kind].proven
-    build = OpenOperation(7, OTHER, "create", "running", 1, NOW, None, None)
+    build = OpenOperation(7, "server", OTHER, "create", "running", 1, NOW, None, None)
     assert not found(dataclasses.replace(given, operations=(build,)))[kind].proven
     unmarked = dataclasses.replace(template, cloud=None)
     assert not found(facts(a_vm(), unmarked, cloud="us"))[kind].proven
@@ -808,7 +808,9 @@ def test_a_server_whose_vmid_is_not_reserved(row: Any, says: str) -> None:
 )
 def test_an_operation_that_does_not_end(late: datetime.timedelta | None, told: bool) -> None:
     deadline = None if late is None else NOW - late
-    operation = OpenOperation(7, WEB, "delete", "unwinding", 9, NOW, deadline, "The node is off.")
+    operation = OpenOperation(
+        7, "server", WEB, "delete", "unwinding", 9, NOW, deadline, "The node is off."
+    )
     given = facts(operations=(operation,), busy=frozenset({WEB}))
     by_kind = found(given)
     assert ("operation_overdue" in by_kind) is told
@@ -818,7 +820,7 @@ def test_an_operation_that_does_not_end(late: datetime.timedelta | None, told: b
 
 
 def test_an_operation_that_an_operator_has_wait_is_none_of_them() -> None:
-    operation = OpenOperation(7, WEB, "delete", "unwinding", 9, NOW, NOW - OVERDUE, None)
+    operation = OpenOperation(7, "server", WEB, "delete", "unwinding", 9, NOW, NOW - OVERDUE, None)
     servers = {WEB: a_server(held=True)}
     given = facts(operations=(operation,), busy=frozenset({WEB}), servers=servers)
     assert differences(given) == []

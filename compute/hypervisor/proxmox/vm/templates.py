@@ -302,7 +302,7 @@ def _require_same_file(vm: Vm, config: Config, source: str) -> None:
     """Raise TakenError if the image's file was replaced since the template was made."""
     made_of = next((line for line in lines(config) if line.startswith(SOURCE)), "")
     if _CHANGED not in made_of:
-        source = source.partition(_CHANGED)[0]  # one of an earlier release, or of a local file
+        source = source.partition(_CHANGED)[0]  # it was made of a local file
     if source and made_of and made_of != source:
         raise TakenError(f"{vm} was made of another file: {made_of.removeprefix(SOURCE)}")
 

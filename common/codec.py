@@ -72,6 +72,8 @@ def _optional(args: tuple[Any, ...]) -> _Load:
 
 
 def _class_loader(cls: type) -> _Load:
+    if issubclass(cls, Tagged):
+        return _family_loader(cls)
     if dataclasses.is_dataclass(cls):
         return _dataclass_loader(cls)
     if issubclass(cls, enum.Enum):
@@ -81,9 +83,44 @@ def _class_loader(cls: type) -> _Load:
     return _same
 
 
+@dataclasses.dataclass(frozen=True)
+class Tagged:
+    """Base of a family of dataclasses: loaded as the base, a value is of the class that wrote it.
+
+    A family is one subclass of this one with its own subclasses, all in one module.
+    """
+
+    kind: str = dataclasses.field(init=False, default="", kw_only=True, repr=False)
+    """The name of its class."""
+
+    def __post_init__(self) -> None:
+        """Note the class."""
+        object.__setattr__(self, "kind", type(self).__name__)
+
+
+def _family_loader(cls: type[Tagged]) -> _Load:
+    """Return a loader that picks the class by ``kind``; ValueError: there is none of that name."""
+    loaders = {one.__name__: _dataclass_loader(one) for one in family(cls)}
+
+    def load_member(data: Any) -> Any:
+        found = loaders.get(data.get("kind", cls.__name__))
+        if found is None:
+            raise ValueError(f"{data['kind']} is no {cls.__name__} of this release")
+        return found(data)
+
+    return load_member
+
+
+def family(cls: type[Tagged]) -> tuple[type[Tagged], ...]:
+    """Return a class and all of its subclasses."""
+    return (cls, *(member for one in cls.__subclasses__() for member in family(one)))
+
+
 def _dataclass_loader(cls: type) -> _Load:
     hints = typing.get_type_hints(cls)
-    loaders = {field.name: _loader(hints[field.name]) for field in dataclasses.fields(cls)}
+    loaders = {
+        field.name: _loader(hints[field.name]) for field in dataclasses.fields(cls) if field.init
+    }
 
     def load_fields(data: Any) -> Any:
         return cls(**{key: loaders[key](item) for key, item in data.items() if key in loaders})

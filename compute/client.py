@@ -5,41 +5,13 @@ from __future__ import annotations
 import dataclasses
 import datetime
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from common import clock, events, rpc
 from common.aggregates import Ratios
 from common.context import RequestContext
 from common.events import WorkerEvents
-from common.messages.commands import (
-    BackUpVolume,
-    Build,
-    CacheImage,
-    Command,
-    Copy,
-    Destroy,
-    EndSwap,
-    Grow,
-    GrowVolume,
-    MakeVnet,
-    MakeVolume,
-    Mark,
-    Move,
-    Plug,
-    PlugVolume,
-    Power,
-    RemoveBackup,
-    RemoveImage,
-    RemoveVnet,
-    RemoveVolume,
-    RetireTemplate,
-    RetypeVolume,
-    Shape,
-    SnapVolume,
-    StoreImage,
-    StrictGroup,
-    Swap,
-)
+from common.messages.commands import Command, StrictGroup
 from common.messages.consoles import ConsoleTarget, OpenConsole
 from common.messages.facts import HaService, Inspection, OtherVm
 from common.messages.filters import Filter, FilterCheck, Filtered
@@ -52,8 +24,6 @@ from compute.rpc_api import WorkerRpc
 if TYPE_CHECKING:
     # Only for its types: common.rpc must be the first to import it.
     import oslo_messaging
-
-AnyCommand = TypeVar("AnyCommand", bound=Command)
 
 #: an inventory lists every storage of a cluster
 INVENTORY_SECONDS = 300.0
@@ -78,131 +48,9 @@ class ComputeClient:
         self._workers: TypedClient[WorkerRpc] = TypedClient(rpc.Client(transport, COMPUTE_TOPIC))
         self._everyone = events.to_workers(transport)
 
-    def build(self, ctxt: RequestContext, worker: str, command: Build) -> None:
-        """Create the VM that the command describes. May be sent twice."""
-        self._workers.to(worker).cast(ctxt, WorkerRpc.build, command=self._sent(worker, command))
-
-    def destroy(self, ctxt: RequestContext, worker: str, command: Destroy) -> None:
-        """Remove the VM; cancels a build of the same server."""
-        self._workers.to(worker).cast(ctxt, WorkerRpc.destroy, command=self._sent(worker, command))
-
-    def power(self, ctxt: RequestContext, worker: str, command: Power) -> None:
-        """Bring the VM to a power state."""
-        self._workers.to(worker).cast(ctxt, WorkerRpc.power, command=self._sent(worker, command))
-
-    def shape(self, ctxt: RequestContext, worker: str, command: Shape) -> None:
-        """Give the VM another size; on failure it is as it was."""
-        self._workers.to(worker).cast(ctxt, WorkerRpc.shape, command=self._sent(worker, command))
-
-    def grow(self, ctxt: RequestContext, worker: str, command: Grow) -> None:
-        """Grow the VM's root disk."""
-        self._workers.to(worker).cast(ctxt, WorkerRpc.grow, command=self._sent(worker, command))
-
-    def move(self, ctxt: RequestContext, worker: str, command: Move) -> None:
-        """Move the VM to another node; ``Outcome.node`` says where it is."""
-        self._workers.to(worker).cast(ctxt, WorkerRpc.move, command=self._sent(worker, command))
-
-    def plug(self, ctxt: RequestContext, worker: str, command: Plug) -> None:
-        """Give the VM an interface or take it away; on failure it is as it was."""
-        self._workers.to(worker).cast(ctxt, WorkerRpc.plug, command=self._sent(worker, command))
-
-    def make_volume(self, ctxt: RequestContext, worker: str, command: MakeVolume) -> None:
-        """Make a volume with its holder; on failure nothing is left."""
-        self._workers.to(worker).cast(
-            ctxt, WorkerRpc.make_volume, command=self._sent(worker, command)
-        )
-
-    def remove_volume(self, ctxt: RequestContext, worker: str, command: RemoveVolume) -> None:
-        """Remove a volume with its holder, unless a server names it."""
-        self._workers.to(worker).cast(
-            ctxt, WorkerRpc.remove_volume, command=self._sent(worker, command)
-        )
-
-    def grow_volume(self, ctxt: RequestContext, worker: str, command: GrowVolume) -> None:
-        """Grow a volume, wherever it is used."""
-        self._workers.to(worker).cast(
-            ctxt, WorkerRpc.grow_volume, command=self._sent(worker, command)
-        )
-
-    def retype_volume(self, ctxt: RequestContext, worker: str, command: RetypeVolume) -> None:
-        """Move a volume to another storage; ``Outcome.volume`` says where it is."""
-        self._workers.to(worker).cast(
-            ctxt, WorkerRpc.retype_volume, command=self._sent(worker, command)
-        )
-
-    def snap_volume(self, ctxt: RequestContext, worker: str, command: SnapVolume) -> None:
-        """Take or remove a snapshot of a volume, or bring the volume back to it."""
-        self._workers.to(worker).cast(
-            ctxt, WorkerRpc.snap_volume, command=self._sent(worker, command)
-        )
-
-    def back_up_volume(self, ctxt: RequestContext, worker: str, command: BackUpVolume) -> None:
-        """Make an archive of a volume; on failure there is none."""
-        self._workers.to(worker).cast(
-            ctxt, WorkerRpc.back_up_volume, command=self._sent(worker, command)
-        )
-
-    def remove_backup(self, ctxt: RequestContext, worker: str, command: RemoveBackup) -> None:
-        """Remove the archive of a backup."""
-        self._workers.to(worker).cast(
-            ctxt, WorkerRpc.remove_backup, command=self._sent(worker, command)
-        )
-
-    def plug_volume(self, ctxt: RequestContext, worker: str, command: PlugVolume) -> None:
-        """Give a server's VM a volume or take it away; on failure it is as it was."""
-        self._workers.to(worker).cast(
-            ctxt, WorkerRpc.plug_volume, command=self._sent(worker, command)
-        )
-
-    def swap(self, ctxt: RequestContext, worker: str, command: Swap) -> None:
-        """Give the VM another root disk, beside the old one; on failure it is as it was."""
-        self._workers.to(worker).cast(ctxt, WorkerRpc.swap, command=self._sent(worker, command))
-
-    def end_swap(self, ctxt: RequestContext, worker: str, command: EndSwap) -> None:
-        """Remove what the VM had before a swap, or give it back."""
-        self._workers.to(worker).cast(
-            ctxt, WorkerRpc.end_swap, command=self._sent(worker, command)
-        )
-
-    def copy(self, ctxt: RequestContext, worker: str, command: Copy) -> None:
-        """Make an image of a server's root disk. May be sent twice."""
-        self._workers.to(worker).cast(ctxt, WorkerRpc.copy, command=self._sent(worker, command))
-
-    def cache_image(self, ctxt: RequestContext, worker: str, command: CacheImage) -> None:
-        """Make an image's template before any build; a failure is only reported."""
-        self._workers.to(worker).cast(
-            ctxt, WorkerRpc.cache_image, command=self._sent(worker, command)
-        )
-
-    def retire_template(self, ctxt: RequestContext, worker: str, command: RetireTemplate) -> None:
-        """Remove a cached template that no image needs."""
-        self._workers.to(worker).cast(
-            ctxt, WorkerRpc.retire_template, command=self._sent(worker, command)
-        )
-
-    def store_image(self, ctxt: RequestContext, worker: str, command: StoreImage) -> None:
-        """Give the cluster what a user uploaded. May be sent twice."""
-        self._workers.to(worker).cast(
-            ctxt, WorkerRpc.store_image, command=self._sent(worker, command)
-        )
-
-    def remove_image(self, ctxt: RequestContext, worker: str, command: RemoveImage) -> None:
-        """Remove the file of an uploaded image."""
-        self._workers.to(worker).cast(
-            ctxt, WorkerRpc.remove_image, command=self._sent(worker, command)
-        )
-
-    def make_vnet(self, ctxt: RequestContext, worker: str, command: MakeVnet) -> None:
-        """Give the cluster the vnet of a network. May be sent twice."""
-        self._workers.to(worker).cast(
-            ctxt, WorkerRpc.make_vnet, command=self._sent(worker, command)
-        )
-
-    def remove_vnet(self, ctxt: RequestContext, worker: str, command: RemoveVnet) -> None:
-        """Remove the vnet of a deleted network. May be sent twice."""
-        self._workers.to(worker).cast(
-            ctxt, WorkerRpc.remove_vnet, command=self._sent(worker, command)
-        )
+    def execute(self, ctxt: RequestContext, worker: str, command: Command) -> None:
+        """Send a worker a command; its class says what it does. May be sent twice."""
+        self._workers.to(worker).cast(ctxt, WorkerRpc.execute, command=self._sent(worker, command))
 
     def inventory(
         self,
@@ -267,10 +115,6 @@ class ComputeClient:
     def introduce(self, ctxt: RequestContext, worker: str) -> None:
         """Ask a worker whose hosts are not recorded to publish all of them, to placement too."""
         self._workers.to(worker).cast(ctxt, WorkerRpc.introduce)
-
-    def mark(self, ctxt: RequestContext, worker: str, command: Mark) -> None:
-        """Put the owner mark on a VM, or remove it."""
-        self._workers.to(worker).cast(ctxt, WorkerRpc.mark, command=self._sent(worker, command))
 
     def inspect(
         self,
@@ -420,7 +264,7 @@ class ComputeClient:
         """Send every worker the allocation ratios of aggregates."""
         self._everyone.cast(ctxt, WorkerEvents.update_ratios, ratios=ratios)
 
-    def _sent(self, worker: str, command: AnyCommand) -> AnyCommand:
+    def _sent(self, worker: str, command: Command) -> Command:
         # Workers ignore commands sent before their process began, by their own clock.
         now = self._now()
         sent_at = max(now, self._heard.get(worker, now))

@@ -8,35 +8,7 @@ from common.aggregates import Ratios
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.log import logger
-from common.messages.commands import (
-    BackUpVolume,
-    Build,
-    CacheImage,
-    Command,
-    Copy,
-    Destroy,
-    EndSwap,
-    Grow,
-    GrowVolume,
-    MakeVnet,
-    MakeVolume,
-    Mark,
-    Move,
-    Plug,
-    PlugVolume,
-    Power,
-    RemoveBackup,
-    RemoveImage,
-    RemoveVnet,
-    RemoveVolume,
-    RetireTemplate,
-    RetypeVolume,
-    Shape,
-    SnapVolume,
-    StoreImage,
-    StrictGroup,
-    Swap,
-)
+from common.messages.commands import Command, StrictGroup
 from common.messages.consoles import ConsoleTarget, OpenConsole
 from common.messages.facts import HaService, Inspection, OtherVm
 from common.messages.filters import Filter, FilterCheck, Filtered
@@ -72,105 +44,10 @@ class Manager:
         self._consoles = consoles
         self._logs = logs
 
-    def build(self, ctxt: RequestContext, command: Build) -> None:
-        """Accept a Build."""
-        self._accept(ctxt, command)
-
-    def destroy(self, ctxt: RequestContext, command: Destroy) -> None:
-        """Accept a Destroy; a build of the same server is cancelled."""
-        self._accept(ctxt, command)
-
-    def power(self, ctxt: RequestContext, command: Power) -> None:
-        """Accept a Power."""
-        self._accept(ctxt, command)
-
-    def shape(self, ctxt: RequestContext, command: Shape) -> None:
-        """Accept a Shape."""
-        self._accept(ctxt, command)
-
-    def grow(self, ctxt: RequestContext, command: Grow) -> None:
-        """Accept a Grow."""
-        self._accept(ctxt, command)
-
-    def move(self, ctxt: RequestContext, command: Move) -> None:
-        """Accept a Move."""
-        self._accept(ctxt, command)
-
-    def plug(self, ctxt: RequestContext, command: Plug) -> None:
-        """Accept a Plug."""
-        self._accept(ctxt, command)
-
-    def swap(self, ctxt: RequestContext, command: Swap) -> None:
-        """Accept a Swap."""
-        self._accept(ctxt, command)
-
-    def end_swap(self, ctxt: RequestContext, command: EndSwap) -> None:
-        """Accept an EndSwap."""
-        self._accept(ctxt, command)
-
-    def copy(self, ctxt: RequestContext, command: Copy) -> None:
-        """Accept a Copy."""
-        self._accept(ctxt, command)
-
-    def mark(self, ctxt: RequestContext, command: Mark) -> None:
-        """Accept a Mark."""
-        self._accept(ctxt, command)
-
-    def cache_image(self, ctxt: RequestContext, command: CacheImage) -> None:
-        """Accept a CacheImage."""
-        self._accept(ctxt, command)
-
-    def retire_template(self, ctxt: RequestContext, command: RetireTemplate) -> None:
-        """Accept a RetireTemplate."""
-        self._accept(ctxt, command)
-
-    def store_image(self, ctxt: RequestContext, command: StoreImage) -> None:
-        """Accept a StoreImage."""
-        self._accept(ctxt, command)
-
-    def remove_image(self, ctxt: RequestContext, command: RemoveImage) -> None:
-        """Accept a RemoveImage."""
-        self._accept(ctxt, command)
-
-    def make_vnet(self, ctxt: RequestContext, command: MakeVnet) -> None:
-        """Accept a MakeVnet."""
-        self._accept(ctxt, command)
-
-    def remove_vnet(self, ctxt: RequestContext, command: RemoveVnet) -> None:
-        """Accept a RemoveVnet."""
-        self._accept(ctxt, command)
-
-    def make_volume(self, ctxt: RequestContext, command: MakeVolume) -> None:
-        """Accept a MakeVolume."""
-        self._accept(ctxt, command)
-
-    def remove_volume(self, ctxt: RequestContext, command: RemoveVolume) -> None:
-        """Accept a RemoveVolume."""
-        self._accept(ctxt, command)
-
-    def grow_volume(self, ctxt: RequestContext, command: GrowVolume) -> None:
-        """Accept a GrowVolume."""
-        self._accept(ctxt, command)
-
-    def retype_volume(self, ctxt: RequestContext, command: RetypeVolume) -> None:
-        """Accept a RetypeVolume."""
-        self._accept(ctxt, command)
-
-    def snap_volume(self, ctxt: RequestContext, command: SnapVolume) -> None:
-        """Accept a SnapVolume."""
-        self._accept(ctxt, command)
-
-    def back_up_volume(self, ctxt: RequestContext, command: BackUpVolume) -> None:
-        """Accept a BackUpVolume."""
-        self._accept(ctxt, command)
-
-    def remove_backup(self, ctxt: RequestContext, command: RemoveBackup) -> None:
-        """Accept a RemoveBackup."""
-        self._accept(ctxt, command)
-
-    def plug_volume(self, ctxt: RequestContext, command: PlugVolume) -> None:
-        """Accept a PlugVolume."""
-        self._accept(ctxt, command)
+    def execute(self, ctxt: RequestContext, command: Command) -> None:
+        """Accept a command. One that is being worked on is answered with a heartbeat."""
+        if not self._executor.accept(ctxt, command):
+            self._heartbeats.beat()  # it renews the operation's lease
 
     def introduce(self, ctxt: RequestContext) -> None:
         """Publish all hosts."""
@@ -312,11 +189,6 @@ class Manager:
         if hypervisor is None:
             raise Unavailable(f"This worker carries no agent of cluster {cluster}.")
         return hypervisor
-
-    def _accept(self, ctxt: RequestContext, command: Command) -> None:
-        if not self._executor.accept(ctxt, command):
-            # It is being worked on: a heartbeat renews its lease.
-            self._heartbeats.beat()
 
 
 class EventEndpoint:

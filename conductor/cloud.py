@@ -118,7 +118,7 @@ class Cloud:
         if worker is None:
             self.wait(operation, backoff(operation.attempt))
             return
-        self.compute.destroy(
+        self.compute.execute(
             operation.ctxt,
             worker,
             Destroy(

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.codec import Tagged
 from common.local_disks import LocalDisk
 from common.messages.filters import Filter
 
@@ -136,7 +137,7 @@ class StrictGroup:
 
 
 @dataclass(frozen=True)
-class Command:
+class Command(Tagged):
     """The part common to all commands. May be sent twice: same operation, same answer."""
 
     operation_id: int

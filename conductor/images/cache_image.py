@@ -82,7 +82,7 @@ class Cache:
             image=plan.image,
             template=plan.template,
         )
-        self._cloud.compute.cache_image(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     def _heard(self, task: Work, outcome: Outcome) -> None:
         """Store that it is ready, or why not, which the list of VMIDs shows."""

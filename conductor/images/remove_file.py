@@ -86,7 +86,7 @@ class RemoveFileFlow:
             clock.after(self._cloud.conf.conductor.action_timeout_seconds),
             volid=plan.volid,
         )
-        self._cloud.compute.remove_image(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     def _heard(self, task: Work, outcome: Outcome) -> None:
         operation = task.operation

@@ -94,7 +94,7 @@ class RemoveTemplate:
             clock.after(self._cloud.conf.conductor.action_timeout_seconds),
             image_id=plan.image_id,
         )
-        self._cloud.compute.retire_template(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     def _hand_over(
         self, connection: Transaction, task: Removal

@@ -154,7 +154,7 @@ class StoreImageFlow:
             size_bytes=plan.size_bytes,
             sha512=plan.sha512,
         )
-        self._cloud.compute.store_image(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     def _heard(self, task: Storing, outcome: Outcome) -> None:
         """Store that the cluster has it; or why not, and try again where that may help."""

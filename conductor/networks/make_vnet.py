@@ -104,7 +104,7 @@ class MakeVnetFlow:
             zone=vnet.zone,
             vni=vnet.vni,
         )
-        self._cloud.compute.make_vnet(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     def _heard(self, task: Making, outcome: Outcome) -> None:
         """Store that the cluster has it; or why not, and try again."""

@@ -83,7 +83,7 @@ class RemoveVnetFlow:
             vnet=plan.vnet,
             zone=plan.zone,
         )
-        self._cloud.compute.remove_vnet(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     def _heard(self, task: Work, outcome: Outcome) -> None:
         operation = task.operation

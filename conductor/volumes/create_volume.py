@@ -271,7 +271,7 @@ class CreateVolumeFlow:
             source=plan.source,
             project_id=str(operation.project_id),
         )
-        self._cloud.compute.make_volume(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     def _heard(self, task: VolumeWork, outcome: Outcome) -> None:
         """Store that it is there; or why not, and try again where that may help."""

@@ -115,7 +115,7 @@ class ExtendVolumeFlow:
             size_gib=plan.size_gib,
             user=user,
         )
-        self._cloud.compute.grow_volume(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     @staticmethod
     def _user(

@@ -69,7 +69,7 @@ class ParkVolumeFlow:
             return
         deadline = clock.after(self._cloud.conf.conductor.action_timeout_seconds)
         command = task.command(SnapshotVerb.PARK, deadline)
-        self._cloud.compute.snap_volume(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     def _heard(self, task: SnapshotWork, outcome: Outcome) -> None:
         operation = task.operation

@@ -213,7 +213,7 @@ class ReimageVolumeFlow:
             self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=task.place.host))
             return
         content = operation.planned(ReimagePlan).content
-        self._cloud.compute.make_volume(operation.ctxt, worker, command(operation, content))
+        self._cloud.compute.execute(operation.ctxt, worker, command(operation, content))
 
     def _heard(self, task: VolumeWork, outcome: Outcome) -> None:
         operation = task.operation

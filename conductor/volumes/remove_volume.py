@@ -127,7 +127,7 @@ class RemoveVolumeFlow:
             volid=plan.volid,
             users=_users(task),
         )
-        self._cloud.compute.remove_volume(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     def _heard(self, task: VolumeWork, outcome: Outcome) -> None:
         operation = task.operation

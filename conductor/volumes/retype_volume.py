@@ -160,7 +160,7 @@ class RetypeVolumeFlow:
             self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=task.place.host))
             return
         command = self._command(task, operation.deadline or clock.utcnow(), settle=False)
-        self._cloud.compute.retype_volume(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     def _command(self, task: VolumeWork, deadline: Any, *, settle: bool) -> RetypeVolume:
         operation, plan = task.operation, task.operation.planned(VolumePlan)
@@ -210,7 +210,7 @@ class RetypeVolumeFlow:
             return False
         deadline = clock.after(self._cloud.conf.conductor.action_timeout_seconds)
         command = self._command(task, deadline, settle=True)
-        self._cloud.compute.retype_volume(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
         return False
 
     def _settled(self, task: VolumeWork, outcome: Outcome) -> bool:

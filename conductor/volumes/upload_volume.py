@@ -161,7 +161,7 @@ class UploadVolumeFlow:
             image_name=plan.name,
             volid=plan.volid,
         )
-        self._cloud.compute.copy(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     def _heard(self, task: VolumeWork, outcome: Outcome) -> None:
         copied = outcome.copied

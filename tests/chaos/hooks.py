@@ -7,6 +7,7 @@ product code knows of them.
 from __future__ import annotations
 
 import json
+import re
 import socket
 import sys
 import threading
@@ -109,9 +110,17 @@ def _cut(dialect: Any, connection: Any, why: str) -> None:
     raise dialect.loaded_dbapi.OperationalError(why)
 
 
+def snake(name: str) -> str:
+    """The name of a command, such as ``make_volume``, by that of its class."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
 def message_name(message: Mapping[str, Any]) -> str:
-    """The method; of a report also what it tells last, since reports gather as time allows."""
+    """The method; of a command its kind, and of a report what it tells last, since reports gather
+    as time allows."""
     method = str(message.get("method"))
+    if method == "execute":
+        return snake(codec.loads(message["args"]["command"])["kind"])
     if method != "report":
         return method
     told = [codec.load(Report, one) for one in codec.loads(message["args"]["reports"])]

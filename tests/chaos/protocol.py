@@ -17,6 +17,8 @@ from typing import Any
 import compute.manager
 import conductor.endpoints
 import scheduler.manager
+from compute.commands import COMMANDS
+from tests.chaos.hooks import snake
 
 
 def _of_conductors() -> Iterator[type[Any]]:
@@ -114,11 +116,12 @@ _STEP = re.compile(r'"(compute_\w+)"')
 
 
 def messages() -> Iterator[str]:
-    """Whatever a service can be told."""
+    """What a service is sent: commands by their kind."""
+    yield from (snake(one.__name__) for one in COMMANDS)
     functions = (item for one in ENDPOINTS for item in vars(one).items())
     for name, found in functions:
         public = inspect.isfunction(found) and not name.startswith("_")
-        if public and "ctxt" in inspect.signature(found).parameters:
+        if public and name != "execute" and "ctxt" in inspect.signature(found).parameters:
             yield name
 
 

@@ -7,10 +7,12 @@ from typing import Any, get_args
 
 import pytest
 
-from common import signatures
+from common import codec, signatures
 from common.events import ConductorEvents, HostEvents, WorkerEvents
+from common.messages.commands import Command
 from compute import manager as compute_manager
 from compute.client import ComputeClient
+from compute.commands import COMMANDS
 from compute.rpc_api import WorkerRpc
 from conductor import rpc_api
 from conductor.client import ConductorClient
@@ -137,6 +139,10 @@ def test_a_client_sends_just_what_its_protocols_name(
         offered = getattr(client, name)
         assert parameters(offered, ADDRESS) == parameters(method, ADDRESS), name
         assert signatures.messages(offered) == signatures.messages(method), name
+
+
+def test_an_agent_carries_out_every_command() -> None:
+    assert set(COMMANDS) == set(codec.family(Command)) - {Command}
 
 
 def test_the_conductor_serves_every_noun_of_its_table() -> None:

@@ -282,7 +282,7 @@ class Create:
             with self._cloud.store.read() as connection:
                 wanted = filters.wanted(connection, server.uuid)
             command = dataclasses.replace(command, filter=wanted)
-        self._cloud.compute.build(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     def _attached(self, task: Task) -> list[Any]:
         """Return the server's volumes."""

@@ -35,7 +35,7 @@ class Parking:
             action,
             operation.started_at,
         )
-        self._cloud.compute.power(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
         return True
 
     def _hold(self, task: Task, amounts: dict[str, int]) -> bool:

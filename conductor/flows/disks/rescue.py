@@ -96,7 +96,7 @@ class UnrescueFlow(ShortFlow):
             running=True,
             rescued=True,
         )
-        self._cloud.compute.end_swap(operation.ctxt, reached.worker, command)
+        self._cloud.compute.execute(operation.ctxt, reached.worker, command)
 
     def _heard(self, task: Task, outcome: Outcome) -> None:
         if not outcome.ok:

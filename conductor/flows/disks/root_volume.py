@@ -103,7 +103,7 @@ class RootVolume:
         if worker is None or content is None:
             return False
         command = reimage.command(operation, content)
-        self._cloud.compute.make_volume(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
         return True
 
     def made(self, task: Task, made: MadeVolume) -> Task:

@@ -91,7 +91,7 @@ class ServerImageFlow:
             text = f"The agent of host {where.host} does not answer."
             self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=where.host))
             return
-        self._cloud.compute.copy(operation.ctxt, worker, self._command(task, where, plan))
+        self._cloud.compute.execute(operation.ctxt, worker, self._command(task, where, plan))
 
     def _command(self, task: Task, where: Placed, plan: ImagePlan) -> Copy:
         operation = task.operation

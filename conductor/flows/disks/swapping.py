@@ -96,7 +96,7 @@ class Swapping(ABC):
             operation.deadline,
             **(fields | values),
         )
-        self._cloud.compute.swap(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     def _tagged(self, server: Server) -> list[tuple[int, str, str]]:
         """Return what the config drive says of the volumes that their user has given a name."""
@@ -120,7 +120,7 @@ class Swapping(ABC):
             keep=keep,
             running=operation.planned(SwapPlan).was != VmState.STOPPED,
         )
-        self._cloud.compute.end_swap(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     # --- failure
 

@@ -59,7 +59,7 @@ class _Plugging(Plugging):
             image_properties=server.image_properties,
             filter=wanted,
         )
-        self._cloud.compute.plug(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
         return True
 
 

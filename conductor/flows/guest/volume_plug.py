@@ -58,7 +58,7 @@ class _Plugging(Plugging):
             serial=volumes.serial(plan.volume_id),
             readonly=plan.readonly,
         )
-        self._cloud.compute.plug_volume(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
         return True
 
     def _others(self, task: Task) -> tuple[int, ...]:

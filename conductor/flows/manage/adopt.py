@@ -89,7 +89,7 @@ class Adopt:
             smbios_uuid=operation.asked(AdoptParams).smbios_uuid,
             **owner,
         )
-        self._cloud.compute.mark(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     def _heard(self, task: Task, outcome: Outcome) -> None:
         """Take the agent's outcome of the mark."""

@@ -81,7 +81,7 @@ class Remark:
             return
         with self._cloud.store.read() as connection:
             owner = build_command.owner(connection, task.server)
-        self._cloud.compute.mark(
+        self._cloud.compute.execute(
             operation.ctxt,
             worker,
             Mark(

@@ -25,7 +25,7 @@ class Unmanage(ShortFlow):
 
     def _send(self, task: Task, reached: Reached) -> None:
         operation = task.operation
-        self._cloud.compute.mark(
+        self._cloud.compute.execute(
             operation.ctxt,
             reached.worker,
             Mark(

@@ -172,7 +172,7 @@ class ColdMove:
             action,
             operation.started_at,
         )
-        self._cloud.compute.power(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
         return True
 
     def _after(self, following: str) -> Callable[[Task, Outcome], Task | None]:

@@ -100,7 +100,7 @@ class ConfirmFlow(_SecondHalf):
             disk_gib=root_gib(plan.new),
             local_disks=fitted,
         )
-        self._cloud.compute.grow(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
         return None
 
     def _grown(self, task: Task, outcome: Outcome) -> Task | None:

@@ -41,5 +41,5 @@ def send(cloud: Cloud, task: Task, *, settle: bool = False) -> bool:
         config_drive=guest_data.config_drive(server, nics, None),
         settle=settle,
     )
-    cloud.compute.move(operation.ctxt, worker, command)
+    cloud.compute.execute(operation.ctxt, worker, command)
     return True

@@ -48,5 +48,5 @@ def send(cloud: Cloud, task: Task, source: Place, target: Place, storage: str | 
         target_storage=storage,
         config_drive=guest_data.config_drive(server, nics, None),
     )
-    cloud.compute.move(operation.ctxt, worker, command)
+    cloud.compute.execute(operation.ctxt, worker, command)
     return True

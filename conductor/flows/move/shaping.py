@@ -54,7 +54,7 @@ def send(cloud: Cloud, task: Task, *, forward: bool, starts: bool = True) -> boo
         running=starts and plan.was == VmState.ACTIVE,
         image_properties=task.server.image_properties,
     )
-    cloud.compute.shape(operation.ctxt, worker, command)
+    cloud.compute.execute(operation.ctxt, worker, command)
     return True
 
 

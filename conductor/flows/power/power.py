@@ -46,7 +46,7 @@ class PowerFlow(ShortFlow):
 
     def _send(self, task: Task, reached: Reached) -> None:
         operation = task.operation
-        self._cloud.compute.power(
+        self._cloud.compute.execute(
             operation.ctxt,
             reached.worker,
             Power(

@@ -66,7 +66,7 @@ class Delete:
             return
         timeout = self._cloud.conf.conductor.action_timeout_seconds
         where = Placed(server.host, server.cluster or "", server.node or "", server.vmid)
-        self._cloud.compute.destroy(
+        self._cloud.compute.execute(
             operation.ctxt,
             worker,
             Destroy(operation.id, operation.attempt, server.uuid, where, clock.after(timeout)),

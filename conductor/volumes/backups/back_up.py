@@ -132,7 +132,7 @@ class BackUpFlow:
             volid=plan.volid,
             storage=plan.storage,
         )
-        self._cloud.compute.back_up_volume(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     def _heard(self, task: BackupWork, outcome: Outcome) -> None:
         operation, made = task.operation, outcome.volume

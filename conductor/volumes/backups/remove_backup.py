@@ -109,7 +109,7 @@ class RemoveBackupFlow:
             archive=plan.archive,
             volume_id=None if plan.gone else plan.volume_id,
         )
-        self._cloud.compute.remove_backup(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     def _heard(self, task: BackupWork, outcome: Outcome) -> None:
         operation = task.operation

@@ -135,7 +135,7 @@ class RestoreFlow:
             source=plan.source,
             project_id=str(operation.project_id),
         )
-        self._cloud.compute.make_volume(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     def _heard(self, task: VolumeWork, outcome: Outcome) -> None:
         operation, made = task.operation, outcome.volume

@@ -124,7 +124,7 @@ class RemoveSnapshotFlow:
         deadline = clock.after(self._cloud.conf.conductor.action_timeout_seconds)
         if plan.snapname is not None:
             command = task.command(SnapshotVerb.REMOVE, deadline)
-            self._cloud.compute.snap_volume(operation.ctxt, worker, command)
+            self._cloud.compute.execute(operation.ctxt, worker, command)
             return
         copy = RemoveVolume(
             operation.id,
@@ -134,7 +134,7 @@ class RemoveSnapshotFlow:
             deadline,
             volid=plan.volid,
         )
-        self._cloud.compute.remove_volume(operation.ctxt, worker, copy)
+        self._cloud.compute.execute(operation.ctxt, worker, copy)
 
     def _heard(self, task: SnapshotWork, outcome: Outcome) -> None:
         operation, native = task.operation, task.plan.snapname is not None

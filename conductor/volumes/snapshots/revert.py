@@ -103,7 +103,7 @@ class RevertVolumeFlow:
             return
         deadline = operation.deadline or clock.utcnow()
         command = task.command(SnapshotVerb.REVERT, deadline)
-        self._cloud.compute.snap_volume(operation.ctxt, worker, command)
+        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     def _heard(self, task: SnapshotWork, outcome: Outcome) -> None:
         if not outcome.ok:

@@ -146,7 +146,7 @@ class TakeSnapshotFlow:
         deadline = operation.deadline or clock.utcnow()
         if plan.snapname is not None:
             command = task.command(SnapshotVerb.TAKE, deadline)
-            self._cloud.compute.snap_volume(operation.ctxt, worker, command)
+            self._cloud.compute.execute(operation.ctxt, worker, command)
             return
         copy = MakeVolume(
             operation.id,
@@ -160,7 +160,7 @@ class TakeSnapshotFlow:
             source=VolumeSource(str(plan.volid)),
             project_id=str(operation.project_id),
         )
-        self._cloud.compute.make_volume(operation.ctxt, worker, copy)
+        self._cloud.compute.execute(operation.ctxt, worker, copy)
 
     def _heard(self, task: SnapshotWork, outcome: Outcome) -> None:
         operation = task.operation

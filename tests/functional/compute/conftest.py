@@ -18,7 +18,6 @@ from proxmoxer import ProxmoxAPI
 from common import clock, config, ids, rpc
 from common.context import RequestContext, internal
 from common.messages.commands import (
-    BackUpVolume,
     Build,
     Command,
     ConfigDrive,
@@ -26,11 +25,8 @@ from common.messages.commands import (
     Destroy,
     EndSwap,
     Grow,
-    GrowVolume,
     Image,
-    MakeVnet,
     MakeVolume,
-    Mark,
     Move,
     Nic,
     Placed,
@@ -38,17 +34,10 @@ from common.messages.commands import (
     PlugVolume,
     Power,
     PowerAction,
-    RemoveBackup,
-    RemoveImage,
-    RemoveVnet,
     RemoveVolume,
-    RetireTemplate,
-    RetypeVolume,
     ServerVolume,
     Shape,
     Size,
-    SnapVolume,
-    StoreImage,
     Swap,
     Template,
     VolumeUser,
@@ -205,33 +194,7 @@ class Worker:
 
     def send(self, command: Command, ctxt: RequestContext | None = None) -> None:
         self.sent.append(command)
-        send = {
-            Build: self.client.build,
-            Destroy: self.client.destroy,
-            Power: self.client.power,
-            Shape: self.client.shape,
-            Grow: self.client.grow,
-            Swap: self.client.swap,
-            EndSwap: self.client.end_swap,
-            Mark: self.client.mark,
-            Move: self.client.move,
-            Plug: self.client.plug,
-            Copy: self.client.copy,
-            RetireTemplate: self.client.retire_template,
-            StoreImage: self.client.store_image,
-            RemoveImage: self.client.remove_image,
-            MakeVnet: self.client.make_vnet,
-            RemoveVnet: self.client.remove_vnet,
-            MakeVolume: self.client.make_volume,
-            RemoveVolume: self.client.remove_volume,
-            SnapVolume: self.client.snap_volume,
-            RetypeVolume: self.client.retype_volume,
-            GrowVolume: self.client.grow_volume,
-            PlugVolume: self.client.plug_volume,
-            BackUpVolume: self.client.back_up_volume,
-            RemoveBackup: self.client.remove_backup,
-        }
-        send[type(command)](ctxt or internal(), self.service.worker, command)  # type: ignore[operator]
+        self.client.execute(ctxt or internal(), self.service.worker, command)
 
     def look(self, command: Command) -> Outcome:
         """As ``run``, of an operation whose deadline passed unseen: nothing may be changed."""

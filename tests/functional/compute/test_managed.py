@@ -123,7 +123,7 @@ def test_a_managed_vm_is_adopted_and_released_as_it_is(
         command = Mark(
             10**8 + number, 1, server, placed, clock.after(60), on=on, smbios_uuid=smbios
         )
-        worker.client.mark(internal(), worker.service.worker, command)
+        worker.client.execute(internal(), worker.service.worker, command)
         [outcome] = worker.conductor.wait_for(
             lambda command=command: worker.conductor.outcomes(command) or None
         )

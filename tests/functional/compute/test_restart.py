@@ -91,12 +91,12 @@ def test_a_command_is_not_old_because_its_senders_clock_is_behind(
     """Once it has heard of the process, whatever it sends is later than what it heard."""
     conductor = ComputeClient(second.transport, now=lambda: clock.after(-3600))
     build = a_build()
-    conductor.build(internal(), second.service.worker, build)
+    conductor.execute(internal(), second.service.worker, build)
     beat = second.conductor.wait_for(lambda: second.conductor.heartbeats[-1:])[0]
     conductor.heard(beat.worker, beat.sent_at)
     again = dataclasses.replace(build, attempt=2)
     second.sent.append(again)
-    conductor.build(internal(), second.service.worker, again)
+    conductor.execute(internal(), second.service.worker, again)
     [outcome] = second.conductor.wait_for(lambda: second.conductor.outcomes(again))
     assert outcome.ok
     assert second.conductor.outcomes(build) == []

@@ -62,7 +62,7 @@ def retire(worker: Worker, *, image_id: str = IMAGE_ID, cloud: str = "") -> Outc
         0, 0, f"c1/{template_vmid()}", placed, clock.after(60), image_id=image_id, cloud=cloud
     )
     before = len(worker.conductor.outcomes(command))
-    worker.client.retire_template(internal(), worker.service.worker, command)
+    worker.client.execute(internal(), worker.service.worker, command)
     return worker.conductor.wait_for(  # type: ignore[no-any-return]
         lambda: worker.conductor.outcomes(command)[before:] or None
     )[0]
@@ -280,7 +280,7 @@ def cached(worker: Worker, **more: Any) -> Outcome:
     values = {name: getattr(build, name) for name in ("image", "template", "storage", "cloud")}
     command = CacheImage(0, 0, f"c1/{template_vmid()}", place, clock.after(60), **values)
     before = len(worker.conductor.outcomes(command))
-    worker.client.cache_image(internal(), worker.service.worker, command)
+    worker.client.execute(internal(), worker.service.worker, command)
     told = worker.conductor.wait_for(lambda: worker.conductor.outcomes(command)[before:] or None)
     outcome: Outcome = told[0]
     return outcome

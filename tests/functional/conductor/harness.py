@@ -200,7 +200,7 @@ class Compute:
     def update_ratios(self, ctxt: RequestContext, ratios: Ratios) -> None:
         self.ratios = ratios
 
-    def _keep(self, ctxt: RequestContext, worker: str, command: Command) -> None:
+    def execute(self, ctxt: RequestContext, worker: str, command: Command) -> None:
         with self._news:
             self.sent.append((worker, command))
             if ctxt.only_look:
@@ -208,13 +208,6 @@ class Compute:
             self._news.notify_all()
         if self.answering is not None:
             self.answering(command)
-
-    build = destroy = power = mark = retire_template = cache_image = _keep
-    store_image = remove_image = make_vnet = remove_vnet = _keep
-    shape = grow = move = plug = swap = end_swap = copy = _keep
-    make_volume = remove_volume = grow_volume = snap_volume = plug_volume = _keep
-    retype_volume = _keep
-    back_up_volume = remove_backup = _keep
 
     def converge_filter(
         self, ctxt: RequestContext, target: GuestTarget, filter_: Filter

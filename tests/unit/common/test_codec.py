@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import datetime
 
+import pytest
+
 from common import codec
-from common.messages.commands import Build, ConfigDrive, Image, Nic, Placed, Template
+from common.messages.commands import Build, Command, ConfigDrive, Image, Nic, Placed, Template
 from common.messages.reports import Category, Failure, Outcome, Report, Step
 
 NOW = datetime.datetime(2026, 1, 1, 12, 30, tzinfo=datetime.UTC)
@@ -18,7 +20,13 @@ def test_a_command_comes_back_as_it_was() -> None:
         config_drive=ConfigDrive({"uuid": "s"}, {"links": []}, {}, "Zg=="),
         tags=("a",),
     )  # fmt: skip
-    assert codec.load(Build, codec.loads(codec.dumps(command))) == command
+    for kind in (Build, Command):
+        assert codec.load(kind, codec.loads(codec.dumps(command))) == command
+
+
+def test_a_command_that_this_release_does_not_know_is_no_other() -> None:
+    with pytest.raises(ValueError, match="Teleport is no Command"):
+        codec.load(Command, {"kind": "Teleport", "operation_id": 1})
 
 
 def test_a_report_comes_back_as_it_was() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conductor.messages import NewFlavor
+from conductor.rpc.flavors import NewFlavor
 
 
 def parse_flavor(text: str) -> NewFlavor:

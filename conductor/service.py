@@ -54,7 +54,7 @@ from conductor.networks import late_zones
 from conductor.networks.late_zones import LateZones
 from conductor.notifications.notifications import Notifications
 from conductor.record_metrics import RecordMetrics
-from conductor.rpc_api import Endpoints
+from conductor.rpc import Endpoints
 from conductor.seed import parse_flavor
 from conductor.store import catalog, leases, networks
 from conductor.store.transactions import Store, Transaction

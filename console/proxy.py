@@ -11,7 +11,7 @@ from common.log import logger
 from common.messages.consoles import ConsoleTarget, ConsoleType, OpenConsole, token_hash
 from common.streams import Stream, relay
 from compute.client import ComputeClient
-from conductor.client import ConductorClient
+from conductor.rpc import ConductorRpc
 from console import rfb
 from console.sessions import Sessions
 
@@ -30,7 +30,7 @@ class Proxy:
 
     def __init__(
         self,
-        conductor: ConductorClient,
+        conductor: ConductorRpc,
         compute: ComputeClient,
         sessions: Sessions,
         relay_url: str,

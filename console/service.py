@@ -24,7 +24,7 @@ from common.health import Health
 from common.log import logger
 from common.streams import LIBRARY_LOG, WebSocketStream
 from compute.client import ComputeClient
-from conductor.client import ConductorClient
+from conductor import rpc as conductor_rpc
 from console import doors, origins, tls
 from console.doors import Doors, Entrance
 from console.pages import Pages
@@ -60,7 +60,8 @@ class ConsoleService:
         self._pages = Pages()
         self._sessions = Sessions(self._options.sessions)
         self._doors = Doors()
-        self._conductor = ConductorClient(transport)
+        self._conductor = conductor_rpc.connect(transport)
+        self._pinged = conductor_rpc.connect(transport, _PING_SECONDS)
         self._proxy = Proxy(
             self._conductor,
             ComputeClient(transport),
@@ -81,7 +82,7 @@ class ConsoleService:
         return self._thread is not None and self._thread.is_alive()
 
     def _asks(self) -> bool:
-        return bool(self._conductor.within(_PING_SECONDS).ping(context.internal()))
+        return bool(self._pinged.ping(context.internal()))
 
     def start(self) -> None:
         """Listen; returns at once. Raises ConfigurationError."""

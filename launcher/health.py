@@ -11,7 +11,7 @@ from common.health import Check, Health
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-    from conductor.client import ConductorClient
+    from conductor.rpc import ConductorRpc
     from placement.db.engine import Database
 
 #: how long a check waits for a conductor
@@ -20,12 +20,17 @@ PING_SECONDS = 3.0
 LOOP_SECONDS = 20.0
 
 
-def of_api(reader: sa.Engine, conductor: ConductorClient) -> Health:
-    """Return the health of an API of the cloud: it reads the database and asks conductors."""
-    return Health(
-        alive={"loop": serves},
-        ready={"database": _reads(reader), "conductor": _answers(conductor)},
-    )
+def of_api(reader: sa.Engine, conductor: ConductorRpc) -> Health:
+    """Return the health of an API of the cloud: it reads the database and asks conductors.
+
+    ``conductor`` waits ``PING_SECONDS`` for answers.
+    """
+
+    def answers() -> bool:
+        return bool(conductor.ping(context.internal()))
+
+    ready = {"database": _reads(reader), "conductor": answers}
+    return Health(alive={"loop": serves}, ready=ready)
 
 
 def of_placement(database: Database) -> Health:
@@ -54,8 +59,3 @@ def _reads(reader: sa.Engine) -> Check:
             return bool(connection.execute(sqlalchemy.text("SELECT 1")).scalar())
 
     return check
-
-
-def _answers(conductor: ConductorClient) -> Check:
-    patient = conductor.within(PING_SECONDS)
-    return lambda: bool(patient.ping(context.internal()))

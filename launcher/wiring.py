@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from common.health import Health
     from common.projects import Projects
-    from conductor.client import ConductorClient
+    from conductor.rpc import ConductorRpc
     from placement.client import PlacementClient
 
 
@@ -87,11 +87,11 @@ class Wiring:
         self.health = health if self.health is None else self.health.beside(name, health)
 
     @functools.cached_property
-    def conductor_client(self) -> ConductorClient:
+    def conductor_client(self) -> ConductorRpc:
         """The client of the conductor."""
-        from conductor.client import ConductorClient
+        from conductor.rpc import connect
 
-        return ConductorClient(self.transport)
+        return connect(self.transport)
 
     has_cloud_api = False
     """Whether an API of the cloud was made here."""
@@ -214,11 +214,14 @@ APIS: Mapping[str, Callable[[Wiring], WSGIApplication]] = {
 
 def _note_health(wiring: Wiring) -> None:
     """Note what every API of the cloud needs, once for all of them."""
+    from conductor.rpc import connect
     from launcher import health
 
     if not wiring.has_cloud_api:
         wiring.has_cloud_api = True
-        wiring.note("cloud", health.of_api(wiring.reader, wiring.conductor_client))
+        wiring.note(
+            "cloud", health.of_api(wiring.reader, connect(wiring.transport, health.PING_SECONDS))
+        )
 
 
 def _wsgi(app: Any) -> WSGIApplication:

@@ -16,7 +16,7 @@ from api.image import policies as image_policies
 from api.network import policies as network_policies
 from common import consoles, quotas
 from common.projects import Projects
-from conductor.client import ConductorClient
+from conductor.rpc import ConductorRpc
 from web.assembly import Application, Protect, assemble
 from web.policy import Enforcer
 from web.wsgi import Wsgi
@@ -40,7 +40,7 @@ def anonymous(path: str) -> bool:
 
 def make_app(
     conf: cfg.ConfigOpts,
-    conductor: ConductorClient,
+    conductor: ConductorRpc,
     engine: sa.Engine,
     protect: Protect | None = None,
     projects: Projects | None = None,

@@ -14,7 +14,7 @@ from api.compute.links import Links
 from api.compute.query import Query
 from common.context import RequestContext
 from common.projects import Projects
-from conductor.client import ConductorClient
+from conductor.rpc import ConductorRpc
 from db.reading import reading
 from db.reads.servers import Server
 from web.policy import Enforcer
@@ -31,7 +31,7 @@ class Cloud:
     conf: cfg.ConfigOpts
     enforcer: Enforcer
     engine: sa.Engine
-    conductor: ConductorClient
+    conductor: ConductorRpc
     projects: Projects | None = None
     """None: Keystone isn't asked whether projects exist."""
 
@@ -87,7 +87,7 @@ class Call:
         return self.found
 
     @property
-    def conductor(self) -> ConductorClient:
+    def conductor(self) -> ConductorRpc:
         """The client of the conductor, which makes all changes."""
         return self.cloud.conductor
 

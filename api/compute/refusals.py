@@ -19,8 +19,8 @@ from common import clock
 from common.context import RequestContext
 from common.errors import MicronovaError, Unavailable
 from common.log import logger
-from conductor.client import ConductorClient
-from conductor.messages import Refused
+from conductor.rpc import ConductorRpc
+from conductor.rpc.refusals import Refused
 from db.reads.refusals import ASKED_BY
 from web import wsgi
 
@@ -40,7 +40,7 @@ class Refusals:
     """Falcon middleware: reports requests for a change that were answered with an error."""
 
     def __init__(
-        self, conductor: ConductorClient, timer: Callable[[], float] = time.monotonic
+        self, conductor: ConductorRpc, timer: Callable[[], float] = time.monotonic
     ) -> None:
         self._conductor = conductor
         self._timer = timer

@@ -14,7 +14,7 @@ from api.image.policies import RULES
 from api.image.store import Store
 from api.image.uploads import Uploads
 from api.image.versions import Versions, anonymous
-from conductor.client import ConductorClient
+from conductor.rpc import ConductorRpc
 from web.assembly import Application, Protect, assemble
 from web.policy import Enforcer
 from web.wsgi import JoinSlashes, Wsgi
@@ -24,7 +24,7 @@ def make_app(
     conf: cfg.ConfigOpts,
     engine: sa.Engine,
     protect: Protect | None = None,
-    conductor: ConductorClient | None = None,
+    conductor: ConductorRpc | None = None,
 ) -> Wsgi:
     """Return the Image API; `engine` reads the cloud database, `protect` is as in `assemble`.
 

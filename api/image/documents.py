@@ -9,7 +9,7 @@ from typing import Any
 from common import ids
 from common.errors import Forbidden, Invalid
 from common.image_attributes import require_writable
-from conductor.messages import ImageEdit, NewImage
+from conductor.rpc.images import ImageEdit, NewImage
 
 #: content type of a change → how it is written: ``{"op", "path"}``, or ``{op: path}``
 PATCHES: Mapping[str, bool] = {

@@ -33,7 +33,7 @@ from common.errors import (
     MicronovaError,
 )
 from common.log import logger
-from conductor.client import ConductorClient
+from conductor.rpc import ConductorRpc
 from db.reads.images import Image
 from web.pace import Pace
 
@@ -71,9 +71,7 @@ class Downloads:
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
         self._shares = Shares(PLACES, "downloads of images from elsewhere")
 
-    def begin(
-        self, ctxt: RequestContext, conductor: ConductorClient, found: Image, uri: str
-    ) -> None:
+    def begin(self, ctxt: RequestContext, conductor: ConductorRpc, found: Image, uri: str) -> None:
         """Begin to download an image's data. Raises Invalid, Conflict, Unavailable."""
         first = addresses.source(uri, self.allowed)
         give_back = self._shares.take(ctxt.project_id)
@@ -204,7 +202,7 @@ class _Download:
         downloads: Downloads,
         uploads: Uploads,
         ctxt: RequestContext,
-        conductor: ConductorClient,
+        conductor: ConductorRpc,
         found: Image,
         task_id: str,
     ) -> None:

@@ -15,7 +15,7 @@ from api.image.store import Store
 from api.plain import Call, operation
 from common.clock import iso
 from common.errors import Conflict
-from conductor.messages import DIRECT, DOWNLOAD
+from conductor.rpc.images import DIRECT, DOWNLOAD
 from db.reads.images import Image
 
 #: status of an image → that of its task

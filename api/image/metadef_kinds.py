@@ -8,7 +8,7 @@ from typing import Any
 
 from api.image import metadef_schemas, metadef_views
 from common.errors import Invalid
-from conductor.messages import MetadefItem, MetadefNamespace
+from conductor.rpc.images import MetadefItem, MetadefNamespace
 from db.reads.metadefs import Item, Namespace
 
 _LONGEST = 80

@@ -30,7 +30,7 @@ from api.image.store import Store
 from api.plain import Call, operation
 from common.clock import iso
 from common.errors import Conflict, NotFound
-from conductor.messages import MetadefItem
+from conductor.rpc.images import MetadefItem
 from db.reads.metadefs import Namespace
 from web.guard import Reply
 

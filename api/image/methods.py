@@ -7,7 +7,7 @@ from typing import Any
 from api.image.downloads import Downloads
 from api.image.uploads import Uploads
 from common.errors import Invalid
-from conductor.messages import DIRECT, DOWNLOAD
+from conductor.rpc.images import DIRECT, DOWNLOAD
 
 
 class Methods:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from common.errors import Forbidden
-from conductor.messages import ImageEdit
+from conductor.rpc.images import ImageEdit
 from db.reads.images import Image
 
 #: the policy's target: an image that everybody sees

@@ -13,7 +13,7 @@ from api.image.errors import read_only
 from api.image.rights import PUBLIC, Rights, target
 from common.context import RequestContext
 from common.errors import Forbidden, ImageNotFound
-from conductor.client import ConductorClient
+from conductor.rpc import ConductorRpc
 from db.reading import reading
 from db.reads import images
 from db.reads.images import Image, Member
@@ -36,7 +36,7 @@ class Store:
     """The images that a user may see."""
 
     def __init__(
-        self, engine: sa.Engine, policy: Enforcer, conductor: ConductorClient | None = None
+        self, engine: sa.Engine, policy: Enforcer, conductor: ConductorRpc | None = None
     ) -> None:
         """Without a ``conductor`` no image can be changed."""
         self.engine, self.policy, self._conductor = engine, policy, conductor
@@ -88,7 +88,7 @@ class Store:
         """Return what the policy lets a user do."""
         return _Rights(self.policy, ctxt)
 
-    def conductor(self, ctxt: RequestContext, image_id: str | None = None) -> ConductorClient:
+    def conductor(self, ctxt: RequestContext, image_id: str | None = None) -> ConductorRpc:
         """Return who changes images for this user. Raises Forbidden where nobody does."""
         if self._conductor is None:
             read_only(image_id)

@@ -24,7 +24,7 @@ from common.context import RequestContext
 from common.errors import Conflict, Gone, ImageNotFound, Invalid, NotFound, TooLarge, Unavailable
 from common.log import logger
 from common.rpc import UNKNOWN
-from conductor.messages import ImageData
+from conductor.rpc.images import ImageData
 from db.reading import reading
 from db.reads import image_usage, images
 from db.reads.image_usage import Usage

@@ -12,8 +12,8 @@ from api.network.resources import Collection, Item, Store, of_all_projects, of_p
 from api.network.revisions import constrain
 from api.plain import Call, operation
 from common.errors import Invalid
-from conductor.client import ConductorClient
-from conductor.messages import NewAddressGroup
+from conductor.rpc import ConductorRpc
+from conductor.rpc.address_groups import NewAddressGroup
 from web.guard import Reply
 from web.policy import Enforcer
 
@@ -52,7 +52,7 @@ _KNOWN = frozenset({*_INPUTS, *(each.name for each in attributes.ADDRESS_GROUP)}
 class Groups:
     """What the resources need."""
 
-    def __init__(self, store: Store, policy: Enforcer, conductor: ConductorClient) -> None:
+    def __init__(self, store: Store, policy: Enforcer, conductor: ConductorRpc) -> None:
         self.store, self.policy, self.conductor = store, policy, conductor
 
     def check(self, call: Call, verb: str, project_id: str) -> None:

@@ -31,7 +31,7 @@ from api.network.subnets import SubnetCollection, SubnetItem
 from common import networks as choice
 from common import quotas as quota_options
 from common.filtering import Filtering
-from conductor.client import ConductorClient
+from conductor.rpc import ConductorRpc
 from db.reading import reading
 from db.reads import clusters
 from web.assembly import Application, Protect, assemble
@@ -43,7 +43,7 @@ def make_app(
     conf: cfg.ConfigOpts,
     engine: sa.Engine,
     protect: Protect | None = None,
-    conductor: ConductorClient | None = None,
+    conductor: ConductorRpc | None = None,
 ) -> Wsgi:
     """Return the Network API; `engine` reads the cloud database, `protect` is as in `assemble`.
 
@@ -66,7 +66,7 @@ def routes(
     conf: cfg.ConfigOpts,
     engine: sa.Engine,
     policy: Enforcer,
-    conductor: ConductorClient | None = None,
+    conductor: ConductorRpc | None = None,
 ) -> dict[str, object]:
     """Path → what serves it."""
     limits = quotas.Limits(conf, engine)
@@ -119,7 +119,7 @@ def _unfiltered(engine: sa.Engine) -> Mapping[str, str]:
 
 
 def _address_groups(
-    store: resources.Store, policy: Enforcer, conductor: ConductorClient
+    store: resources.Store, policy: Enforcer, conductor: ConductorRpc
 ) -> dict[str, object]:
     groups = address_groups.Groups(store, policy, conductor)
     one = "/v2.0/address-groups/{record_id}"
@@ -135,7 +135,7 @@ def _writing(
     stores: Mapping[str, resources.Store],
     shared: Shares,
     policy: Enforcer,
-    conductor: ConductorClient,
+    conductor: ConductorRpc,
 ) -> dict[str, object]:
     """Path → what serves it, of what can be changed."""
     networks, subnets = stores["networks"], stores["subnets"]

@@ -11,8 +11,8 @@ from api.network.resources import Collection, Item, Store, of_project
 from api.plain import Call, operation
 from common.errors import Invalid
 from common.security_rules import PARENT
-from conductor.client import ConductorClient
-from conductor.messages import NewDefaultRule
+from conductor.rpc import ConductorRpc
+from conductor.rpc.security_groups import NewDefaultRule
 from web.guard import Reply
 from web.policy import Enforcer
 
@@ -41,7 +41,7 @@ _KNOWN = frozenset({*_INPUTS, *(each.name for each in attributes.DEFAULT_RULE)})
 class DefaultRuleCollection(Collection):
     """``/default-security-group-rules``."""
 
-    def __init__(self, store: Store, policy: Enforcer, conductor: ConductorClient) -> None:
+    def __init__(self, store: Store, policy: Enforcer, conductor: ConductorRpc) -> None:
         super().__init__(store)
         self._policy, self._conductor = policy, conductor
 
@@ -59,7 +59,7 @@ class DefaultRuleCollection(Collection):
 class DefaultRuleItem(Item):
     """``/default-security-group-rules/{id}``."""
 
-    def __init__(self, store: Store, policy: Enforcer, conductor: ConductorClient) -> None:
+    def __init__(self, store: Store, policy: Enforcer, conductor: ConductorRpc) -> None:
         super().__init__(store)
         self._policy, self._conductor = policy, conductor
 

@@ -12,8 +12,8 @@ from api.network.policies import ADMINS_OWN, PROVIDER
 from api.network.resources import Collection, Item, Store, of_project, target_of
 from api.network.revisions import constrain
 from api.plain import Call, operation
-from conductor.client import ConductorClient
-from conductor.messages import NewNetwork
+from conductor.rpc import ConductorRpc
+from conductor.rpc.networks import NewNetwork
 from web.guard import Reply
 from web.policy import Enforcer
 
@@ -51,7 +51,7 @@ _CHANGES: Mapping[str, str] = {
 class NetworkCollection(Collection):
     """``/networks``."""
 
-    def __init__(self, store: Store, policy: Enforcer, conductor: ConductorClient) -> None:
+    def __init__(self, store: Store, policy: Enforcer, conductor: ConductorRpc) -> None:
         super().__init__(store)
         self._policy, self._conductor = policy, conductor
 
@@ -92,7 +92,7 @@ class NetworkCollection(Collection):
 class NetworkItem(Item):
     """``/networks/{id}``."""
 
-    def __init__(self, store: Store, policy: Enforcer, conductor: ConductorClient) -> None:
+    def __init__(self, store: Store, policy: Enforcer, conductor: ConductorRpc) -> None:
         super().__init__(store)
         self._policy, self._conductor = policy, conductor
 

@@ -21,8 +21,8 @@ from api.network.resources import (
 )
 from api.network.revisions import constrain
 from api.plain import Call, operation
-from conductor.client import ConductorClient
-from conductor.messages import NewPort, PortChange
+from conductor.rpc import ConductorRpc
+from conductor.rpc.ports import NewPort, PortChange
 from db.reads.networks import Port
 from web.guard import Reply
 from web.policy import Enforcer
@@ -57,7 +57,7 @@ class Ports:
     """What both resources need."""
 
     def __init__(
-        self, store: Store, networks: Store, policy: Enforcer, conductor: ConductorClient
+        self, store: Store, networks: Store, policy: Enforcer, conductor: ConductorRpc
     ) -> None:
         self.store, self.networks = store, networks
         self.policy, self.conductor = policy, conductor

@@ -19,7 +19,7 @@ from api.network.errors import QuotaNotFound
 from api.plain import Call, operation
 from common.errors import Invalid, NotFound, NotSupported, Unimplemented
 from common.quotas import of_networks
-from conductor.client import ConductorClient
+from conductor.rpc import ConductorRpc
 from db.reading import reading
 from db.reads import networks, quotas
 from web.guard import Params, Reply
@@ -105,7 +105,7 @@ class OwnProject:
 class Quota:
     """`/quotas/{project_id}`."""
 
-    def __init__(self, limits: Limits, conductor: ConductorClient | None) -> None:
+    def __init__(self, limits: Limits, conductor: ConductorRpc | None) -> None:
         self._limits, self._conductor = limits, conductor
 
     @operation("get_quota", on=_whose)
@@ -130,7 +130,7 @@ class Quota:
         _require_project(project_id)
         if not self._limits.own(project_id):
             raise QuotaNotFound(f"Quota for project {project_id} could not be found.")
-        self._writer().reset_quota(call.ctxt, project_id, self._limits.defaults)
+        self._writer().reset_quota(call.ctxt, project_id, list(self._limits.defaults))
         return Reply()
 
     def _asked(self, call: Call) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class Quota:
         flags = {name: Input(lambda value: value) for name in ("force", "check_limit")}
         return bodies.of_update(call.body(), "quota", {**inputs, **flags}, {*inputs, *flags})
 
-    def _writer(self) -> ConductorClient:
+    def _writer(self) -> ConductorRpc:
         if self._conductor is None:
             raise NotSupported("Quotas can't be changed through this API: it is read-only.")
         return self._conductor

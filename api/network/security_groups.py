@@ -13,8 +13,8 @@ from api.network.revisions import constrain
 from api.plain import Call, operation
 from common.errors import Conflict
 from common.security_rules import DEFAULT
-from conductor.client import ConductorClient
-from conductor.messages import NewSecurityGroup, SecurityGroupChange
+from conductor.rpc import ConductorRpc
+from conductor.rpc.security_groups import NewSecurityGroup, SecurityGroupChange
 from db.reads.security_groups import SecurityGroup, SecurityGroupRule
 from web.guard import Reply
 from web.policy import Enforcer
@@ -47,7 +47,7 @@ _KNOWN = frozenset({*_INPUTS, *(each.name for each in attributes.SECURITY_GROUP)
 class Groups:
     """What the resources of groups and of rules need."""
 
-    def __init__(self, store: Store, policy: Enforcer, conductor: ConductorClient) -> None:
+    def __init__(self, store: Store, policy: Enforcer, conductor: ConductorRpc) -> None:
         self.store, self.policy, self.conductor = store, policy, conductor
 
     def check(self, call: Call, rule: str, project_id: str) -> None:

@@ -13,8 +13,8 @@ from api.network.owners import owner
 from api.network.resources import Collection, Item, Store, Target, of_project, target_of
 from api.plain import Call, operation
 from common.errors import Invalid
-from conductor.client import ConductorClient
-from conductor.messages import NewShare
+from conductor.rpc import ConductorRpc
+from conductor.rpc.networks import NewShare
 from web.guard import Reply
 from web.policy import Enforcer
 
@@ -47,7 +47,7 @@ class Shares:
         store: Store,
         objects: Mapping[str, Store],
         policy: Enforcer,
-        conductor: ConductorClient,
+        conductor: ConductorRpc,
     ) -> None:
         """``objects``: type of what can be shared → its records."""
         self.store, self.objects = store, objects

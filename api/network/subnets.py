@@ -13,8 +13,8 @@ from api.network.resources import Collection, Item, Store, of_project, target_of
 from api.network.revisions import constrain
 from api.plain import Call, operation
 from common.errors import Invalid
-from conductor.client import ConductorClient
-from conductor.messages import NewSubnet
+from conductor.rpc import ConductorRpc
+from conductor.rpc.networks import NewSubnet
 from web.guard import Reply
 from web.policy import Enforcer
 
@@ -52,7 +52,7 @@ class SubnetCollection(Collection):
     """``/subnets``."""
 
     def __init__(
-        self, store: Store, networks: Store, policy: Enforcer, conductor: ConductorClient
+        self, store: Store, networks: Store, policy: Enforcer, conductor: ConductorRpc
     ) -> None:
         super().__init__(store)
         self._networks, self._policy, self._conductor = networks, policy, conductor
@@ -89,7 +89,7 @@ class SubnetCollection(Collection):
 class SubnetItem(Item):
     """``/subnets/{id}``."""
 
-    def __init__(self, store: Store, policy: Enforcer, conductor: ConductorClient) -> None:
+    def __init__(self, store: Store, policy: Enforcer, conductor: ConductorRpc) -> None:
         super().__init__(store)
         self._policy, self._conductor = policy, conductor
 

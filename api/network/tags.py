@@ -9,8 +9,8 @@ from api.network.errors import InvalidInput
 from api.network.resources import Store, of_all_projects, target_of
 from api.plain import Call, operation
 from common.errors import NotFound
-from conductor.client import ConductorClient
-from conductor.messages import TagChange
+from conductor.rpc import ConductorRpc
+from conductor.rpc.ports import TagChange
 from web.guard import Reply
 from web.policy import Enforcer
 
@@ -18,7 +18,7 @@ from web.policy import Enforcer
 class TagStore:
     """The tags of one kind of record, as its users may see and change them."""
 
-    def __init__(self, store: Store, policy: Enforcer, conductor: ConductorClient) -> None:
+    def __init__(self, store: Store, policy: Enforcer, conductor: ConductorRpc) -> None:
         self._store, self._policy, self._conductor = store, policy, conductor
 
     def read(self, call: Call, record_id: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.plain import Call, operation
-from conductor.client import ConductorClient
+from conductor.rpc import ConductorRpc
 from web.guard import Reply
 from web.policy import Enforcer
 
@@ -17,7 +17,7 @@ _OWN = frozenset({"None", "null"})
 class Topology:
     """`/auto-allocated-topology/{project_id}`."""
 
-    def __init__(self, policy: Enforcer, conductor: ConductorClient) -> None:
+    def __init__(self, policy: Enforcer, conductor: ConductorRpc) -> None:
         self._policy, self._conductor = policy, conductor
 
     @operation()

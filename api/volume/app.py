@@ -30,7 +30,7 @@ from api.volume.resources.versions import Versions, anonymous
 from api.volume_policies import RULES
 from common import quotas
 from common import volumes as options
-from conductor.client import ConductorClient
+from conductor.rpc import ConductorRpc
 from web.assembly import Application, Protect, assemble
 from web.policy import Enforcer
 from web.wsgi import Wsgi
@@ -39,7 +39,7 @@ from web.wsgi import Wsgi
 def make_app(
     conf: cfg.ConfigOpts,
     engine: sa.Engine,
-    conductor: ConductorClient,
+    conductor: ConductorRpc,
     protect: Protect | None = None,
 ) -> Wsgi:
     """Return the Block Storage API; `engine` reads the cloud database, `protect` is as in

@@ -17,7 +17,7 @@ from api.volume.microversions import VERSIONS
 from api.volume.paths import PROJECT
 from common.context import RequestContext
 from common.errors import Invalid, NotFound
-from conductor.client import ConductorClient
+from conductor.rpc import ConductorRpc
 from db.reading import reading
 from web import bodies, wsgi
 from web.guard import Describe, Operation, Params, Target, responders, send_reply
@@ -39,7 +39,7 @@ class Cloud:
     conf: cfg.ConfigOpts
     enforcer: Enforcer
     engine: sa.Engine
-    conductor: ConductorClient
+    conductor: ConductorRpc
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Call:
         return None if self.is_admin else self.project
 
     @property
-    def conductor(self) -> ConductorClient:
+    def conductor(self) -> ConductorRpc:
         """The client of the conductor, which makes all changes."""
         return self.cloud.conductor
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from api.volume.call import Call
 from common.volumes import AttachStatus, SnapshotStatus, VolumeStatus, device
-from conductor.messages import NewVolumeImage
+from conductor.rpc.volumes import NewVolumeImage
 from db.reads.volume_backups import Backup
 from db.reads.volume_snapshots import Snapshot
 from db.reads.volumes import Attachment, Volume, VolumeType

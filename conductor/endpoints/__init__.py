@@ -1,1 +1,1 @@
-"""The RPC endpoints of the conductor, one noun a file; ``conductor.rpc_api`` is their table."""
+"""The RPC endpoints of the conductor, one noun a file; ``conductor.rpc`` has what they answer."""

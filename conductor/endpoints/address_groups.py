@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
-from conductor.messages import NewAddressGroup
+from conductor.rpc.address_groups import NewAddressGroup
 from conductor.store import address_groups, revisions
 from conductor.store.transactions import Transaction
 
 
 class AddressGroupEndpoint:
-    """See ``conductor.rpc_api.AddressGroupRpc``."""
+    """See ``conductor.rpc.AddressGroupRpc``."""
 
     def __init__(self, cloud: Cloud, wake: Callable[[], None]) -> None:
         """``wake``: have what passes servers' interfaces written soon."""
@@ -22,14 +22,11 @@ class AddressGroupEndpoint:
     def create_address_groups(
         self, ctxt: RequestContext, groups: list[NewAddressGroup]
     ) -> list[str]:
-        """See ``ConductorClient.create_address_groups``."""
         return self._cloud.store.run(lambda c: address_groups.create(c, groups))
 
     def update_address_group(
         self, ctxt: RequestContext, group_id: str, asked: dict[str, str]
     ) -> None:
-        """See ``ConductorClient.update_address_group``."""
-
         def work(connection: Transaction) -> None:
             row = address_groups.locked(connection, group_id, scope(ctxt))
             revisions.require_address_group(connection, ctxt, group_id)
@@ -38,10 +35,13 @@ class AddressGroupEndpoint:
         self._cloud.store.run(work)
 
     def change_addresses(
-        self, ctxt: RequestContext, group_id: str, add: list[str], remove: list[str]
+        self,
+        ctxt: RequestContext,
+        group_id: str,
+        *,
+        add: Sequence[str],
+        remove: Sequence[str],
     ) -> None:
-        """See ``ConductorClient.change_addresses``."""
-
         def work(connection: Transaction) -> None:
             row = address_groups.locked(connection, group_id, scope(ctxt))
             if add:
@@ -53,8 +53,6 @@ class AddressGroupEndpoint:
         self._wake()
 
     def delete_address_group(self, ctxt: RequestContext, group_id: str) -> None:
-        """See ``ConductorClient.delete_address_group``."""
-
         def work(connection: Transaction) -> None:
             row = address_groups.locked(connection, group_id, scope(ctxt))
             revisions.require_address_group(connection, ctxt, group_id)

@@ -7,7 +7,7 @@ outbox and is sent again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from common import context
 from common.aggregates import AggregateFacts, AllAggregates, ratios
@@ -37,7 +37,7 @@ _AT_ONCE = 100
 
 
 class AggregateEndpoint:
-    """See ``conductor.rpc_api.AggregateRpc``."""
+    """See ``conductor.rpc.AggregateRpc``."""
 
     def __init__(self, cloud: Cloud, notifier: Notifier) -> None:
         self._cloud = cloud
@@ -45,8 +45,6 @@ class AggregateEndpoint:
         self._precache = Precache(cloud)
 
     def create_aggregate(self, ctxt: RequestContext, name: str, zone: str | None) -> int:
-        """See ``ConductorClient.create_aggregate``."""
-
         def work(connection: Transaction) -> int:
             made = store.create(connection, name, zone)
             told.aggregate(connection, ctxt, made, "create")
@@ -57,23 +55,24 @@ class AggregateEndpoint:
         return number
 
     def update_aggregate(
-        self, ctxt: RequestContext, number: int, name: str | None, metadata: dict[str, str | None]
+        self,
+        ctxt: RequestContext,
+        number: int,
+        *,
+        name: str | None = None,
+        metadata: Mapping[str, str | None] | None = None,
     ) -> None:
-        """See ``ConductorClient.update_aggregate``."""
         action = "update_metadata" if name is None else "update_prop"
-        self._change(ctxt, number, action, lambda c: store.update(c, number, name, metadata))
+        self._change(ctxt, number, action, lambda c: store.update(c, number, name, metadata or {}))
 
     def set_aggregate_metadata(
-        self, ctxt: RequestContext, number: int, metadata: dict[str, str | None]
+        self, ctxt: RequestContext, number: int, metadata: Mapping[str, str | None]
     ) -> None:
-        """See ``ConductorClient.set_aggregate_metadata``."""
         self._change(
             ctxt, number, "update_metadata", lambda c: store.set_metadata(c, number, metadata)
         )
 
     def delete_aggregate(self, ctxt: RequestContext, number: int) -> None:
-        """See ``ConductorClient.delete_aggregate``."""
-
         def work(connection: Transaction) -> None:
             told.aggregate(connection, ctxt, number, "delete")
             store.delete(connection, number)
@@ -82,15 +81,12 @@ class AggregateEndpoint:
         self._notifier.spread(ctxt)
 
     def add_aggregate_host(self, ctxt: RequestContext, number: int, host: str) -> None:
-        """See ``ConductorClient.add_aggregate_host``."""
         self._change(ctxt, number, "add_host", lambda c: store.add_host(c, number, host))
 
     def remove_aggregate_host(self, ctxt: RequestContext, number: int, host: str) -> None:
-        """See ``ConductorClient.remove_aggregate_host``."""
         self._change(ctxt, number, "remove_host", lambda c: store.remove_host(c, number, host))
 
-    def cache_images(self, ctxt: RequestContext, number: int, image_ids: list[str]) -> None:
-        """See ``ConductorClient.cache_images``."""
+    def cache_images(self, ctxt: RequestContext, number: int, image_ids: Sequence[str]) -> None:
         self._precache.cache(ctxt, number, image_ids)
 
     def _change(

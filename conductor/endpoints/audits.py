@@ -9,22 +9,20 @@ from conductor.audit.auditor import Auditor
 from conductor.audit.heal import Healer
 from conductor.audit.proof import RefusedError
 from conductor.cloud import Cloud
-from conductor.messages import Healing
+from conductor.rpc.audits import Healing
 from conductor.store import findings
 
 
 class AuditEndpoint:
-    """See ``conductor.rpc_api.AuditRpc``."""
+    """See ``conductor.rpc.AuditRpc``."""
 
     def __init__(self, cloud: Cloud, auditor: Auditor, healer: Healer) -> None:
         self._cloud, self._auditor, self._healer = cloud, auditor, healer
 
     def begin_audit(self, ctxt: RequestContext) -> int:
-        """See ``ConductorClient.begin_audit``."""
         return self._auditor.ask(str(ctxt.request_id))
 
-    def heal_finding(self, ctxt: RequestContext, finding_id: int, force: bool) -> Healing:
-        """See ``ConductorClient.heal_finding``."""
+    def heal_finding(self, ctxt: RequestContext, finding_id: int, *, force: bool) -> Healing:
         with self._cloud.store.read() as connection:
             found = findings.get(connection, finding_id)
         if found.heal is None:

@@ -9,7 +9,8 @@ from common.states import ResourceType
 from common.volumes import BackupStatus
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
-from conductor.messages import NewBackup, NewVolume, VolumeEdit
+from conductor.rpc.backups import NewBackup
+from conductor.rpc.volumes import NewVolume, VolumeEdit
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
@@ -25,14 +26,12 @@ _DESCRIPTION = "auto-created_from_restore_from_backup"
 
 
 class BackupEndpoint:
-    """See ``conductor.rpc_api.BackupRpc``."""
+    """See ``conductor.rpc.BackupRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
     def create_backup(self, ctxt: RequestContext, backup: NewBackup) -> str:
-        """See ``ConductorClient.create_backup``."""
-
         def work(connection: Transaction) -> str:
             row = records.locked(connection, backup.volume_id, scope(ctxt))
             return back_up.begin(connection, self._cloud, ctxt, row, backup)
@@ -42,16 +41,12 @@ class BackupEndpoint:
         return made
 
     def edit_backup(self, ctxt: RequestContext, backup_id: str, edit: VolumeEdit) -> None:
-        """See ``ConductorClient.edit_backup``."""
-
         def work(connection: Transaction) -> None:
             backups.edit(connection, backups.locked(connection, backup_id, scope(ctxt)), edit)
 
         self._cloud.store.run(work)
 
-    def delete_backup(self, ctxt: RequestContext, backup_id: str, force: bool) -> None:
-        """See ``ConductorClient.delete_backup``."""
-
+    def delete_backup(self, ctxt: RequestContext, backup_id: str, *, force: bool = False) -> None:
         def work(connection: Transaction) -> None:
             row = backups.locked(connection, backup_id, scope(ctxt))
             remove_backup.begin(connection, self._cloud, ctxt, row, force=force)
@@ -62,8 +57,6 @@ class BackupEndpoint:
     def restore_backup(
         self, ctxt: RequestContext, backup_id: str, volume_id: str | None, name: str | None
     ) -> str:
-        """See ``ConductorClient.restore_backup``."""
-
         def work(connection: Transaction) -> tuple[str, Operation | None]:
             if volume_id is None:
                 return self._restore_new(connection, ctxt, backup_id, name)
@@ -97,8 +90,6 @@ class BackupEndpoint:
         return made, operation
 
     def reset_backup(self, ctxt: RequestContext, backup_id: str, status: str) -> None:
-        """See ``ConductorClient.reset_backup``."""
-
         def work(connection: Transaction) -> None:
             row = backups.locked(connection, backup_id, scope(ctxt))
             if status not in _SETTABLE:

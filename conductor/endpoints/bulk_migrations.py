@@ -18,25 +18,22 @@ LOG = logger(__name__)
 
 
 class BulkMigrationEndpoint:
-    """See ``conductor.rpc_api.BulkMigrationRpc``."""
+    """See ``conductor.rpc.BulkMigrationRpc``."""
 
     def __init__(self, cloud: Cloud, runner: Runner, notifier: Notifier) -> None:
         self._cloud, self._runner, self._notifier = cloud, runner, notifier
         self._whatif = WhatIfEndpoint(cloud)
 
-    def drain(self, ctxt: RequestContext, host: str, at_once: int, live_only: bool) -> int:
-        """See ``ConductorClient.drain``."""
+    def drain(self, ctxt: RequestContext, host: str, at_once: int, *, live_only: bool) -> int:
         operation = begin_bulk.drain(self._cloud, ctxt, host, at_once, live_only=live_only)
         self._notifier.spread(ctxt)
         return self._begin(operation)
 
     def apply_rebalance(self, ctxt: RequestContext, limit: int, at_once: int) -> int:
-        """See ``ConductorClient.apply_rebalance``."""
         moves = proposed(self._whatif.rebalance(ctxt, limit))
         return self._begin(begin_bulk.rebalance(self._cloud, ctxt, moves, at_once))
 
-    def steer_bulk_migration(self, ctxt: RequestContext, number: int, wish: str) -> None:
-        """See ``ConductorClient.steer_bulk_migration``."""
+    def steer_bulk_migration(self, ctxt: RequestContext, number: int, wish: Wish) -> None:
         begin_bulk.steer(self._cloud, number, Wish(wish))
 
     def _begin(self, operation: Operation) -> int:

@@ -9,7 +9,7 @@ from conductor.flows.guest import consoles
 
 
 class ConsoleEndpoint:
-    """See ``conductor.rpc_api.ConsoleRpc``."""
+    """See ``conductor.rpc.ConsoleRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
@@ -22,10 +22,8 @@ class ConsoleEndpoint:
         console_type: str,
         token_hash: str,
     ) -> None:
-        """See ``ConductorClient.authorize_console``."""
         ctxt.server_uuid = server_uuid
         consoles.authorize(self._cloud, ctxt, server_uuid, protocol, console_type, token_hash)
 
     def use_console_token(self, ctxt: RequestContext, token_hash: str) -> ConsoleTarget:
-        """See ``ConductorClient.use_console_token``."""
         return consoles.use_token(self._cloud, token_hash)

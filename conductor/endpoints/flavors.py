@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from common.context import RequestContext
 from conductor.cloud import Cloud
-from conductor.messages import NewFlavor
+from conductor.rpc.flavors import NewFlavor
 from conductor.store import catalog, told
 from conductor.store.transactions import Transaction
 
 
 class FlavorEndpoint:
-    """See ``conductor.rpc_api.FlavorRpc``."""
+    """See ``conductor.rpc.FlavorRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
     def create_flavor(self, ctxt: RequestContext, flavor: NewFlavor) -> str:
-        """See ``ConductorClient.create_flavor``."""
-
         def work(connection: Transaction) -> str:
             made = catalog.create_flavor(connection, flavor)
             told.flavor(connection, ctxt, made, "create")
@@ -28,12 +26,9 @@ class FlavorEndpoint:
         return self._cloud.store.run(work)
 
     def update_flavor(self, ctxt: RequestContext, flavorid: str, description: str | None) -> None:
-        """See ``ConductorClient.update_flavor``."""
         self._update(ctxt, flavorid, lambda c: catalog.update_flavor(c, flavorid, description))
 
     def delete_flavor(self, ctxt: RequestContext, flavorid: str) -> None:
-        """See ``ConductorClient.delete_flavor``."""
-
         def work(connection: Transaction) -> None:
             told.flavor(connection, ctxt, flavorid, "delete")
             catalog.delete_flavor(connection, flavorid)
@@ -41,15 +36,17 @@ class FlavorEndpoint:
         self._cloud.store.run(work)
 
     def set_flavor_extra_specs(
-        self, ctxt: RequestContext, flavorid: str, specs: dict[str, str], delete: list[str]
+        self,
+        ctxt: RequestContext,
+        flavorid: str,
+        specs: Mapping[str, str],
+        delete: Sequence[str] = (),
     ) -> None:
-        """See ``ConductorClient.set_flavor_extra_specs``."""
         self._update(ctxt, flavorid, lambda c: catalog.set_extra_specs(c, flavorid, specs, delete))
 
     def set_flavor_access(
-        self, ctxt: RequestContext, flavorid: str, project_id: str, allowed: bool
+        self, ctxt: RequestContext, flavorid: str, project_id: str, *, allowed: bool
     ) -> None:
-        """See ``ConductorClient.set_flavor_access``."""
         self._update(
             ctxt,
             flavorid,

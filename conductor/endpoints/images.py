@@ -9,21 +9,19 @@ from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
 from conductor.images import remove_image, store_image
-from conductor.messages import ImageData, ImageEdit, MetadefItem, MetadefNamespace, NewImage
+from conductor.rpc.images import ImageData, ImageEdit, MetadefItem, MetadefNamespace, NewImage
 from conductor.store import image_members, image_quota, imports, metadefs, user_images
 from conductor.store.server_images import QUEUED
 from conductor.store.transactions import Transaction
 
 
 class ImageEndpoint:
-    """See ``conductor.rpc_api.ImageRpc``."""
+    """See ``conductor.rpc.ImageRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
     def create_image(self, ctxt: RequestContext, image: NewImage) -> str:
-        """See ``ConductorClient.create_image``."""
-
         def work(connection: Transaction) -> str:
             one_more = {"image_count_total": 1}
             image_quota.take(connection, image.project_id, self._cloud.conf, one_more)
@@ -32,18 +30,14 @@ class ImageEndpoint:
         return self._cloud.store.run(work)
 
     def edit_image(self, ctxt: RequestContext, image_id: str, edits: list[ImageEdit]) -> None:
-        """See ``ConductorClient.edit_image``."""
         self._with(ctxt, image_id, lambda c, row: user_images.edit(c, row, edits))
 
     def delete_image(self, ctxt: RequestContext, image_id: str) -> None:
-        """See ``ConductorClient.delete_image``."""
         remove_image.delete(self._cloud, ctxt, image_id)
 
     def save_image(
         self, ctxt: RequestContext, image_id: str, data: ImageData, task_id: str | None = None
     ) -> None:
-        """See ``ConductorClient.save_image``."""
-
         def work(connection: Transaction, row: Any) -> None:
             if task_id is not None:
                 imports.require(row, task_id)
@@ -54,8 +48,6 @@ class ImageEndpoint:
         self._cloud.wake()
 
     def stage_image(self, ctxt: RequestContext, image_id: str, data: ImageData) -> None:
-        """See ``ConductorClient.stage_image``."""
-
         def work(connection: Transaction, row: Any) -> None:
             waits = {"image_stage_total": data.size_bytes, "image_count_uploading": 1}
             image_quota.take(connection, row.project_id, self._cloud.conf, waits)
@@ -64,8 +56,6 @@ class ImageEndpoint:
         self._with(ctxt, image_id, work)
 
     def import_staged_image(self, ctxt: RequestContext, image_id: str) -> None:
-        """See ``ConductorClient.import_staged_image``."""
-
         def work(connection: Transaction, row: Any) -> None:
             data = imports.begin_staged(connection, ctxt, row)
             store_image.begin(connection, self._cloud, ctxt, row, data, imports.UPLOADING)
@@ -74,8 +64,6 @@ class ImageEndpoint:
         self._cloud.wake()
 
     def begin_image_download(self, ctxt: RequestContext, image_id: str, uri: str) -> str:
-        """See ``ConductorClient.begin_image_download``."""
-
         def work(connection: Transaction) -> str:
             row = user_images.locked(connection, image_id, scope(ctxt))
             one_more = {"image_count_uploading": 1}
@@ -85,32 +73,25 @@ class ImageEndpoint:
         return self._cloud.store.run(work)
 
     def keep_image_download(self, ctxt: RequestContext, image_id: str, task_id: str) -> None:
-        """See ``ConductorClient.keep_image_download``."""
         self._with(ctxt, image_id, lambda c, row: imports.keep(c, row, task_id))
 
     def fail_image_download(
         self, ctxt: RequestContext, image_id: str, task_id: str, why: str
     ) -> None:
-        """See ``ConductorClient.fail_image_download``."""
         self._with(ctxt, image_id, lambda c, row: imports.fail(c, row, task_id, why))
 
-    def tag_image(self, ctxt: RequestContext, image_id: str, tag: str, wanted: bool) -> None:
-        """See ``ConductorClient.tag_image``."""
+    def tag_image(self, ctxt: RequestContext, image_id: str, tag: str, *, wanted: bool) -> None:
         self._with(ctxt, image_id, lambda c, row: user_images.tag(c, row, tag, wanted=wanted))
 
-    def activate_image(self, ctxt: RequestContext, image_id: str, wanted: bool) -> None:
-        """See ``ConductorClient.activate_image``."""
+    def activate_image(self, ctxt: RequestContext, image_id: str, *, wanted: bool) -> None:
         self._with(ctxt, image_id, lambda c, row: user_images.activate(c, row, wanted=wanted))
 
     def create_image_member(self, ctxt: RequestContext, image_id: str, member: str) -> None:
-        """See ``ConductorClient.create_image_member``."""
         self._with(ctxt, image_id, lambda c, row: image_members.create(c, row, member))
 
     def update_image_member(
         self, ctxt: RequestContext, image_id: str, member: str, status: str
     ) -> None:
-        """See ``ConductorClient.update_image_member``."""
-
         def work(connection: Transaction) -> None:
             row = user_images.locked(connection, image_id, None)
             image_members.change(connection, row, member, status, scope(ctxt))
@@ -118,23 +99,19 @@ class ImageEndpoint:
         self._cloud.store.run(work)
 
     def delete_image_member(self, ctxt: RequestContext, image_id: str, member: str) -> None:
-        """See ``ConductorClient.delete_image_member``."""
         self._with(ctxt, image_id, lambda c, row: image_members.delete(c, row, member))
 
     def create_metadef_namespace(
         self, ctxt: RequestContext, namespace: MetadefNamespace, items: list[MetadefItem]
     ) -> None:
-        """See ``ConductorClient.create_metadef_namespace``."""
         self._cloud.store.run(lambda c: metadefs.create(c, namespace, items))
 
     def update_metadef_namespace(
         self, ctxt: RequestContext, name: str, namespace: MetadefNamespace
     ) -> None:
-        """See ``ConductorClient.update_metadef_namespace``."""
         self._cloud.store.run(lambda c: metadefs.update(c, name, namespace))
 
     def delete_metadef_namespace(self, ctxt: RequestContext, name: str) -> None:
-        """See ``ConductorClient.delete_metadef_namespace``."""
         self._cloud.store.run(lambda c: metadefs.delete(c, name))
 
     def change_metadef_items(
@@ -145,7 +122,6 @@ class ImageEndpoint:
         removed: list[str] | None,
         items: list[MetadefItem],
     ) -> None:
-        """See ``ConductorClient.change_metadef_items``."""
         self._cloud.store.run(lambda c: metadefs.change(c, namespace, kind, removed, items))
 
     def _with(

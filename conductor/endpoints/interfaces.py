@@ -9,7 +9,7 @@ from conductor.cloud import Cloud
 from conductor.engine import awaited
 from conductor.engine.runner import Runner
 from conductor.flows.guest.begin_plug import PlugAcceptance
-from conductor.messages import Attachment
+from conductor.rpc.interfaces import Attachment
 from conductor.store.operations import Operation
 
 #: within the time that an API waits for its conductor
@@ -17,7 +17,7 @@ WAIT_SECONDS = 20.0
 
 
 class InterfaceEndpoint:
-    """See ``conductor.rpc_api.InterfaceRpc``."""
+    """See ``conductor.rpc.InterfaceRpc``."""
 
     def __init__(
         self, cloud: Cloud, runner: Runner, *, wait_seconds: float = WAIT_SECONDS
@@ -27,9 +27,8 @@ class InterfaceEndpoint:
         self._accept = PlugAcceptance(cloud)
 
     def attach_interface(
-        self, ctxt: RequestContext, server_uuid: str, asked: Attachment, wait: bool
+        self, ctxt: RequestContext, server_uuid: str, asked: Attachment, *, wait: bool
     ) -> str:
-        """See ``ConductorClient.attach_interface``."""
         ctxt.server_uuid = server_uuid
         operation, port_id = self._accept.attach(ctxt, server_uuid, asked)
         self._runner.submit(operation)
@@ -38,12 +37,10 @@ class InterfaceEndpoint:
         return port_id
 
     def detach_interface(self, ctxt: RequestContext, server_uuid: str, port_id: str) -> None:
-        """See ``ConductorClient.detach_interface``."""
         ctxt.server_uuid = server_uuid
         self._submit(self._accept.detach(ctxt, server_uuid, port_id))
 
     def detach_address(self, ctxt: RequestContext, server_uuid: str, address: str) -> None:
-        """See ``ConductorClient.detach_address``."""
         ctxt.server_uuid = server_uuid
         self._submit(self._accept.detach_address(ctxt, server_uuid, address))
 

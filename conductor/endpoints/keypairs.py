@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from conductor.cloud import Cloud
-from conductor.messages import NewKeyPair
+from conductor.rpc.keypairs import NewKeyPair
 from conductor.store import catalog, quotas, told
 from conductor.store.transactions import Transaction
 
 
 class KeyPairEndpoint:
-    """See ``conductor.rpc_api.KeyPairRpc``."""
+    """See ``conductor.rpc.KeyPairRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
     def create_keypair(self, ctxt: RequestContext, keypair: NewKeyPair) -> None:
-        """See ``ConductorClient.create_keypair``."""
-
         def work(connection: Transaction) -> None:
             allowed = quotas.limits(connection, str(ctxt.project_id), self._cloud.quota)
             quotas.check_keypairs(connection, keypair.user_id, allowed)
@@ -27,8 +25,6 @@ class KeyPairEndpoint:
         self._cloud.store.run(work)
 
     def delete_keypair(self, ctxt: RequestContext, user_id: str, name: str) -> None:
-        """See ``ConductorClient.delete_keypair``."""
-
         def work(connection: Transaction) -> None:
             told.keypair(connection, ctxt, user_id, name, "delete")
             catalog.delete_keypair(connection, user_id, name)

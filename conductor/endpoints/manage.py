@@ -10,14 +10,14 @@ from conductor.flows.manage import mark
 from conductor.flows.manage.abandon import Abandoning
 from conductor.flows.manage.begin_adopt import Acceptance
 from conductor.flows.record import hold
-from conductor.messages import Adopted, Adoption
+from conductor.rpc.manage import Adopted, Adoption
 from conductor.sync.vm_states import VmSync
 
 LOG = logger(__name__)
 
 
 class ManageEndpoint:
-    """See ``conductor.rpc_api.ManageRpc``."""
+    """See ``conductor.rpc.ManageRpc``."""
 
     def __init__(self, cloud: Cloud, runner: Runner, vm_sync: VmSync) -> None:
         self._cloud = cloud
@@ -27,7 +27,6 @@ class ManageEndpoint:
         self._vm_sync = vm_sync
 
     def adopt(self, ctxt: RequestContext, adoption: Adoption) -> Adopted:
-        """See ``ConductorClient.adopt``."""
         adopted, operation = self._acceptance.adopt(ctxt, adoption)
         ctxt.server_uuid = adopted.server_uuid
         LOG.info("Adoption accepted, as operation %d.", operation.id)
@@ -35,24 +34,20 @@ class ManageEndpoint:
         return adopted
 
     def abandon(
-        self, ctxt: RequestContext, server_uuid: str, reason: str | None, force: bool
+        self, ctxt: RequestContext, server_uuid: str, reason: str | None, *, force: bool
     ) -> None:
-        """See ``ConductorClient.abandon``."""
         ctxt.server_uuid = server_uuid
         self._runner.submit(self._abandoning.begin(ctxt, server_uuid, reason, force=force))
 
-    def hold_server(self, ctxt: RequestContext, server_uuid: str, held: bool) -> None:
-        """See ``ConductorClient.hold_server``."""
+    def hold_server(self, ctxt: RequestContext, server_uuid: str, *, held: bool) -> None:
         ctxt.server_uuid = server_uuid
         hold.hold(self._cloud, ctxt, server_uuid, held=held)
 
     def mark_server(self, ctxt: RequestContext, server_uuid: str) -> None:
-        """See ``ConductorClient.mark_server``."""
         ctxt.server_uuid = server_uuid
         self._runner.submit(mark.begin(self._cloud, ctxt, server_uuid))
 
     def retry_server(self, ctxt: RequestContext, server_uuid: str) -> None:
-        """See ``ConductorClient.retry_server``."""
         ctxt.server_uuid = server_uuid
         if hold.retry(self._cloud, ctxt, server_uuid) is not None:
             self._vm_sync.look_at(server_uuid)

@@ -8,8 +8,8 @@ from common import quotas as limits
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.flows.auto_network import AutoNetwork
-from conductor.messages import NewNetwork, NewShare, NewSubnet
 from conductor.networks import make_vnet, remove_vnet
+from conductor.rpc.networks import NewNetwork, NewShare, NewSubnet
 from conductor.store import (
     auto_networks,
     network_quotas,
@@ -23,15 +23,13 @@ from conductor.store.transactions import Transaction
 
 
 class NetworkEndpoint:
-    """See ``conductor.rpc_api.NetworkRpc``."""
+    """See ``conductor.rpc.NetworkRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
         self._auto = AutoNetwork(cloud)
 
     def create_networks(self, ctxt: RequestContext, networks: list[NewNetwork]) -> list[str]:
-        """See ``ConductorClient.create_networks``."""
-
         def work(connection: Transaction) -> list[str]:
             self._take_quota(connection, "network", [one.project_id for one in networks])
             if any(one.port_security for one in networks):
@@ -47,7 +45,6 @@ class NetworkEndpoint:
         return made
 
     def update_network(self, ctxt: RequestContext, network_id: str, asked: dict[str, Any]) -> None:
-        """See ``ConductorClient.update_network``."""
         security = asked.get("port_security")
 
         def work(connection: Transaction) -> None:
@@ -59,8 +56,6 @@ class NetworkEndpoint:
         self._cloud.store.run(work)
 
     def delete_network(self, ctxt: RequestContext, network_id: str) -> None:
-        """See ``ConductorClient.delete_network``."""
-
         def work(connection: Transaction) -> None:
             revisions.require_network(connection, ctxt, network_id)
             project_networks.delete(connection, network_id)
@@ -70,8 +65,6 @@ class NetworkEndpoint:
         self._cloud.wake()
 
     def create_subnets(self, ctxt: RequestContext, subnets: list[NewSubnet]) -> list[str]:
-        """See ``ConductorClient.create_subnets``."""
-
         def work(connection: Transaction) -> list[str]:
             self._take_quota(connection, "subnet", [one.project_id for one in subnets])
             return project_subnets.create(connection, subnets)
@@ -79,8 +72,6 @@ class NetworkEndpoint:
         return self._cloud.store.run(work)
 
     def update_subnet(self, ctxt: RequestContext, subnet_id: str, asked: dict[str, Any]) -> None:
-        """See ``ConductorClient.update_subnet``."""
-
         def work(connection: Transaction) -> None:
             revisions.require_subnet(connection, ctxt, subnet_id)
             project_subnets.change(connection, subnet_id, asked)
@@ -88,8 +79,6 @@ class NetworkEndpoint:
         self._cloud.store.run(work)
 
     def delete_subnet(self, ctxt: RequestContext, subnet_id: str) -> None:
-        """See ``ConductorClient.delete_subnet``."""
-
         def work(connection: Transaction) -> None:
             revisions.require_subnet(connection, ctxt, subnet_id)
             project_subnets.delete(connection, subnet_id)
@@ -97,8 +86,6 @@ class NetworkEndpoint:
         self._cloud.store.run(work)
 
     def create_network_shares(self, ctxt: RequestContext, shares: list[NewShare]) -> list[str]:
-        """See ``ConductorClient.create_network_shares``."""
-
         def work(connection: Transaction) -> list[str]:
             self._take_quota(connection, "rbac_policy", [one.project_id for one in shares])
             return network_shares.create(connection, shares)
@@ -106,15 +93,12 @@ class NetworkEndpoint:
         return self._cloud.store.run(work)
 
     def update_network_share(self, ctxt: RequestContext, share_id: str, target: str) -> None:
-        """See ``ConductorClient.update_network_share``."""
         self._cloud.store.run(lambda c: network_shares.change(c, share_id, target))
 
     def delete_network_share(self, ctxt: RequestContext, share_id: str) -> None:
-        """See ``ConductorClient.delete_network_share``."""
         self._cloud.store.run(lambda c: network_shares.delete(c, share_id))
 
-    def auto_network(self, ctxt: RequestContext, project_id: str, dry_run: bool) -> str:
-        """See ``ConductorClient.auto_network``."""
+    def auto_network(self, ctxt: RequestContext, project_id: str, *, dry_run: bool) -> str:
         found = self._cloud.store.run(
             lambda c: self._auto.topology(c, ctxt, project_id, dry_run=dry_run)
         )
@@ -122,8 +106,6 @@ class NetworkEndpoint:
         return found
 
     def delete_auto_network(self, ctxt: RequestContext, project_id: str) -> None:
-        """See ``ConductorClient.delete_auto_network``."""
-
         def work(connection: Transaction) -> None:
             deleted = auto_networks.delete(connection, project_id)
             if deleted is not None:

@@ -10,7 +10,7 @@ from conductor.engine.runner import Runner
 from conductor.engine.settling import Settling
 from conductor.flows.accept import scope
 from conductor.flows.guest.begin_plug import PlugAcceptance
-from conductor.messages import NewPort, PortChange, TagChange
+from conductor.rpc.ports import NewPort, PortChange, TagChange
 from conductor.store import network_quotas, network_tags, revisions, security_groups, user_ports
 from conductor.store.operations import Operation
 from conductor.store.pools import Within
@@ -19,7 +19,7 @@ from conductor.sync import filters
 
 
 class PortEndpoint:
-    """See ``conductor.rpc_api.PortRpc``."""
+    """See ``conductor.rpc.PortRpc``."""
 
     def __init__(self, cloud: Cloud, runner: Runner) -> None:
         self._cloud, self._runner = cloud, runner
@@ -27,7 +27,6 @@ class PortEndpoint:
         self._settling = Settling(cloud)
 
     def create_ports(self, ctxt: RequestContext, ports: list[NewPort]) -> list[str]:
-        """See ``ConductorClient.create_ports``."""
         conf = self._cloud.conf
         owners = [one.project_id for one in ports]
 
@@ -40,8 +39,6 @@ class PortEndpoint:
         return self._settling.run(work)
 
     def update_port(self, ctxt: RequestContext, port_id: str, asked: PortChange) -> None:
-        """See ``ConductorClient.update_port``."""
-
         def work(connection: Transaction, within: Within) -> None:
             _visible(connection, ctxt, port_id)
             revisions.require_port(connection, ctxt, port_id)
@@ -52,8 +49,6 @@ class PortEndpoint:
         self._runner.periodic.wake(filters.NAME)
 
     def delete_port(self, ctxt: RequestContext, port_id: str) -> None:
-        """See ``ConductorClient.delete_port``."""
-
         def work(connection: Transaction) -> Operation | None:
             server_uuid = _visible(connection, ctxt, port_id, also_network_owner=True)
             revisions.require_port(connection, ctxt, port_id)
@@ -76,8 +71,6 @@ class PortEndpoint:
     def change_tags(
         self, ctxt: RequestContext, kind: str, record_id: str, change: TagChange
     ) -> list[str]:
-        """See ``ConductorClient.change_tags``."""
-
         def work(connection: Transaction) -> list[str]:
             if kind == "port":
                 _visible(connection, ctxt, record_id)

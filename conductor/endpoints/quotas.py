@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from common.context import RequestContext
 from common.errors import Invalid
 from conductor.cloud import Cloud
@@ -10,16 +12,14 @@ from conductor.store.transactions import Transaction
 
 
 class QuotaEndpoint:
-    """See ``conductor.rpc_api.QuotaRpc``."""
+    """See ``conductor.rpc.QuotaRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
     def set_quota(
-        self, ctxt: RequestContext, project_id: str, limits: dict[str, int], force: bool
+        self, ctxt: RequestContext, project_id: str, limits: Mapping[str, int], *, force: bool
     ) -> None:
-        """See ``ConductorClient.set_quota``."""
-
         def work(connection: Transaction) -> None:
             quotas.lock(connection, project_id)
             if not force:
@@ -29,17 +29,15 @@ class QuotaEndpoint:
         self._cloud.store.run(work)
 
     def set_quota_class(
-        self, ctxt: RequestContext, class_name: str, limits: dict[str, int]
+        self, ctxt: RequestContext, class_name: str, limits: Mapping[str, int]
     ) -> None:
-        """See ``ConductorClient.set_quota_class``."""
         self._cloud.store.run(lambda c: quotas.set_class_limits(c, class_name, limits))
 
-    def reset_quota(self, ctxt: RequestContext, project_id: str, resources: list[str]) -> None:
-        """See ``ConductorClient.reset_quota``."""
+    def reset_quota(self, ctxt: RequestContext, project_id: str, resources: Sequence[str]) -> None:
         self._cloud.store.run(lambda c: quotas.delete_limits(c, project_id, resources))
 
 
-def _require_unused(connection: Transaction, project_id: str, wanted: dict[str, int]) -> None:
+def _require_unused(connection: Transaction, project_id: str, wanted: Mapping[str, int]) -> None:
     """Raise Invalid, in Nova's words or Neutron's, for a limit below what is used."""
     used = quotas.usage(connection, project_id)
     of_networks = network_quotas.usage(connection, project_id)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from conductor.cloud import Cloud
-from conductor.messages import Refused
+from conductor.rpc.refusals import Refused
 from conductor.store import refusals
 
 
 class RefusalEndpoint:
-    """See ``conductor.rpc_api.RefusalRpc``."""
+    """See ``conductor.rpc.RefusalRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._store = cloud.store
         self._newest: int = cloud.conf.conductor.refusals_kept
 
     def refused(self, ctxt: RequestContext, refused: Refused) -> None:
-        """See ``ConductorClient.refused``."""
         if self._newest and ctxt.project_id:
             self._store.run(lambda c: refusals.keep(c, ctxt, refused, self._newest))

@@ -10,7 +10,12 @@ from common.context import RequestContext
 from common.errors import Invalid
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
-from conductor.messages import NewDefaultRule, NewRule, NewSecurityGroup, SecurityGroupChange
+from conductor.rpc.security_groups import (
+    NewDefaultRule,
+    NewRule,
+    NewSecurityGroup,
+    SecurityGroupChange,
+)
 from conductor.store import (
     default_rules,
     port_security,
@@ -23,20 +28,18 @@ from conductor.store.transactions import Transaction
 
 
 class SecurityGroupEndpoint:
-    """See ``conductor.rpc_api.SecurityGroupRpc``."""
+    """See ``conductor.rpc.SecurityGroupRpc``."""
 
     def __init__(self, cloud: Cloud, wake: Callable[[], None]) -> None:
         """``wake``: have what passes servers' interfaces written soon."""
         self._cloud, self._wake = cloud, wake
 
     def ensure_default_security_group(self, ctxt: RequestContext, project_id: str) -> str:
-        """See ``ConductorClient.ensure_default_security_group``."""
         return self._cloud.store.run(lambda c: security_groups.default(c, project_id))
 
     def create_security_groups(
         self, ctxt: RequestContext, groups: list[NewSecurityGroup]
     ) -> list[str]:
-        """See ``ConductorClient.create_security_groups``."""
         defaults = limits.of_networks(self._cloud.conf)
 
         def work(connection: Transaction) -> list[str]:
@@ -49,8 +52,6 @@ class SecurityGroupEndpoint:
     def update_security_group(
         self, ctxt: RequestContext, group_id: str, asked: SecurityGroupChange
     ) -> None:
-        """See ``ConductorClient.update_security_group``."""
-
         def work(connection: Transaction) -> None:
             row = security_groups.locked(connection, group_id, scope(ctxt))
             revisions.require_group(connection, ctxt, group_id)
@@ -59,8 +60,6 @@ class SecurityGroupEndpoint:
         self._cloud.store.run(work)
 
     def delete_security_group(self, ctxt: RequestContext, group_id: str) -> None:
-        """See ``ConductorClient.delete_security_group``."""
-
         def work(connection: Transaction) -> None:
             row = security_groups.locked(connection, group_id, scope(ctxt))
             revisions.require_group(connection, ctxt, group_id)
@@ -72,7 +71,6 @@ class SecurityGroupEndpoint:
     def create_security_group_rules(
         self, ctxt: RequestContext, project_id: str, rules: list[NewRule]
     ) -> list[str]:
-        """See ``ConductorClient.create_security_group_rules``."""
         group_ids = {one.security_group_id for one in rules}
         if len(group_ids) != 1:
             raise Invalid(
@@ -91,23 +89,18 @@ class SecurityGroupEndpoint:
         return made
 
     def delete_security_group_rule(self, ctxt: RequestContext, rule_id: str) -> None:
-        """See ``ConductorClient.delete_security_group_rule``."""
         self._cloud.store.run(lambda c: security_groups.delete_rule(c, rule_id, scope(ctxt)))
         self._wake()
 
     def create_default_rules(self, ctxt: RequestContext, rules: list[NewDefaultRule]) -> list[str]:
-        """See ``ConductorClient.create_default_rules``."""
         return self._cloud.store.run(lambda c: default_rules.create(c, rules))
 
     def delete_default_rule(self, ctxt: RequestContext, rule_id: str) -> None:
-        """See ``ConductorClient.delete_default_rule``."""
         self._cloud.store.run(lambda c: default_rules.delete(c, rule_id))
 
     def change_server_security_group(
-        self, ctxt: RequestContext, server_uuid: str, group_id: str, on: bool
+        self, ctxt: RequestContext, server_uuid: str, group_id: str, *, on: bool
     ) -> None:
-        """See ``ConductorClient.change_server_security_group``."""
-
         def work(connection: Transaction) -> None:
             server = servers.alive(connection, server_uuid, scope(ctxt))
             if on:

@@ -7,7 +7,7 @@ from common.errors import MicronovaError, QuotaExceeded
 from common.log import logger
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
-from conductor.messages import NewServerGroup
+from conductor.rpc.server_groups import NewServerGroup
 from conductor.store import quotas, server_groups, told
 from conductor.store.transactions import Transaction
 
@@ -15,14 +15,12 @@ LOG = logger(__name__)
 
 
 class ServerGroupEndpoint:
-    """See ``conductor.rpc_api.ServerGroupRpc``."""
+    """See ``conductor.rpc.ServerGroupRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
     def create_server_group(self, ctxt: RequestContext, group: NewServerGroup) -> str:
-        """See ``ConductorClient.create_server_group``."""
-
         def work(connection: Transaction) -> str:
             quotas.lock(connection, group.project_id)
             allowed = quotas.limits(connection, group.project_id, self._cloud.quota)
@@ -43,8 +41,6 @@ class ServerGroupEndpoint:
         return self._cloud.store.run(work)
 
     def delete_server_group(self, ctxt: RequestContext, group_uuid: str) -> None:
-        """See ``ConductorClient.delete_server_group``. Clusters that don't answer don't matter."""
-
         def work(connection: Transaction) -> dict[str, str]:
             workers = self._workers(connection, group_uuid)
             told.server_group(connection, ctxt, group_uuid, "delete")

@@ -6,11 +6,11 @@ from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
 from conductor.flows.guest.begin_volume import VolumeAcceptance
-from conductor.messages import AttachedVolume, VolumeWish
+from conductor.rpc.server_volumes import AttachedVolume, VolumeWish
 
 
 class ServerVolumeEndpoint:
-    """See ``conductor.rpc_api.ServerVolumeRpc``."""
+    """See ``conductor.rpc.ServerVolumeRpc``."""
 
     def __init__(self, cloud: Cloud, runner: Runner) -> None:
         self._runner, self._accept = runner, VolumeAcceptance(cloud)
@@ -18,19 +18,16 @@ class ServerVolumeEndpoint:
     def attach_volume(
         self, ctxt: RequestContext, server_uuid: str, asked: VolumeWish
     ) -> AttachedVolume:
-        """See ``ConductorClient.attach_volume``."""
         ctxt.server_uuid = server_uuid
         operation, attached = self._accept.attach(ctxt, server_uuid, asked)
         self._runner.submit(operation)
         return attached
 
     def detach_volume(self, ctxt: RequestContext, server_uuid: str, volume_id: str) -> None:
-        """See ``ConductorClient.detach_volume``."""
         ctxt.server_uuid = server_uuid
         self._runner.submit(self._accept.detach(ctxt, server_uuid, volume_id))
 
     def keep_volume(
-        self, ctxt: RequestContext, server_uuid: str, volume_id: str, delete: bool
+        self, ctxt: RequestContext, server_uuid: str, volume_id: str, *, delete: bool
     ) -> None:
-        """See ``ConductorClient.keep_volume``."""
         self._accept.keep(ctxt, server_uuid, volume_id, delete=delete)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common import locks
@@ -21,13 +21,8 @@ from conductor.flows.move import begin_evacuation, begin_live_migration, steer_m
 from conductor.flows.move.begin_resize import ResizeAcceptance
 from conductor.flows.power import suspendable
 from conductor.flows.record import lock, reset_state
-from conductor.messages import (
-    CreatedServers,
-    CreateServers,
-    FlavorSnapshot,
-    NewServerImage,
-    RebuildServer,
-)
+from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.servers import CreatedServers, CreateServers, NewServerImage, RebuildServer
 from conductor.store import quotas, servers
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
@@ -45,7 +40,7 @@ CHANGEABLE = frozenset(
 
 
 class ServerEndpoint:
-    """See ``conductor.rpc_api.ServerRpc``."""
+    """See ``conductor.rpc.ServerRpc``."""
 
     def __init__(self, cloud: Cloud, runner: Runner, begin_builds: Begin) -> None:
         self._cloud = cloud
@@ -58,7 +53,6 @@ class ServerEndpoint:
         self._rescues = RescueAcceptance(cloud)
 
     def create_servers(self, ctxt: RequestContext, request: CreateServers) -> CreatedServers:
-        """See ``ConductorClient.create_servers``."""
         created, operations = self._accept.create(ctxt, request)
         for operation in operations:
             ctxt.server_uuid = operation.server_uuid
@@ -70,10 +64,13 @@ class ServerEndpoint:
         return created
 
     def act(
-        self, ctxt: RequestContext, server_uuid: str, action: str, params: dict[str, Any]
+        self,
+        ctxt: RequestContext,
+        server_uuid: str,
+        action: str,
+        params: Mapping[str, Any] | None = None,
     ) -> int:
-        """See ``ConductorClient.act``."""
-        ctxt.server_uuid = server_uuid
+        ctxt.server_uuid, params = server_uuid, params or {}
         if action == "delete" and params.get("deferred") and self._defers:
             action = SOFT_DELETE
         if action == "suspend":
@@ -87,24 +84,20 @@ class ServerEndpoint:
         return self._begin(operation)
 
     def resize_server(self, ctxt: RequestContext, server_uuid: str, flavor: FlavorSnapshot) -> int:
-        """See ``ConductorClient.resize_server``."""
         ctxt.server_uuid = server_uuid
         return self._begin(self._resizes.resize(ctxt, server_uuid, flavor))
 
     def migrate_server(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> int:
-        """See ``ConductorClient.migrate_server``."""
         ctxt.server_uuid = server_uuid
         return self._begin(self._resizes.migrate(ctxt, server_uuid, host))
 
     def end_resize(self, ctxt: RequestContext, server_uuid: str, action: str) -> int:
-        """See ``ConductorClient.end_resize``."""
         ctxt.server_uuid = server_uuid
         return self._begin(self._resizes.end(ctxt, server_uuid, action))
 
     def rebuild_server(
         self, ctxt: RequestContext, server_uuid: str, request: RebuildServer
     ) -> int:
-        """See ``ConductorClient.rebuild_server``."""
         ctxt.server_uuid = server_uuid
         _check_names(request.changes, CHANGEABLE | REBUILT)
         return self._begin(self._rebuilds.rebuild(ctxt, server_uuid, request))
@@ -112,7 +105,6 @@ class ServerEndpoint:
     def create_server_image(
         self, ctxt: RequestContext, server_uuid: str, image: NewServerImage
     ) -> str | None:
-        """See ``ConductorClient.create_server_image``."""
         ctxt.server_uuid = server_uuid
         image_id, operation = begin_image.accept(self._cloud, ctxt, server_uuid, image)
         if operation is not None:
@@ -120,9 +112,8 @@ class ServerEndpoint:
         return image_id
 
     def steer_migration(
-        self, ctxt: RequestContext, server_uuid: str, number: int, abort: bool
+        self, ctxt: RequestContext, server_uuid: str, number: int, *, abort: bool
     ) -> None:
-        """See ``ConductorClient.steer_migration``."""
         ctxt.server_uuid = server_uuid
         steer_migration.steer(self._cloud, ctxt, server_uuid, number, abort=abort)
 
@@ -132,9 +123,9 @@ class ServerEndpoint:
         server_uuid: str,
         host: str | None,
         copy_disks: bool | None,
-        checks_storage: bool,
+        *,
+        checks_storage: bool = False,
     ) -> int:
-        """See ``ConductorClient.live_migrate_server``."""
         ctxt.server_uuid = server_uuid
         operation = begin_live_migration.accept(
             self._cloud, ctxt, server_uuid, host, copy_disks, checks_storage=checks_storage
@@ -142,14 +133,12 @@ class ServerEndpoint:
         return self._begin(operation)
 
     def evacuate_server(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> int:
-        """See ``ConductorClient.evacuate_server``."""
         ctxt.server_uuid = server_uuid
         return self._begin(begin_evacuation.accept(self._cloud, ctxt, server_uuid, host))
 
     def rescue_server(
         self, ctxt: RequestContext, server_uuid: str, image_id: str, admin_password: str
     ) -> int:
-        """See ``ConductorClient.rescue_server``."""
         ctxt.server_uuid = server_uuid
         return self._begin(self._rescues.rescue(ctxt, server_uuid, image_id, admin_password))
 
@@ -159,9 +148,8 @@ class ServerEndpoint:
         return operation.id
 
     def update_server(
-        self, ctxt: RequestContext, server_uuid: str, changes: dict[str, Any]
+        self, ctxt: RequestContext, server_uuid: str, changes: Mapping[str, Any]
     ) -> None:
-        """See ``ConductorClient.update_server``."""
         _check_names(changes, CHANGEABLE)
         self._change(ctxt, server_uuid, changes)
 
@@ -169,12 +157,11 @@ class ServerEndpoint:
         self,
         ctxt: RequestContext,
         server_uuid: str,
-        metadata: dict[str, str],
+        metadata: Mapping[str, str],
+        *,
         replace: bool,
-        delete: list[str],
+        delete: Sequence[str] = (),
     ) -> dict[str, str]:
-        """See ``ConductorClient.set_server_metadata``."""
-
         def work(connection: Transaction) -> dict[str, str]:
             server = servers.alive(connection, server_uuid, scope(ctxt))
             locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
@@ -189,20 +176,16 @@ class ServerEndpoint:
 
         return self._cloud.store.run(work)
 
-    def set_server_tags(self, ctxt: RequestContext, server_uuid: str, tags: list[str]) -> None:
-        """See ``ConductorClient.set_server_tags``."""
+    def set_server_tags(self, ctxt: RequestContext, server_uuid: str, tags: Sequence[str]) -> None:
         self._change(ctxt, server_uuid, {"tags": tags})
 
     def lock_server(self, ctxt: RequestContext, server_uuid: str, reason: str | None) -> None:
-        """See ``ConductorClient.lock_server``."""
         lock.lock(self._cloud, ctxt, server_uuid, reason)
 
     def reset_server_state(self, ctxt: RequestContext, server_uuid: str, state: str) -> None:
-        """See ``ConductorClient.reset_server_state``."""
         reset_state.reset_state(self._cloud, ctxt, server_uuid, VmState(state))
 
-    def unlock_server(self, ctxt: RequestContext, server_uuid: str, override: bool) -> None:
-        """See ``ConductorClient.unlock_server``."""
+    def unlock_server(self, ctxt: RequestContext, server_uuid: str, *, override: bool) -> None:
         lock.unlock(self._cloud, ctxt, server_uuid, override=override)
 
     def _change(self, ctxt: RequestContext, server_uuid: str, changes: Mapping[str, Any]) -> None:

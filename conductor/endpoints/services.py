@@ -12,14 +12,13 @@ from conductor.store.transactions import Transaction
 
 
 class ServiceEndpoint:
-    """See ``conductor.rpc_api.ServiceRpc``."""
+    """See ``conductor.rpc.ServiceRpc``."""
 
     def __init__(self, cloud: Cloud, notifier: Notifier) -> None:
         self._cloud = cloud
         self._notifier = notifier
 
     def ping(self, ctxt: RequestContext) -> str:
-        """See ``ConductorClient.ping``."""
         self._cloud.store.answers()
         return self._cloud.name
 
@@ -27,11 +26,11 @@ class ServiceEndpoint:
         self,
         ctxt: RequestContext,
         service_uuid: str,
-        disabled: bool | None,
-        reason: str | None,
-        forced_down: bool | None,
+        *,
+        disabled: bool | None = None,
+        reason: str | None = None,
+        forced_down: bool | None = None,
     ) -> None:
-        """See ``ConductorClient.update_service``."""
         changes: dict[str, Any] = {}
         if disabled is not None:
             changes |= {"disabled": disabled, "disabled_reason": reason if disabled else None}
@@ -47,8 +46,6 @@ class ServiceEndpoint:
         self._notifier.spread(ctxt)
 
     def delete_service(self, ctxt: RequestContext, service_uuid: str) -> None:
-        """See ``ConductorClient.delete_service``."""
-
         def work(connection: Transaction) -> None:
             told.service(connection, ctxt, service_uuid, "delete")
             aggregates.delete_service(connection, service_uuid)

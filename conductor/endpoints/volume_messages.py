@@ -8,11 +8,10 @@ from conductor.store.volumes import messages
 
 
 class VolumeMessageEndpoint:
-    """See ``conductor.rpc_api.VolumeMessageRpc``."""
+    """See ``conductor.rpc.VolumeMessageRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
     def delete_volume_message(self, ctxt: RequestContext, operation_id: int) -> None:
-        """See ``ConductorClient.delete_volume_message``."""
         self._cloud.store.run(lambda c: messages.delete(c, operation_id))

@@ -9,7 +9,8 @@ from common.states import ResourceType
 from common.volumes import SnapshotStatus
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
-from conductor.messages import NewVolumeSnapshot, VolumeEdit
+from conductor.rpc.volume_snapshots import NewVolumeSnapshot
+from conductor.rpc.volumes import VolumeEdit
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
@@ -25,14 +26,12 @@ _SETTABLE = frozenset(
 
 
 class VolumeSnapshotEndpoint:
-    """See ``conductor.rpc_api.VolumeSnapshotRpc``."""
+    """See ``conductor.rpc.VolumeSnapshotRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
     def create_volume_snapshot(self, ctxt: RequestContext, snapshot: NewVolumeSnapshot) -> str:
-        """See ``ConductorClient.create_volume_snapshot``."""
-
         def work(connection: Transaction) -> tuple[str, Operation | None]:
             row = records.locked(connection, snapshot.volume_id, scope(ctxt))
             return take_snapshot.begin(connection, self._cloud, ctxt, row, snapshot)
@@ -45,8 +44,6 @@ class VolumeSnapshotEndpoint:
     def edit_volume_snapshot(
         self, ctxt: RequestContext, snapshot_id: str, edit: VolumeEdit
     ) -> None:
-        """See ``ConductorClient.edit_volume_snapshot``."""
-
         def work(connection: Transaction) -> None:
             row, _ = snapshots.locked(connection, snapshot_id, scope(ctxt))
             snapshots.edit(connection, row, edit)
@@ -54,8 +51,6 @@ class VolumeSnapshotEndpoint:
         self._cloud.store.run(work)
 
     def delete_volume_snapshot(self, ctxt: RequestContext, snapshot_id: str) -> None:
-        """See ``ConductorClient.delete_volume_snapshot``."""
-
         def work(connection: Transaction) -> None:
             row, volume = snapshots.locked(connection, snapshot_id, scope(ctxt))
             remove_snapshot.begin(connection, self._cloud, ctxt, row, volume)
@@ -64,8 +59,6 @@ class VolumeSnapshotEndpoint:
         self._cloud.wake()
 
     def reset_volume_snapshot(self, ctxt: RequestContext, snapshot_id: str, status: str) -> None:
-        """See ``ConductorClient.reset_volume_snapshot``."""
-
         def work(connection: Transaction) -> None:
             row, _ = snapshots.locked(connection, snapshot_id, scope(ctxt))
             if status not in _SETTABLE:
@@ -81,8 +74,6 @@ class VolumeSnapshotEndpoint:
         self._cloud.store.run(work)
 
     def revert_volume(self, ctxt: RequestContext, volume_id: str, snapshot_id: str) -> None:
-        """See ``ConductorClient.revert_volume``."""
-
         def work(connection: Transaction) -> Operation:
             row = records.locked(connection, volume_id, scope(ctxt))
             return revert.begin(connection, self._cloud, ctxt, row, snapshot_id)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from conductor.cloud import Cloud
-from conductor.messages import NewVolumeTransfer, OfferedVolume
+from conductor.rpc.volume_transfers import NewVolumeTransfer, OfferedVolume
 from conductor.volumes import transfer as transferring
 
 
 class VolumeTransferEndpoint:
-    """See ``conductor.rpc_api.VolumeTransferRpc``."""
+    """See ``conductor.rpc.VolumeTransferRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
@@ -17,18 +17,15 @@ class VolumeTransferEndpoint:
     def create_volume_transfer(
         self, ctxt: RequestContext, transfer: NewVolumeTransfer
     ) -> OfferedVolume:
-        """See ``ConductorClient.create_volume_transfer``."""
         cloud = self._cloud
         return cloud.store.run(lambda c: transferring.offer(c, cloud, ctxt, transfer))
 
     def accept_volume_transfer(
         self, ctxt: RequestContext, transfer_id: str, auth_key: str
     ) -> None:
-        """See ``ConductorClient.accept_volume_transfer``."""
         cloud = self._cloud
         cloud.store.run(lambda c: transferring.accept(c, cloud, ctxt, transfer_id, auth_key))
 
     def delete_volume_transfer(self, ctxt: RequestContext, transfer_id: str) -> None:
-        """See ``ConductorClient.delete_volume_transfer``."""
         cloud = self._cloud
         cloud.store.run(lambda c: transferring.withdraw(c, cloud, ctxt, transfer_id))

@@ -12,7 +12,7 @@ from common.states import ResourceType
 from common.volumes import RULES, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
-from conductor.messages import NewVolume, NewVolumeImage, VolumeEdit
+from conductor.rpc.volumes import NewVolume, NewVolumeImage, VolumeEdit
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
@@ -41,14 +41,12 @@ _SETTABLE = frozenset(
 
 
 class VolumeEndpoint:
-    """See ``conductor.rpc_api.VolumeRpc``."""
+    """See ``conductor.rpc.VolumeRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
     def create_volume(self, ctxt: RequestContext, volume: NewVolume) -> str:
-        """See ``ConductorClient.create_volume``."""
-
         def work(connection: Transaction) -> tuple[str, Operation | None]:
             return create_volume.begin(connection, self._cloud, ctxt, volume)
 
@@ -58,14 +56,11 @@ class VolumeEndpoint:
         return made
 
     def edit_volume(self, ctxt: RequestContext, volume_id: str, edit: VolumeEdit) -> None:
-        """See ``ConductorClient.edit_volume``."""
         self._with(ctxt, volume_id, lambda c, row: records.edit(c, row, edit))
 
     def delete_volume(
-        self, ctxt: RequestContext, volume_id: str, force: bool, cascade: bool = False
+        self, ctxt: RequestContext, volume_id: str, *, force: bool = False, cascade: bool = False
     ) -> None:
-        """See ``ConductorClient.delete_volume``."""
-
         def work(connection: Transaction, row: Any) -> Operation | None:
             self._require_free(ctxt, connection, row, force=force, cascade=cascade)
             snapshots.require_alone(connection, row)
@@ -117,30 +112,24 @@ class VolumeEndpoint:
         )
 
     def extend_volume(
-        self, ctxt: RequestContext, volume_id: str, size_gib: int, in_use: bool
+        self, ctxt: RequestContext, volume_id: str, size_gib: int, *, in_use: bool
     ) -> None:
-        """See ``ConductorClient.extend_volume``."""
-
         def work(connection: Transaction, row: Any) -> Operation:
             return extend_volume.begin(connection, self._cloud, ctxt, row, size_gib, in_use=in_use)
 
         self._cloud.start(self._with(ctxt, volume_id, work))
 
     def reimage_volume(
-        self, ctxt: RequestContext, volume_id: str, image_id: str, reserved: bool
+        self, ctxt: RequestContext, volume_id: str, image_id: str, *, reserved: bool
     ) -> None:
-        """See ``ConductorClient.reimage_volume``."""
-
         def work(connection: Transaction, row: Any) -> Operation:
             return reimage.begin(connection, self._cloud, ctxt, row, image_id, reserved=reserved)
 
         self._cloud.start(self._with(ctxt, volume_id, work))
 
     def retype_volume(
-        self, ctxt: RequestContext, volume_id: str, type_id: str, may_move: bool
+        self, ctxt: RequestContext, volume_id: str, type_id: str, *, may_move: bool
     ) -> None:
-        """See ``ConductorClient.retype_volume``."""
-
         def work(connection: Transaction, row: Any) -> None:
             retype_volume.begin(connection, self._cloud, ctxt, row, type_id, may_move=may_move)
 
@@ -148,8 +137,6 @@ class VolumeEndpoint:
         self._cloud.wake()
 
     def upload_volume(self, ctxt: RequestContext, volume_id: str, image: NewVolumeImage) -> str:
-        """See ``ConductorClient.upload_volume``."""
-
         def work(connection: Transaction) -> str:
             row = records.locked(connection, volume_id, scope(ctxt))
             return upload_volume.begin(connection, self._cloud, ctxt, row, image)
@@ -159,8 +146,6 @@ class VolumeEndpoint:
         return made
 
     def reset_volume(self, ctxt: RequestContext, volume_id: str, status: str) -> None:
-        """See ``ConductorClient.reset_volume``."""
-
         def work(connection: Transaction, row: Any) -> None:
             if status not in _SETTABLE:
                 raise Invalid(f"Invalid volume: status {status} can't be set.")
@@ -177,9 +162,7 @@ class VolumeEndpoint:
 
         self._with(ctxt, volume_id, work)
 
-    def reserve_volume(self, ctxt: RequestContext, volume_id: str, wanted: bool) -> None:
-        """See ``ConductorClient.reserve_volume``."""
-
+    def reserve_volume(self, ctxt: RequestContext, volume_id: str, *, wanted: bool) -> None:
         def work(connection: Transaction, row: Any) -> None:
             if wanted:
                 if row.status != VolumeStatus.AVAILABLE:

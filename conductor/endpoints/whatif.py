@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from common import hints, ids
 from common.bulk_migrations import Move, MoveState
@@ -17,7 +18,8 @@ from conductor.flows.accept import requested_networks, scope
 from conductor.flows.auto_network import AutoNetwork
 from conductor.flows.bulk import begin_bulk
 from conductor.flows.move.begin_evacuation import kept
-from conductor.messages import CreateServers, DrainStep, Evacuation
+from conductor.rpc.servers import CreateServers
+from conductor.rpc.whatif import DrainStep, Evacuation
 from conductor.store import placed, registry, server_groups
 from conductor.store import servers as servers_store
 from conductor.store.transactions import Transaction
@@ -32,30 +34,27 @@ _MOVABLE = (VmState.ACTIVE, VmState.STOPPED)
 
 
 class WhatIfEndpoint:
-    """See ``conductor.rpc_api.WhatIfRpc``."""
+    """See ``conductor.rpc.WhatIfRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
         self._auto = AutoNetwork(cloud)
 
     def preview_servers(
-        self, ctxt: RequestContext, request: CreateServers, without: list[str]
+        self, ctxt: RequestContext, request: CreateServers, without: Sequence[str] = ()
     ) -> list[Decision]:
-        """See ``ConductorClient.preview_servers``."""
         one = self._requested(ctxt, request)
         count = min(max(request.min_count, request.max_count), MAX_PREVIEW)
         each = tuple(dataclasses.replace(one, server_uuid=ids.new_uuid()) for _ in range(count))
         return self._cloud.scheduler.preview(ctxt, each, tuple(without))
 
     def capacity(
-        self, ctxt: RequestContext, request: CreateServers, without: list[str]
+        self, ctxt: RequestContext, request: CreateServers, without: Sequence[str] = ()
     ) -> Capacity:
-        """See ``ConductorClient.capacity``."""
         one = self._requested(ctxt, request)
         return self._cloud.scheduler.capacity(ctxt, one, tuple(without))
 
     def evacuation(self, ctxt: RequestContext, host: str) -> list[Evacuation]:
-        """See ``ConductorClient.evacuation``."""
         with self._cloud.store.read() as connection:
             facts, _ = registry.host(connection, host)
             here = _servers_on(connection, host)
@@ -69,15 +68,13 @@ class WhatIfEndpoint:
         ]
 
     def rebalance(self, ctxt: RequestContext, limit: int) -> Rebalancing:
-        """See ``ConductorClient.rebalance``."""
         with self._cloud.store.read() as connection:
             found = placed.idle(connection, _MOVABLE, MAX_MOVABLE)
             there = request_specs.of_servers(connection, found)
         movable = tuple(map(_movable, there))
         return self._cloud.scheduler.rebalance(ctxt, movable, limit)
 
-    def drain_plan(self, ctxt: RequestContext, host: str, live_only: bool) -> list[DrainStep]:
-        """See ``ConductorClient.drain_plan``."""
+    def drain_plan(self, ctxt: RequestContext, host: str, *, live_only: bool) -> list[DrainStep]:
         with self._cloud.store.read() as connection:
             facts, _ = registry.host(connection, host)
             plan = begin_bulk.planned(connection, facts, at_once=1, live_only=live_only)

@@ -20,8 +20,9 @@ from conductor.engine import begins
 from conductor.engine.begins import HandedOver
 from conductor.flows.auto_network import AutoNetwork
 from conductor.flows.remove import delete
-from conductor.messages import CreatedServers, CreateServers, claimed_gib
 from conductor.plans import PLANS, CreateParams, CreatePlan, DeletePlan, Interface, Plan
+from conductor.rpc.flavors import claimed_gib
+from conductor.rpc.servers import CreatedServers, CreateServers
 from conductor.store import (
     addresses,
     migrations,

@@ -13,8 +13,8 @@ from common.messages.scheduling import ImageHome
 from common.volumes import serial
 from conductor.cloud import placed
 from conductor.flows import guest_data
-from conductor.messages import local_disks_of, root_gib
 from conductor.plans import CreateParams, CreatePlan, Interface
+from conductor.rpc.flavors import local_disks_of, root_gib
 from conductor.store import networks, registry
 from conductor.store.operations import Operation
 from conductor.store.servers import Server

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common.messages.commands import Address, ConfigDrive, GuestFile, Nic
-from conductor.messages import local_disks_of
+from conductor.rpc.flavors import local_disks_of
 from conductor.store.servers import Server
 
 

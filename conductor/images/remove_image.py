@@ -16,7 +16,7 @@ LOG = logger(__name__)
 
 
 def delete(cloud: Cloud, ctxt: RequestContext, image_id: str) -> None:
-    """See ``ConductorClient.delete_image``."""
+    """See ``ConductorRpc.delete_image``."""
 
     def work(connection: Transaction) -> None:
         row = user_images.delete(connection, image_id, scope(ctxt))

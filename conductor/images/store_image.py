@@ -21,8 +21,8 @@ from conductor.engine import begins, ends
 from conductor.engine.stages import Stage, Table, Work
 from conductor.images import places, remove_file
 from conductor.images.places import ImagePlace
-from conductor.messages import ImageData
 from conductor.plans import Place, StoreImagePlan
+from conductor.rpc.images import ImageData
 from conductor.store import host_storages, image_quota, uploads
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation

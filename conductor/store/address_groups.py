@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, NotFound
-from conductor.messages import NewAddressGroup
+from conductor.rpc.address_groups import NewAddressGroup
 from conductor.store import filter_outbox, group_shares, revisions
 from db.schema import address_groups, security_group_rules
 

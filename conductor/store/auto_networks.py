@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from common.errors import Conflict
 from common.vnets import VniRange
-from conductor.messages import NewNetwork, NewSubnet
+from conductor.rpc.networks import NewNetwork, NewSubnet
 from conductor.store import network_quotas, project_networks, project_subnets, quotas
 from conductor.store.segments import TagRange
 from db.schema import networks

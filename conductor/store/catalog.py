@@ -9,7 +9,8 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import Conflict, FlavorNotFound, KeyPairNotFound, NotFound
 from conductor.flows.create.no_valid_host import Limits, Offer
-from conductor.messages import NewFlavor, NewKeyPair
+from conductor.rpc.flavors import NewFlavor
+from conductor.rpc.keypairs import NewKeyPair
 from db.schema import flavor_access, flavors, keypairs
 
 #: flavors that are considered if none of a larger size would do

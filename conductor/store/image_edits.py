@@ -8,7 +8,7 @@ from typing import Any
 
 from common.errors import Conflict, Forbidden, TooLarge
 from common.image_attributes import require_writable
-from conductor.messages import ImageEdit
+from conductor.rpc.images import ImageEdit
 
 #: attribute of the API → column
 COLUMNS: Mapping[str, str] = {

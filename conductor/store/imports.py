@@ -15,7 +15,7 @@ from common import clock, codec, ids
 from common.context import RequestContext
 from common.errors import Conflict
 from common.states import OPEN_STATES, ResourceType
-from conductor.messages import DIRECT, DOWNLOAD, ImageData, ImportTask
+from conductor.rpc.images import DIRECT, DOWNLOAD, ImageData, ImportTask
 from conductor.store.server_images import QUEUED
 from db.schema import images, operations
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, Forbidden, NotFound
-from conductor.messages import MetadefItem, MetadefNamespace
+from conductor.rpc.images import MetadefItem, MetadefNamespace
 from db.schema import metadef_items, metadef_namespaces
 
 _N, _I = metadef_namespaces.c, metadef_items.c
@@ -55,7 +55,7 @@ def change(
     removed: Sequence[str] | None,
     items: Sequence[MetadefItem],
 ) -> None:
-    """See ``ConductorClient.change_metadef_items``."""
+    """See ``ConductorRpc.change_metadef_items``."""
     row = _locked(connection, namespace)
     query = sa.select(_I.name, _I.created_at).where(_I.namespace_id == row.id, _I.kind == kind)
     there = {each.name: each.created_at for each in connection.execute(query)}

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, NotFound
-from conductor.messages import NewShare
+from conductor.rpc.networks import NewShare
 from conductor.store import group_shares, network_locks
 from db.reads.network_access import EVERYBODY
 from db.schema import network_shares, ports

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common.errors import Conflict, Invalid, NotFound
-from conductor.messages import AddressPair, NewPort, PortChange
+from conductor.rpc.ports import AddressPair, NewPort, PortChange
 from conductor.store import filter_outbox, security_groups
 from db.schema import port_security_groups, ports
 

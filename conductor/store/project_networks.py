@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from common import clock, ids, vnets
 from common.errors import Conflict
 from common.vnets import VniRange
-from conductor.messages import NewNetwork
+from conductor.rpc.networks import NewNetwork
 from conductor.store import (
     filter_outbox,
     network_locks,

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, SubnetNotFound
-from conductor.messages import NewSubnet
+from conductor.rpc.networks import NewSubnet
 from conductor.store import addresses, network_locks, revisions, subnet_rules
 from conductor.store.pools import of_port
 from conductor.store.segments import invalid_input

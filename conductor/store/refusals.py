@@ -7,7 +7,7 @@ import datetime
 import sqlalchemy as sa
 
 from common.context import RequestContext
-from conductor.messages import Refused
+from conductor.rpc.refusals import Refused
 from db.schema import refusals
 
 _LONGEST = {"method": 16, "path": 255, "message": 1000}

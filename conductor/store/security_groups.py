@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import Conflict, NotFound
 from common.security_rules import DEFAULT, Rule
-from conductor.messages import NewRule, NewSecurityGroup, SecurityGroupChange
+from conductor.rpc.security_groups import NewRule, NewSecurityGroup, SecurityGroupChange
 from conductor.store import (
     address_groups,
     default_rules,

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from common import clock
 from common.messages.reports import Copied
 from common.messages.scheduling import ImageHome
-from conductor.messages import root_gib
+from conductor.rpc.flavors import root_gib
 from conductor.store import image_members, templates
 from conductor.store.servers import Server
 from conductor.store.templates import Known

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import Conflict
 from common.states import OPEN_STATES, InternalAction, ResourceType
-from conductor.messages import ImageData
+from conductor.rpc.images import ImageData
 from conductor.store.imports import IMPORTING
 from conductor.store.server_images import ACTIVE, QUEUED, SAVING
 from db import resources

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import Conflict, Forbidden, ImageNotFound, NotFound
 from common.states import ResourceType
-from conductor.messages import ImageEdit, NewImage
+from conductor.rpc.images import ImageEdit, NewImage
 from conductor.store import image_edits, image_members
 from conductor.store.server_images import ACTIVE, DEACTIVATED, QUEUED
 from db import resources

@@ -21,7 +21,7 @@ from common.errors import (
     PortNotFound,
     SubnetNotFound,
 )
-from conductor.messages import FixedIp, NewPort, PortChange
+from conductor.rpc.ports import FixedIp, NewPort, PortChange
 from conductor.store import (
     addresses,
     filter_outbox,

@@ -18,7 +18,7 @@ from common.messages.reports import Category, Failure
 from common.states import ResourceType
 from common.volumes import VolumeStatus
 from conductor.cloud import Cloud
-from conductor.messages import NewVolume
+from conductor.rpc.volumes import NewVolume
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted

@@ -20,8 +20,8 @@ from common.volumes import VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import begins, ends
 from conductor.engine.stages import Stage, Table
-from conductor.messages import NewVolume
 from conductor.plans import Place, VolumePlan
+from conductor.rpc.volumes import NewVolume
 from conductor.store import operations as ledger
 from conductor.store import vmids
 from conductor.store.operations import NewOperation, Operation

@@ -9,7 +9,8 @@ from typing import Any
 from common.errors import VolumeNotFound
 from common.messages.scheduling import VolumeNeed
 from conductor.cloud import Cloud
-from conductor.messages import BlockDevice, NewVolume
+from conductor.rpc.servers import BlockDevice
+from conductor.rpc.volumes import NewVolume
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, origins, records, types
 from conductor.volumes import create_volume, sources

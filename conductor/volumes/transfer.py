@@ -16,7 +16,7 @@ from common.volumes import SnapshotStatus, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.flows.accept import scope
-from conductor.messages import NewVolumeTransfer, OfferedVolume
+from conductor.rpc.volume_transfers import NewVolumeTransfer, OfferedVolume
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import quota, records, snapshots, transfers, types

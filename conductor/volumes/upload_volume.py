@@ -23,8 +23,8 @@ from conductor.cloud import Cloud
 from conductor.engine import begins, ends, unwinding
 from conductor.engine.stages import Stage, Table, Undo
 from conductor.images import remove_image
-from conductor.messages import NewVolumeImage
 from conductor.plans import Place, UploadVolumePlan
+from conductor.rpc.volumes import NewVolumeImage
 from conductor.store import image_quota, leases, registry, server_images, vmids
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction

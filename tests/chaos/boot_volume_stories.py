@@ -8,7 +8,8 @@ from typing import Any
 
 from common import ids
 from common.errors import MicronovaError
-from conductor.messages import BlockDevice, CreateServers, RequestedNetwork, VolumeEdit
+from conductor.rpc.servers import BlockDevice, CreateServers, RequestedNetwork
+from conductor.rpc.volumes import VolumeEdit
 from tests.chaos.cloud import FLAVOR, IMAGE
 from tests.chaos.stage import Party
 from tests.chaos.volume_story import LATER, OF_IMAGE, PATTERN, VolumeStory

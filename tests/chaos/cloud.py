@@ -16,8 +16,9 @@ from common.context import RequestContext
 from common.errors import MicronovaError, Unavailable
 from common.messages.reports import Category
 from common.states import OPEN_STATES
-from conductor.client import ConductorClient
-from conductor.messages import CreateServers, FlavorSnapshot, RequestedNetwork
+from conductor.rpc import ConductorRpc
+from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.servers import CreateServers, RequestedNetwork
 from db import schema
 from placement.client import PlacementClient
 from simulator.server import Simulator
@@ -41,7 +42,7 @@ class Overdue(AssertionError):
 class Cloud:
     """Requests go to the conductors as the API sends them; answers are read from the database."""
 
-    client: ConductorClient
+    client: ConductorRpc
     engine: sa.Engine
     simulator: Simulator
     placement: PlacementClient
@@ -108,7 +109,7 @@ class Cloud:
 
     def act(self, uuid: str, action: str, **asked: str) -> None:
         """Ask for an action on a server."""
-        self._ask("act", lambda: self.client.act(self.context(), uuid, action, **asked))
+        self._ask("act", lambda: self.client.act(self.context(), uuid, action, asked))
 
     def _ask(self, method: str, call: Callable[[], Any]) -> None:
         try:

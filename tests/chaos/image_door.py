@@ -11,7 +11,7 @@ import requests
 from oslo_config import cfg
 
 from api.image.app import make_app
-from conductor.client import ConductorClient
+from conductor.rpc import ConductorRpc
 from db import engine
 from tests.fixtures import auth
 from tests.fixtures.listings import mounted, served
@@ -45,7 +45,7 @@ class ImageDoor:
 
 @contextlib.contextmanager
 def image_door(
-    conf: cfg.ConfigOpts, database_url: str, client: ConductorClient, spool: Path
+    conf: cfg.ConfigOpts, database_url: str, client: ConductorRpc, spool: Path
 ) -> Iterator[ImageDoor]:
     """Serve the Image API until the block ends."""
     apps: list[Any] = []

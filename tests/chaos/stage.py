@@ -25,7 +25,7 @@ from keystoneauth1 import adapter, session, token_endpoint
 
 from common import rpc
 from common.errors import MicronovaError
-from conductor.client import ConductorClient
+from conductor.rpc import connect
 from db import schema
 from identity.private_file import write_private
 from launcher import configuration
@@ -123,7 +123,7 @@ class Stage(Cloud):
         self.transport = rpc.transport(self.conf)
         # Else it would look for its broker for ever, and the next one may have the port.
         stack.callback(self.transport.cleanup)
-        self.client = ConductorClient(self.transport)
+        self.client = connect(self.transport)
         login_session = session.Session(auth=token_endpoint.Token(self.placement_url, SERVICE))
         self.placement = PlacementClient(adapter.Adapter(login_session, service_type="placement"))
         self.until(self._hosts_are_known, START_SECONDS)

@@ -14,7 +14,8 @@ from proxmoxer import ProxmoxAPI
 
 from common.context import RequestContext
 from common.errors import MicronovaError
-from conductor.messages import NewVolume, VolumeWish
+from conductor.rpc.server_volumes import VolumeWish
+from conductor.rpc.volumes import NewVolume
 from db import schema
 from tests.chaos.test_edited_marks import config_of, edit, findings
 from tests.chaos.world import World, world

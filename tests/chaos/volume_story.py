@@ -11,7 +11,8 @@ import sqlalchemy as sa
 
 from common.errors import MicronovaError
 from common.volumes import SnapshotStatus
-from conductor.messages import NewVolume, NewVolumeSnapshot
+from conductor.rpc.volume_snapshots import NewVolumeSnapshot
+from conductor.rpc.volumes import NewVolume
 from db import schema
 from tests.chaos.cloud import IMAGE
 from tests.chaos.dressing import COPYING, THIN, add_volume_storages

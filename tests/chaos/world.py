@@ -18,7 +18,7 @@ from keystoneauth1 import session, token_endpoint
 from oslo_config import cfg
 
 from compute.service import ComputeService
-from conductor.client import ConductorClient
+from conductor.rpc import connect
 from db import engine, schema
 from identity.private_file import write_private
 from launcher import configuration, wiring
@@ -66,7 +66,7 @@ class World(Cloud):
         self.conf = configuration.load([str(folder / "world.conf")])
         self._wiring = wiring.Wiring(self.conf, self._placement_session(stack))
         self.placement = self._wiring.placement
-        self.client = ConductorClient(self._wiring.transport)
+        self.client = connect(self._wiring.transport)
         self._services: dict[str, wiring.Service] = {}
         stack.callback(self._stop_all)
         for kind in ORDER:

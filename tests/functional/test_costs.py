@@ -30,7 +30,7 @@ from common import config
 from common.localbus import LocalDriver
 from compute.drivers import hypervisors
 from compute.service import ComputeService
-from conductor.client import ConductorClient
+from conductor.rpc import connect
 from conductor.service import ConductorService
 from db import engine
 from launcher import configuration
@@ -138,7 +138,7 @@ class Cloud:
         self.statements: collections.Counter[str] = collections.Counter()
         self._engines: set[sa.Engine] = set()
         sa.event.listen(sa.Engine, "before_cursor_execute", self._count)
-        client = ConductorClient(transport)
+        client = connect(transport)
         app = make_compute_api(conf, client, self.reader, protect=header_auth)
         self.api = testing.TestClient(app)
         self.volume_api = testing.TestClient(

@@ -14,8 +14,7 @@ from compute import manager as compute_manager
 from compute.client import ComputeClient
 from compute.commands import COMMANDS
 from compute.rpc_api import WorkerRpc
-from conductor import rpc_api
-from conductor.client import ConductorClient
+from conductor import rpc as conductor_rpc
 from conductor.endpoints.address_groups import AddressGroupEndpoint
 from conductor.endpoints.aggregates import AggregateEndpoint
 from conductor.endpoints.audits import AuditEndpoint
@@ -53,7 +52,7 @@ ADDRESS = {"self", "ctxt", "worker"}
 #: sent by a worker to itself
 OWN = {"tick"}
 #: the client's own, not sent
-KEPT = {"heard", "within"}
+KEPT = {"heard"}
 
 
 def methods(surface: type) -> dict[str, Any]:
@@ -71,33 +70,33 @@ def parameters(method: Any, but: set[str]) -> list[str]:
 
 #: of the conductor, one a noun
 NOUNS = {
-    rpc_api.ServerRpc: ServerEndpoint,
-    rpc_api.ManageRpc: ManageEndpoint,
-    rpc_api.WhatIfRpc: WhatIfEndpoint,
-    rpc_api.BulkMigrationRpc: BulkMigrationEndpoint,
-    rpc_api.FlavorRpc: FlavorEndpoint,
-    rpc_api.KeyPairRpc: KeyPairEndpoint,
-    rpc_api.QuotaRpc: QuotaEndpoint,
-    rpc_api.ServiceRpc: ServiceEndpoint,
-    rpc_api.ServerGroupRpc: ServerGroupEndpoint,
-    rpc_api.AggregateRpc: AggregateEndpoint,
-    rpc_api.AuditRpc: AuditEndpoint,
-    rpc_api.ConsoleRpc: ConsoleEndpoint,
-    rpc_api.GuestRpc: GuestEndpoint,
-    rpc_api.InterfaceRpc: InterfaceEndpoint,
-    rpc_api.PortRpc: PortEndpoint,
-    rpc_api.NetworkRpc: NetworkEndpoint,
-    rpc_api.SecurityGroupRpc: SecurityGroupEndpoint,
-    rpc_api.AddressGroupRpc: AddressGroupEndpoint,
-    rpc_api.ImageRpc: ImageEndpoint,
-    rpc_api.VolumeRpc: VolumeEndpoint,
-    rpc_api.VolumeSnapshotRpc: VolumeSnapshotEndpoint,
-    rpc_api.VolumeTransferRpc: VolumeTransferEndpoint,
-    rpc_api.VolumeMessageRpc: VolumeMessageEndpoint,
-    rpc_api.BackupRpc: BackupEndpoint,
-    rpc_api.VolumeTypeRpc: VolumeTypeEndpoint,
-    rpc_api.ServerVolumeRpc: ServerVolumeEndpoint,
-    rpc_api.RefusalRpc: RefusalEndpoint,
+    conductor_rpc.ServerRpc: ServerEndpoint,
+    conductor_rpc.ManageRpc: ManageEndpoint,
+    conductor_rpc.WhatIfRpc: WhatIfEndpoint,
+    conductor_rpc.BulkMigrationRpc: BulkMigrationEndpoint,
+    conductor_rpc.FlavorRpc: FlavorEndpoint,
+    conductor_rpc.KeyPairRpc: KeyPairEndpoint,
+    conductor_rpc.QuotaRpc: QuotaEndpoint,
+    conductor_rpc.ServiceRpc: ServiceEndpoint,
+    conductor_rpc.ServerGroupRpc: ServerGroupEndpoint,
+    conductor_rpc.AggregateRpc: AggregateEndpoint,
+    conductor_rpc.AuditRpc: AuditEndpoint,
+    conductor_rpc.ConsoleRpc: ConsoleEndpoint,
+    conductor_rpc.GuestRpc: GuestEndpoint,
+    conductor_rpc.InterfaceRpc: InterfaceEndpoint,
+    conductor_rpc.PortRpc: PortEndpoint,
+    conductor_rpc.NetworkRpc: NetworkEndpoint,
+    conductor_rpc.SecurityGroupRpc: SecurityGroupEndpoint,
+    conductor_rpc.AddressGroupRpc: AddressGroupEndpoint,
+    conductor_rpc.ImageRpc: ImageEndpoint,
+    conductor_rpc.VolumeRpc: VolumeEndpoint,
+    conductor_rpc.VolumeSnapshotRpc: VolumeSnapshotEndpoint,
+    conductor_rpc.VolumeTransferRpc: VolumeTransferEndpoint,
+    conductor_rpc.VolumeMessageRpc: VolumeMessageEndpoint,
+    conductor_rpc.BackupRpc: BackupEndpoint,
+    conductor_rpc.VolumeTypeRpc: VolumeTypeEndpoint,
+    conductor_rpc.ServerVolumeRpc: ServerVolumeEndpoint,
+    conductor_rpc.RefusalRpc: RefusalEndpoint,
 }
 
 
@@ -125,7 +124,6 @@ def test_an_endpoint_answers_just_what_its_protocol_names(surface: type, endpoin
     [
         ((WorkerRpc, WorkerEvents), ComputeClient),
         ((SchedulerRpc, HostEvents), SchedulerClient),
-        ((rpc_api.ConductorRpc,), ConductorClient),
     ],
 )
 def test_a_client_sends_just_what_its_protocols_name(
@@ -146,8 +144,8 @@ def test_an_agent_carries_out_every_command() -> None:
 
 
 def test_the_conductor_serves_every_noun_of_its_table() -> None:
-    nouns = get_args(rpc_api.Endpoints)
-    assert rpc_api.ConductorRpc.__bases__[: len(nouns)] == nouns == tuple(NOUNS)
+    nouns = get_args(conductor_rpc.Endpoints)
+    assert conductor_rpc.ConductorRpc.__bases__[: len(nouns)] == nouns == tuple(NOUNS)
 
 
 def test_a_method_of_the_conductor_has_one_noun() -> None:

@@ -15,7 +15,8 @@ from api.compute.policies import named
 from api.compute.schemas import old_volumes as schemas
 from common.errors import Invalid, NotFound, SnapshotNotFound, VolumeNotFound
 from common.volumes import AttachStatus, device
-from conductor.messages import NewVolume, NewVolumeSnapshot
+from conductor.rpc.volume_snapshots import NewVolumeSnapshot
+from conductor.rpc.volumes import NewVolume
 from db.reads import services, volume_snapshots, volumes
 from db.reads.keyset import Page
 from db.reads.volume_snapshots import Filter as SnapshotFilter

@@ -9,7 +9,7 @@ from api.volume import queries, schemas, views
 from api.volume.call import Call, operation
 from api.volume.resources.volumes import edit_of, find, trimmed, truth
 from common.errors import BackupNotFound, Invalid
-from conductor.messages import NewBackup
+from conductor.rpc.backups import NewBackup
 from db.reads import volume_backups
 from db.reads.volume_backups import Backup
 from web.guard import Params

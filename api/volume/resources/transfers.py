@@ -9,7 +9,7 @@ from api.volume.call import Call, operation
 from api.volume.resources.volumes import find, truth
 from api.volume.views import links, moment
 from common.errors import Invalid, NotFound
-from conductor.messages import NewVolumeTransfer
+from conductor.rpc.volume_transfers import NewVolumeTransfer
 from db.reads import volume_transfers
 from db.reads.volume_transfers import Filter, Transfer
 

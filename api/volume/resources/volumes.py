@@ -17,7 +17,7 @@ from common.errors import (
     SnapshotNotFound,
     VolumeNotFound,
 )
-from conductor.messages import NewVolume, VolumeEdit
+from conductor.rpc.volumes import NewVolume, VolumeEdit
 from db.reads import volume_backups, volume_snapshots, volumes
 from db.reads.volumes import Volume
 from web.guard import Params

@@ -30,7 +30,7 @@ REASON = "being drained"
 def drain(
     cloud: Cloud, ctxt: RequestContext, host: str, at_once: int, *, live_only: bool
 ) -> Operation:
-    """See ``ConductorClient.drain``."""
+    """See ``ConductorRpc.drain``."""
 
     def work(connection: Transaction) -> Operation:
         # Before the host's row, as whoever changes a service does.
@@ -63,7 +63,7 @@ def planned(
 def rebalance(
     cloud: Cloud, ctxt: RequestContext, moves: Sequence[Move], at_once: int
 ) -> Operation:
-    """See ``ConductorClient.apply_rebalance``."""
+    """See ``ConductorRpc.apply_rebalance``."""
     plan = BulkPlan(moves=tuple(moves), at_once=at_once, live_only=True)
 
     def work(connection: Transaction) -> Operation:
@@ -75,7 +75,7 @@ def rebalance(
 
 
 def steer(cloud: Cloud, number: int, wish: Wish) -> None:
-    """See ``ConductorClient.steer_bulk_migration``."""
+    """See ``ConductorRpc.steer_bulk_migration``."""
 
     def work(connection: Transaction) -> None:
         operation = store.get_locked(connection, number)

@@ -25,8 +25,8 @@ from conductor.flows.create import no_valid_host, replace_vmid
 from conductor.flows.create.offers import Offers
 from conductor.flows.create.selects import Selects, Undecided
 from conductor.flows.create.unwind import Unwinding
-from conductor.messages import claimed_gib, root_gib
 from conductor.plans import CreateParams, CreatePlan, Place
+from conductor.rpc.flavors import claimed_gib, root_gib
 from conductor.store import batches, registry, server_groups, servers, vmids, vnets
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation

@@ -11,8 +11,8 @@ from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.flows.accept import check_state, scope
 from conductor.flows.disks import volume_image
-from conductor.messages import NewServerImage
 from conductor.plans import ImagePlan, Place
+from conductor.rpc.servers import NewServerImage
 from conductor.store import image_quota, quotas, registry, server_images, servers, transitions
 from conductor.store.operations import Operation
 from conductor.store.servers import Server

@@ -19,8 +19,8 @@ from conductor.flows import build_command
 from conductor.flows.accept import check_state, scope
 from conductor.flows.disks import root_volume
 from conductor.flows.move import destination
-from conductor.messages import RebuildServer
 from conductor.plans import Place, RebuildPlan, SwapParams
+from conductor.rpc.servers import RebuildServer
 from conductor.store import operations as ledger
 from conductor.store import quotas, registry, servers, transitions
 from conductor.store.operations import Operation
@@ -45,7 +45,7 @@ class RebuildAcceptance:
         self._cloud = cloud
 
     def rebuild(self, ctxt: RequestContext, server_uuid: str, request: RebuildServer) -> Operation:
-        """See ``ConductorClient.rebuild_server``."""
+        """See ``ConductorRpc.rebuild_server``."""
         return self._cloud.store.run(lambda c: self._rebuild(c, ctxt, server_uuid, request))
 
     def _rebuild(

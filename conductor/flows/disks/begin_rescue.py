@@ -33,7 +33,7 @@ class RescueAcceptance:
     def rescue(
         self, ctxt: RequestContext, server_uuid: str, image_id: str, admin_password: str
     ) -> Operation:
-        """See ``ConductorClient.rescue_server``."""
+        """See ``ConductorRpc.rescue_server``."""
 
         def work(connection: Transaction) -> Operation:
             server = servers.alive(connection, server_uuid, scope(ctxt))

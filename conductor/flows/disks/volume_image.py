@@ -18,8 +18,9 @@ from common.states import OperationState
 from common.volumes import ROOT_SLOT, device
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.messages import NewServerImage, NewVolumeSnapshot
 from conductor.plans import ImagePlan
+from conductor.rpc.servers import NewServerImage
+from conductor.rpc.volume_snapshots import NewVolumeSnapshot
 from conductor.store import operations as ledger
 from conductor.store import server_images
 from conductor.store.operations import Operation

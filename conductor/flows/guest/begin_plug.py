@@ -17,8 +17,8 @@ from conductor.engine.settling import Settling
 from conductor.flows import build_command
 from conductor.flows.accept import scope
 from conductor.flows.guest import plugging
-from conductor.messages import Attachment
 from conductor.plans import PlugPlan
+from conductor.rpc.interfaces import Attachment
 from conductor.store import networks, user_ports
 from conductor.store import operations as ledger
 from conductor.store.networks import Network, Port, Wish
@@ -41,11 +41,11 @@ class PlugAcceptance:
     def attach(
         self, ctxt: RequestContext, server_uuid: str, asked: Attachment
     ) -> tuple[Operation, str]:
-        """Return the operation and the id of its port. See ``ConductorClient``."""
+        """Return the operation and the id of its port. See ``ConductorRpc``."""
         return self._settling.run(lambda c, w: self._attach(c, ctxt, server_uuid, asked, w))
 
     def detach(self, ctxt: RequestContext, server_uuid: str, port_id: str) -> Operation | None:
-        """Return the operation; None if one is at it. See ``ConductorClient.detach_interface``."""
+        """Return the operation; None if one is at it. See ``ConductorRpc.detach_interface``."""
         return self._cloud.store.run(lambda c: self._detach(c, ctxt, server_uuid, port_id, None))
 
     def detaching(

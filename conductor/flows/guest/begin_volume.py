@@ -16,8 +16,8 @@ from common.volumes import ATTACH, DETACH, ROOT_SLOT, RULES, SLOTS, AttachStatus
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
 from conductor.flows.guest import plugging
-from conductor.messages import AttachedVolume, VolumeWish
 from conductor.plans import PlugVolumePlan
+from conductor.rpc.server_volumes import AttachedVolume, VolumeWish
 from conductor.store import servers
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
@@ -38,11 +38,11 @@ class VolumeAcceptance:
     def attach(
         self, ctxt: RequestContext, server_uuid: str, asked: VolumeWish
     ) -> tuple[Operation, AttachedVolume]:
-        """Return the operation and the attachment. See ``ConductorClient.attach_volume``."""
+        """Return the operation and the attachment. See ``ConductorRpc.attach_volume``."""
         return self._cloud.store.run(lambda c: self._attach(c, ctxt, server_uuid, asked))
 
     def detach(self, ctxt: RequestContext, server_uuid: str, volume_id: str) -> Operation:
-        """Return the operation. See ``ConductorClient.detach_volume``."""
+        """Return the operation. See ``ConductorRpc.detach_volume``."""
         return self._cloud.store.run(lambda c: self._detach(c, ctxt, server_uuid, volume_id))
 
     def _attach(
@@ -121,7 +121,7 @@ class VolumeAcceptance:
     def keep(
         self, ctxt: RequestContext, server_uuid: str, volume_id: str, *, delete: bool
     ) -> None:
-        """See ``ConductorClient.keep_volume``."""
+        """See ``ConductorRpc.keep_volume``."""
 
         def work(connection: Transaction) -> None:
             server = servers.alive(connection, server_uuid, scope(ctxt))

@@ -52,7 +52,7 @@ _REASONS: Mapping[PasswordProblem, str] = {
 def change_password(
     cloud: Cloud, accept: Accept, ctxt: RequestContext, server_uuid: str, password: str
 ) -> None:
-    """See ``ConductorClient.change_password``."""
+    """See ``ConductorRpc.change_password``."""
     operation = accept.act(ctxt, server_uuid, ACTION)
     if operation is None:
         raise LookupError("only a delete may be in progress already")

@@ -34,7 +34,7 @@ def authorize(
     console_type: str,
     token_hash: str,
 ) -> None:
-    """See ``ConductorClient.authorize_console``."""
+    """See ``ConductorRpc.authorize_console``."""
     with cloud.store.read() as connection:
         server = servers.alive(connection, server_uuid, scope(ctxt), lock=False)
         check_state(server, protocol)
@@ -61,7 +61,7 @@ def authorize(
 
 
 def use_token(cloud: Cloud, token_hash: str) -> ConsoleTarget:
-    """See ``ConductorClient.use_console_token``."""
+    """See ``ConductorRpc.use_console_token``."""
     permit = cloud.store.run(
         lambda connection: console_tokens.use(connection, token_hash, clock.utcnow())
     )

@@ -17,7 +17,7 @@ _WORDS = {PowerState.NOSTATE: "pending"}
 
 
 def diagnose(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Diagnostics:
-    """See ``ConductorClient.diagnose_server``."""
+    """See ``ConductorRpc.diagnose_server``."""
     with cloud.store.read() as connection:
         server = servers.alive(connection, server_uuid, scope(ctxt), lock=False)
         reached = target(cloud, connection, server)
@@ -33,7 +33,7 @@ def diagnose(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Diagnostic
 
 
 def console_log(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> str:
-    """See ``ConductorClient.server_console_log``."""
+    """See ``ConductorRpc.server_console_log``."""
     with cloud.store.read() as connection:
         server = servers.alive(connection, server_uuid, scope(ctxt), lock=False)
         reached = target(cloud, connection, server)

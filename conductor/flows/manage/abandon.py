@@ -39,7 +39,7 @@ class Abandoning:
     def begin(
         self, ctxt: RequestContext, server_uuid: str, reason: str | None, *, force: bool
     ) -> Operation:
-        """See ``ConductorClient.abandon``."""
+        """See ``ConductorRpc.abandon``."""
         if force and not reason:
             raise Invalid("Who forces it gives the reason: it stays in the history.")
         with self._cloud.store.read() as connection:

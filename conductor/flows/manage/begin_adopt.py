@@ -18,8 +18,9 @@ from conductor.engine import begins
 from conductor.flows import guest_data
 from conductor.flows.accept import hostname_of
 from conductor.flows.manage import candidate
-from conductor.messages import Adopted, Adoption, FlavorSnapshot
 from conductor.plans import AdoptParams, Place, Plan
+from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.manage import Adopted, Adoption
 from conductor.store import adopted, networks, others, quotas, registry, servers, vmids
 from conductor.store import operations as ledger
 from conductor.store import vm_states as store
@@ -34,7 +35,7 @@ class Acceptance:
         self._cloud = cloud
 
     def adopt(self, ctxt: RequestContext, asked: Adoption) -> tuple[Adopted, Operation]:
-        """See ``ConductorClient.adopt``."""
+        """See ``ConductorRpc.adopt``."""
         found = self._inspect(ctxt, asked)
         refused = candidate.refusal(found, asked.cluster, self._cloud.id)
         if refused is None and asked.flavor is not None:

@@ -30,7 +30,7 @@ LOG = logger(__name__)
 
 
 def begin(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Operation:
-    """See ``ConductorClient.mark_server``."""
+    """See ``ConductorRpc.mark_server``."""
 
     def work(connection: Transaction) -> Operation:
         server = servers.alive(connection, server_uuid, None)

@@ -48,7 +48,7 @@ class _Lost:
 
 
 def accept(cloud: Cloud, ctxt: RequestContext, server_uuid: str, host: str | None) -> Operation:
-    """See ``ConductorClient.evacuate_server``. A refusal claims, writes and moves nothing."""
+    """See ``ConductorRpc.evacuate_server``. A refusal claims, writes and moves nothing."""
     with cloud.store.read() as connection:
         lost = _look(cloud, connection, ctxt, server_uuid, host)
     why = kept(lost.facts, lost.request)

@@ -34,7 +34,7 @@ def accept(
     *,
     checks_storage: bool = False,
 ) -> Operation:
-    """See ``ConductorClient.live_migrate_server``."""
+    """See ``ConductorRpc.live_migrate_server``."""
 
     def work(connection: Transaction) -> Operation:
         return begin(
@@ -54,7 +54,7 @@ def begin(
     *,
     checks_storage: bool = False,
 ) -> Operation:
-    """Begin a live migration; see ``ConductorClient.live_migrate_server``."""
+    """Begin a live migration; see ``ConductorRpc.live_migrate_server``."""
     server = servers.alive(connection, server_uuid, scope(ctxt))
     locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
     check_state(server, ACTION)

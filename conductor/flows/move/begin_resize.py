@@ -24,8 +24,8 @@ from conductor.engine import begins
 from conductor.flows.accept import check_state, scope
 from conductor.flows.move import destination, own_host
 from conductor.flows.move.cold_move import OTHER_HOST
-from conductor.messages import FlavorSnapshot, claimed_gib, local_disks_of
 from conductor.plans import Place, ResizePlan
+from conductor.rpc.flavors import FlavorSnapshot, claimed_gib, local_disks_of
 from conductor.store import migrations, quotas, registry, servers, transitions
 from conductor.store import operations as ledger
 from conductor.store.migrations import Resize
@@ -44,7 +44,7 @@ class ResizeAcceptance:
         self._cloud = cloud
 
     def resize(self, ctxt: RequestContext, server_uuid: str, flavor: FlavorSnapshot) -> Operation:
-        """See ``ConductorClient.resize_server``."""
+        """See ``ConductorRpc.resize_server``."""
         self._require_host(ctxt, server_uuid, flavor)
         return self._cloud.store.run(lambda c: self._resize(c, ctxt, server_uuid, flavor))
 
@@ -69,7 +69,7 @@ class ResizeAcceptance:
         raise Invalid(f"{words}: the server can't be moved, {bound}; {why}")
 
     def migrate(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> Operation:
-        """See ``ConductorClient.migrate_server``."""
+        """See ``ConductorRpc.migrate_server``."""
         return self._cloud.store.run(lambda c: self.begin_migration(c, ctxt, server_uuid, host))
 
     def end(self, ctxt: RequestContext, server_uuid: str, action: str) -> Operation:

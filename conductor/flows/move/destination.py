@@ -21,8 +21,8 @@ from conductor.cloud import Cloud
 from conductor.engine.stages import Task
 from conductor.flows import build_command
 from conductor.flows.accept import scope
-from conductor.messages import claimed_gib
 from conductor.plans import Place
+from conductor.rpc.flavors import claimed_gib
 from conductor.store import migrations, networks, registry, server_groups, servers
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
@@ -43,7 +43,7 @@ class Wanted:
     holder: str
     """UUID of the migration."""
     flavor: Mapping[str, Any]
-    """Its flavor there; see ``conductor.messages.FlavorSnapshot``."""
+    """Its flavor there; see ``conductor.rpc.flavors.FlavorSnapshot``."""
     host: str | None = None
     """The only host that would do; None: any other than its own."""
     without: tuple[str, ...] = ()

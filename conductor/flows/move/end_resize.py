@@ -20,8 +20,8 @@ from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.move import shaping
 from conductor.flows.move.cold_move import BACK, OTHER_HOST, SAME_HOST, ColdMove, case
 from conductor.flows.move.settling import hold, settle
-from conductor.messages import local_disks_of, root_gib
 from conductor.plans import ResizePlan
+from conductor.rpc.flavors import local_disks_of, root_gib
 from conductor.store import migrations, server_groups, transitions
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction

@@ -13,8 +13,8 @@ from common.states import OperationState, VmState
 from conductor.cloud import Cloud, placed
 from conductor.engine import ends
 from conductor.engine.stages import Task
-from conductor.messages import claimed_gib
 from conductor.plans import ResizePlan
+from conductor.rpc.flavors import claimed_gib
 from conductor.store import leases, migrations, transitions
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction

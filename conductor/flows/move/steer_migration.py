@@ -27,7 +27,7 @@ _PARTS = {True: "live_migration_abort", False: "live_migration_force_complete"}
 
 
 def steer(cloud: Cloud, ctxt: RequestContext, uuid: str, number: int, *, abort: bool) -> None:
-    """See ``ConductorClient.steer_migration``."""
+    """See ``ConductorRpc.steer_migration``."""
 
     def mark(connection: Transaction) -> tuple[Server, Live, str | None]:
         server, live = _found(connection, ctxt, uuid, number, abort=abort)

@@ -25,7 +25,7 @@ LOG = logger(__name__)
 
 
 def hold(cloud: Cloud, ctxt: RequestContext, server_uuid: str, *, held: bool) -> None:
-    """See ``ConductorClient.hold_server``."""
+    """See ``ConductorRpc.hold_server``."""
 
     def work(connection: Transaction) -> bool:
         server = servers.alive(connection, server_uuid, scope(ctxt))
@@ -46,7 +46,7 @@ def hold(cloud: Cloud, ctxt: RequestContext, server_uuid: str, *, held: bool) ->
 
 
 def retry(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Server | None:
-    """See ``ConductorClient.retry_server``; return a server in ERROR, to be looked at."""
+    """See ``ConductorRpc.retry_server``; return a server in ERROR, to be looked at."""
 
     def work(connection: Transaction) -> Server | None:
         server = servers.alive(connection, server_uuid, scope(ctxt))

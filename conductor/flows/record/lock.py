@@ -20,7 +20,7 @@ LOG = logger(__name__)
 
 
 def lock(cloud: Cloud, ctxt: RequestContext, server_uuid: str, reason: str | None) -> None:
-    """See ``ConductorClient.lock_server``."""
+    """See ``ConductorRpc.lock_server``."""
 
     def work(connection: Transaction) -> bool:
         server = servers.alive(connection, server_uuid, scope(ctxt))
@@ -35,7 +35,7 @@ def lock(cloud: Cloud, ctxt: RequestContext, server_uuid: str, reason: str | Non
 
 
 def unlock(cloud: Cloud, ctxt: RequestContext, server_uuid: str, *, override: bool) -> None:
-    """See ``ConductorClient.unlock_server``."""
+    """See ``ConductorRpc.unlock_server``."""
 
     def work(connection: Transaction) -> None:
         server = servers.alive(connection, server_uuid, scope(ctxt))

@@ -36,7 +36,7 @@ _GOES_ON = frozenset({"delete"})
 
 
 def reset_state(cloud: Cloud, ctxt: RequestContext, server_uuid: str, state: VmState) -> None:
-    """See ``ConductorClient.reset_server_state``."""
+    """See ``ConductorRpc.reset_server_state``."""
 
     def work(connection: Transaction) -> tuple[str, ...]:
         server = servers.alive(connection, server_uuid, scope(ctxt))

@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import BackupNotFound, Invalid
 from common.volumes import BackupStatus, VolumeStatus
-from conductor.messages import NewBackup, VolumeEdit
+from conductor.rpc.backups import NewBackup
+from conductor.rpc.volumes import VolumeEdit
 from conductor.store.volumes import records
 from db.schema import volume_backups, volumes
 

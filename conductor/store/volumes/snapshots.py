@@ -11,7 +11,8 @@ from common import clock, ids
 from common.errors import Invalid, SnapshotNotFound
 from common.states import OPEN_STATES, ResourceType
 from common.volumes import SnapshotStatus, VolumeStatus
-from conductor.messages import NewVolumeSnapshot, VolumeEdit
+from conductor.rpc.volume_snapshots import NewVolumeSnapshot
+from conductor.rpc.volumes import VolumeEdit
 from conductor.store.volumes import records
 from db.schema import operations, volume_snapshots, volumes
 

@@ -15,8 +15,8 @@ from common.volumes import BackupStatus, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import begins, ends
 from conductor.engine.stages import Stage, Table
-from conductor.messages import NewBackup
 from conductor.plans import BackupPlan
+from conductor.rpc.backups import NewBackup
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backends, backups, quota, records, snapshots

@@ -15,8 +15,8 @@ from common.volumes import SnapshotStatus, SnapshotWay, VolumeAction, VolumeStat
 from conductor.cloud import Cloud
 from conductor.engine import begins, ends
 from conductor.engine.stages import Stage, Table
-from conductor.messages import NewVolumeSnapshot
 from conductor.plans import NOWHERE, Place, VolumeSnapshotPlan
+from conductor.rpc.volume_snapshots import NewVolumeSnapshot
 from conductor.store import operations as ledger
 from conductor.store import vmids
 from conductor.store.operations import Operation

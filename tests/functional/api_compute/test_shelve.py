@@ -28,7 +28,7 @@ def text(answer: Any) -> str:
 def test_shelve(make: MakeApi, state: str) -> None:
     api = make(a_full_server(1, vm_state=state))
     assert act(api, {"shelve": None}).status_code == 202
-    assert api.conductor.asked[-1] == ("act", (uuid_of(1), "shelve", {}))
+    assert api.conductor.asked[-1] == ("act", (uuid_of(1), "shelve"))
 
 
 @pytest.mark.parametrize(

@@ -55,4 +55,4 @@ def test_a_delete_may_be_deferred_and_a_forced_one_is_not(api: ComputeApi) -> No
     assert api.request("DELETE", SERVER).status_code == 204
     assert api.conductor.asked[-1] == ("act", (uuid_of(1), "delete", {"deferred": True}))
     assert act(api, {"forceDelete": None}, number=2).status_code == 202
-    assert api.conductor.asked[-1] == ("act", (uuid_of(2), "delete", {}))
+    assert api.conductor.asked[-1] == ("act", (uuid_of(2), "delete"))

@@ -52,7 +52,8 @@ from conductor.flows.disks.begin_rescue import RescueAcceptance
 from conductor.flows.move.begin_resize import ResizeAcceptance
 from conductor.flows.table import endings
 from conductor.flows.table import flows as all_flows
-from conductor.messages import CreateServers, FlavorSnapshot, RebuildServer
+from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.servers import CreateServers, RebuildServer
 from conductor.store.operations import Operation
 from conductor.store.transactions import Store
 from conductor.sync.filters import NAME, SECONDS, Filters

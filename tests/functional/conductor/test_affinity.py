@@ -12,7 +12,7 @@ import pytest
 from common.messages.commands import Build, StrictGroup
 from compute.messages import ClusterInventory, SeenVm
 from conductor.endpoints.server_groups import ServerGroupEndpoint
-from conductor.messages import NewServerGroup
+from conductor.rpc.server_groups import NewServerGroup
 from conductor.store import server_groups
 from db import schema
 from tests.functional.conductor.harness import World

@@ -17,7 +17,8 @@ from common.errors import Conflict, Invalid, MicronovaError, NotFound, Unavailab
 from common.messages.commands import CacheImage
 from common.messages.reports import Category, Failure
 from conductor.endpoints.aggregates import AggregateEndpoint, Notifier
-from conductor.messages import CreateServers, FlavorSnapshot
+from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.servers import CreateServers
 from conductor.store import aggregates, registry
 from conductor.store.transactions import Store
 from db import engine, schema

@@ -20,7 +20,8 @@ from conductor.audit.kinds import Verb
 from conductor.audit.proof import RefusedError
 from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
 from conductor.flows.disks.root_volume import RootVolume
-from conductor.messages import BlockDevice, NewVolumeSnapshot, RebuildServer
+from conductor.rpc.servers import BlockDevice, RebuildServer
+from conductor.rpc.volume_snapshots import NewVolumeSnapshot
 from conductor.store import operations as ledger
 from conductor.store.findings import Kept
 from db import schema

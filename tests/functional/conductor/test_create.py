@@ -11,7 +11,9 @@ from common.messages.commands import Build, Destroy
 from common.messages.reports import Category, Failure
 from conductor.endpoints.keypairs import KeyPairEndpoint
 from conductor.endpoints.servers import ServerEndpoint
-from conductor.messages import CreateServers, FlavorSnapshot, NewKeyPair, RequestedNetwork
+from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.keypairs import NewKeyPair
+from conductor.rpc.servers import CreateServers, RequestedNetwork
 from conductor.store import networks, quotas, servers
 from conductor.store.operations import Operation
 from db import schema

@@ -12,14 +12,16 @@ import sqlalchemy as sa
 
 from common import config, log, rpc
 from common.errors import Unavailable
-from conductor.client import ConductorClient
 from conductor.endpoints.aggregates import Notifier
 from conductor.endpoints.flavors import FlavorEndpoint
 from conductor.endpoints.keypairs import KeyPairEndpoint
 from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.servers import ServerEndpoint
 from conductor.endpoints.services import ServiceEndpoint
-from conductor.messages import CreateServers, FlavorSnapshot, NewFlavor, NewKeyPair
+from conductor.rpc import ConductorRpc, connect
+from conductor.rpc.flavors import FlavorSnapshot, NewFlavor
+from conductor.rpc.keypairs import NewKeyPair
+from conductor.rpc.servers import CreateServers
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
 
@@ -28,13 +30,13 @@ WAITS = 1
 REQUEST = CreateServers("late", FlavorSnapshot("1", "m1.tiny", 1, 512, 1), IMAGE)
 
 
-def client(name: str, waits: int) -> tuple[Any, ConductorClient]:
+def client(name: str, waits: int) -> tuple[Any, ConductorRpc]:
     """A bus, and a client on it that waits for so many seconds."""
     conf = config.load([rpc.register, log.register])
     conf.set_override("transport_url", f"micronova-local://{name}/")
     conf.set_override("rpc_timeout_seconds", waits, group="rpc")
     bus = rpc.transport(conf)
-    return bus, ConductorClient(bus)
+    return bus, connect(bus)
 
 
 class Held(World):
@@ -85,7 +87,7 @@ def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Held]:
     made.close()
 
 
-CALLS: dict[str, Callable[[Held, ConductorClient], Any]] = {
+CALLS: dict[str, Callable[[Held, ConductorRpc], Any]] = {
     "create_servers": lambda world, by: by.create_servers(world.ctxt, REQUEST),
     "create_keypair": lambda world, by: by.create_keypair(
         world.ctxt, NewKeyPair("u", "k", "ssh", "f", "ssh-rsa A")

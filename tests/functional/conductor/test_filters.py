@@ -21,15 +21,10 @@ from conductor.audit.gather import Gatherer
 from conductor.endpoints.address_groups import AddressGroupEndpoint
 from conductor.endpoints.ports import PortEndpoint
 from conductor.endpoints.security_groups import SecurityGroupEndpoint
-from conductor.messages import (
-    AddressPair,
-    NewAddressGroup,
-    NewPort,
-    NewRule,
-    NewSecurityGroup,
-    PortChange,
-    RequestedNetwork,
-)
+from conductor.rpc.address_groups import NewAddressGroup
+from conductor.rpc.ports import AddressPair, NewPort, PortChange
+from conductor.rpc.security_groups import NewRule, NewSecurityGroup
+from conductor.rpc.servers import RequestedNetwork
 from conductor.store import filters, networks
 from db import schema
 from tests.fixtures.listings import a_port, a_server

@@ -18,7 +18,7 @@ from common.messages.scheduling import Decision
 from common.states import OperationState
 from conductor import config as conductor_config
 from conductor.engine.history import History
-from conductor.messages import Refused
+from conductor.rpc.refusals import Refused
 from conductor.store import history, refusals
 from conductor.store import operations as ledger
 from conductor.store.operations import NewOperation

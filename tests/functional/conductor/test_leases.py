@@ -15,7 +15,8 @@ from common.messages.facts import Heartbeat
 from common.messages.reports import Working
 from common.states import TaskState
 from conductor.engine.stage_runner import StageRunner
-from conductor.messages import CreateServers, FlavorSnapshot
+from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.servers import CreateServers
 from conductor.store import leases
 from conductor.store import operations as ledger
 from db import schema

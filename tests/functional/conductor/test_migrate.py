@@ -12,7 +12,9 @@ from common import clock, states
 from common.errors import Conflict, HostNotFound, Invalid, ServerStateConflict
 from common.messages.commands import Grow, Move, Power, PowerAction, Shape
 from common.messages.reports import Category, Failure
-from conductor.messages import FlavorSnapshot, NewServerGroup, RequestedNetwork
+from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.server_groups import NewServerGroup
+from conductor.rpc.servers import RequestedNetwork
 from conductor.store import networks, server_groups
 from db import schema
 from tests.functional.conductor.harness import World

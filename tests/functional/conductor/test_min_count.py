@@ -12,7 +12,8 @@ from common import clock
 from common.context import RequestContext
 from common.messages.scheduling import Alternate, Decision, RequestSpec
 from conductor.flows.create.create import Create
-from conductor.messages import CreateServers, FlavorSnapshot
+from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.servers import CreateServers
 from conductor.store import batches
 from conductor.store import operations as ledger
 from db import schema

@@ -13,7 +13,8 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid, MicronovaError, NetworkNotFound
 from conductor.endpoints.networks import NetworkEndpoint
 from conductor.endpoints.ports import PortEndpoint
-from conductor.messages import NewNetwork, NewPort, NewShare, NewSubnet
+from conductor.rpc.networks import NewNetwork, NewShare, NewSubnet
+from conductor.rpc.ports import NewPort
 from db import schema
 from tests.functional.conductor.harness import World
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401

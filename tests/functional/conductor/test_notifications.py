@@ -14,9 +14,11 @@ from common.errors import Invalid
 from common.messages.reports import Category, Failure
 from conductor.flows.move import begin_live_migration, steer_migration
 from conductor.flows.record import lock
-from conductor.messages import FlavorSnapshot, NewServerGroup, RebuildServer
 from conductor.notifications import sender as sending
 from conductor.notifications.sender import NAME, Sender
+from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.server_groups import NewServerGroup
+from conductor.rpc.servers import RebuildServer
 from conductor.store import notices, process_leases, registry, server_groups, servers
 from conductor.store import notification_outbox as outbox
 from db import schema

@@ -28,7 +28,9 @@ from conductor.endpoints.interfaces import InterfaceEndpoint
 from conductor.endpoints.ports import PortEndpoint
 from conductor.engine import awaited
 from conductor.engine.settling import Settling
-from conductor.messages import Attachment, FixedIp, NewPort, PortChange, RequestedNetwork
+from conductor.rpc.interfaces import Attachment
+from conductor.rpc.ports import FixedIp, NewPort, PortChange
+from conductor.rpc.servers import RequestedNetwork
 from conductor.store import networks, pools, registry, user_ports, vmids, vnets
 from conductor.store.pools import Macs, Unsettled, Within
 from conductor.sync.other_vms import OtherVms

@@ -13,7 +13,8 @@ from common.messages.commands import Build, Destroy, Plug
 from common.messages.reports import Category, Failure
 from common.states import PowerState
 from conductor.endpoints.interfaces import InterfaceEndpoint
-from conductor.messages import Attachment, RequestedNetwork
+from conductor.rpc.interfaces import Attachment
+from conductor.rpc.servers import RequestedNetwork
 from conductor.store import networks
 from db import schema
 from tests.functional.conductor.harness import World

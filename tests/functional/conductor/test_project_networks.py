@@ -18,7 +18,10 @@ from conductor.endpoints.interfaces import InterfaceEndpoint
 from conductor.endpoints.networks import NetworkEndpoint
 from conductor.endpoints.ports import PortEndpoint
 from conductor.flows.accept import Accept
-from conductor.messages import Attachment, NewNetwork, NewPort, NewSubnet, RequestedNetwork
+from conductor.rpc.interfaces import Attachment
+from conductor.rpc.networks import NewNetwork, NewSubnet
+from conductor.rpc.ports import NewPort
+from conductor.rpc.servers import RequestedNetwork
 from conductor.store import networks as of_bridges
 from db import schema
 from tests.fixtures.listings import counted

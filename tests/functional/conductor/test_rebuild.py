@@ -10,7 +10,7 @@ from common.errors import Conflict, Invalid, QuotaExceeded, ServerStateConflict
 from common.messages.commands import EndSwap, GuestFile, Swap
 from common.messages.reports import Category, Failure
 from common.states import status
-from conductor.messages import RebuildServer
+from conductor.rpc.servers import RebuildServer
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
 

@@ -15,7 +15,8 @@ from common.messages.reports import Category, Copied, Failure, MadeVolume
 from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.volume_types import VolumeTypeEndpoint
 from conductor.images import remove_image
-from conductor.messages import NewVolumeImage, VolumeTypeEdit
+from conductor.rpc.volume_types import VolumeTypeEdit
+from conductor.rpc.volumes import NewVolumeImage
 from conductor.store.volumes import backends
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema

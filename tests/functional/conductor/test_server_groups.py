@@ -16,7 +16,9 @@ from common.errors import NotFound, QuotaExceeded
 from common.messages.commands import Build, Destroy
 from common.messages.reports import Category, Failure
 from common.messages.scheduling import Alternate, Decision, RequestSpec
-from conductor.messages import CreateServers, FlavorSnapshot, NewServerGroup
+from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.server_groups import NewServerGroup
+from conductor.rpc.servers import CreateServers
 from conductor.store import aggregates, registry, server_groups, servers
 from db import engine, schema
 from scheduler.decide.choose import choose

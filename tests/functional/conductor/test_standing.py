@@ -17,7 +17,8 @@ from common.messages.facts import Heartbeat
 from conductor.endpoints.aggregates import Notifier
 from conductor.endpoints.services import ServiceEndpoint
 from conductor.flows.create.create import Create
-from conductor.messages import CreateServers, FlavorSnapshot
+from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.servers import CreateServers
 from conductor.store import placement_outbox
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World

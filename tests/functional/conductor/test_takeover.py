@@ -71,25 +71,23 @@ from conductor.flows.manage.begin_adopt import Acceptance
 from conductor.flows.move import begin_evacuation, begin_live_migration, steer_migration
 from conductor.flows.table import tables
 from conductor.images import cache_image, remove_image, remove_template
-from conductor.messages import (
-    Adoption,
-    Attachment,
+from conductor.plans import BulkPlan, FollowPlan, Place, Plan, ReapPlan
+from conductor.rpc.backups import NewBackup
+from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.images import ImageData, NewImage
+from conductor.rpc.interfaces import Attachment
+from conductor.rpc.manage import Adoption
+from conductor.rpc.networks import NewNetwork
+from conductor.rpc.server_volumes import VolumeWish
+from conductor.rpc.servers import (
     BlockDevice,
     CreateServers,
-    FlavorSnapshot,
-    ImageData,
-    NewBackup,
-    NewImage,
-    NewNetwork,
     NewServerImage,
-    NewVolume,
-    NewVolumeImage,
-    NewVolumeSnapshot,
     RebuildServer,
     RequestedNetwork,
-    VolumeWish,
 )
-from conductor.plans import BulkPlan, FollowPlan, Place, Plan, ReapPlan
+from conductor.rpc.volume_snapshots import NewVolumeSnapshot
+from conductor.rpc.volumes import NewVolume, NewVolumeImage
 from conductor.store import leases, networks, registry, servers, templates, vmids
 from conductor.store import operations as ledger
 from conductor.store.migrations import OPEN as OPEN_MIGRATIONS

@@ -15,7 +15,7 @@ from common.image_files import cloud_in_name
 from common.messages.commands import Command, RemoveImage, StoreImage
 from compute.messages import ClusterInventory, SeenImageFile
 from conductor.endpoints.images import ImageEndpoint
-from conductor.messages import ImageData, ImageEdit, NewImage
+from conductor.rpc.images import ImageData, ImageEdit, NewImage
 from db import schema
 from tests.functional.conductor.harness import World
 from tests.functional.conductor.test_security_groups import at_once

@@ -10,7 +10,7 @@ import pytest
 from common.context import RequestContext
 from common.errors import Conflict, ImageNotFound, NotFound
 from conductor.endpoints.images import ImageEndpoint
-from conductor.messages import ImageEdit, NewImage
+from conductor.rpc.images import ImageEdit, NewImage
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
 from tests.functional.conductor.test_security_groups import at_once

@@ -16,15 +16,10 @@ from common.messages.reports import Category, Failure
 from common.states import PowerState
 from conductor.endpoints.interfaces import InterfaceEndpoint
 from conductor.endpoints.ports import PortEndpoint
-from conductor.messages import (
-    Attachment,
-    CreateServers,
-    FixedIp,
-    FlavorSnapshot,
-    NewPort,
-    PortChange,
-    RequestedNetwork,
-)
+from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.interfaces import Attachment
+from conductor.rpc.ports import FixedIp, NewPort, PortChange
+from conductor.rpc.servers import CreateServers, RequestedNetwork
 from conductor.store import networks, project_networks, user_ports
 from db import schema
 from tests.fixtures.listings import counted

@@ -13,7 +13,9 @@ from common.messages.facts import StorageFacts
 from common.messages.reports import MadeVolume
 from conductor.endpoints.backups import BackupEndpoint
 from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
-from conductor.messages import NewBackup, NewVolumeSnapshot, VolumeEdit
+from conductor.rpc.backups import NewBackup
+from conductor.rpc.volume_snapshots import NewVolumeSnapshot
+from conductor.rpc.volumes import VolumeEdit
 from db import schema
 from tests.functional.conductor.test_security_groups import at_once
 from tests.functional.conductor.test_volumes import FULL, USED, Site, a_server, site, vmids

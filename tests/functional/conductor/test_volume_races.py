@@ -17,7 +17,9 @@ from common.errors import MicronovaError
 from conductor.endpoints.volume_transfers import VolumeTransferEndpoint
 from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.flows.guest.begin_volume import VolumeAcceptance
-from conductor.messages import NewVolume, NewVolumeTransfer, VolumeWish
+from conductor.rpc.server_volumes import VolumeWish
+from conductor.rpc.volume_transfers import NewVolumeTransfer
+from conductor.rpc.volumes import NewVolume
 from db import schema
 from tests.functional.conductor.harness import Compute, Conductor, Placement, Scheduler, World
 from tests.functional.conductor.test_volumes import DATA, Site, a_server

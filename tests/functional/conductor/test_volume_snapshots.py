@@ -18,7 +18,8 @@ from common.messages.commands import (
 )
 from common.messages.reports import MadeVolume
 from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
-from conductor.messages import NewVolumeSnapshot, VolumeEdit
+from conductor.rpc.volume_snapshots import NewVolumeSnapshot
+from conductor.rpc.volumes import VolumeEdit
 from db import schema
 from tests.functional.conductor.harness import IMAGE
 from tests.functional.conductor.test_volumes import FULL, USED, Site, a_server, site, vmids

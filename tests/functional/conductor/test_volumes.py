@@ -37,7 +37,9 @@ from conductor.endpoints.server_volumes import ServerVolumeEndpoint
 from conductor.endpoints.volume_types import VolumeTypeEndpoint
 from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.flows.move import begin_live_migration
-from conductor.messages import NewVolume, VolumeEdit, VolumeTypeEdit, VolumeWish
+from conductor.rpc.server_volumes import VolumeWish
+from conductor.rpc.volume_types import VolumeTypeEdit
+from conductor.rpc.volumes import NewVolume, VolumeEdit
 from conductor.store import operations as ledger
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema

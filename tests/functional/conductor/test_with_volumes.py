@@ -18,8 +18,8 @@ from conductor.endpoints import request_specs
 from conductor.flows.bulk import looking
 from conductor.flows.disks import begin_unshelve
 from conductor.flows.move import begin_evacuation, begin_live_migration
-from conductor.messages import FlavorSnapshot
 from conductor.plans import BulkPlan, Place
+from conductor.rpc.flavors import FlavorSnapshot
 from conductor.store import placed
 from db import schema
 from tests.functional.conductor.harness import World

@@ -13,7 +13,7 @@ from api.compute.resources.servers import image_devices
 from api.compute.resources.servers.block_devices import Device, check_devices, invalid
 from common import ids
 from common.errors import ImageNotFound, Invalid
-from conductor.messages import BlockDevice
+from conductor.rpc.servers import BlockDevice
 from db.reads import images, volume_snapshots, volumes
 from db.reads.flavors import Flavor
 from db.reads.images import Image

@@ -84,7 +84,7 @@ class Servers:
     @operation(named("servers:delete"), status=204, on=the_server)
     def delete(self, call: Call) -> None:
         """Delete a server asynchronously; where the cloud keeps it for some time it is stopped."""
-        call.conductor.act(call.ctxt, call.server.uuid, "delete", deferred=True)
+        call.conductor.act(call.ctxt, call.server.uuid, "delete", {"deferred": True})
 
 
 #: attributes that are changed under their own names

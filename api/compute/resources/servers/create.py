@@ -35,7 +35,8 @@ from common.local_disks import LocalDisk
 from common.messages.commands import GuestFile
 from common.messages.scheduling import ImageHome
 from common.security_rules import DEFAULT
-from conductor.messages import CreateServers, FlavorSnapshot, RequestedNetwork
+from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.servers import CreateServers, RequestedNetwork
 from db.reads import flavors, keypairs, services
 from db.reads.flavors import Flavor
 from db.reads.images import Image

@@ -13,7 +13,7 @@ from api.compute.refusals import Refusals
 from api.compute.views.explanations import refusal
 from common import clock
 from common.context import RequestContext
-from conductor.messages import Refused
+from conductor.rpc.refusals import Refused
 from db.reads.refusals import Refusal
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from api.image import documents
 from common.errors import Forbidden, Invalid
-from conductor.messages import ImageEdit, NewImage
+from conductor.rpc.images import ImageEdit, NewImage
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

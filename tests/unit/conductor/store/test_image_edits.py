@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from common.errors import Conflict, Forbidden, TooLarge
-from conductor.messages import ImageEdit
+from conductor.rpc.images import ImageEdit
 from conductor.store import image_edits
 
 

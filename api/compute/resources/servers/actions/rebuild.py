@@ -20,7 +20,8 @@ from api.compute.schemas import servers as schemas
 from api.compute.views import servers as views
 from common import codec
 from common.errors import ImageNotFound, Invalid, KeyPairNotFound, NotSupported
-from conductor.messages import FlavorSnapshot, RebuildServer
+from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.servers import RebuildServer
 from db.reads import images, keypairs, volumes
 from db.reads.images import Image
 from db.reads.keypairs import KeyPair

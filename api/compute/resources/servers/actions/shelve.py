@@ -41,7 +41,7 @@ class ShelveActions:
         changes: dict[str, Any] = {}
         if call.version >= _PLACED_SINCE and asked:
             changes = _place(call, asked)
-        call.conductor.act(call.ctxt, call.server.uuid, "unshelve", **changes)
+        call.conductor.act(call.ctxt, call.server.uuid, "unshelve", changes)
 
 
 _PLACED_SINCE = 77

@@ -1,15 +1,38 @@
-"""Calls about adopted, held and abandoned servers."""
+"""Calls about servers that are adopted, held or abandoned by administrators."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Protocol
+
 from common.context import RequestContext
-from conductor.client.base import Base
-from conductor.messages import Adopted, Adoption
-from conductor.rpc_api import ManageRpc
+from conductor.rpc.flavors import FlavorSnapshot
 
 
-class ManageCalls(Base):
-    """See ``conductor.rpc_api.ManageRpc``."""
+@dataclass(frozen=True)
+class Adoption:
+    """An existing VM that is to become a server."""
+
+    cluster: str
+    vmid: int
+    project_id: str
+    user_id: str
+    name: str | None = None
+    """None: the VM's name."""
+    flavor: FlavorSnapshot | None = None
+    """None: a flavor is made from what the VM has."""
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """The new record; its states show the progress of the adoption."""
+
+    server_uuid: str
+    operation_id: int
+
+
+class ManageRpc(Protocol):
+    """Servers that are adopted, held or abandoned by administrators."""
 
     def adopt(self, ctxt: RequestContext, adoption: Adoption) -> Adopted:
         """Look at an existing VM, write its record, and begin to manage it.
@@ -17,7 +40,6 @@ class ManageCalls(Base):
         Raises NotFound (no such cluster or VM), Conflict (with the reason: it is a template,
         locked, another server's …), QuotaExceeded, Unavailable (the VM can't be read).
         """
-        return self._rpc.call(ctxt, ManageRpc.adopt, adoption=adoption)
 
     def abandon(
         self, ctxt: RequestContext, server_uuid: str, reason: str | None, *, force: bool
@@ -27,24 +49,18 @@ class ManageCalls(Base):
         Raises ServerNotFound; Conflict if the VM is the server's, or can't be read; Invalid if
         forced without a reason.
         """
-        self._rpc.call(
-            ctxt, ManageRpc.abandon, server_uuid=server_uuid, reason=reason, force=force
-        )
+
+    def hold_server(self, ctxt: RequestContext, server_uuid: str, *, held: bool) -> None:
+        """Stop retries for the server, or allow them again. Raises ServerNotFound."""
 
     def mark_server(self, ctxt: RequestContext, server_uuid: str) -> None:
         """Write the owner mark of a server's VM again, if all else proves it the server's.
 
         Raises ServerNotFound; Conflict if the record has no VM that the journal gave it.
         """
-        self._rpc.call(ctxt, ManageRpc.mark_server, server_uuid=server_uuid)
-
-    def hold_server(self, ctxt: RequestContext, server_uuid: str, *, held: bool) -> None:
-        """Stop retries for the server, or allow them again. Raises ServerNotFound."""
-        self._rpc.call(ctxt, ManageRpc.hold_server, server_uuid=server_uuid, held=held)
 
     def retry_server(self, ctxt: RequestContext, server_uuid: str) -> None:
         """Retry a waiting operation at once; check the VM of a server in ERROR without one.
 
         Raises ServerNotFound; Conflict if nothing waits, or the server is held.
         """
-        self._rpc.call(ctxt, ManageRpc.retry_server, server_uuid=server_uuid)

@@ -1,15 +1,33 @@
-"""Calls about servers' volumes."""
+"""Calls about volumes of servers."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Protocol
+
 from common.context import RequestContext
-from conductor.client.base import Base
-from conductor.messages import AttachedVolume, VolumeWish
-from conductor.rpc_api import ServerVolumeRpc
 
 
-class ServerVolumeCalls(Base):
-    """See ``conductor.rpc_api.ServerVolumeRpc``."""
+@dataclass(frozen=True)
+class VolumeWish:
+    """A volume that a server is to have."""
+
+    volume_id: str
+    tag: str | None = None
+    delete_on_termination: bool = False
+    mode: str = "rw"
+
+
+@dataclass(frozen=True)
+class AttachedVolume:
+    """An attachment that began."""
+
+    attachment_id: str
+    slot: int
+
+
+class ServerVolumeRpc(Protocol):
+    """Volumes of servers."""
 
     def attach_volume(
         self, ctxt: RequestContext, server_uuid: str, asked: VolumeWish
@@ -20,9 +38,6 @@ class ServerVolumeCalls(Base):
         status, attached already, out of the server's reach), Forbidden (no slot left), Conflict
         (its memory is saved, the host's agent is down).
         """
-        return self._rpc.call(
-            ctxt, ServerVolumeRpc.attach_volume, server_uuid=server_uuid, asked=asked
-        )
 
     def detach_volume(self, ctxt: RequestContext, server_uuid: str, volume_id: str) -> None:
         """Begin to detach a volume; where the guest keeps it, it stays.
@@ -31,18 +46,8 @@ class ServerVolumeCalls(Base):
         server hasn't it), Invalid (its status, a root disk), Conflict (its memory is saved, the
         host's agent is down).
         """
-        self._rpc.call(
-            ctxt, ServerVolumeRpc.detach_volume, server_uuid=server_uuid, volume_id=volume_id
-        )
 
     def keep_volume(
         self, ctxt: RequestContext, server_uuid: str, volume_id: str, *, delete: bool
     ) -> None:
         """Set whether a volume goes with its server. Raises ServerNotFound, NotFound."""
-        self._rpc.call(
-            ctxt,
-            ServerVolumeRpc.keep_volume,
-            server_uuid=server_uuid,
-            volume_id=volume_id,
-            delete=delete,
-        )

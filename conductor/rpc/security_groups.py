@@ -2,38 +2,71 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Protocol
+
 from common.context import RequestContext
-from conductor.client.base import Base
-from conductor.messages import NewDefaultRule, NewRule, NewSecurityGroup, SecurityGroupChange
-from conductor.rpc_api import SecurityGroupRpc
+from common.security_rules import Rule
 
 
-class SecurityGroupCalls(Base):
-    """See ``conductor.rpc_api.SecurityGroupRpc``. ``type`` in errors' details is Neutron's."""
+@dataclass(frozen=True)
+class NewSecurityGroup:
+    """A security group that a user makes."""
+
+    project_id: str
+    name: str
+    description: str = ""
+    stateful: bool = True
+
+
+@dataclass(frozen=True)
+class SecurityGroupChange:
+    """What is to change of a security group; None: it stays."""
+
+    name: str | None = None
+    description: str | None = None
+    stateful: bool | None = None
+
+
+@dataclass(frozen=True)
+class NewRule:
+    """A rule that a group gets."""
+
+    security_group_id: str
+    rule: Rule
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class NewDefaultRule:
+    """A rule that new groups begin with; its remote group may be ``PARENT``, the new one."""
+
+    rule: Rule
+    description: str = ""
+    used_in_default_sg: bool = False
+    """Whether projects' default groups do."""
+    used_in_non_default_sg: bool = True
+    """Whether all other groups do."""
+
+
+class SecurityGroupRpc(Protocol):
+    """Security groups and their rules."""
 
     def ensure_default_security_group(self, ctxt: RequestContext, project_id: str) -> str:
         """Return the id of a project's default group, which is made if there is none."""
-        return self._rpc.call(
-            ctxt, SecurityGroupRpc.ensure_default_security_group, project_id=project_id
-        )
 
     def create_security_groups(
         self, ctxt: RequestContext, groups: list[NewSecurityGroup]
     ) -> list[str]:
         """Make all of these groups or none; return their ids. Raises Conflict over a quota."""
-        return self._rpc.call(ctxt, SecurityGroupRpc.create_security_groups, groups=groups)
 
     def update_security_group(
         self, ctxt: RequestContext, group_id: str, asked: SecurityGroupChange
     ) -> None:
         """Change a group. Raises NotFound; Conflict for a new name of a default group."""
-        self._rpc.call(
-            ctxt, SecurityGroupRpc.update_security_group, group_id=group_id, asked=asked
-        )
 
     def delete_security_group(self, ctxt: RequestContext, group_id: str) -> None:
         """Delete a group. Raises NotFound; Conflict for a default group, or one with ports."""
-        self._rpc.call(ctxt, SecurityGroupRpc.delete_security_group, group_id=group_id)
 
     def create_security_group_rules(
         self, ctxt: RequestContext, project_id: str, rules: list[NewRule]
@@ -43,25 +76,16 @@ class SecurityGroupCalls(Base):
         ``project_id`` is the group's. Raises NotFound (a group), Invalid (several groups),
         Conflict (a rule is there, or twice; the quota).
         """
-        return self._rpc.call(
-            ctxt,
-            SecurityGroupRpc.create_security_group_rules,
-            project_id=project_id,
-            rules=rules,
-        )
 
     def delete_security_group_rule(self, ctxt: RequestContext, rule_id: str) -> None:
         """Delete a rule. Raises NotFound."""
-        self._rpc.call(ctxt, SecurityGroupRpc.delete_security_group_rule, rule_id=rule_id)
 
     def create_default_rules(self, ctxt: RequestContext, rules: list[NewDefaultRule]) -> list[str]:
         """Have new groups begin with these rules; return their ids. Raises Conflict (one is there,
         or twice)."""
-        return self._rpc.call(ctxt, SecurityGroupRpc.create_default_rules, rules=rules)
 
     def delete_default_rule(self, ctxt: RequestContext, rule_id: str) -> None:
         """Have new groups begin without a rule. Raises NotFound."""
-        self._rpc.call(ctxt, SecurityGroupRpc.delete_default_rule, rule_id=rule_id)
 
     def change_server_security_group(
         self, ctxt: RequestContext, server_uuid: str, group_id: str, *, on: bool
@@ -71,10 +95,3 @@ class SecurityGroupCalls(Base):
         Raises ServerNotFound, NotFound (the group, or no port is in it), Invalid (a port is to
         have no port security).
         """
-        self._rpc.call(
-            ctxt,
-            SecurityGroupRpc.change_server_security_group,
-            server_uuid=server_uuid,
-            group_id=group_id,
-            on=on,
-        )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from common.bulk_migrations import Wish
 from common.context import RequestContext
-from conductor.client.base import Base
-from conductor.rpc_api import BulkMigrationRpc
 
 
-class BulkMigrationCalls(Base):
-    """See ``conductor.rpc_api.BulkMigrationRpc``."""
+class BulkMigrationRpc(Protocol):
+    """Migrations of many servers."""
 
     def drain(self, ctxt: RequestContext, host: str, at_once: int, *, live_only: bool) -> int:
         """Disable a host, and begin to move its servers to others; return the operation's id.
@@ -17,20 +17,15 @@ class BulkMigrationCalls(Base):
         ``live_only``: running servers that can't be moved while they run stay. Raises
         HostNotFound; Conflict if it does not answer, or is being drained already.
         """
-        return self._rpc.call(
-            ctxt, BulkMigrationRpc.drain, host=host, at_once=at_once, live_only=live_only
-        )
 
     def apply_rebalance(self, ctxt: RequestContext, limit: int, at_once: int) -> int:
         """Begin what ``rebalance`` plans now, at most so many moves; return the operation's id.
 
         Raises Unavailable; Conflict if a rebalance is under way already.
         """
-        return self._rpc.call(ctxt, BulkMigrationRpc.apply_rebalance, limit=limit, at_once=at_once)
 
     def steer_bulk_migration(self, ctxt: RequestContext, number: int, wish: Wish) -> None:
         """Pause, resume or cancel one; moves under way end in any case.
 
         Raises NotFound; Conflict if it has ended or was cancelled.
         """
-        self._rpc.call(ctxt, BulkMigrationRpc.steer_bulk_migration, number=number, wish=wish)

@@ -1,22 +1,112 @@
-"""Calls about images."""
+"""Calls about images, their tags, and the projects that they are shared with."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
 from common.context import RequestContext
-from conductor.client.base import Base
-from conductor.messages import ImageData, ImageEdit, MetadefItem, MetadefNamespace, NewImage
-from conductor.rpc_api import ImageRpc
+
+#: how data of an image are imported; Glance's names
+DIRECT, DOWNLOAD = "glance-direct", "web-download"
 
 
-class ImageCalls(Base):
-    """See ``conductor.rpc_api.ImageRpc``. All raise ImageNotFound, and Forbidden by Glance."""
+@dataclass(frozen=True)
+class NewImage:
+    """An image that a user makes, without data; empty: the user did not say."""
+
+    project_id: str
+    id: str | None = None
+    """Chosen by the user, lower case with dashes; None: any."""
+    name: str = ""
+    visibility: str = "shared"
+    disk_format: str = ""
+    container_format: str = ""
+    min_disk_gib: int = 0
+    min_ram_mib: int = 0
+    protected: bool = False
+    hidden: bool = False
+    tags: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MetadefNamespace:
+    """A namespace of metadata definitions, as Glance has them."""
+
+    name: str
+    project_id: str
+    """Its owner."""
+    display_name: str | None = None
+    description: str | None = None
+    visibility: str = "private"
+    protected: bool = False
+
+
+@dataclass(frozen=True)
+class MetadefItem:
+    """What a namespace defines: of a kind it has one of a name."""
+
+    kind: str
+    """``property``, ``object``, ``tag`` or ``resource_type``."""
+    name: str
+    body: Mapping[str, Any] = field(default_factory=dict)
+    """What else is said of it, in Glance's words."""
+
+
+@dataclass(frozen=True)
+class ImageData:
+    """Data that a user sent for an image, on the host of the API that took them."""
+
+    url: str
+    """Where agents fetch them, by ranges."""
+    token: str = field(repr=False)
+    """Proves that they may."""
+    size_bytes: int
+    virtual_size_bytes: int
+    """Of the disk that they hold."""
+    disk_format: str
+    md5: str
+    sha512: str
+
+
+@dataclass(frozen=True)
+class ImportTask:
+    """An import of an image: data that were staged, or that are downloaded."""
+
+    id: str
+    method: str
+    """As in the API."""
+    user_id: str
+    request_id: str
+    uri: str | None = None
+    """Where the data are downloaded from."""
+    message: str = ""
+    """Why it failed; empty: it did not."""
+    staged: ImageData | None = None
+    """What was staged, until the import begins."""
+
+
+@dataclass(frozen=True)
+class ImageEdit:
+    """One step of a change to an image."""
+
+    op: str
+    """``add``, ``replace`` or ``remove``."""
+    name: str
+    """An attribute as in the API, or a property."""
+    value: Any = None
+
+
+class ImageRpc(Protocol):
+    """Images, their tags, and the projects that they are shared with."""
 
     def create_image(self, ctxt: RequestContext, image: NewImage) -> str:
         """Make an image that has no data yet; return its id.
 
         Raises Conflict if the id is taken or may become that of an operator's file, TooLarge.
         """
-        return self._rpc.call(ctxt, ImageRpc.create_image, image=image)
 
     def edit_image(self, ctxt: RequestContext, image_id: str, edits: list[ImageEdit]) -> None:
         """Change attributes and properties, all or none.
@@ -24,11 +114,9 @@ class ImageCalls(Base):
         Raises Conflict for a property that isn't there, TooLarge, and Forbidden for what
         operators' storages and configuration say, and for formats of an image that has data.
         """
-        self._rpc.call(ctxt, ImageRpc.edit_image, image_id=image_id, edits=edits)
 
     def delete_image(self, ctxt: RequestContext, image_id: str) -> None:
         """Delete an image of a project. Raises Forbidden for a protected one."""
-        self._rpc.call(ctxt, ImageRpc.delete_image, image_id=image_id)
 
     def save_image(
         self, ctxt: RequestContext, image_id: str, data: ImageData, task_id: str | None = None
@@ -38,21 +126,18 @@ class ImageCalls(Base):
         ``task_id``: of the download that brought them; its image stays 'importing'. Raises
         Conflict for an image in another state, Unavailable if no cluster has room.
         """
-        self._rpc.call(ctxt, ImageRpc.save_image, image_id=image_id, data=data, task_id=task_id)
 
     def stage_image(self, ctxt: RequestContext, image_id: str, data: ImageData) -> None:
         """Store that the API has the data of a queued image, which is 'uploading' from now on.
 
         Raises Conflict for an image in another state.
         """
-        self._rpc.call(ctxt, ImageRpc.stage_image, image_id=image_id, data=data)
 
     def import_staged_image(self, ctxt: RequestContext, image_id: str) -> None:
         """Have clusters fetch what was staged; the image is 'importing' from now on.
 
         Raises Conflict for an image in another state, Unavailable if no cluster has room.
         """
-        self._rpc.call(ctxt, ImageRpc.import_staged_image, image_id=image_id)
 
     def begin_image_download(self, ctxt: RequestContext, image_id: str, uri: str) -> str:
         """Store that the API downloads the data of a queued image; return the task's id.
@@ -60,60 +145,33 @@ class ImageCalls(Base):
         The image is 'importing', and 'queued' again if nothing is heard for a while. Raises
         Conflict for an image in another state.
         """
-        return self._rpc.call(ctxt, ImageRpc.begin_image_download, image_id=image_id, uri=uri)
 
     def keep_image_download(self, ctxt: RequestContext, image_id: str, task_id: str) -> None:
         """Tell that a download goes on. Raises Conflict if it was given up."""
-        self._rpc.call(ctxt, ImageRpc.keep_image_download, image_id=image_id, task_id=task_id)
 
     def fail_image_download(
         self, ctxt: RequestContext, image_id: str, task_id: str, why: str
     ) -> None:
         """Tell that a download has failed: the image is 'queued' again. Raises Conflict."""
-        self._rpc.call(
-            ctxt, ImageRpc.fail_image_download, image_id=image_id, task_id=task_id, why=why
-        )
 
     def tag_image(self, ctxt: RequestContext, image_id: str, tag: str, *, wanted: bool) -> None:
         """Give an image a tag, or take it away. Raises NotFound (the tag), TooLarge."""
-        self._rpc.call(ctxt, ImageRpc.tag_image, image_id=image_id, tag=tag, wanted=wanted)
 
     def activate_image(self, ctxt: RequestContext, image_id: str, *, wanted: bool) -> None:
         """Let servers be made of an image, or no more. Raises Forbidden in other states."""
-        self._rpc.call(ctxt, ImageRpc.activate_image, image_id=image_id, wanted=wanted)
-
-    def create_image_member(self, ctxt: RequestContext, image_id: str, member: str) -> None:
-        """Share an image with a project. Raises Conflict if it is so already, TooLarge."""
-        self._rpc.call(ctxt, ImageRpc.create_image_member, image_id=image_id, member=member)
-
-    def update_image_member(
-        self, ctxt: RequestContext, image_id: str, member: str, status: str
-    ) -> None:
-        """Store what a project said to an image shared with it. Raises NotFound."""
-        self._rpc.call(
-            ctxt, ImageRpc.update_image_member, image_id=image_id, member=member, status=status
-        )
-
-    def delete_image_member(self, ctxt: RequestContext, image_id: str, member: str) -> None:
-        """Share an image with a project no more. Raises NotFound."""
-        self._rpc.call(ctxt, ImageRpc.delete_image_member, image_id=image_id, member=member)
 
     def create_metadef_namespace(
         self, ctxt: RequestContext, namespace: MetadefNamespace, items: list[MetadefItem]
     ) -> None:
         """Make a namespace with what it defines. Raises Conflict for one that is there."""
-        call = ImageRpc.create_metadef_namespace
-        self._rpc.call(ctxt, call, namespace=namespace, items=items)
 
     def update_metadef_namespace(
         self, ctxt: RequestContext, name: str, namespace: MetadefNamespace
     ) -> None:
         """Change a namespace, its name too. Raises NotFound, Conflict for the name of another."""
-        self._rpc.call(ctxt, ImageRpc.update_metadef_namespace, name=name, namespace=namespace)
 
     def delete_metadef_namespace(self, ctxt: RequestContext, name: str) -> None:
         """Delete a namespace with what it defines. Raises NotFound, Forbidden if protected."""
-        self._rpc.call(ctxt, ImageRpc.delete_metadef_namespace, name=name)
 
     def change_metadef_items(
         self,
@@ -128,11 +186,14 @@ class ImageCalls(Base):
         ``removed``: the names; None: all of the kind. Raises NotFound for a name that isn't there,
         Conflict for one that is, and Forbidden to remove from a protected namespace.
         """
-        self._rpc.call(
-            ctxt,
-            ImageRpc.change_metadef_items,
-            namespace=namespace,
-            kind=kind,
-            removed=removed,
-            items=items,
-        )
+
+    def create_image_member(self, ctxt: RequestContext, image_id: str, member: str) -> None:
+        """Share an image with a project. Raises Conflict if it is so already, TooLarge."""
+
+    def update_image_member(
+        self, ctxt: RequestContext, image_id: str, member: str, status: str
+    ) -> None:
+        """Store what a project said to an image shared with it. Raises NotFound."""
+
+    def delete_image_member(self, ctxt: RequestContext, image_id: str, member: str) -> None:
+        """Share an image with a project no more. Raises NotFound."""

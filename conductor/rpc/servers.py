@@ -1,24 +1,140 @@
-"""Calls about servers."""
+"""Calls about servers of users."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from common.context import RequestContext
-from conductor.client.base import Base
-from conductor.messages import (
-    CreatedServers,
-    CreateServers,
-    FlavorSnapshot,
-    NewServerImage,
-    RebuildServer,
-)
-from conductor.rpc_api import ServerRpc
+from common.messages.commands import GuestFile
+from common.messages.scheduling import ImageHome
+from conductor.rpc.flavors import FlavorSnapshot
 
 
-class ServerCalls(Base):
-    """See ``conductor.rpc_api.ServerRpc``."""
+@dataclass(frozen=True)
+class BlockDevice:
+    """A volume that a new server gets: one that is there, or one that is made with it."""
+
+    volume_id: str | None = None
+    """One that is there; the rest says what is made."""
+    size_gib: int = 0
+    type_id: str | None = None
+    """None: the default type."""
+    image_id: str | None = None
+    snapshot_id: str | None = None
+    boot: bool = False
+    """Whether it is the root disk."""
+    delete_on_termination: bool = False
+    tag: str | None = None
+
+
+@dataclass(frozen=True)
+class RequestedNetwork:
+    """One requested interface: a network, and perhaps an address in it; or a port."""
+
+    network_id: str
+    fixed_ip: str | None = None
+    tag: str | None = None
+    port_id: str | None = None
+    """A port of the user's; then the network is its."""
+
+
+@dataclass(frozen=True)
+class CreateServers:
+    """A ``POST /servers``: one to many servers that differ in name and address only."""
+
+    name: str
+    flavor: FlavorSnapshot
+    image_id: str
+    """Empty: they boot from a volume."""
+    image_properties: Mapping[str, str] = field(default_factory=dict)
+    least_memory_mib: int = 0
+    """The image's minimum disk and memory."""
+    least_disk_gib: int = 0
+    image_home: ImageHome | None = None
+    """Of a server's image; None: import storages have it."""
+    min_count: int = 1
+    max_count: int = 1
+    networks: tuple[RequestedNetwork, ...] = ()
+    auto_network: bool = False
+    """``networks: auto``, or none given: the only network there is."""
+    needs_network: bool = False
+    """``networks: auto``: refused if there is no network."""
+    description: str | None = None
+    hostname: str | None = None
+    key_name: str | None = None
+    public_key: str | None = None
+    key_type: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    user_data: str | None = None
+    """Base64."""
+    config_drive: bool = False
+    """As the user gave it; the guest always has one."""
+    auto_disk_config: bool = False
+    """As the user gave it, to be shown."""
+    access_ip_v4: str | None = None
+    access_ip_v6: str | None = None
+    availability_zone: str | None = None
+    force_host: str | None = None
+    """``ZONE:HOST``, or ``host`` of microversion 2.74: an administrator's choice."""
+    security_groups: tuple[str, ...] = ()
+    scheduler_hints: Mapping[str, Any] = field(default_factory=dict)
+    admin_password: str | None = None
+    files: tuple[GuestFile, ...] = ()
+    """For the guest, by its config drive."""
+    server_group: str | None = None
+    """UUID of the group that the servers join."""
+    any_address: bool = False
+    """Whether ``fixed_ip`` may be outside of the allocation pools."""
+    disk_tag: str | None = None
+    """The user's name for the root disk, for the guest."""
+    volumes: tuple[BlockDevice, ...] = ()
+
+    @property
+    def volume_backed(self) -> bool:
+        """Return whether they boot from a volume."""
+        return any(one.boot for one in self.volumes)
+
+
+@dataclass(frozen=True)
+class RebuildServer:
+    """A server that gets a new disk, made from an image."""
+
+    image_id: str
+    image_properties: Mapping[str, str] = field(default_factory=dict)
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """Other columns of the server that change with it."""
+    admin_password: str | None = field(default=None, repr=False)
+    files: tuple[GuestFile, ...] = ()
+    reimages: bool = False
+    """Whether a root disk that is a volume gets the image, too; else it stays as it is."""
+
+
+@dataclass(frozen=True)
+class NewServerImage:
+    """A ``createImage``, or a ``createBackup`` where there is a rotation."""
+
+    name: str
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    limited: bool = False
+    """Whether the quota of metadata counts, as it does up to microversion 2.38."""
+    backup_type: str | None = None
+    rotation: int = 0
+    """How many backups of this type are kept."""
+
+
+@dataclass(frozen=True)
+class CreatedServers:
+    """The records that were created, in launch order."""
+
+    reservation_id: str
+    uuids: tuple[str, ...]
+
+
+class ServerRpc(Protocol):
+    """Servers of users."""
 
     def create_servers(self, ctxt: RequestContext, request: CreateServers) -> CreatedServers:
         """Check and take quota, write the servers and their operations, begin the builds.
@@ -28,9 +144,14 @@ class ServerCalls(Base):
         outside of the pool), Conflict (more than one network to choose from), NotFound (the
         server group).
         """
-        return self._rpc.call(ctxt, ServerRpc.create_servers, request=request)
 
-    def act(self, ctxt: RequestContext, server_uuid: str, action: str, **params: Any) -> int:
+    def act(
+        self,
+        ctxt: RequestContext,
+        server_uuid: str,
+        action: str,
+        params: Mapping[str, Any] | None = None,
+    ) -> int:
         """Begin one of ``common.states.ACTIONS`` other than create; returns the operation's id.
 
         Raises ServerStateConflict (details: attribute, state, action, server_uuid), ServerLocked
@@ -38,9 +159,6 @@ class ServerCalls(Base):
         being deleted changes nothing. With ``deferred`` a delete may be taken back, where the
         cloud keeps deleted servers for some time.
         """
-        return self._rpc.call(
-            ctxt, ServerRpc.act, server_uuid=server_uuid, action=action, params=params
-        )
 
     def resize_server(self, ctxt: RequestContext, server_uuid: str, flavor: FlavorSnapshot) -> int:
         """Begin a resize, and take what it grows by from the quota; returns the operation's id.
@@ -48,9 +166,6 @@ class ServerCalls(Base):
         Raises ServerNotFound, ServerLocked, ServerStateConflict, Conflict (the host's agent is
         down), Invalid (the server can't have the flavor), QuotaExceeded.
         """
-        return self._rpc.call(
-            ctxt, ServerRpc.resize_server, server_uuid=server_uuid, flavor=flavor
-        )
 
     def migrate_server(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> int:
         """Begin a cold migration, to this host or to any other; returns the operation's id.
@@ -58,7 +173,6 @@ class ServerCalls(Base):
         Raises ServerNotFound, ServerStateConflict, HostNotFound, Conflict (the agent of its host
         is down), Invalid (to its own host or another cluster, or it can't be moved).
         """
-        return self._rpc.call(ctxt, ServerRpc.migrate_server, server_uuid=server_uuid, host=host)
 
     def end_resize(self, ctxt: RequestContext, server_uuid: str, action: str) -> int:
         """Begin ``confirmResize`` or ``revertResize``; returns the operation's id.
@@ -66,7 +180,6 @@ class ServerCalls(Base):
         Raises ServerNotFound, ServerLocked, ServerStateConflict, Conflict (the host's agent is
         down), Invalid (it was not resized).
         """
-        return self._rpc.call(ctxt, ServerRpc.end_resize, server_uuid=server_uuid, action=action)
 
     def rebuild_server(
         self, ctxt: RequestContext, server_uuid: str, request: RebuildServer
@@ -77,9 +190,6 @@ class ServerCalls(Base):
         ServerStateConflict, Conflict (it has a TPM, or no host), QuotaExceeded (metadata,
         files), and Invalid for an image that needs other hardware than the server can get.
         """
-        return self._rpc.call(
-            ctxt, ServerRpc.rebuild_server, server_uuid=server_uuid, request=request
-        )
 
     def create_server_image(
         self, ctxt: RequestContext, server_uuid: str, image: NewServerImage
@@ -88,9 +198,6 @@ class ServerCalls(Base):
 
         Raises ServerNotFound, ServerStateConflict, QuotaExceeded.
         """
-        return self._rpc.call(
-            ctxt, ServerRpc.create_server_image, server_uuid=server_uuid, image=image
-        )
 
     def steer_migration(
         self, ctxt: RequestContext, server_uuid: str, number: int, *, abort: bool
@@ -100,13 +207,6 @@ class ServerCalls(Base):
         Raises ServerNotFound, ServerLocked, ServerStateConflict, NotFound (the migration),
         Invalid (it is too early or too late, or the agent's token may not).
         """
-        self._rpc.call(
-            ctxt,
-            ServerRpc.steer_migration,
-            server_uuid=server_uuid,
-            number=number,
-            abort=abort,
-        )
 
     def live_migrate_server(
         self,
@@ -124,14 +224,6 @@ class ServerCalls(Base):
         ServerNotFound, ServerLocked, ServerStateConflict, HostNotFound, Invalid (to its own host,
         to another cluster, or it can't be moved).
         """
-        return self._rpc.call(
-            ctxt,
-            ServerRpc.live_migrate_server,
-            server_uuid=server_uuid,
-            host=host,
-            copy_disks=copy_disks,
-            checks_storage=checks_storage,
-        )
 
     def evacuate_server(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> int:
         """Begin to wait until the HA manager has recovered a server of a lost host; returns the
@@ -141,7 +233,6 @@ class ServerCalls(Base):
         Invalid: it is its own host, or its host is not lost, or a ``host`` is asked of the HA
         manager, or it doesn't recover the server; then with what the operator can do.
         """
-        return self._rpc.call(ctxt, ServerRpc.evacuate_server, server_uuid=server_uuid, host=host)
 
     def rescue_server(
         self, ctxt: RequestContext, server_uuid: str, image_id: str, admin_password: str
@@ -151,13 +242,6 @@ class ServerCalls(Base):
         ``act`` with ``unrescue`` ends it. Raises ServerNotFound, ServerLocked,
         ServerStateConflict, Conflict (it has a TPM, or no host).
         """
-        return self._rpc.call(
-            ctxt,
-            ServerRpc.rescue_server,
-            server_uuid=server_uuid,
-            image_id=image_id,
-            admin_password=admin_password,
-        )
 
     def update_server(
         self, ctxt: RequestContext, server_uuid: str, changes: Mapping[str, Any]
@@ -166,9 +250,6 @@ class ServerCalls(Base):
 
         Raises ServerNotFound, and Conflict for a zone that the server can't be pinned to.
         """
-        self._rpc.call(
-            ctxt, ServerRpc.update_server, server_uuid=server_uuid, changes=dict(changes)
-        )
 
     def set_server_metadata(
         self,
@@ -177,34 +258,22 @@ class ServerCalls(Base):
         metadata: Mapping[str, str],
         *,
         replace: bool,
-        delete: tuple[str, ...] = (),
+        delete: Sequence[str] = (),
     ) -> dict[str, str]:
         """Merge (or replace by) the metadata, drop the deleted keys; return the result.
 
         Raises ServerNotFound, ServerLocked, and QuotaExceeded when there are more than
         ``metadata_items``.
         """
-        return self._rpc.call(
-            ctxt,
-            ServerRpc.set_server_metadata,
-            server_uuid=server_uuid,
-            metadata=dict(metadata),
-            replace=replace,
-            delete=list(delete),
-        )
 
-    def set_server_tags(
-        self, ctxt: RequestContext, server_uuid: str, tags: tuple[str, ...]
-    ) -> None:
+    def set_server_tags(self, ctxt: RequestContext, server_uuid: str, tags: Sequence[str]) -> None:
         """Replace the tags. Raises ServerNotFound."""
-        self._rpc.call(ctxt, ServerRpc.set_server_tags, server_uuid=server_uuid, tags=list(tags))
 
     def lock_server(self, ctxt: RequestContext, server_uuid: str, reason: str | None) -> None:
         """Lock a server: only administrators act on it then. Raises ServerNotFound.
 
         Nothing changes where its owner locks it once more.
         """
-        self._rpc.call(ctxt, ServerRpc.lock_server, server_uuid=server_uuid, reason=reason)
 
     def reset_server_state(self, ctxt: RequestContext, server_uuid: str, state: str) -> None:
         """Say what a server is, one of ``VmState``; for administrators. No VM is touched.
@@ -212,11 +281,9 @@ class ServerCalls(Base):
         Raises ServerNotFound, and ServerStateConflict while something is under way that neither
         gives way nor goes on by itself.
         """
-        self._rpc.call(ctxt, ServerRpc.reset_server_state, server_uuid=server_uuid, state=state)
 
     def unlock_server(self, ctxt: RequestContext, server_uuid: str, *, override: bool) -> None:
         """Unlock a server; ``override``: also one that others locked.
 
         Raises ServerNotFound, Forbidden.
         """
-        self._rpc.call(ctxt, ServerRpc.unlock_server, server_uuid=server_uuid, override=override)

@@ -1,15 +1,15 @@
-"""Calls about consoles."""
+"""Calls about consoles of servers, and the proxies that open them."""
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from common.context import RequestContext
 from common.messages.consoles import ConsoleTarget
-from conductor.client.base import Base
-from conductor.rpc_api import ConsoleRpc
 
 
-class ConsoleCalls(Base):
-    """See ``conductor.rpc_api.ConsoleRpc``."""
+class ConsoleRpc(Protocol):
+    """Consoles of servers, and the proxies that open them."""
 
     def authorize_console(
         self,
@@ -24,14 +24,6 @@ class ConsoleCalls(Base):
         Raises ServerNotFound, Conflict (no host yet, or it is being deleted), NotSupported (no
         such console), Invalid (a type that the protocol hasn't), Unavailable (no agent answers).
         """
-        self._rpc.call(
-            ctxt,
-            ConsoleRpc.authorize_console,
-            server_uuid=server_uuid,
-            protocol=protocol,
-            console_type=console_type,
-            token_hash=token_hash,
-        )
 
     def use_console_token(self, ctxt: RequestContext, token_hash: str) -> ConsoleTarget:
         """Use a token up and return what it opens; for console proxies.
@@ -39,4 +31,3 @@ class ConsoleCalls(Base):
         Raises NotFound for a token that is unknown, used or too old, and for a server that is
         gone; Conflict while the server is being deleted.
         """
-        return self._rpc.call(ctxt, ConsoleRpc.use_console_token, token_hash=token_hash)

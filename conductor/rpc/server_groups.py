@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
 from common.context import RequestContext
-from conductor.client.base import Base
-from conductor.messages import NewServerGroup
-from conductor.rpc_api import ServerGroupRpc
 
 
-class ServerGroupCalls(Base):
-    """See ``conductor.rpc_api.ServerGroupRpc``."""
+@dataclass(frozen=True)
+class NewServerGroup:
+    """A server group to be created; ``policy`` is one of ``common.server_groups.Policy``."""
+
+    project_id: str
+    user_id: str
+    name: str
+    policy: str
+    rules: Mapping[str, int] = field(default_factory=dict)
+
+
+class ServerGroupRpc(Protocol):
+    """Server groups."""
 
     def create_server_group(self, ctxt: RequestContext, group: NewServerGroup) -> str:
         """Return the UUID of a new group. Raises QuotaExceeded over ``server_groups``."""
-        return self._rpc.call(ctxt, ServerGroupRpc.create_server_group, group=group)
 
     def delete_server_group(self, ctxt: RequestContext, group_uuid: str) -> None:
         """Delete a group; its servers stay. Raises NotFound, also for another project's."""
-        self._rpc.call(ctxt, ServerGroupRpc.delete_server_group, group_uuid=group_uuid)

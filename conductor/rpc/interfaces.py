@@ -1,15 +1,27 @@
-"""Calls about servers' interfaces."""
+"""Calls about interfaces of servers."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Protocol
+
 from common.context import RequestContext
-from conductor.client.base import Base
-from conductor.messages import Attachment
-from conductor.rpc_api import InterfaceRpc
 
 
-class InterfaceCalls(Base):
-    """See ``conductor.rpc_api.InterfaceRpc``."""
+@dataclass(frozen=True)
+class Attachment:
+    """An interface that is asked for; a network that isn't named is the only one there is."""
+
+    network_id: str | None = None
+    port_id: str | None = None
+    fixed_ip: str | None = None
+    tag: str | None = None
+    any_address: bool = False
+    """Whether the address may be outside of the pool."""
+
+
+class InterfaceRpc(Protocol):
+    """Interfaces of servers."""
 
     def attach_interface(
         self, ctxt: RequestContext, server_uuid: str, asked: Attachment, *, wait: bool
@@ -21,13 +33,6 @@ class InterfaceCalls(Base):
         or several to choose from, no such address, none left, the VM doesn't take it), Forbidden
         (the address is outside of the pool), Unavailable (the host fails, or takes long).
         """
-        return self._rpc.call(
-            ctxt,
-            InterfaceRpc.attach_interface,
-            server_uuid=server_uuid,
-            asked=asked,
-            wait=wait,
-        )
 
     def detach_interface(self, ctxt: RequestContext, server_uuid: str, port_id: str) -> None:
         """Begin to detach an interface; where the guest keeps it, it stays.
@@ -35,13 +40,9 @@ class InterfaceCalls(Base):
         Raises ServerNotFound, ServerLocked, ServerStateConflict, NotFound (no such port of the
         server), Conflict (the host's agent is down).
         """
-        self._rpc.call(
-            ctxt, InterfaceRpc.detach_interface, server_uuid=server_uuid, port_id=port_id
-        )
 
     def detach_address(self, ctxt: RequestContext, server_uuid: str, address: str) -> None:
         """Begin to detach the interface with this address.
 
         Raises what ``detach_interface`` does, and Invalid where no interface has it.
         """
-        self._rpc.call(ctxt, InterfaceRpc.detach_address, server_uuid=server_uuid, address=address)

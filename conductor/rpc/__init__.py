@@ -1,0 +1,119 @@
+"""The conductor as others see it: one protocol a noun, with the messages that its methods take.
+
+Every method is one RPC call and returns when the change is committed. Errors are those of
+``common.errors``, rebuilt on this side; a conductor that doesn't answer is Unavailable. Events
+that other services publish to the same topic are in ``common.events.ConductorEvents``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, cast
+
+from common import rpc
+from common.messages.topics import CONDUCTOR_TOPIC
+from common.typed_rpc import Remote, TypedClient
+from conductor.rpc.address_groups import AddressGroupRpc
+from conductor.rpc.aggregates import AggregateRpc
+from conductor.rpc.audits import AuditRpc
+from conductor.rpc.backups import BackupRpc
+from conductor.rpc.bulk_migrations import BulkMigrationRpc
+from conductor.rpc.consoles import ConsoleRpc
+from conductor.rpc.flavors import FlavorRpc
+from conductor.rpc.guests import GuestRpc
+from conductor.rpc.images import ImageRpc
+from conductor.rpc.interfaces import InterfaceRpc
+from conductor.rpc.keypairs import KeyPairRpc
+from conductor.rpc.manage import ManageRpc
+from conductor.rpc.networks import NetworkRpc
+from conductor.rpc.ports import PortRpc
+from conductor.rpc.quotas import QuotaRpc
+from conductor.rpc.refusals import RefusalRpc
+from conductor.rpc.security_groups import SecurityGroupRpc
+from conductor.rpc.server_groups import ServerGroupRpc
+from conductor.rpc.server_volumes import ServerVolumeRpc
+from conductor.rpc.servers import ServerRpc
+from conductor.rpc.services import ServiceRpc
+from conductor.rpc.volume_messages import VolumeMessageRpc
+from conductor.rpc.volume_snapshots import VolumeSnapshotRpc
+from conductor.rpc.volume_transfers import VolumeTransferRpc
+from conductor.rpc.volume_types import VolumeTypeRpc
+from conductor.rpc.volumes import VolumeRpc
+from conductor.rpc.whatif import WhatIfRpc
+
+if TYPE_CHECKING:
+    # Only for its types: common.rpc must be the first to import it.
+    import oslo_messaging
+
+
+class ConductorRpc(
+    ServerRpc,
+    ManageRpc,
+    WhatIfRpc,
+    BulkMigrationRpc,
+    FlavorRpc,
+    KeyPairRpc,
+    QuotaRpc,
+    ServiceRpc,
+    ServerGroupRpc,
+    AggregateRpc,
+    AuditRpc,
+    ConsoleRpc,
+    GuestRpc,
+    InterfaceRpc,
+    PortRpc,
+    NetworkRpc,
+    SecurityGroupRpc,
+    AddressGroupRpc,
+    ImageRpc,
+    VolumeRpc,
+    VolumeSnapshotRpc,
+    VolumeTransferRpc,
+    VolumeMessageRpc,
+    BackupRpc,
+    VolumeTypeRpc,
+    ServerVolumeRpc,
+    RefusalRpc,
+    Protocol,
+):
+    """Topic ``conductor``: each noun's methods."""
+
+
+#: one endpoint a noun
+Endpoints = tuple[
+    ServerRpc,
+    ManageRpc,
+    WhatIfRpc,
+    BulkMigrationRpc,
+    FlavorRpc,
+    KeyPairRpc,
+    QuotaRpc,
+    ServiceRpc,
+    ServerGroupRpc,
+    AggregateRpc,
+    AuditRpc,
+    ConsoleRpc,
+    GuestRpc,
+    InterfaceRpc,
+    PortRpc,
+    NetworkRpc,
+    SecurityGroupRpc,
+    AddressGroupRpc,
+    ImageRpc,
+    VolumeRpc,
+    VolumeSnapshotRpc,
+    VolumeTransferRpc,
+    VolumeMessageRpc,
+    BackupRpc,
+    VolumeTypeRpc,
+    ServerVolumeRpc,
+    RefusalRpc,
+]
+
+
+def connect(
+    transport: oslo_messaging.Transport, timeout_seconds: float | None = None
+) -> ConductorRpc:
+    """Return any conductor; its methods wait so long for answers (default: ``[rpc]``'s time)."""
+    client = rpc.Client(transport, CONDUCTOR_TOPIC)
+    sent = TypedClient[ConductorRpc](client, timeout_seconds=timeout_seconds)
+    return cast(ConductorRpc, Remote(ConductorRpc, sent))

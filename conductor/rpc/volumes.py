@@ -1,0 +1,118 @@
+"""Calls about volumes of projects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from common.context import RequestContext
+
+
+@dataclass(frozen=True)
+class NewVolume:
+    """A volume that is asked for; sizes in GiB."""
+
+    project_id: str
+    size_gib: int
+    name: str = ""
+    description: str | None = None
+    type_id: str | None = None
+    """None: the default type."""
+    availability_zone: str | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+    image_id: str | None = None
+    snapshot_id: str | None = None
+    source_volume_id: str | None = None
+    backup_id: str | None = None
+    local_to_server: str | None = None
+    """On a storage that this server's host has."""
+
+
+@dataclass(frozen=True)
+class VolumeEdit:
+    """What changes of a volume's record, or of a snapshot's; None: it stays."""
+
+    name: str | None = None
+    description: str | None = None
+    clear_description: bool = False
+    metadata: dict[str, str] | None = None
+    """Added to what there is, unless ``replace_metadata``."""
+    replace_metadata: bool = False
+    remove_metadata: tuple[str, ...] = ()
+    """Raises NotFound for one that isn't there."""
+    image_metadata: dict[str, str] | None = None
+    remove_image_metadata: str | None = None
+    bootable: bool | None = None
+    readonly: bool | None = None
+
+
+@dataclass(frozen=True)
+class NewVolumeImage:
+    """An image that is made of a volume."""
+
+    name: str
+    disk_format: str = "raw"
+    visibility: str = "shared"
+    protected: bool = False
+
+
+class VolumeRpc(Protocol):
+    """Volumes of projects."""
+
+    def create_volume(self, ctxt: RequestContext, volume: NewVolume) -> str:
+        """Make a volume; return its id. Without a place for it, it is in error at once.
+
+        Raises NotFound (type, image, server), Invalid (the image is larger; of a snapshot or of
+        another volume), QuotaExceeded.
+        """
+
+    def edit_volume(self, ctxt: RequestContext, volume_id: str, edit: VolumeEdit) -> None:
+        """Change what is said of a volume. Raises VolumeNotFound, also for missing metadata."""
+
+    def delete_volume(
+        self, ctxt: RequestContext, volume_id: str, *, force: bool = False, cascade: bool = False
+    ) -> None:
+        """Begin to remove a volume; ``force``: in more states; ``cascade``: its snapshots, too.
+
+        Raises VolumeNotFound, Invalid (a server has it, it has snapshots, or its status).
+        """
+
+    def extend_volume(
+        self, ctxt: RequestContext, volume_id: str, size_gib: int, *, in_use: bool
+    ) -> None:
+        """Begin to extend a volume; ``in_use``: also while a server has it.
+
+        Raises VolumeNotFound, Invalid (not larger, or its status), QuotaExceeded.
+        """
+
+    def reimage_volume(
+        self, ctxt: RequestContext, volume_id: str, image_id: str, *, reserved: bool
+    ) -> None:
+        """Begin to give a volume that no server has an image; ``reserved``: also a reserved one.
+
+        Raises VolumeNotFound, ImageNotFound, Invalid (its status, its size, its snapshots).
+        """
+
+    def retype_volume(
+        self, ctxt: RequestContext, volume_id: str, type_id: str, *, may_move: bool
+    ) -> None:
+        """Give a volume another type, or begin to; ``may_move``: also to another storage.
+
+        Where its storage may not or can't take it, the volume has a fault, and stays as it is.
+        Raises VolumeNotFound, NotFound (the type), Invalid (its status), QuotaExceeded.
+        """
+
+    def upload_volume(self, ctxt: RequestContext, volume_id: str, image: NewVolumeImage) -> str:
+        """Begin to make an image of a volume; return its id.
+
+        Raises VolumeNotFound, Invalid (its status).
+        """
+
+    def reset_volume(self, ctxt: RequestContext, volume_id: str, status: str) -> None:
+        """Set a volume's status.
+
+        Raises VolumeNotFound, Invalid where that can't be, Conflict while an operation is open.
+        """
+
+    def reserve_volume(self, ctxt: RequestContext, volume_id: str, *, wanted: bool) -> None:
+        """Set a volume that is available to reserved, or back. Raises VolumeNotFound, Invalid."""

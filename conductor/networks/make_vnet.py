@@ -10,24 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from common import clock
 from common.context import RequestContext
-from common.log import logger
-from common.messages.commands import MakeVnet, Placed
+from common.messages.commands import MakeVnet
 from common.messages.reports import Category, Failure, Outcome
-from common.states import InternalAction, OperationState, ResourceType
-from conductor.cloud import Cloud, backoff
+from common.states import InternalAction, ResourceType
+from conductor.cloud import Cloud
 from conductor.engine import begins, ends
-from conductor.engine.stages import Stage, Table, Work
+from conductor.engine.one_command import OneCommand
+from conductor.engine.stages import Work
 from conductor.networks import remove_vnet, vnet_places
 from conductor.plans import VnetPlan
-from conductor.store import operations as ledger
 from conductor.store import project_networks, vnets
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.vnets import State, Vnet
-
-LOG = logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -42,12 +38,6 @@ class Making(Work):
         return self.vnet is not None and self.vnet.state is State.MAKING
 
 
-def load(connection: Transaction, operation: Operation) -> Making:
-    """Read whether the vnet is wanted."""
-    cluster = str(operation.planned(VnetPlan).target.cluster)
-    return Making(operation, vnets.get(connection, operation.resource_id, cluster))
-
-
 def begin_all(
     connection: Transaction, cloud: Cloud, ctxt: RequestContext, network_ids: Iterable[str]
 ) -> None:
@@ -59,7 +49,7 @@ def begin_all(
 
 def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, vnet: Vnet) -> Operation:
     """Write the operation that makes a vnet, due at once."""
-    where = vnet_places.of_vnet(connection, cloud, vnet)
+    where = vnet_places.of_vnet(connection, cloud, vnet.cluster, vnet.zone)
     item = begins.new(
         cloud,
         InternalAction.MAKE_VNET,
@@ -71,89 +61,62 @@ def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, vnet: Vne
     return begins.begin_later(connection, ctxt, item)
 
 
-class MakeVnetFlow:
+class MakeVnetFlow(OneCommand[Making]):
     """The flow of ``InternalAction.MAKE_VNET``: repeated until the cluster has the vnet."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    stage, done = "make", "has its vnet"
+    unseen = "The vnet was not seen there."
 
-    def table(self) -> Table[Making]:
-        """Return the one stage: an agent makes the vnet and applies it."""
-        stage = Stage("make", self._send, self._heard, final=True)
-        return Table((stage,), lost=None, owns=False, load=load)
+    def load(self, connection: Transaction, operation: Operation) -> Making:
+        """Read whether the vnet is wanted."""
+        return Making(operation, vnets.get(connection, operation.resource_id, _cluster(operation)))
 
-    def _send(self, task: Making) -> None:
-        operation = task.operation
-        if not task.wanted or task.vnet is None:
-            self._cloud.store.run(lambda c: self._unwanted(c, operation))
-            self._cloud.wake()
-            return
-        vnet = task.vnet
-        taken = vnet_places.take(self._cloud, operation, vnet)
-        if taken is None:
-            self._cloud.wait(operation, backoff(operation.attempt))
-            return
-        worker, where = taken
-        command = MakeVnet(
-            operation.id,
-            operation.attempt,
-            vnet.network_id,
-            Placed(str(where.host), vnet.cluster, str(where.node), 0),
-            clock.after(self._cloud.conf.conductor.action_timeout_seconds),
-            vnet=vnet.vnet,
-            zone=vnet.zone,
-            vni=vnet.vni,
-        )
-        self._cloud.compute.execute(operation.ctxt, worker, command)
+    def obstacle(self, task: Making) -> Failure | None:
+        """Return that the network is deleted."""
+        if task.wanted:
+            return None
+        return Failure(Category.CREATION_FAILED, "The network was deleted.")
 
-    def _heard(self, task: Making, outcome: Outcome) -> None:
-        """Store that the cluster has it; or why not, and try again."""
-        operation = task.operation
-        if outcome.ok:
-            self._cloud.store.run(lambda c: self._made(c, operation, outcome.mtu))
-            self._cloud.wake()
-            return
-        unknown = Failure(Category.UNKNOWN_OUTCOME, "The vnet was not seen there.")
-        failure = outcome.failure or unknown
-        LOG.warning("Network %s: %s", operation.resource_id, failure.message)
+    def reach(self, task: Making) -> tuple[str, Making] | None:
+        """Let an agent of the zone do it."""
+        return vnet_places.reach(self._cloud, task)
+
+    def command(self, task: Making) -> MakeVnet:
+        """Return what makes the vnet and applies it."""
+        plan = task.operation.planned(VnetPlan)
+        return MakeVnet(*self.about(task), vnet=plan.vnet, zone=plan.zone, vni=plan.vni)
+
+    def retry(self, task: Making, failure: Failure) -> bool:
+        """Try again as long as the network is there, unless its name is another's."""
         if failure.category is Category.PROTECTED or not task.wanted:
-            self._cloud.store.run(lambda c: self._give_up(c, operation, failure))
-            self._cloud.wake()
-            return
-        ends.again(self._cloud, operation, failure)
+            return False
+        ends.again(self._cloud, task.operation, failure)
+        return True
 
-    def _made(self, connection: Transaction, operation: Operation, mtu: int | None) -> None:
-        network_id, cluster = operation.resource_id, _cluster(operation)
-        there = project_networks.is_there(connection, network_id)
-        if ends.has_ended(connection, operation):
-            return
-        if vnets.set_state(connection, network_id, cluster, State.ACTIVE, State.MAKING):
-            LOG.info("Network %s has its vnet in cluster %s.", network_id, cluster)
-            if there:
-                project_networks.has_vnet(connection, network_id, mtu)
-                vnets.settle(connection, network_id)
-        else:
-            self._remove(connection, operation)
-        ledger.close(connection, operation.id, OperationState.DONE)
+    def lock(self, connection: Transaction, task: Making) -> bool:
+        """Lock the network, and return whether it is there."""
+        return project_networks.is_there(connection, task.operation.resource_id)
 
-    def _unwanted(self, connection: Transaction, operation: Operation) -> None:
-        """End one whose network is deleted, and remove what an attempt may have made."""
-        project_networks.is_there(connection, operation.resource_id)
-        if not ends.has_ended(connection, operation):
-            self._remove(connection, operation)
-            message = "The network was deleted."
-            ledger.close(connection, operation.id, OperationState.FAILED, message)
-
-    def _give_up(self, connection: Transaction, operation: Operation, failure: Failure) -> None:
-        network_id, cluster = operation.resource_id, _cluster(operation)
-        there = project_networks.is_there(connection, network_id)
-        if ends.has_ended(connection, operation):
-            return
-        if not vnets.set_state(connection, network_id, cluster, State.ERROR, State.MAKING):
-            self._remove(connection, operation)
-        elif there:
+    def write_done(
+        self, connection: Transaction, task: Making, row: bool, outcome: Outcome
+    ) -> None:
+        """Note that the cluster has it, or have it removed if its network is deleted."""
+        network_id, cluster = task.operation.resource_id, _cluster(task.operation)
+        if not vnets.set_state(connection, network_id, cluster, State.ACTIVE, State.MAKING):
+            self._remove(connection, task.operation)
+        elif row:
+            project_networks.has_vnet(connection, network_id, outcome.mtu)
             vnets.settle(connection, network_id)
-        ends.close_failed(connection, operation, failure)
+
+    def write_failed(
+        self, connection: Transaction, task: Making, row: bool, failure: Failure
+    ) -> None:
+        """Show it, or have removed what an attempt may have made for a deleted network."""
+        network_id, cluster = task.operation.resource_id, _cluster(task.operation)
+        if not vnets.set_state(connection, network_id, cluster, State.ERROR, State.MAKING):
+            self._remove(connection, task.operation)
+        elif row:
+            vnets.settle(connection, network_id)
 
     def _remove(self, connection: Transaction, operation: Operation) -> None:
         vnet = vnets.get(connection, operation.resource_id, _cluster(operation))

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from common import clock
+from typing import Any
+
 from common.context import internal
-from common.log import logger
-from common.messages.commands import Placed, RemoveVnet
+from common.messages.commands import RemoveVnet
 from common.messages.reports import Category, Failure, Outcome
-from common.states import InternalAction, OperationState, ResourceType
-from conductor.cloud import Cloud, backoff
+from common.states import InternalAction, ResourceType
+from conductor.cloud import Cloud
 from conductor.engine import begins, ends
-from conductor.engine.stages import Stage, Table, Work
+from conductor.engine.one_command import OneCommand
+from conductor.engine.stages import Work
 from conductor.networks import vnet_places
 from conductor.plans import VnetPlan
-from conductor.store import operations as ledger
 from conductor.store import vnets
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.vnets import State, Vnet
 
-LOG = logger(__name__)
-
 
 def begin(connection: Transaction, cloud: Cloud, vnet: Vnet) -> Operation:
     """Write a removal, due at once."""
-    where = vnet_places.of_vnet(connection, cloud, vnet)
+    where = vnet_places.of_vnet(connection, cloud, vnet.cluster, vnet.zone)
     item = begins.new(
         cloud,
         InternalAction.REMOVE_VNET,
@@ -49,70 +47,47 @@ def begin_all(connection: Transaction, cloud: Cloud, network_id: str) -> None:
             vnets.set_state(connection, network_id, vnet.cluster, State.REMOVING, State.MAKING)
 
 
-def load(_: Transaction, operation: Operation) -> Work:
-    """Return the operation alone: its plan has all that is needed."""
-    return Work(operation)
-
-
-class RemoveVnetFlow:
+class RemoveVnetFlow(OneCommand[Work]):
     """The flow of ``InternalAction.REMOVE_VNET``: past the point of no return, so repeated."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    stage, done = "remove", "has lost its vnet"
+    unseen = "The vnet was not seen gone."
 
-    def table(self) -> Table[Work]:
-        """Return the one stage: an agent removes the vnet and applies that."""
-        stage = Stage("remove", self._send, self._heard, final=True)
-        return Table((stage,), lost=None, owns=False, load=load)
+    def load(self, connection: Transaction, operation: Operation) -> Work:
+        """Return the operation alone: its plan has all that is needed."""
+        return Work(operation)
 
-    def _send(self, task: Work) -> None:
-        operation = task.operation
-        plan = operation.planned(VnetPlan)
-        vnet = _vnet(operation)
-        taken = vnet_places.take(self._cloud, operation, vnet)
-        if taken is None:
-            self._cloud.wait(operation, backoff(operation.attempt))
-            return
-        worker, where = taken
-        command = RemoveVnet(
-            operation.id,
-            operation.attempt,
-            operation.resource_id,
-            Placed(str(where.host), vnet.cluster, str(where.node), 0),
-            clock.after(self._cloud.conf.conductor.action_timeout_seconds),
-            vnet=plan.vnet,
-            zone=plan.zone,
-        )
-        self._cloud.compute.execute(operation.ctxt, worker, command)
+    def reach(self, task: Work) -> tuple[str, Work] | None:
+        """Let an agent of the zone do it."""
+        return vnet_places.reach(self._cloud, task)
 
-    def _heard(self, task: Work, outcome: Outcome) -> None:
-        operation = task.operation
-        vnet = _vnet(operation)
-        if outcome.gone:
-            self._cloud.store.run(lambda c: self._gone(c, operation))
-            LOG.info("Vnet %s of cluster %s is removed.", vnet.vnet, vnet.cluster)
-            return
-        unknown = Failure(Category.UNKNOWN_OUTCOME, "The vnet was not seen gone.")
-        failure = outcome.failure or unknown
-        LOG.warning("Vnet %s could not be removed: %s", vnet.vnet, failure.message)
+    def command(self, task: Work) -> RemoveVnet:
+        """Return what removes the vnet and applies that."""
+        plan = task.operation.planned(VnetPlan)
+        return RemoveVnet(*self.about(task), vnet=plan.vnet, zone=plan.zone)
+
+    def succeeded(self, outcome: Outcome) -> bool:
+        """Return whether it was seen gone."""
+        return outcome.gone
+
+    def retry(self, task: Work, failure: Failure) -> bool:
+        """Try again, unless what has the name now isn't the network's."""
         if failure.category is Category.PROTECTED:
-            # What has the name now isn't the network's.
-            self._cloud.store.run(lambda c: self._not_ours(c, operation, failure))
-            return
-        ends.again(self._cloud, operation, failure)
+            return False
+        ends.again(self._cloud, task.operation, failure)
+        return True
 
-    def _gone(self, connection: Transaction, operation: Operation) -> None:
-        vnet = _vnet(operation)
-        vnets.delete(connection, vnet.network_id, vnet.cluster)
-        ledger.close(connection, operation.id, OperationState.DONE)
+    def write_done(self, connection: Transaction, task: Work, row: Any, outcome: Outcome) -> None:
+        """Forget the vnet."""
+        self._forget(connection, task)
 
-    def _not_ours(self, connection: Transaction, operation: Operation, failure: Failure) -> None:
-        vnet = _vnet(operation)
-        vnets.delete(connection, vnet.network_id, vnet.cluster)
-        ends.close_failed(connection, operation, failure)
+    def write_failed(
+        self, connection: Transaction, task: Work, row: Any, failure: Failure
+    ) -> None:
+        """Forget the vnet."""
+        self._forget(connection, task)
 
-
-def _vnet(operation: Operation) -> Vnet:
-    plan = operation.planned(VnetPlan)
-    where = str(plan.target.cluster)
-    return Vnet(where, operation.resource_id, plan.vnet, plan.zone, plan.vni, State.REMOVING)
+    @staticmethod
+    def _forget(connection: Transaction, task: Work) -> None:
+        cluster = str(task.operation.plan.target.cluster)
+        vnets.delete(connection, task.operation.resource_id, cluster)

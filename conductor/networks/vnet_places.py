@@ -5,45 +5,48 @@ from __future__ import annotations
 import dataclasses
 
 from conductor.cloud import Cloud
+from conductor.engine.stages import W
 from conductor.plans import Place, VnetPlan
 from conductor.store import operations as ledger
 from conductor.store import vnets
-from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
-from conductor.store.vnets import Vnet
 
 
-def of_vnet(connection: Transaction, cloud: Cloud, vnet: Vnet) -> Place:
+def of_vnet(connection: Transaction, cloud: Cloud, cluster: str, zone: str) -> Place:
     """Return the first host of the zone whose agent answers: one does so for the whole cluster.
 
     None of them answers: another one of the cluster, as the zone may be gone with its vnets; else
     a place without a host.
     """
-    mine = [one for one in vnets.zone_hosts(connection) if one.cluster == vnet.cluster]
-    for one in sorted(mine, key=lambda one: vnet.zone not in one.zones):
+    mine = [one for one in vnets.zone_hosts(connection) if one.cluster == cluster]
+    for one in sorted(mine, key=lambda one: zone not in one.zones):
         if cloud.worker_of(connection, one.host) is not None:
-            return Place(one.host, None, vnet.cluster, one.node)
-    return Place(cluster=vnet.cluster)
+            return Place(one.host, None, cluster, one.node)
+    return Place(cluster=cluster)
 
 
-def take(cloud: Cloud, operation: Operation, vnet: Vnet) -> tuple[str, Place] | None:
-    """Pass an operation's lease to the worker of its place, or of another one of the zone.
+def reach(cloud: Cloud, task: W) -> tuple[str, W] | None:
+    """Give the lease to the worker of the plan's place, or of another one of the zone.
 
-    Return the worker and the place, which the plan names then: its agent alone is believed. None:
-    no agent answers.
+    Return it and the task, whose plan names the place: its agent alone is believed. None: no agent
+    answers.
     """
-    plan = operation.planned(VnetPlan)
+    operation, plan = task.operation, task.operation.planned(VnetPlan)
     worker = None if plan.target.host is None else cloud.take_to(operation, plan.target.host)
     if worker is not None:
-        return worker, plan.target
+        return worker, task
 
-    def work(connection: Transaction) -> Place:
-        where = of_vnet(connection, cloud, vnet)
+    def work(connection: Transaction) -> VnetPlan:
+        where = of_vnet(connection, cloud, str(plan.target.cluster), plan.zone)
+        changed = dataclasses.replace(plan, target=where)
         if where.host is not None:
-            changed = dataclasses.replace(plan, target=where)
             ledger.save(connection, operation.id, plan=changed)
-        return where
+        return changed
 
-    where = cloud.store.run(work)
-    worker = None if where.host is None else cloud.take_to(operation, where.host)
-    return None if worker is None else (worker, where)
+    changed = cloud.store.run(work)
+    host = changed.target.host
+    worker = None if host is None else cloud.take_to(operation, host)
+    if worker is None:
+        return None
+    moved = dataclasses.replace(operation, plan=changed)
+    return worker, dataclasses.replace(task, operation=moved)

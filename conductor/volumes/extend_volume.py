@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from common import clock
 from common.context import RequestContext
 from common.errors import Invalid
-from common.log import logger
 from common.messages.commands import GrowVolume, VolumeUser
-from common.messages.reports import Category, Failure, Outcome
-from common.states import InternalAction, OperationState, PowerState, ResourceType
+from common.messages.reports import Failure, Outcome
+from common.states import InternalAction, PowerState, ResourceType
 from common.volumes import EXTENDABLE_IN_USE, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
-from conductor.engine import begins, done, ends
-from conductor.engine.stages import Stage, Table
+from conductor.engine import begins, done
+from conductor.engine.one_command import OneCommand
 from conductor.plans import VolumePlan
-from conductor.store import operations as ledger
 from conductor.store import servers
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, quota, records, types
 from conductor.volumes import beginning, park_volume, remove_volume
-from conductor.volumes.load import VolumeWork, load
-
-LOG = logger(__name__)
+from conductor.volumes.load import VolumeWork
 
 
 def begin(
@@ -82,97 +78,72 @@ def _require_no_memory(connection: Transaction, row: Any) -> None:
         )
 
 
-class ExtendVolumeFlow:
+@dataclass(frozen=True)
+class Extending(VolumeWork):
+    """An operation of this flow, with the server that has the volume."""
+
+    user: VolumeUser | None = None
+    host: str | None = None
+    """That server's."""
+
+
+class ExtendVolumeFlow(OneCommand[Extending]):
     """The flow of ``VolumeAction.EXTEND``. It may run twice: sizes are absolute."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    stage, done = "grow", "is extended"
+    unseen = "The volume was not seen grown."
+    late = "The volume was not extended in time."
 
-    def table(self) -> Table[VolumeWork]:
-        """Return the one stage: an agent grows the volume."""
-        stage = Stage("grow", self._send, self._heard)
-        return Table((stage,), lost=None, late=self._late, owns=False, load=load)
-
-    def _late(self, task: VolumeWork) -> None:
-        self._fail(task, Failure(Category.TASK_TIMEOUT, "The volume was not extended in time."))
-
-    def _send(self, task: VolumeWork) -> None:
-        operation, plan = task.operation, task.operation.planned(VolumePlan)
-        with self._cloud.store.read() as connection:
-            user, host = self._user(connection, operation)
-        worker = self._cloud.take_to(operation, host or task.place.host)
-        if worker is None:
-            text = f"The agent of host {host or task.place.host} does not answer."
-            self._failed(task, Failure(Category.NODE_UNHEALTHY, text))
-            return
-        command = GrowVolume(
-            operation.id,
-            operation.attempt,
-            operation.resource_id,
-            task.place,
-            operation.deadline or clock.utcnow(),
-            volid=str(plan.volid),
-            size_gib=plan.size_gib,
-            user=user,
-        )
-        self._cloud.compute.execute(operation.ctxt, worker, command)
-
-    @staticmethod
-    def _user(
-        connection: Transaction, operation: Operation
-    ) -> tuple[VolumeUser | None, str | None]:
-        """Return the server that has the volume, and its host."""
+    def load(self, connection: Transaction, operation: Operation) -> Extending:
+        """Read the volume, and the server that has it."""
+        row = records.get(connection, operation.resource_id)
         attached = attachments.of_volume(connection, operation.resource_id)
-        if attached is None:
-            return None, None
-        server = servers.get(connection, attached.server_uuid)
-        if server.vmid is None or server.node is None:
-            return None, None
-        return VolumeUser(server.uuid, server.node, server.vmid), server.host
+        server = None if attached is None else servers.get(connection, attached.server_uuid)
+        if server is None or server.vmid is None or server.node is None:
+            return Extending(operation, row)
+        user = VolumeUser(server.uuid, server.node, server.vmid)
+        return Extending(operation, row, user, server.host)
 
-    def _heard(self, task: VolumeWork, outcome: Outcome) -> None:
-        if not outcome.ok:
-            unknown = Failure(Category.UNKNOWN_OUTCOME, "The volume was not seen grown.")
-            self._failed(task, outcome.failure or unknown)
-            return
-        self._cloud.store.run(lambda c: self._end(c, task.operation, None))
-        LOG.info("Volume %s is extended.", task.operation.resource_id)
+    def host(self, task: Extending) -> str:
+        """Return the server's host, or the holder's."""
+        return task.host or task.place.host
 
-    def _failed(self, task: VolumeWork, failure: Failure) -> None:
-        if not ends.waits(self._cloud, task.operation, failure):
-            self._fail(task, failure)
+    def command(self, task: Extending) -> GrowVolume:
+        """Return what grows it."""
+        plan = task.operation.planned(VolumePlan)
+        return GrowVolume(
+            *self.about(task), volid=str(plan.volid), size_gib=plan.size_gib, user=task.user
+        )
 
-    def _fail(self, task: VolumeWork, failure: Failure) -> None:
-        LOG.warning("Volume %s: %s", task.operation.resource_id, failure.message)
-        self._cloud.store.run(lambda c: self._end(c, task.operation, failure))
-        self._cloud.wake()
+    def lock(self, connection: Transaction, task: Extending) -> Any:
+        """Lock the volume."""
+        return records.held(connection, task.operation.resource_id)
 
-    def _tell_server(self, connection: Transaction, operation: Operation) -> None:
-        """Have the server that has the volume show that it was extended, as Nova's does."""
+    def write_done(
+        self, connection: Transaction, task: Extending, row: Any, outcome: Outcome
+    ) -> None:
+        """Show it on the server that has the volume, too, as Nova's does."""
+        operation = task.operation
         attached = attachments.of_volume(connection, operation.resource_id)
         if attached is not None:
             server = servers.get(connection, attached.server_uuid)
             action = InternalAction.EXTEND_VOLUME
             done.record(connection, self._cloud, operation.ctxt, server, action)
-
-    def _end(self, connection: Transaction, operation: Operation, failure: Failure | None) -> None:
-        row = records.held(connection, operation.resource_id)
-        if ends.has_ended(connection, operation):
-            return
-        if failure is None:
-            ledger.close(connection, operation.id, OperationState.DONE)
-            self._tell_server(connection, operation)
-        else:
-            ends.close_failed(connection, operation, failure)
-        if failure is not None and row is not None and row.volid is not None:
-            park_volume.begin(connection, self._cloud, operation.ctxt, row)
-        if row is not None and failure is None:
-            # Its server went meanwhile, and it goes with that.
+        if row is not None:
+            # Its server was deleted while it grew, and the volume is with that.
             remove_volume.after_snapshots(connection, self._cloud, row)
-        if row is None or row.status != VolumeStatus.EXTENDING:
+            if row.status == VolumeStatus.EXTENDING:
+                records.end(connection, row, VolumeAction.EXTEND, ok=True)
+
+    def write_failed(
+        self, connection: Transaction, task: Extending, row: Any, failure: Failure
+    ) -> None:
+        """Give it its former size, and have it seen parked."""
+        if row is None:
             return
-        values: dict[str, Any] = {}
-        if failure is not None:
-            former = operation.planned(VolumePlan).former_gib
+        if row.volid is not None:
+            park_volume.begin(connection, self._cloud, task.operation.ctxt, row)
+        if row.status == VolumeStatus.EXTENDING:
+            former = task.operation.planned(VolumePlan).former_gib
             values = {"size_gib": former, "fault": failure.message}
-        records.end(connection, row, VolumeAction.EXTEND, ok=failure is None, **values)
+            records.end(connection, row, VolumeAction.EXTEND, ok=False, **values)

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from common import clock
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, SnapshotNotFound
-from common.log import logger
-from common.messages.commands import SnapshotVerb
-from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, ResourceType
+from common.messages.commands import SnapshotVerb, SnapVolume
+from common.messages.reports import Failure, Outcome
+from common.states import ResourceType
 from common.volumes import SnapshotStatus, SnapshotWay, VolumeAction
 from conductor.cloud import Cloud
-from conductor.engine import begins, ends
-from conductor.engine.stages import Stage, Table
+from conductor.engine import begins
+from conductor.engine.one_command import OneCommand
 from conductor.plans import VolumeSnapshotPlan
-from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records, snapshots
 from conductor.volumes import beginning, park_volume, remove_volume
 from conductor.volumes.snapshots.load import SnapshotWork, load
-
-LOG = logger(__name__)
 
 
 def begin(
@@ -80,58 +75,37 @@ def begin(
     return begins.begin_now(connection, cloud, ctxt, item)
 
 
-class RevertVolumeFlow:
+class RevertVolumeFlow(OneCommand[SnapshotWork]):
     """The flow of ``VolumeAction.REVERT``. It may run twice."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    stage, done = "revert", "is reverted"
+    unseen = "The volume was not seen reverted."
+    late = "The volume was not reverted in time."
 
-    def table(self) -> Table[SnapshotWork]:
-        """Return the one stage: an agent brings it back."""
-        stage = Stage("revert", self._send, self._heard)
-        return Table((stage,), lost=None, late=self._late, owns=False, load=load)
+    def load(self, connection: Transaction, operation: Operation) -> SnapshotWork:
+        """Read the volume and its server."""
+        return load(connection, operation)
 
-    def _late(self, task: SnapshotWork) -> None:
-        self._fail(task, Failure(Category.TASK_TIMEOUT, "The volume was not reverted in time."))
+    def command(self, task: SnapshotWork) -> SnapVolume:
+        """Return what brings it back."""
+        return task.command(SnapshotVerb.REVERT, self.about(task)[-1])
 
-    def _send(self, task: SnapshotWork) -> None:
-        operation = task.operation
-        worker = self._cloud.take_to(operation, task.place.host)
-        if worker is None:
-            text = f"The agent of host {task.place.host} does not answer."
-            self._failed(task, Failure(Category.NODE_UNHEALTHY, text))
-            return
-        deadline = operation.deadline or clock.utcnow()
-        command = task.command(SnapshotVerb.REVERT, deadline)
-        self._cloud.compute.execute(operation.ctxt, worker, command)
+    def lock(self, connection: Transaction, task: SnapshotWork) -> Any:
+        """Lock the volume."""
+        return records.held(connection, task.operation.resource_id)
 
-    def _heard(self, task: SnapshotWork, outcome: Outcome) -> None:
-        if not outcome.ok:
-            unknown = Failure(Category.UNKNOWN_OUTCOME, "The volume was not seen reverted.")
-            self._failed(task, outcome.failure or unknown)
-            return
-        self._cloud.store.run(lambda c: self._end(c, task.operation, None))
-        LOG.info("Volume %s is reverted.", task.operation.resource_id)
-
-    def _failed(self, task: SnapshotWork, failure: Failure) -> None:
-        if not ends.waits(self._cloud, task.operation, failure):
-            self._fail(task, failure)
-
-    def _fail(self, task: SnapshotWork, failure: Failure) -> None:
-        LOG.warning("Volume %s: %s", task.operation.resource_id, failure.message)
-        self._cloud.store.run(lambda c: self._end(c, task.operation, failure))
-        self._cloud.wake()
-
-    def _end(self, connection: Transaction, operation: Operation, failure: Failure | None) -> None:
-        row = records.held(connection, operation.resource_id)
-        if ends.has_ended(connection, operation):
-            return
-        if failure is None:
-            ledger.close(connection, operation.id, OperationState.DONE)
-        else:
-            ends.close_failed(connection, operation, failure)
+    def write_done(
+        self, connection: Transaction, task: SnapshotWork, row: Any, outcome: Outcome
+    ) -> None:
+        """Have the volume be available."""
         if row is not None:
-            values = {} if failure is None else {"fault": failure.message}
-            records.end(connection, row, VolumeAction.REVERT, ok=failure is None, **values)
-            if failure is not None:
-                park_volume.begin(connection, self._cloud, operation.ctxt, row)
+            records.end(connection, row, VolumeAction.REVERT, ok=True)
+
+    def write_failed(
+        self, connection: Transaction, task: SnapshotWork, row: Any, failure: Failure
+    ) -> None:
+        """Have the volume be in error, and see it parked."""
+        if row is not None:
+            values = {"fault": failure.message}
+            records.end(connection, row, VolumeAction.REVERT, ok=False, **values)
+            park_volume.begin(connection, self._cloud, task.operation.ctxt, row)

@@ -251,7 +251,7 @@ def test_networks_on_vnets_as_neutron_shows_them(world: World) -> None:
         assert refused(call(f"{url}/networks", "POST", {"network": {}}))[0] == 409
     cloud = world.conductor.cloud
     vnet = Vnet("sim1", mine["id"], "mnxxxxxx", "gone", 5000, State.REMOVING)
-    where = cloud.store.run(lambda c: vnet_places.of_vnet(c, cloud, vnet))
+    where = cloud.store.run(lambda c: vnet_places.of_vnet(c, cloud, vnet.cluster, vnet.zone))
     assert (where.host, where.cluster) == ("pve1", "sim1")
 
 

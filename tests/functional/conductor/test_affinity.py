@@ -40,7 +40,8 @@ def built(world: World, group: str, number: int) -> Build:
     assert isinstance(command, Build)
     world.answer(command, ok=True, power_state=1)
     world.until(uuid, "active")
-    vm = SeenVm(command.placed.vmid, command.placed.node, read=True, server_uuid=uuid, proven=True)
+    marks = {"server_uuid": uuid, "proven": True, "cloud": world.conductor.cloud.id}
+    vm = SeenVm(command.placed.vmid, command.placed.node, read=True, **marks)  # type: ignore[arg-type]
     before = world.compute.seen.get("sim1") or ClusterInventory(
         "sim1", writes_affinity=True, affinity_seen=True
     )

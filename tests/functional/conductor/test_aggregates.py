@@ -137,7 +137,7 @@ def test_schedulers_are_notified_of_each_change(site: Site) -> None:
     assert second.version > first.version
     assert second.aggregates[0].metadata == {"availability_zone": "az2", "ssd": "true"}
     site.remove(number, "pve2")
-    site.doors.update_aggregate(RequestContext(), number, "b", {})
+    site.doors.update_aggregate(RequestContext(), number, name="b", metadata={})
     site.doors.delete_aggregate(RequestContext(), number)
     site.schedulers.told = None
     site.notifier.publish(RequestContext())

@@ -356,7 +356,7 @@ def test_a_reap_that_cannot_be_sent_ends_in_time(world: World, cluster: Cluster)
     audit(world)
     found = findings(world)["vm_of_deleted_server"]
     world.silence()
-    begun = world.conductor.audits.heal_finding(world.ctxt, found.id, True)
+    begun = world.conductor.audits.heal_finding(world.ctxt, found.id, force=True)
     eventually(lambda: world.rows(schema.operations)[-1].not_before, 10)
     overdue = schema.operations.update().values(
         deadline=clock.after(-1), not_before=None, lease_expires_at=None
@@ -426,7 +426,7 @@ def test_force_does_not_pass_the_fence(world: World, cluster: Cluster) -> None:
     assert audit(world)["open"] == {"vm_without_server": 1}
     found = findings(world)["vm_without_server"]
     with pytest.raises(Conflict, match="never touched"):
-        world.conductor.audits.heal_finding(world.ctxt, found.id, True)
+        world.conductor.audits.heal_finding(world.ctxt, found.id, force=True)
     assert cluster.destroyed == []
 
 

@@ -329,7 +329,7 @@ def test_what_is_wrong_is_refused_and_changes_nothing(site: Rebuilds) -> None:
 
 def reimage(site: Rebuilds, volume_id: str, *, reserved: bool = False) -> MakeVolume:
     count = site.count(MakeVolume, volume_id)
-    site.volumes.reimage_volume(site.ctxt, volume_id, OTHER, reserved)
+    site.volumes.reimage_volume(site.ctxt, volume_id, OTHER, reserved=reserved)
     command: MakeVolume = site.last(MakeVolume, volume_id, count + 1)
     return command
 
@@ -341,12 +341,12 @@ def test_a_volume_gets_another_image(site: Rebuilds) -> None:
     make = reimage(site, volume_id)
     assert site.row(volume_id).status == "downloading"
     with pytest.raises(Invalid, match="must be available or error, but current status is: down"):
-        site.volumes.reimage_volume(site.ctxt, volume_id, OTHER, False)
+        site.volumes.reimage_volume(site.ctxt, volume_id, OTHER, reserved=False)
     volid = site.content(make)
     row = site.becomes(volume_id, "available")
     assert (row.volid, row.vmid, row.image_id) == (volid, make.placed.vmid, OTHER)
     # Deleted while the old one is removed.
-    site.volumes.delete_volume(site.ctxt, volume_id, False)
+    site.volumes.delete_volume(site.ctxt, volume_id, force=False)
     removal = site.last(RemoveVolume, volume_id)
     assert (removal.placed.vmid, removal.volid) == (before.vmid, before.volid)
     site.world.answer(removal, ok=True, gone=True)
@@ -390,7 +390,7 @@ def test_a_volume_that_is_deleted_meanwhile_goes_whole(site: Rebuilds) -> None:
     site.other_image()
     before, vmids = site.row(volume_id), site.vmids()
     make = reimage(site, volume_id)
-    site.volumes.delete_volume(site.ctxt, volume_id, True)
+    site.volumes.delete_volume(site.ctxt, volume_id, force=True)
     assert site.row(volume_id).status == "deleting"
     site.content(make)
 
@@ -412,10 +412,10 @@ def test_what_a_volume_must_be(lone: Rebuilds) -> None:
     server = lone.active(ROOT)
     volume_id = lone.made(5, image_id=IMAGE)
     with pytest.raises(Invalid, match="must be available or error, but current status is: in-use"):
-        lone.volumes.reimage_volume(lone.ctxt, lone.volume_of(server), OTHER, False)
-    lone.volumes.reserve_volume(lone.ctxt, volume_id, True)
+        lone.volumes.reimage_volume(lone.ctxt, lone.volume_of(server), OTHER, reserved=False)
+    lone.volumes.reset_volume(lone.ctxt, volume_id, "reserved")
     with pytest.raises(Invalid, match="current status is: reserved"):
-        lone.volumes.reimage_volume(lone.ctxt, volume_id, OTHER, False)
+        lone.volumes.reimage_volume(lone.ctxt, volume_id, OTHER, reserved=False)
     make = reimage(lone, volume_id, reserved=True)
     lone.content(make)
     lone.becomes(volume_id, "reserved")

@@ -194,7 +194,7 @@ def test_a_release_that_fails_leaves_the_server_as_it_was(world: World) -> None:
 
 
 def hold(world: World, uuid: str, *, held: bool) -> None:
-    world.conductor.custody.hold_server(world.ctxt, uuid, held)
+    world.conductor.custody.hold_server(world.ctxt, uuid, held=held)
 
 
 def failed_delete(world: World) -> tuple[str, Command]:
@@ -249,14 +249,14 @@ def test_another_projects_server_cant_be_held(world: World) -> None:
     (uuid,) = world.create()
     stranger = RequestContext(user_id="x", project_id="other", roles=["member"])
     with pytest.raises(ServerNotFound):
-        world.conductor.custody.hold_server(stranger, uuid, True)
+        world.conductor.custody.hold_server(stranger, uuid, held=True)
 
 
 # --- forget
 
 
 def forget(world: World, uuid: str, reason: str | None = None, *, force: bool = False) -> None:
-    world.conductor.custody.abandon(ADMIN, uuid, reason, force)
+    world.conductor.custody.abandon(ADMIN, uuid, reason, force=force)
 
 
 def test_a_delete_that_never_ends_is_ended_by_forgetting(world: World) -> None:

@@ -357,13 +357,13 @@ def test_a_change_of_an_address_group_is_written(
     watching = servers_in(world, naming, range(1, 3))
     servers_in(world, make_group(world, groups), range(3, 4))
     assert written(world) == []
-    prefixes.change_addresses(world.ctxt, named, ["10.8.0.0/16", "fd00:1::/64"], [])
+    prefixes.change_addresses(world.ctxt, named, add=["10.8.0.0/16", "fd00:1::/64"], remove=[])
     assert written(world) == sorted(watching)
     for _, wanted in world.compute.filtered:
         assert wanted.groups[named] == ("10.7.0.0/16", "10.8.0.0/16", "fd00:1::/64")
     prefixes.update_address_group(world.ctxt, named, {"name": "x"})
     assert written(world) == []
-    prefixes.change_addresses(world.ctxt, named, [], ["10.7.0.0/16"])
+    prefixes.change_addresses(world.ctxt, named, add=[], remove=["10.7.0.0/16"])
     assert written(world) == sorted(watching)
 
 

@@ -162,7 +162,7 @@ def test_one_network_is_made_for_those_who_name_none(
 ) -> None:
     with world.conductor.store._writer.begin() as connection:
         connection.execute(schema.networks.delete())
-    found = at_once([lambda: networks.auto_network(OURS, "demo", False)] * WORKERS)
+    found = at_once([lambda: networks.auto_network(OURS, "demo", dry_run=False)] * WORKERS)
     assert len(set(found)) == 1
     assert [row.id for row in world.rows(schema.networks)] == [found[0]]
     assert len(world.rows(schema.subnets)) == 1

@@ -111,7 +111,7 @@ def test_a_life_from_create_to_delete(world: World, bus: Bus, sender: Sender) ->
     ]
     well_formed(bus)
     assert outboxed(world) == []
-    assert world.rows(schema.leases) == []
+    assert [one for one in world.rows(schema.leases) if not one.name.startswith("sign ")] == []
 
     start, end = data(bus.last("instance.create.start")), data(bus.last("instance.create.end"))
     assert (start["state"], start["task_state"], start["host"]) == ("building", "scheduling", None)

@@ -85,13 +85,13 @@ def test_a_build_that_waits_for_any_host_goes_on_when_one_is_well(tmp_path: Path
 
 def test_what_is_held_waits_for_its_release(world: World) -> None:
     server = waiting_delete(world)
-    world.conductor.custody.hold_server(ADMIN, server.uuid, True)
+    world.conductor.custody.hold_server(ADMIN, server.uuid, held=True)
     tell(world, unlocked=(server.vmid,), eased=(server.node,))
     with pytest.raises(Conflict, match="held"):
         retry(world, server.uuid)
     world.conductor.runner.look()
     assert len(world.compute.sent) == 2
-    world.conductor.custody.hold_server(ADMIN, server.uuid, False)
+    world.conductor.custody.hold_server(ADMIN, server.uuid, held=False)
     world.answer(world.compute.wait_for(3), ok=True, gone=True)
     world.until(server.uuid, "deleted")
 

@@ -56,7 +56,7 @@ def a_volume(site: Site, gib: int = 2) -> str:  # noqa: F811
 
 
 def retype(site: Site, volume_id: str, type_id: str = OWN, *, may_move: bool = True) -> None:  # noqa: F811
-    site.volumes.retype_volume(site.ctxt, volume_id, type_id, may_move)
+    site.volumes.retype_volume(site.ctxt, volume_id, type_id, may_move=may_move)
 
 
 def used(site: Site) -> dict[str, int]:  # noqa: F811
@@ -98,7 +98,7 @@ def test_it_gets_the_storage_of_its_type(site: Site) -> None:  # noqa: F811
         with pytest.raises(Invalid, match="Retype needs volume to be in available"):
             again()
     with pytest.raises(Invalid):
-        site.volumes.delete_volume(site.ctxt, volume_id, True)
+        site.volumes.delete_volume(site.ctxt, volume_id, force=True)
     with pytest.raises(Invalid, match="deletion is not allowed"):
         VolumeTypeEndpoint(site.world.conductor.cloud).delete_volume_type(site.ctxt, OWN)
     command = site.last(RetypeVolume, volume_id)
@@ -204,7 +204,7 @@ def test_who_may_not(site: Site) -> None:  # noqa: F811
         retype(site, volume_id, ids.new_uuid())
     other = RequestContext(user_id="x", project_id="x", roles=["member"])
     with pytest.raises(VolumeNotFound):
-        site.volumes.retype_volume(other, volume_id, OWN, True)
+        site.volumes.retype_volume(other, volume_id, OWN, may_move=True)
     site.attached(server, volume_id)
     with pytest.raises(Invalid, match="is in-use"):
         retype(site, volume_id)
@@ -215,7 +215,7 @@ def test_the_quota_of_a_type_is_never_exceeded(site: Site) -> None:  # noqa: F81
     volume_ids = [a_volume(site) for _ in range(4)]
     project = str(site.ctxt.project_id)
     quota = QuotaEndpoint(site.world.conductor.cloud)
-    quota.set_quota(site.ctxt, project, {"gigabytes_own": 5}, True)
+    quota.set_quota(site.ctxt, project, {"gigabytes_own": 5}, force=True)
     refused: list[QuotaExceeded] = []
 
     def one(volume_id: str) -> None:

@@ -78,7 +78,9 @@ def test_schedulers_hear_of_each_change(site: Site) -> None:
     third = site.set("pve1", disabled=False)
     assert (third.disabled, third.forced_down) == ((), ("pve2",))
     with pytest.raises(HostNotFound):
-        site.doors.update_service(RequestContext(), "nothing", True, None, None)
+        site.doors.update_service(
+            RequestContext(), "nothing", disabled=True, reason=None, forced_down=None
+        )
 
 
 def test_placement_hears_of_it_in_the_end(site: Site) -> None:

@@ -838,14 +838,14 @@ def _volume(cloud: Cloud) -> str:
 def _delete_volume(cloud: Cloud) -> Operation:
     made = _volume(cloud)
     endpoint = VolumeEndpoint(cloud.world.conductor.cloud)
-    endpoint.delete_volume(cloud.world.ctxt, made, False)
+    endpoint.delete_volume(cloud.world.ctxt, made, force=False)
     return _operation_on(cloud, made, VolumeAction.DELETE)
 
 
 def _extend_volume(cloud: Cloud) -> Operation:
     made = _volume(cloud)
     endpoint = VolumeEndpoint(cloud.world.conductor.cloud)
-    endpoint.extend_volume(cloud.world.ctxt, made, 5, False)
+    endpoint.extend_volume(cloud.world.ctxt, made, 5, in_use=False)
     return _operation_on(cloud, made, VolumeAction.EXTEND)
 
 
@@ -858,7 +858,7 @@ def _retype_volume(cloud: Cloud, *, silent: bool = False) -> Operation:
     VolumeTypes(cloud.world.conductor.cloud).follow()
     endpoint = VolumeEndpoint(cloud.world.conductor.cloud)
     type_id = ids.named("volume_type", "other")
-    endpoint.retype_volume(cloud.world.ctxt, made, type_id, True)
+    endpoint.retype_volume(cloud.world.ctxt, made, type_id, may_move=True)
     return _operation_on(cloud, made, VolumeAction.RETYPE)
 
 
@@ -900,7 +900,7 @@ def _cascade(cloud: Cloud) -> Operation:
     cloud.work_off(cloud.heir, operation)
     (volume,) = cloud.world.rows(VOLUMES)
     endpoint = VolumeEndpoint(cloud.world.conductor.cloud)
-    endpoint.delete_volume(cloud.world.ctxt, volume.id, False, True)
+    endpoint.delete_volume(cloud.world.ctxt, volume.id, force=False, cascade=True)
     return _operation_on(cloud, operation.resource_id, VolumeAction.DELETE_SNAPSHOT)
 
 
@@ -931,7 +931,7 @@ def _backed_up(cloud: Cloud) -> str:
 def _remove_backup(cloud: Cloud) -> Operation:
     backup_id = _backed_up(cloud)
     endpoint = BackupEndpoint(cloud.world.conductor.cloud)
-    endpoint.delete_backup(cloud.world.ctxt, backup_id, False)
+    endpoint.delete_backup(cloud.world.ctxt, backup_id, force=False)
     return _operation_on(cloud, backup_id, VolumeAction.DELETE_BACKUP)
 
 
@@ -948,7 +948,7 @@ def _overtaken_restore(cloud: Cloud) -> Operation:
     """The volume is deleted by force meanwhile."""
     operation = _restore_backup(cloud)
     endpoint = VolumeEndpoint(cloud.world.conductor.cloud)
-    endpoint.delete_volume(cloud.world.ctxt, operation.resource_id, True)
+    endpoint.delete_volume(cloud.world.ctxt, operation.resource_id, force=True)
     return operation
 
 
@@ -1038,7 +1038,7 @@ def _unshelve_booted(cloud: Cloud) -> Operation:
 def _reimage(cloud: Cloud) -> Operation:
     made = _volume(cloud)
     endpoint = VolumeEndpoint(cloud.world.conductor.cloud)
-    endpoint.reimage_volume(cloud.world.ctxt, made, IMAGE, False)
+    endpoint.reimage_volume(cloud.world.ctxt, made, IMAGE, reserved=False)
     return _operation_on(cloud, made, VolumeAction.REIMAGE)
 
 

@@ -61,7 +61,10 @@ def _race(world: World, images: ImageEndpoint) -> None:
             lambda name=name: images.edit_image(OWNER, image_id, [ImageEdit("add", name, "")])
             for name in names
         ],
-        *[lambda name=name: images.tag_image(OWNER, image_id, name, True) for name in names],
+        *[
+            lambda name=name: images.tag_image(OWNER, image_id, name, wanted=True)
+            for name in names
+        ],
         *[lambda: images.create_image_member(OWNER, image_id, "q")] * 2,
     )
     (row,) = [one for one in world.rows(schema.images) if one.id == image_id]
@@ -83,8 +86,8 @@ def test_others_change_nothing(world: World, images: ImageEndpoint) -> None:
     before = world.rows(schema.images)
     for refused in (
         lambda: images.edit_image(MEMBER, image_id, [ImageEdit("add", "x", "")]),
-        lambda: images.tag_image(MEMBER, image_id, "x", True),
-        lambda: images.activate_image(MEMBER, image_id, False),
+        lambda: images.tag_image(MEMBER, image_id, "x", wanted=True),
+        lambda: images.activate_image(MEMBER, image_id, wanted=False),
         lambda: images.create_image_member(MEMBER, image_id, "r"),
         lambda: images.delete_image_member(MEMBER, image_id, "q"),
         lambda: images.delete_image(MEMBER, image_id),

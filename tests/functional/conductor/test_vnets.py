@@ -181,9 +181,9 @@ def test_who_names_no_network_gets_a_vnet_where_there_are_no_tags(
 ) -> None:
     world.bridges = ()
     world.conductor.cloud.store.run(lambda c: c.execute(schema.networks.delete()))
-    assert networks.auto_network(OURS, "p", True) == ""
+    assert networks.auto_network(OURS, "p", dry_run=True) == ""
     assert vnets(world) == []
-    made = at_once(*[lambda: networks.auto_network(OURS, "p", False)] * 3)
+    made = at_once(*[lambda: networks.auto_network(OURS, "p", dry_run=False)] * 3)
     assert len(set(made)) == 1, made
     network = str(made[0])
     assert row(world, network).status == "BUILD"
@@ -195,7 +195,7 @@ def test_who_names_no_network_gets_a_vnet_where_there_are_no_tags(
     assert world.row(server).project_id == "p"
     with pytest.raises(Conflict, match="in use"):
         networks.delete_auto_network(OURS, "p")
-    assert networks.auto_network(OURS, "q", False) != network
+    assert networks.auto_network(OURS, "q", dry_run=False) != network
     networks.delete_auto_network(OURS, "q")
     assert len(world.rows(schema.networks)) == 1
 

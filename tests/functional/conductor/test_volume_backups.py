@@ -95,9 +95,9 @@ def test_made_renamed_and_removed(saved: Saved) -> None:
     with pytest.raises(Invalid, match="must be available or in-use"):
         saved.new(volume_id)
     with pytest.raises(Invalid):
-        site.volumes.extend_volume(site.ctxt, volume_id, 9, False)
+        site.volumes.extend_volume(site.ctxt, volume_id, 9, in_use=False)
     with pytest.raises(Invalid, match="must be available or error"):
-        saved.endpoint.delete_backup(site.ctxt, backup_id, False)
+        saved.endpoint.delete_backup(site.ctxt, backup_id, force=False)
     command = saved.sent(backup_id)
     holder = site.row(volume_id)
     assert command.server_uuid == volume_id
@@ -116,16 +116,16 @@ def test_made_renamed_and_removed(saved: Saved) -> None:
     stranger = RequestContext(project_id="another", user_id="u")
     for call in (
         lambda: saved.endpoint.edit_backup(stranger, backup_id, edit),
-        lambda: saved.endpoint.delete_backup(stranger, backup_id, False),
+        lambda: saved.endpoint.delete_backup(stranger, backup_id, force=False),
         lambda: saved.endpoint.restore_backup(stranger, backup_id, None, None),
     ):
         with pytest.raises(BackupNotFound):
             call()
 
-    site.volumes.delete_volume(site.ctxt, volume_id, False)
+    site.volumes.delete_volume(site.ctxt, volume_id, force=False)
     site.world.answer(site.last(RemoveVolume, volume_id), ok=True, gone=True)
     site.becomes(volume_id, None)
-    saved.endpoint.delete_backup(site.ctxt, backup_id, False)
+    saved.endpoint.delete_backup(site.ctxt, backup_id, force=False)
     removal = site.last(RemoveBackup, backup_id)
     assert (removal.archive, removal.storage) == (row.archive, "safe")
     assert (removal.volume_id, removal.placed.vmid) == (None, holder.vmid)
@@ -216,7 +216,7 @@ def test_one_that_fails(saved: Saved, gone: bool) -> None:
         saved.endpoint.reset_backup(site.ctxt, backup_id, "available")
     with pytest.raises(Invalid, match="Backup status must be available"):
         saved.restore(backup_id)
-    saved.endpoint.delete_backup(site.ctxt, backup_id, False)
+    saved.endpoint.delete_backup(site.ctxt, backup_id, force=False)
     removals = 1 if gone else 2
     saved.answer(site.last(RemoveBackup, backup_id, removals), ok=True, gone=True)
     saved.becomes(backup_id, None)
@@ -237,7 +237,7 @@ def test_one_that_is_deleted_while_its_rest_is_removed(saved: Saved) -> None:
     saved.answer(saved.sent(backup_id), ok=False, failure=FULL)
     saved.becomes(backup_id, "error")
     removal = site.last(RemoveBackup, backup_id)
-    saved.endpoint.delete_backup(site.ctxt, backup_id, False)
+    saved.endpoint.delete_backup(site.ctxt, backup_id, force=False)
     saved.answer(removal, ok=True, gone=True)
     saved.becomes(backup_id, None)
     site.becomes(volume_id, "available")
@@ -245,11 +245,11 @@ def test_one_that_is_deleted_while_its_rest_is_removed(saved: Saved) -> None:
 
 def test_an_archive_that_may_not_be_removed(saved: Saved) -> None:
     backup_id = saved.made(saved.site.made())
-    saved.endpoint.delete_backup(saved.site.ctxt, backup_id, False)
+    saved.endpoint.delete_backup(saved.site.ctxt, backup_id, force=False)
     saved.answer(saved.site.last(RemoveBackup, backup_id), ok=False, failure=USED)
     row = saved.becomes(backup_id, "error_deleting")
     assert row.fail_reason == USED.message
-    saved.endpoint.delete_backup(saved.site.ctxt, backup_id, True)
+    saved.endpoint.delete_backup(saved.site.ctxt, backup_id, force=True)
     saved.answer(saved.site.last(RemoveBackup, backup_id, 2), ok=True, gone=True)
     saved.becomes(backup_id, None)
 
@@ -284,13 +284,13 @@ def test_volumes_are_made_of_it(saved: Saved) -> None:
     first, second = (site.new(4, backup_id=backup_id) for _ in range(2))
     assert saved.row(backup_id).status == "available"
     with pytest.raises(Invalid, match="busy: a volume is made of it"):
-        saved.endpoint.delete_backup(site.ctxt, backup_id, False)
+        saved.endpoint.delete_backup(site.ctxt, backup_id, force=False)
     for one, ok in ((first, True), (second, False)):
         command = site.last(MakeVolume, one)
         volume = disk_of(command) if ok else None
         site.world.answer(command, ok=ok, volume=volume, failure=None if ok else FULL, gone=True)
         site.becomes(one, "available" if ok else "error")
-    saved.endpoint.delete_backup(site.ctxt, backup_id, False)
+    saved.endpoint.delete_backup(site.ctxt, backup_id, force=False)
 
 
 def test_restored_in_place_of_what_a_volume_has(saved: Saved) -> None:
@@ -325,10 +325,10 @@ def test_a_backup_is_not_busy_while_another_one_is_restored(saved: Saved) -> Non
     volume_id = site.made(2, backup_id=backup_id)
     another = saved.made(volume_id)
     saved.restore(another, volume_id)
-    saved.endpoint.delete_backup(site.ctxt, backup_id, False)
+    saved.endpoint.delete_backup(site.ctxt, backup_id, force=False)
     assert saved.row(backup_id).status == "deleting"
     with pytest.raises(Invalid, match="Backup status must be available or error"):
-        saved.endpoint.delete_backup(site.ctxt, another, False)
+        saved.endpoint.delete_backup(site.ctxt, another, force=False)
 
 
 @pytest.mark.parametrize("gone", [True, False])
@@ -394,7 +394,7 @@ def test_a_volume_that_is_deleted_by_force_meanwhile(saved: Saved, restored: boo
     held = vmids(site)
     saved.restore(backup_id, volume_id)
     command = site.last(MakeVolume, volume_id, 2)
-    site.volumes.delete_volume(site.ctxt, volume_id, True)
+    site.volumes.delete_volume(site.ctxt, volume_id, force=True)
     assert site.row(volume_id).status == "deleting"
     failure = None if restored else FULL
     volume = disk_of(command) if restored else None
@@ -417,7 +417,7 @@ def test_a_volume_that_is_deleted_while_its_former_holder_goes(saved: Saved) -> 
     site.world.answer(command, ok=True, volume=disk_of(command))
     site.becomes(volume_id, "available")
     former = site.last(RemoveVolume, volume_id)
-    site.volumes.delete_volume(site.ctxt, volume_id, False)
+    site.volumes.delete_volume(site.ctxt, volume_id, force=False)
     site.world.answer(former, ok=True, gone=True)
     last = site.last(RemoveVolume, volume_id, 2)
     assert last.placed.vmid == command.placed.vmid
@@ -468,7 +468,7 @@ def test_a_restore_and_a_delete_of_one_backup_at_once(saved: Saved) -> None:
     at_once(
         lambda: attempt("restore", lambda: saved.restore(backup_id, target)),
         lambda: attempt(
-            "delete", lambda: saved.endpoint.delete_backup(site.ctxt, backup_id, False)
+            "delete", lambda: saved.endpoint.delete_backup(site.ctxt, backup_id, force=False)
         ),
     )
     assert len(done) == 1

@@ -66,7 +66,9 @@ def attach_or_delete(conductor: Conductor, known: list[str], number: int) -> Cou
     if number % 2 == 0:
         return attach(conductor, known, number)
     endpoint = VolumeEndpoint(conductor.cloud)
-    return Counter([outcome(lambda: endpoint.delete_volume(OURS, known[0], False), "deleted")])
+    return Counter(
+        [outcome(lambda: endpoint.delete_volume(OURS, known[0], force=False), "deleted")]
+    )
 
 
 def attach_many(conductor: Conductor, known: list[str], number: int) -> Counter[str]:
@@ -98,7 +100,7 @@ def extend(conductor: Conductor, known: list[str], number: int) -> Counter[str]:
     """Extend a volume of this process's own, by what not all of them can have."""
     conductor.cloud.conf.set_override("gigabytes", 40, group="quota")
     endpoint = VolumeEndpoint(conductor.cloud)
-    return Counter([outcome(lambda: endpoint.extend_volume(OURS, known[number], 9, False))])
+    return Counter([outcome(lambda: endpoint.extend_volume(OURS, known[number], 9, in_use=False))])
 
 
 def accept(conductor: Conductor, known: list[str], number: int) -> Counter[str]:

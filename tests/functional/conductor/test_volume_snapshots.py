@@ -115,8 +115,8 @@ def test_one_in_the_holder(shots: Shots) -> None:
     assert len(command.name) == 20
     # Nothing else is begun with the volume meanwhile.
     for act in (
-        lambda: site.volumes.extend_volume(site.ctxt, volume_id, 5, False),
-        lambda: site.volumes.delete_volume(site.ctxt, volume_id, True),
+        lambda: site.volumes.extend_volume(site.ctxt, volume_id, 5, in_use=False),
+        lambda: site.volumes.delete_volume(site.ctxt, volume_id, force=True),
         lambda: shots.take(volume_id),
         lambda: site.new(source_volume_id=volume_id),
     ):
@@ -127,7 +127,7 @@ def test_one_in_the_holder(shots: Shots) -> None:
     shots.becomes(snapshot_id, "available")
     assert vmids(site) == before
     with pytest.raises(Invalid, match="have snapshots"):
-        site.volumes.delete_volume(site.ctxt, volume_id, False)
+        site.volumes.delete_volume(site.ctxt, volume_id, force=False)
     shots.endpoint.edit_volume_snapshot(site.ctxt, snapshot_id, VolumeEdit(name="second"))
     assert shots.row(snapshot_id).name == "second"
     shots.delete(snapshot_id)
@@ -282,10 +282,10 @@ def test_a_copy_that_gets_another_image_lets_go_of_its_source(shots: Shots, of: 
     source = shots.taken(volume_id) if of == "snapshot" else None
     more = {"snapshot_id": source} if source else {"source_volume_id": volume_id}
     made = site.made(2, **more)
-    site.volumes.reimage_volume(site.ctxt, made, IMAGE, False)
+    site.volumes.reimage_volume(site.ctxt, made, IMAGE, reserved=False)
     assert site.row(made).status == "downloading"
     if source is None:
-        site.volumes.delete_volume(site.ctxt, volume_id, False)
+        site.volumes.delete_volume(site.ctxt, volume_id, force=False)
         assert site.row(volume_id).status == "deleting"
     else:
         shots.delete(source)
@@ -306,7 +306,7 @@ def test_a_cascade_removes_snapshots_before_their_volume(shots: Shots, way: str)
             site.world.answer(shots.sent(volume_id, "take", len(both) + 1), ok=True)
         shots.becomes(one, "available")
         both.append(one)
-    site.volumes.delete_volume(site.ctxt, volume_id, False, True)
+    site.volumes.delete_volume(site.ctxt, volume_id, force=False, cascade=True)
     assert site.row(volume_id).status == "deleting"
     for number in range(2):
         assert not [c for _, c in site.world.compute.sent if _is_removal(c, volume_id)]
@@ -327,11 +327,11 @@ def _is_removal(command: Any, volume_id: str) -> bool:
 def test_a_snapshot_that_stays_keeps_its_volume(shots: Shots) -> None:
     site, volume_id = shots.site, shots.volume("offline")
     snapshot_id = shots.taken(volume_id)
-    site.volumes.delete_volume(site.ctxt, volume_id, False, True)
+    site.volumes.delete_volume(site.ctxt, volume_id, force=False, cascade=True)
     site.world.answer(shots.sent(volume_id, "remove"), ok=False, failure=USED)
     assert shots.becomes(snapshot_id, "error_deleting").fault == "VM 7 on pve1 uses it."
     assert site.becomes(volume_id, "error_deleting").fault == "VM 7 on pve1 uses it."
-    site.volumes.delete_volume(site.ctxt, volume_id, False, True)
+    site.volumes.delete_volume(site.ctxt, volume_id, force=False, cascade=True)
     site.world.answer(shots.sent(volume_id, "remove", 2), ok=True)
     site.world.answer(site.last(RemoveVolume, volume_id), ok=True, gone=True)
     site.becomes(volume_id, None)

@@ -134,25 +134,25 @@ def site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
 def actions(site: Site, server: str) -> list[tuple[str, str]]:
     """The actions of a server, with their states."""
     rows = site.world.rows(schema.operations)
-    return [(one.action, one.state) for one in rows if one.server_uuid == server]
+    return [(one.action, one.state) for one in rows if one.resource_id == server]
 
 
 def test_an_extension_is_an_action_of_the_server_that_has_the_volume(site: Site) -> None:
     """As in Nova, once it is done; under the ID of the request."""
     server, volume_id = a_server(site), site.made()
-    site.volumes.extend_volume(site.ctxt, volume_id, 3, True)
+    site.volumes.extend_volume(site.ctxt, volume_id, 3, in_use=True)
     site.world.answer(site.last(GrowVolume, volume_id), ok=True)
     site.becomes(volume_id, "available")
     site.attached(server, volume_id)
     before = actions(site, server)
-    site.volumes.extend_volume(site.ctxt, volume_id, 4, True)
+    site.volumes.extend_volume(site.ctxt, volume_id, 4, in_use=True)
     assert actions(site, server) == before
     site.world.answer(site.last(GrowVolume, volume_id, 2), ok=True)
     site.becomes(volume_id, "in-use")
     assert actions(site, server) == [*before, ("extend_volume", "done")]
     mine = [one for one in site.world.rows(schema.operations) if one.action == "extend_volume"]
     assert [one.request_id for one in mine] == [site.ctxt.request_id]
-    site.volumes.extend_volume(site.ctxt, volume_id, 5, True)
+    site.volumes.extend_volume(site.ctxt, volume_id, 5, in_use=True)
     site.world.answer(site.last(GrowVolume, volume_id, 3), ok=False, failure=FULL)
     site.becomes(volume_id, "error_extending")
     assert actions(site, server) == [*before, ("extend_volume", "done")]
@@ -182,19 +182,19 @@ def test_a_volume_is_made_extended_and_removed(site: Site) -> None:
     assert (command.size_gib, command.storage, command.source) == (2, "data", None)
     assert vmids(site) == before + 1
     with pytest.raises(Invalid, match="Volume status must be available"):
-        site.volumes.delete_volume(site.ctxt, volume_id, False)
+        site.volumes.delete_volume(site.ctxt, volume_id, force=False)
     volid = f"data:vm-{command.placed.vmid}-disk-0"
     for _ in range(2):
         site.world.answer(command, ok=True, volume=MadeVolume(volid, 2 << 30))
     row = site.becomes(volume_id, "available")
     assert (row.volid, row.vmid, row.host) == (volid, command.placed.vmid, command.placed.host)
-    site.volumes.extend_volume(site.ctxt, volume_id, 5, False)
+    site.volumes.extend_volume(site.ctxt, volume_id, 5, in_use=False)
     assert site.row(volume_id).status == "extending"
     grow = site.last(GrowVolume, volume_id)
     assert (grow.size_gib, grow.user, grow.volid) == (5, None, volid)
     site.world.answer(grow, ok=True, volume=MadeVolume(volid, 5 << 30))
     assert site.becomes(volume_id, "available").size_gib == 5
-    site.volumes.delete_volume(site.ctxt, volume_id, False)
+    site.volumes.delete_volume(site.ctxt, volume_id, force=False)
     removal = site.last(RemoveVolume, volume_id)
     assert (removal.volid, removal.users) == (volid, ())
     assert site.row(volume_id).status == "deleting"
@@ -215,22 +215,22 @@ def test_what_fails_is_in_error_and_leaves_nothing(site: Site) -> None:
     site.becomes(unclean, "error")
     assert vmids(site) == before + 1
     removal = site.last(RemoveVolume, unclean)
-    site.volumes.delete_volume(site.ctxt, clean, False)
+    site.volumes.delete_volume(site.ctxt, clean, force=False)
     assert site.row(clean) is None
     site.world.answer(removal, ok=True, gone=True)
     eventually(lambda: vmids(site) == before)
     assert site.row(unclean).status == "error"
     # One that is extended, and can't be.
     volume_id = site.made()
-    site.volumes.extend_volume(site.ctxt, volume_id, 3, False)
+    site.volumes.extend_volume(site.ctxt, volume_id, 3, in_use=False)
     site.world.answer(site.last(GrowVolume, volume_id), ok=False, failure=FULL)
     assert site.becomes(volume_id, "error_extending").size_gib == 2
     # It is seen parked first, as its disk may be plugged still.
-    site.volumes.delete_volume(site.ctxt, volume_id, False)
+    site.volumes.delete_volume(site.ctxt, volume_id, force=False)
     site.world.answer(site.last(SnapVolume, volume_id), ok=True)
     site.world.answer(site.last(RemoveVolume, volume_id), ok=False, failure=USED)
     assert site.becomes(volume_id, "error_deleting").fault == "VM 7 on pve1 uses it."
-    site.volumes.delete_volume(site.ctxt, volume_id, False)
+    site.volumes.delete_volume(site.ctxt, volume_id, force=False)
     site.world.answer(site.last(RemoveVolume, volume_id, 2), ok=True, gone=True)
     site.becomes(volume_id, None)
 
@@ -241,21 +241,21 @@ def test_one_whose_remains_could_not_be_removed_can_still_be_deleted(site: Site)
     site.becomes(volume_id, "error")
     site.world.answer(site.last(RemoveVolume, volume_id), ok=False, failure=USED)
     eventually(lambda: {one.state for one in site.world.rows(schema.operations)} == {"failed"})
-    site.volumes.delete_volume(site.ctxt, volume_id, False)
+    site.volumes.delete_volume(site.ctxt, volume_id, force=False)
     site.world.answer(site.last(RemoveVolume, volume_id, 2), ok=True, gone=True)
     site.becomes(volume_id, None)
 
 
 def test_a_status_is_not_reset_while_an_operation_is_open(site: Site) -> None:
     volume_id = site.made()
-    site.volumes.extend_volume(site.ctxt, volume_id, 3, False)
+    site.volumes.extend_volume(site.ctxt, volume_id, 3, in_use=False)
     with pytest.raises(Conflict, match="under way"):
         site.volumes.reset_volume(site.ctxt, volume_id, "available")
     grow = site.last(GrowVolume, volume_id)
     site.world.answer(grow, ok=True, volume=MadeVolume(grow.volid, 3 << 30))
     site.becomes(volume_id, "available")
     site.volumes.reset_volume(site.ctxt, volume_id, "error")
-    site.volumes.delete_volume(site.ctxt, volume_id, False)
+    site.volumes.delete_volume(site.ctxt, volume_id, force=False)
     with pytest.raises(Conflict, match="under way"):
         site.volumes.reset_volume(site.ctxt, volume_id, "available")
     site.world.answer(site.last(RemoveVolume, volume_id), ok=True, gone=True)
@@ -276,7 +276,7 @@ def test_without_a_place_it_says_why(site: Site) -> None:
     for source in ("source_volume_id", "snapshot_id"):
         with pytest.raises(NotFound):
             site.new(**{source: ids.new_uuid()})
-    site.volumes.delete_volume(site.ctxt, volume_id, False)
+    site.volumes.delete_volume(site.ctxt, volume_id, force=False)
     assert site.row(volume_id) is None
 
 
@@ -362,10 +362,10 @@ def test_a_server_gets_it_and_loses_it(site: Site, server: str) -> None:
     with pytest.raises(Invalid, match="already attached"):
         site.attach(server, volume_id)
     with pytest.raises(Invalid, match="Volume status must be"):
-        site.volumes.delete_volume(site.ctxt, volume_id, True)
+        site.volumes.delete_volume(site.ctxt, volume_id, force=True)
     with pytest.raises(Invalid):
-        site.volumes.extend_volume(site.ctxt, volume_id, 3, False)
-    site.volumes.extend_volume(site.ctxt, volume_id, 3, True)
+        site.volumes.extend_volume(site.ctxt, volume_id, 3, in_use=False)
+    site.volumes.extend_volume(site.ctxt, volume_id, 3, in_use=True)
     grow = site.last(GrowVolume, volume_id)
     assert grow.user.server_uuid == server
     site.world.answer(grow, ok=True, volume=MadeVolume(command.volid, 3 << 30))
@@ -380,7 +380,7 @@ def test_a_server_gets_it_and_loses_it(site: Site, server: str) -> None:
     row = site.becomes(volume_id, "available")
     assert row.last_user["server_uuid"] == server
     assert [one.volume_id for one in site.world.rows(schema.volume_attachments)] == [other]
-    site.volumes.delete_volume(site.ctxt, volume_id, False)
+    site.volumes.delete_volume(site.ctxt, volume_id, force=False)
     assert [one.server_uuid for one in site.last(RemoveVolume, volume_id).users] == [server]
 
 
@@ -472,9 +472,9 @@ def test_others_volumes_are_not_there(site: Site, server: str) -> None:
     volume_id = site.made()
     other = RequestContext(user_id="x", project_id="other", roles=["member"])
     for refused in (
-        lambda: site.volumes.delete_volume(other, volume_id, False),
+        lambda: site.volumes.delete_volume(other, volume_id, force=False),
         lambda: site.volumes.edit_volume(other, volume_id, VolumeEdit(name="mine")),
-        lambda: site.volumes.extend_volume(other, volume_id, 9, False),
+        lambda: site.volumes.extend_volume(other, volume_id, 9, in_use=False),
         lambda: site.plugs.attach_volume(site.ctxt, server, VolumeWish(ids.new_uuid())),
     ):
         with pytest.raises(VolumeNotFound):
@@ -564,7 +564,7 @@ def test_what_goes_with_its_server_goes_in_any_state(site: Site, server: str, st
     if status == "error":
         site.volumes.reset_volume(site.ctxt, volume_id, status)
     else:
-        site.volumes.extend_volume(site.ctxt, volume_id, 3, True)
+        site.volumes.extend_volume(site.ctxt, volume_id, 3, in_use=True)
         grow = site.last(GrowVolume, volume_id)
     if status == "error_extending":
         site.world.answer(grow, ok=False, failure=FULL)

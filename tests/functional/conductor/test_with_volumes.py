@@ -316,10 +316,10 @@ def test_saved_memory_holds_its_volumes(site: Site, server: str) -> None:
     site.world.answer(site.last(Power, server), ok=True, power_state=PowerState.SUSPENDED)
     site.world.until(server, "suspended")
     with pytest.raises(Invalid, match=f"the memory of server {server} is saved on its node"):
-        site.volumes.extend_volume(site.ctxt, volume_id, 5, True)
+        site.volumes.extend_volume(site.ctxt, volume_id, 5, in_use=True)
     shelved(site, server, PowerState.SUSPENDED)
     with pytest.raises(Invalid, match=f"the memory of server {server} is saved on its node"):
-        site.volumes.extend_volume(site.ctxt, volume_id, 5, True)
+        site.volumes.extend_volume(site.ctxt, volume_id, 5, in_use=True)
     with pytest.raises(Conflict, match="its memory is saved on its node"):
         site.attach(server, other)
     with pytest.raises(Conflict, match="its memory is saved on its node"):

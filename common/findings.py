@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -12,6 +13,12 @@ class Level(enum.StrEnum):
 
     BROKEN = "broken"  #: servers can't be built, or not there
     WARNING = "warning"  #: it works, and something doesn't, or won't for long
+    NOTE = "note"  #: nothing is wrong: a choice to be aware of, and what changes it
+
+    @property
+    def severity(self) -> int:
+        """The level of a log line about it."""
+        return logging.INFO if self is Level.NOTE else logging.WARNING
 
 
 @dataclass(frozen=True)
@@ -32,11 +39,12 @@ class Finding:
     option of the configuration, as `# [group] name = value`."""
 
     def __str__(self) -> str:
-        mend = f" To mend it: {' && '.join(self.lines)}" if self.lines else ""
+        purpose = "change" if self.level is Level.NOTE else "mend"
+        mend = f" To {purpose} it: {' && '.join(self.lines)}" if self.lines else ""
         return f"{self.where}: {self.what} {self.why}{mend}"
 
 
 def exit_code(found: Iterable[Finding]) -> int:
-    """Return 0 where nothing was found, 1 where all works with warnings, 2 where it doesn't."""
+    """Return 0 where nothing is wrong, 1 where all works with warnings, 2 where it doesn't."""
     levels = {one.level for one in found}
-    return 2 if Level.BROKEN in levels else int(bool(levels))
+    return 2 if Level.BROKEN in levels else int(Level.WARNING in levels)

@@ -17,7 +17,7 @@ from common.errors import ConfigurationError
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox import settings
-from compute.hypervisor.proxmox.api import privileges
+from compute.hypervisor.proxmox.api import calls, privileges
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.observe.clusterwide import (
@@ -34,6 +34,9 @@ from compute.hypervisor.proxmox.vmconfig import storage_types
 UNAUTHENTICATED = 401
 #: code of the finding that a cluster's firewall is off although ports are to be filtered
 UNFILTERED = "firewall_off"
+#: code of the finding that the token lacks what the documented roles leave out
+UNCHOSEN = "privilege_optional"
+_BY_CHOICE = frozenset(purpose.value for purpose in calls.BY_CHOICE)
 
 
 @dataclass(frozen=True)
@@ -230,7 +233,7 @@ def _refused(
             f"{why[0].upper()}{why[1:]} are refused: the token {cluster.token.id} lacks "
             f"{privileges.sentence(missing)}.",
             tuple(privileges.grant_lines(missing, cluster.token)),
-            "privilege_missing",
+            UNCHOSEN if why in _BY_CHOICE else "privilege_missing",
         )
 
 

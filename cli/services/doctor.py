@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cli.command import Command, argument
 from cli.services.service import CONFIGURATION, any_config_files, reading
 from common import findings
-from common.findings import Finding
+from common.findings import Finding, Level
 
 if TYPE_CHECKING:
     from launcher.doctor import Diagnosis
@@ -24,7 +24,7 @@ _UNFIT = 2
 class Doctor(Command):
     """Check the clusters, databases, bus and Keystone of a configuration, and name the remedies.
 
-    The exit code is 0 if nothing was found, 1 if all works and something should be mended, and 2
+    The exit code is 0 if nothing is wrong, 1 if all works and something should be mended, and 2
     if servers can't be built, or not everywhere. What each finding means is in docs/doctor.md.
     """
 
@@ -67,7 +67,8 @@ def _json(found: Diagnosis) -> str:
 
 
 def _fix_lines(found: tuple[Finding, ...]) -> Iterator[str]:
-    return iter(dict.fromkeys(line for one in found for line in one.lines))
+    mended = (one for one in found if one.level is not Level.NOTE)
+    return iter(dict.fromkeys(line for one in mended for line in one.lines))
 
 
 def _lines(found: Diagnosis) -> Iterator[str]:
@@ -77,5 +78,5 @@ def _lines(found: Diagnosis) -> Iterator[str]:
         yield f"    {one.why} ({one.code})"
         for line in one.lines:
             yield f"    $ {line}"
-    if not found.findings:
+    if not findings.exit_code(found.findings):
         yield "Nothing is wrong."

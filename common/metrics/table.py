@@ -283,7 +283,7 @@ STORAGE_BYTES = Sampled(
 DOCTOR_FINDINGS = Sampled(
     "micronova_doctor_findings",
     "What a worker's rounds found wrong with its clusters; code: see docs/doctor.md; level: "
-    "broken or warning.",
+    "broken, warning or note.",
     ("cluster", "code", "level"),
 )
 

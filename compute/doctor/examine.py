@@ -30,6 +30,7 @@ _WHY: Mapping[str, str] = {
     "token_refused": "Nothing of the cluster can be reached.",
     "token_lacks": "Servers can't be built, run or removed without them.",
     "privilege_missing": "All else works.",
+    "privilege_optional": "It is optional, and in no role of docs/proxmox.md.",
     "firewall_off": "Security groups have no effect.",
     "no_quorum": "Proxmox VE changes nothing until it has.",
     "unknown_host": "No agent can work for a node that isn't there.",
@@ -37,6 +38,10 @@ _WHY: Mapping[str, str] = {
     "ids_overlap": "A VM of a person may get an id that is reserved for a server.",
     "content_missing": "No server is built there.",
 }
+
+
+#: levels of what is refused for want of a privilege, or isn't filtered, other than a warning
+_LEVELS: Mapping[str, Level] = {preflight.UNCHOSEN: Level.NOTE}
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ def of_cluster(
     checked, problems = preflight.examine(conf, client, refresh)
     found = [
         *(_of_preflight(one, Level.BROKEN) for one in problems),
-        *(_of_preflight(one, Level.WARNING) for one in checked.refused),
+        *(_of_preflight(one, _LEVELS.get(one.code, Level.WARNING)) for one in checked.refused),
     ]
     if checked.snapshot is None:
         return Seen(checked, tuple(found))
@@ -96,7 +101,7 @@ def check(conf: cfg.ConfigOpts) -> Examined:
     for one in examined.findings:
         without = _left_out(examined.clusters, unfit, one.where)
         if one.level is not Level.BROKEN:
-            LOG.warning("%s", one)
+            LOG.log(one.level.severity, "%s", one)
         elif without:
             LOG.warning("%s %s", one, without)
         else:

@@ -114,7 +114,7 @@ class Rounds:
         self._found[cluster] = found
         for one in found:
             if one not in before:
-                LOG.warning("%s (%s)", one, one.code)
+                LOG.log(one.level.severity, "%s (%s)", one, one.code)
         still = {(one.code, one.where) for one in found}
         for code, where in sorted({(one.code, one.where) for one in before} - still):
             LOG.info("%s: mended (%s).", where, code)

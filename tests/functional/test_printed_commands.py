@@ -147,6 +147,15 @@ def test_the_first_server_of_the_readme(three_nodes: EmbeddedCloud, home: Path) 
     connection.compute.delete_keypair("k")
 
 
+def test_the_first_look_of_the_doctor(three_nodes: EmbeddedCloud, home: Path) -> None:
+    """A cloud as the README starts it has nothing to mend: the command ends with 0."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("OS_")}
+    printed = shell("micronova doctor", home, environment).splitlines()
+    assert printed[-1] == "Nothing is wrong."
+    assert [line for line in printed if line.startswith(("broken:", "warning:"))] == []
+    assert shell("micronova doctor --fix-lines", home, environment) == ""
+
+
 def settled(cloud: EmbeddedCloud) -> bool:
     """Whether nothing is under way: a reader waits for that between two commands."""
     connection = cloud.connection("micronova")

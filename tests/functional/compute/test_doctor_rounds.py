@@ -57,7 +57,7 @@ def _calls(simulator: RunningSimulator) -> list[Any]:
 def _counted() -> float:
     family = table.DOCTOR_FINDINGS.family()
     assert family is not None
-    return sum(one.value for one in family.samples if one.labels["code"] == "privilege_missing")
+    return sum(one.value for one in family.samples if one.labels["code"] == "privilege_optional")
 
 
 def test_what_a_start_tells(
@@ -66,9 +66,10 @@ def test_what_a_start_tells(
     caplog.set_level(logging.INFO)
     granted(simulator, "passwords")
     made.worker.start()
-    eventually(lambda: "privilege_missing" in made.codes())
-    [line] = [one for one in caplog.messages if "(privilege_missing)" in one]
-    assert "To mend it: { pveum role add " in line
+    eventually(lambda: "privilege_optional" in made.codes())
+    [line] = [one for one in caplog.records if "(privilege_optional)" in one.getMessage()]
+    assert "To change it: { pveum role add " in line.getMessage()
+    assert line.levelno == logging.INFO
     assert _counted() >= 1
     assert made.worker.conductor.heartbeats
 

@@ -58,7 +58,7 @@ def test_the_commands_give_what_the_simulated_agent_has(
     secret = _secret(root.run(prepare.lines("new@pve!one", prepare.NEWEST)))
     conf = conf_of(simulator, tmp_path, "new@pve!one", secret)
     [found] = preflight.check(conf)
-    assert {one.code for one in found.refused} == {"privilege_missing"}
+    assert {one.code for one in found.refused} == {"privilege_optional"}
     ours = configuration(tmp_path, proxmox_text(simulator))
     assert _granted(conf) == _granted(ours)
 

@@ -54,6 +54,8 @@ DOCUMENTED = (
     Purpose.SNAPSHOTS,
     Purpose.UPLOADS,
 )
+#: in no documented role: more than most clouds need, and no configuration asks for it
+BY_CHOICE = (Purpose.PASSWORDS, Purpose.STEERING)
 
 ROOT, NODES, VMS, STORAGES = "/", "/nodes", "/vms", "/storage"
 SDN = "/sdn"

@@ -66,7 +66,7 @@ def optional(version: str, *, affinity_rules: bool = False) -> list[Need]:
 
     On storages that is asked for with their names; see ``needs``.
     """
-    purposes = [*calls.DOCUMENTED, Purpose.PASSWORDS, Purpose.STEERING]
+    purposes = [*calls.DOCUMENTED, *calls.BY_CHOICE]
     purposes += [Purpose.AFFINITY] if affinity_rules else []
     found = [need for purpose in purposes for need in of(purpose, version)]
     return [need for need in found if need.path != calls.STORAGES]

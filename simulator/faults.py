@@ -24,6 +24,7 @@ ENVIRONMENT = frozenset(
         "daemon-restart",
         "storage-full",
         "storage-offline",
+        "start-slow",
         "storage-slow",
         "token-revoked",
         "lock-held",

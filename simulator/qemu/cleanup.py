@@ -35,7 +35,8 @@ def forget(cluster: Cluster) -> None:
 def _clean_up(cluster: Cluster, node: str, vmid: int) -> Work:
     yield Sleep(BEGINS_AFTER_SECONDS)
     lock = cluster.vm_lock(node, vmid)
-    if not _runs(cluster, node, vmid) or not (yield Acquire(lock, LOCK_WAIT_SECONDS)):
+    # It wants the lock in any case: a start that is under way has it first, and then the VM runs.
+    if vmid not in cluster.vms or not (yield Acquire(lock, LOCK_WAIT_SECONDS)):
         return
     for _second in range(WAITS_SECONDS):
         if not _runs(cluster, node, vmid):

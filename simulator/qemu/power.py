@@ -95,7 +95,7 @@ def _start(call: Call, job: Job | None, vmid: int, skip: bool) -> Work:
         _log(job, "Resuming suspended VM")
         if "vmstate" in vm.config:
             _log(job, f"activating and using '{vm.config['vmstate']}' as vmstate")
-    yield Sleep(START_SECONDS)
+    yield Sleep(START_SECONDS + _delay(cluster, vm))
     mark_running(cluster, vm)
     if suspended:
         _log(job, "Resumed VM, removing state")
@@ -103,6 +103,11 @@ def _start(call: Call, job: Job | None, vmid: int, skip: bool) -> Work:
             raise read_only(node, vmid, call.cluster.nodes[node].last_pid)
         suspend_disk.forget(cluster, vm)
     yield Release(lock)
+
+
+def _delay(cluster: Cluster, vm: Vm) -> float:
+    """Return how much longer a start takes: large memory, or a storage that is slow to activate."""
+    return sum(fault.seconds for fault in cluster.faults.standing("start-slow", vmid=vm.vmid))
 
 
 def _log(job: Job | None, line: str) -> None:

@@ -98,6 +98,7 @@ def test_what_a_reset_would_not_do_takes_a_new_qemu(
 class Slow:
     """A cluster whose clean-ups last for six seconds, and a server on it that runs."""
 
+    simulator: RunningSimulator
     worker: Worker
     cluster: Cluster
     root: Any
@@ -127,7 +128,7 @@ def slow(tmp_path: Path) -> Iterator[Slow]:
         build = a_build()
         assert worker.run(build).ok
         root = as_root(simulator).nodes("pve1")
-        yield Slow(worker, Cluster(simulator), root, build)
+        yield Slow(simulator, worker, Cluster(simulator), root, build)
         worker.stop()
 
 
@@ -145,6 +146,34 @@ def test_who_comes_while_the_node_cleans_up_waits_and_fails_nothing(slow: Slow) 
     assert failed_tasks(slow.root, slow.vmid) == []
     # Once for each hard reboot, once for the delete.
     assert len(slow.cluster.calls("POST", f"/{slow.vmid}/status/stop")) == 3
+
+
+#: simulated seconds: longer than until the clean-up begins, shorter than that waits for the lock
+SLOW_START = 6.0
+
+
+@pytest.mark.parametrize("then", ["stop", "delete", "reboot"])
+def test_a_start_that_outlasts_the_begin_of_the_clean_up(slow: Slow, then: str) -> None:
+    """The start has the lock first and the clean-up waits for it: then it waits for the VM.
+
+    So it counts when the start was sent, not when its task ended. Six tasks of a real cluster
+    failed with `can't lock file`, ten to thirty seconds later.
+    """
+    slow.simulator.fault(action="start-slow", vmid=slow.vmid, seconds=SLOW_START)
+    slow.root.qemu(slow.vmid).config.put(cores=1)
+    assert hard_reboot(slow.worker, slow.build) == "hard"
+    slow.let_clean_up_begin()
+    command = {
+        "stop": lambda: a_power(slow.build, PowerAction.STOP),
+        "reboot": lambda: a_power(slow.build, PowerAction.REBOOT_HARD),
+        "delete": lambda: a_destroy(slow.build),
+    }[then]()
+    assert slow.worker.run(command).ok
+    steps = slow.worker.conductor.steps(command).values()
+    assert [one for one in steps if "waits" in one.detail]
+    assert failed_tasks(slow.root, slow.vmid) == []
+    if then != "delete":
+        assert slow.worker.run(a_destroy(slow.build)).gone
 
 
 def test_a_clean_up_that_nobody_knew_of_costs_one_failed_task(slow: Slow) -> None:

@@ -127,7 +127,8 @@ def examine(
         # Before the refresh, which needs some of them: so all missing ones are reported at once.
         lacking = missing_privileges(client, configured_storages(client))
         if lacking:
-            return _nothing(cluster), [_lacks(cluster, lacking)]
+            granted = client.get("access/permissions")
+            return _nothing(cluster), [_lacks(cluster, lacking, granted)]
         snapshot = refresh()
         lacking = missing_privileges(client, storages_of(_ours(cluster, snapshot)))
         granted, zones = client.get("access/permissions"), vnet_zones(conf, cluster.name)
@@ -144,7 +145,7 @@ def examine(
                 _CODES.get(error.category, "cluster_unusable"),
             )
         ]
-    found = [_lacks(cluster, lacking)] if lacking else []
+    found = [_lacks(cluster, lacking, granted)] if lacking else []
     found += _problems(cluster, snapshot)
     if overlap is not None:
         found.append(overlap)
@@ -184,11 +185,11 @@ def _remedy(cluster: ClusterSettings, error: HypervisorError) -> tuple[str, ...]
     if error.category is Category.NODE_UNHEALTHY:
         return ("systemctl restart pveproxy",)
     if error.category is Category.CONFIGURATION:
-        return ("pvecm updatecerts --force",)
+        return (error.remedy,) if error.remedy else ()
     if error.category is not Category.AUTHORIZATION:
         return ()
     if _is_unknown(error):  # what it may do is told when it is known
-        return tuple(privileges.token_lines(cluster.token))
+        return (*privileges.secret_lines(cluster.token), privileges.token_file(cluster))
     return tuple(privileges.all_grant_lines(cluster.token))
 
 
@@ -196,11 +197,13 @@ def _is_unknown(error: HypervisorError) -> bool:
     return isinstance(error, ApiError) and error.status == UNAUTHENTICATED
 
 
-def _lacks(cluster: ClusterSettings, missing: list[privileges.Need]) -> Finding:
+def _lacks(
+    cluster: ClusterSettings, missing: list[privileges.Need], granted: privileges.Granted
+) -> Finding:
     return Finding(
         cluster.name,
         f"The token {cluster.token.id} lacks privileges ({privileges.sentence(missing)}).",
-        tuple(privileges.grant_lines(missing, cluster.token)),
+        tuple(privileges.grant_lines(missing, cluster.token, granted)),
         "token_lacks",
     )
 
@@ -221,7 +224,7 @@ def _wanted(
 
 def _refused(
     cluster: ClusterSettings,
-    granted: Mapping[str, Mapping[str, int]],
+    granted: privileges.Granted,
     optional: Sequence[privileges.Need],
 ) -> Iterator[Finding]:
     """Yield what the token lacks that it may lack."""
@@ -232,7 +235,7 @@ def _refused(
             cluster.name,
             f"{why[0].upper()}{why[1:]} are refused: the token {cluster.token.id} lacks "
             f"{privileges.sentence(missing)}.",
-            tuple(privileges.grant_lines(missing, cluster.token)),
+            tuple(privileges.grant_lines(missing, cluster.token, granted)),
             UNCHOSEN if why in _BY_CHOICE else "privilege_missing",
         )
 

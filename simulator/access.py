@@ -76,6 +76,11 @@ def hash_password(password: str, salt: str) -> str:
     return f"{salt}${digest.hex()}"
 
 
+def new_secret() -> str:
+    """Return the secret of a new token."""
+    return str(uuid.uuid4())
+
+
 class Access:
     """Who may do what; privileges are cached until something changes."""
 
@@ -248,7 +253,7 @@ class Access:
 
     def make_token(self, userid: str, tokenid: str, privsep: bool) -> Token:
         """Create a token with a random secret."""
-        token = Token(tokenid, str(uuid.uuid4()), privsep)
+        token = Token(tokenid, new_secret(), privsep)
         self.users[userid].tokens[tokenid] = token
         self.changed()
         return token

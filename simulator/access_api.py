@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from simulator.access import Grant, Identity, Token, User, hash_password
+from simulator.access import Grant, Identity, Token, User, hash_password, new_secret
 from simulator.call import Call
 from simulator.errors import PveError, forbidden
 
@@ -98,6 +98,16 @@ def create_user(call: Call) -> None:
     call.cluster.save_access()
 
 
+def change_user(call: Call) -> None:
+    """`PUT /access/users/{userid}`."""
+    user = _known(call)
+    user.enable = call.get("enable", str(int(user.enable))) == "1"
+    user.comment = call.params.get("comment", user.comment)
+    user.expire = int(call.get("expire", str(user.expire)))
+    call.cluster.access.changed()
+    call.cluster.save_access()
+
+
 def delete_user(call: Call) -> None:
     """`DELETE /access/users/{userid}`."""
     _known(call)
@@ -159,6 +169,24 @@ def create_token(call: Call) -> dict[str, Any]:
         "info": {"privsep": str(int(privsep))},
         "value": made.secret,
     }
+
+
+def change_token(call: Call) -> dict[str, Any]:
+    """`PUT /access/users/{userid}/token/{tokenid}`; with `regenerate` it has another secret."""
+    user, tokenid = _own_or_admin(call), call.get("tokenid")
+    found = user.tokens.get(tokenid)
+    if found is None:
+        raise PveError(f"no such token '{tokenid}' for user '{user.userid}'")
+    if call.get("regenerate") == "1":
+        found = Token(tokenid, new_secret(), found.privsep, found.comment, found.expire)
+        user.tokens[tokenid] = found
+    found.privsep = call.get("privsep", str(int(found.privsep))) == "1"
+    found.comment = call.get("comment", found.comment)
+    found.expire = int(call.get("expire", str(found.expire)))
+    call.cluster.access.changed()
+    call.cluster.save_access()
+    shown = _token(found)
+    return shown | ({"value": found.secret} if call.get("regenerate") == "1" else {})
 
 
 def delete_token(call: Call) -> None:

@@ -179,19 +179,7 @@ def certificates(call: Call) -> list[dict[str, Any]]:
 def network(call: Call) -> list[dict[str, Any]]:
     """`GET /nodes/{node}/network`."""
     node, wanted = call.home(), call.get("type")
-    found = [_bridge(node, number, name) for number, name in enumerate(node.bridges)]
-    found.append(
-        {
-            "active": 1,
-            "exists": 1,
-            "families": ["inet"],
-            "iface": "eno1",
-            "method": "manual",
-            "method6": "manual",
-            "priority": 2,
-            "type": "eth",
-        }
-    )
+    found = interfaces(node)
     if wanted in ("any_bridge", "include_sdn", "vnet"):
         found += _vnets(call, node)
     if wanted in ("", "include_sdn"):
@@ -216,6 +204,21 @@ def _vnets(call: Call, node: Node) -> list[dict[str, Any]]:
             call.who, f"/sdn/zones/{vnet.zone}/{vnet.vnet}", "SDN.Audit", "SDN.Use"
         )
     ]
+
+
+def interfaces(node: Node) -> list[dict[str, Any]]:
+    """Return a node's own interfaces, as the API shows them."""
+    port = {
+        "active": 1,
+        "exists": 1,
+        "families": ["inet"],
+        "iface": "eno1",
+        "method": "manual",
+        "method6": "manual",
+        "priority": 2,
+        "type": "eth",
+    }
+    return [*(_bridge(node, number, name) for number, name in enumerate(node.bridges)), port]
 
 
 def _bridge(node: Node, number: int, name: str) -> dict[str, Any]:

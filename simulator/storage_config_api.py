@@ -20,6 +20,8 @@ from simulator.storage_kinds import CHAIN, QCOW2
 from simulator.storage_options import OPTIONS, SECRET, Options
 
 _PATH = re.compile(r"/[-/a-zA-Z0-9_.@]+")
+#: types that are mounted below /mnt/pve if no path is given (their plugins' `check_config`)
+_MOUNTED = frozenset({"nfs", "cifs", "cephfs"})
 #: what is kept in fields of its own
 _FIELDS = ("content", "nodes", "disable", "shared", "path")
 _NUMBERS = frozenset({"sparse", "krbd", "saferemove", "tagged_only", "nocow", CHAIN, "mkdir"})
@@ -75,6 +77,8 @@ def create(call: Call) -> dict[str, Any]:
     if options is None:
         raise PveError(f"storages of type '{kind}' are not simulated", 501)
     given = {key: text for key, text in call.params.items() if key not in ("storage", "type")}
+    if kind in _MOUNTED:
+        given.setdefault("path", f"/mnt/pve/{name}")
     if not given.get("nodes"):
         given.pop("nodes", None)
     _check(options, given)

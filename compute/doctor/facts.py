@@ -21,6 +21,8 @@ class Endpoint:
     name: str
     problem: str = ""
     """Why it can't be used; empty: it answers."""
+    line: str = "systemctl status pveproxy"
+    """What mends it, or shows what it is."""
     trusted: bool = True
     """Whether its certificate is; of one that can't be reached it is not known."""
     certificate_ends: datetime.datetime | None = None
@@ -66,6 +68,8 @@ class Facts:
     token: Answer = field(default_factory=dict)
     user: Answer = field(default_factory=dict)
     """The token's."""
+    acl: Sequence[Answer] = ()
+    """What the token may change of the access lists: all of them, if it is mighty."""
     details: Mapping[str, NodeFacts] = field(default_factory=dict)
     """By node; not of all if there are many."""
     templates: Sequence[TemplateFacts] = ()

@@ -64,6 +64,7 @@ def gather(client: Client, snapshot: Snapshot, scope: Scope) -> Facts:
         ha_resources=reader.read("cluster/ha/resources", ()),
         ha_rules=reader.read("cluster/ha/rules", ()),
         token=reader.read(path, {}),
+        acl=reader.read("access/acl", ()),
         user=next((one for one in users if one.get("userid") == user), {}),
         details=dict(_nodes(reader, snapshot, scope)),
         templates=tuple(_templates(reader, snapshot, scope)),
@@ -154,12 +155,13 @@ def _endpoints(settings: ClusterSettings) -> Iterator[Endpoint]:
             status: list[Answer] = client.get("cluster/status")
         except HypervisorError as error:
             trusted = error.category is not Category.CONFIGURATION
-            yield Endpoint(name, error.message, trusted)
+            yield Endpoint(name, error.message, error.remedy or Endpoint.line, trusted)
             continue
         finally:
             client.close()
         members = frozenset(str(one["name"]) for one in status if one.get("type") == "node")
-        yield Endpoint(name, "", True, _certificate_end(settings, host, port), members)
+        ends = _certificate_end(settings, host, port)
+        yield Endpoint(name, certificate_ends=ends, members=members)
 
 
 def _certificate_end(settings: ClusterSettings, host: str, port: int) -> datetime.datetime | None:

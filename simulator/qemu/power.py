@@ -106,7 +106,7 @@ def _start(call: Call, job: Job | None, vmid: int, skip: bool) -> Work:
 
 
 def _delay(cluster: Cluster, vm: Vm) -> float:
-    """Return how much longer a start takes: large memory, or a storage that is slow to activate."""
+    """Return how much longer a start takes, as with large memory or a slow storage."""
     return sum(fault.seconds for fault in cluster.faults.standing("start-slow", vmid=vm.vmid))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from shlex import quote
 
 from common.findings import Finding, Level
 from compute.doctor.facts import Answer, Facts
@@ -26,10 +27,25 @@ def alike(facts: Facts) -> Iterator[Finding]:
                 f"Cluster {facts.name}",
                 f"Bridge {name} is on {', '.join(sorted(by_node))}, and not on {', '.join(lack)}.",
                 "Servers on its network are neither built on the others nor moved there.",
-                (f"pvesh create /nodes/{lack[0]}/network --iface {name} --type bridge",),
+                tuple(_made(name, by_node[min(by_node)], lack)),
             )
         yield from _differ(facts, name, by_node, "vlans_differ", "VLANs", _vlans)
         yield from _differ(facts, name, by_node, "mtu_differs", "MTU", _mtu)
+
+
+def _made(name: str, model: Answer, lack: Sequence[str]) -> Iterator[str]:
+    """Yield what makes a bridge on nodes that lack it, as others have it, and applies it."""
+    options = [
+        "--type bridge",
+        *(["--bridge_ports <its port>"] if model.get("bridge_ports") else []),
+    ]
+    options += ["--bridge_vlan_aware 1"] if int(model.get("bridge_vlan_aware") or 0) else []
+    options += [
+        f"--{key} {quote(str(model[key]))}" for key in ("bridge_vids", "mtu") if model.get(key)
+    ]
+    for node in lack:
+        yield f"pvesh create /nodes/{node}/network --iface {name} {' '.join(options)}"
+        yield _APPLY.format(node)
 
 
 def _differ(

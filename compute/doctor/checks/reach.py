@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from common import clock
 from common.findings import Finding, Level
 from compute.doctor.facts import Facts
+from compute.hypervisor.proxmox.api import handshake
 
 #: a certificate that ends sooner is told
 SOON = datetime.timedelta(days=30)
@@ -23,7 +24,7 @@ def endpoints(facts: Facts) -> Iterator[Finding]:
                 f"Cluster {facts.name}",
                 f"The endpoint {one.name} doesn't answer: {one.problem}",
                 "If the others fail as well, nothing of the cluster can be reached.",
-                ("systemctl status pveproxy",),
+                (one.line,),
             )
         elif one.problem:
             yield Finding(
@@ -32,7 +33,7 @@ def endpoints(facts: Facts) -> Iterator[Finding]:
                 f"Cluster {facts.name}",
                 one.problem,
                 f"The endpoint {one.name} isn't used.",
-                ("pvecm updatecerts --force",),
+                (one.line,),
             )
 
 
@@ -57,7 +58,7 @@ def certificates(facts: Facts) -> Iterator[Finding]:
                 f"Cluster {facts.name}",
                 f"The certificate of {one.name} is valid until {ends:%Y-%m-%d}.",
                 "After that the endpoint isn't trusted any more.",
-                ("pvecm updatecerts --force",),
+                (handshake.RENEW,),
             )
 
 

@@ -65,7 +65,11 @@ def least_privilege(facts: Facts) -> Iterator[Finding]:
             f"The token {token.id} belongs to {_ROOT}.",
             "Who gets hold of it has the cluster. Make a user of its own with the role of "
             "docs/proxmox.md.",
-            tuple(privileges.token_lines(_OWN)),
+            (
+                *privileges.secret_lines(_OWN),
+                *privileges.all_grant_lines(_OWN),
+                privileges.token_file(facts.settings, _OWN),
+            ),
         )
         return
     mighty = sorted(facts.granted.get("/", {}).keys() & set(_MIGHTY))
@@ -76,15 +80,25 @@ def least_privilege(facts: Facts) -> Iterator[Finding]:
             f"Cluster {facts.name}",
             f"The token {token.id} has {', '.join(mighty)} on /, which nothing needs.",
             "Who gets hold of it has the cluster. Roles of docs/proxmox.md are enough.",
-            _less(token, separated=bool(int(facts.token.get("privsep", 1)))),
+            _less(facts),
         )
 
 
-def _less(token: Token, *, separated: bool) -> tuple[str, ...]:
-    """Return what takes a token's might: first its own rights, which it may have none of."""
+def _less(facts: Facts) -> tuple[str, ...]:
+    """Return what takes a token's might, and then gives it what it needs.
+
+    One that has all that its user has gets rights of its own; those that it has on the root go.
+    """
+    token = facts.settings.token
+    separated = bool(int(facts.token.get("privsep", 1)))
     apart = f"pveum user token modify {token.user} {token.name} --privsep 1"
-    drop = f"pveum acl delete / --tokens '{token.id}' --roles Administrator"
-    return (drop if separated else apart, *privileges.all_grant_lines(token))
+    roles = sorted(
+        str(one.get("roleid"))
+        for one in facts.acl
+        if one.get("path") == "/" and one.get("ugid") == token.id
+    )
+    drop = [f"pveum acl delete / --tokens '{token.id}' --roles {role}" for role in roles]
+    return (*([] if separated else [apart]), *drop, *privileges.all_grant_lines(token))
 
 
 def sight(facts: Facts) -> Iterator[Finding]:
@@ -99,8 +113,8 @@ def sight(facts: Facts) -> Iterator[Finding]:
             "A VMID or a volume there counts as gone although it exists, so ids of doubt stay "
             "quarantined.",
             tuple(
-                f"pveum acl modify {path} --tokens '{facts.settings.token.id}' "
-                f"--roles {privileges.ROLE}"
-                for path in paths
+                privileges.grant_lines(
+                    [privileges.sight(path) for path in paths], facts.settings.token, facts.granted
+                )
             ),
         )

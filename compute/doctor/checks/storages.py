@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from common.findings import Finding, Level
@@ -108,10 +109,17 @@ def sharing(facts: Facts) -> Iterator[Finding]:
             "A server that moves has its disk copied, volumes keep servers on their node, and "
             "nothing survives the loss of one.",
             (
-                "pvesm add nfs shared --server <address> --export <path> "
+                f"pvesm add nfs {_free_name(facts)} --server <address> --export <path> "
                 "--content images,iso,import",
             ),
         )
+
+
+def _free_name(facts: Facts) -> str:
+    """Return a name for a shared storage that no storage has."""
+    taken = {str(one.get("storage")) for one in facts.storages}
+    names = itertools.chain(["shared"], (f"shared{number}" for number in itertools.count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def config_drives(facts: Facts) -> Iterator[Finding]:

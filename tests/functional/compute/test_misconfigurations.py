@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from common.errors import ConfigurationError
-from common.findings import Level, exit_code
+from common.findings import Finding, Level, exit_code
 from compute import drivers
 from compute.doctor import examine
 from compute.hypervisor.proxmox.api import privileges
@@ -26,6 +26,7 @@ from simulator.cluster import Cluster
 from simulator.ha_config import HaResource
 from simulator.model import Vm
 from simulator.server import Options, Simulator
+from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import configuration
 
 pytestmark = pytest.mark.sampled(2)
@@ -33,6 +34,10 @@ pytestmark = pytest.mark.sampled(2)
 #: everything that a token may ever be asked for
 ALL = (*privileges.needs((), (), ()), privileges.ANY_STORAGE, *privileges.optional("9.2"))
 BAND = 100_000
+#: an option of a line, and its value up to the next one
+#: what only the reader of a line knows
+_PLACE = re.compile(r"<[\w ]+>")
+_OPTION = re.compile(r"(\w+) = (.*?)(?=, \w+ = |$)")
 IMAGE = "0e0e0e0e-0000-4000-8000-000000000001"
 #: what is planted in tests/unit/compute/doctor, or tests/functional/compute/test_preflight.py
 ELSEWHERE = {"certificate_ends", "cluster_unusable", "ha_no_master", "vnet_unready"}
@@ -51,6 +56,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulator]:
 
 
 def _grant_all(cluster: Cluster) -> None:
+    for name in [one for one in cluster.access.roles if one.startswith("Micronova")]:
+        del cluster.access.roles[name]
     cluster.access.roles["Everything"] = frozenset(one for need in ALL for one in need.privileges)
     # What is granted below the root would take its place.
     cluster.access.grants[:] = [
@@ -71,6 +78,8 @@ class Site:
     networks: dict[str, str] = field(default_factory=dict)
     other: dict[str, str] | None = None
     """Options of a second cluster; None: there is none."""
+    _printed: str = ""
+    """What the lines that were carried out have printed."""
 
     @property
     def cluster(self) -> Cluster:
@@ -101,6 +110,43 @@ class Site:
             **(self.options if number == 0 else self.other or {}),
         }
         return [f"[proxmox:{name}]", *(f"{one} = {value}" for one, value in options.items())]
+
+    def follow(self, one: Finding) -> None:
+        """Do what a finding's lines say: as root on its node, or in the configuration."""
+        state = self.simulator.options.state_dir
+        root = RootShell(
+            self.url(), state / "ca.pem", state / "root-password", self.folder / "bin"
+        )
+        node = one.where.removeprefix("Node ") if one.where.startswith("Node ") else ""
+        for line in one.lines:
+            if line.startswith("#"):
+                self._configure(line)
+            else:
+                self._printed += root.run(_PLACE.sub("/srv/there", line), node)
+
+    def _configure(self, line: str) -> None:
+        """Change the options that a line names: `# [group] name = value, name = value`."""
+        group, _, text = line.removeprefix("# [").partition("] ")
+        options = self.networks if group == "networks" else self.options
+        if group == "proxmox:c2":
+            assert self.other is not None
+            options = self.other
+        for name, value in _OPTION.findall(text):
+            options[name] = self._known(value)
+
+    def _known(self, value: str) -> str:
+        """Return what only the reader knows where a value says `<…>`."""
+        if value == "<its copy here>":
+            return str(self.simulator.options.state_dir / "ca.pem")
+        if value.startswith("<a file with "):
+            [secret] = re.findall(r'"value": "([^"]+)"', self._printed)
+            file = self.folder / "token-new"
+            file.write_text(
+                value.removeprefix("<a file with ").removesuffix(">").replace("…", secret)
+            )
+            file.chmod(0o600)
+            return str(file)
+        return value
 
     def findings(self) -> Mapping[str, Any]:
         found = examine.examine(configuration(self.folder, self.text())).findings
@@ -495,6 +541,72 @@ def test_each_planted_fault_is_found(site: Site, what: str) -> None:
     assert one.lines
     assert "\n" not in "".join(one.lines)
     assert exit_code(found.values()) >= {Level.BROKEN: 2, Level.WARNING: 1}.get(one.level, 0)
+
+
+#: findings whose lines only show something, by what decides how to go on
+LOOKS: Mapping[str, str] = {
+    "an endpoint that is closed": "whether the daemon runs, or the address is wrong",
+    "no quorum": "which nodes are missing",
+    "no host that is on": "which nodes are missing",
+    "a node that is off": "which nodes are missing",
+    "a storage that is away": "why: a mount, a network, or a disk",
+    "a full storage": "what is on it, to be removed or moved",
+    "a local storage on one node": "whether the other nodes have such a storage",
+    "VLANs that differ": "which of the values is meant",
+    "tags that differ": "which of the values is meant",
+    "an MTU that differs": "which of the values is meant",
+    "machine types that can't be read": "the error itself",
+    "services that can't be read": "the error itself",
+    "too many guests": "how large it is; other guests need another cluster",
+    "a file that is nearly full": "how large it is; what is not needed is to be removed",
+    "a template without a mark": "whether it is the image's: else it is somebody's",
+}
+#: findings whose lines change what no call of Proxmox VE does, and the simulator has not
+ELSEWHERE_MENDED: Mapping[str, str] = {
+    "no endpoint": "a daemon of the node, which doesn't answer",
+    "a node that others don't reach": "a daemon of the node, which doesn't answer",
+    "an HA manager that is dead": "the node is off",
+    "a node that keeps no time": "a package of Debian's",
+    "a clock that is ahead": "the node's clock",
+    "a clock that is behind": "the node's clock",
+    "a release without updates": "the upgrade of a node",
+    "an old release": "the upgrade of a node",
+    "two releases": "the upgrade of a node",
+}
+
+
+@pytest.mark.filterwarnings("ignore:Unverified HTTPS request")
+@pytest.mark.parametrize("what", [one for one in PLANTED if one not in LOOKS | ELSEWHERE_MENDED])
+def test_each_line_mends_its_finding(site: Site, what: str) -> None:
+    """The finding is gone once its lines were carried out, and no other one is there for it."""
+    code, plant = PLANTED[what]
+    with site.cluster.turn():
+        plant(site)
+        site.cluster.access.changed()
+    before = site.findings()
+    site.follow(before[code])
+    after = site.findings()
+    assert code not in after, after[code]
+    # What a role had beyond the documented ones is a matter of choice.
+    worse = {name for name, one in after.items() if one.level is not Level.NOTE}
+    assert worse <= before.keys() - {code}
+
+
+@pytest.mark.parametrize("what", LOOKS)
+def test_each_line_that_shows_something_works(site: Site, what: str) -> None:
+    code, plant = PLANTED[what]
+    with site.cluster.turn():
+        plant(site)
+        site.cluster.access.changed()
+    one = site.findings()[code]
+    site.cluster.faults.clear()  # they are of calls, and their own line asks for them again
+    shows = ("pvesh get ", "pvesm list ", "pvesm status", "qm config ")
+    site.follow(dataclasses.replace(one, lines=[x for x in one.lines if x.startswith(shows)]))
+
+
+def test_every_exception_is_planted() -> None:
+    assert not LOOKS.keys() & ELSEWHERE_MENDED.keys()
+    assert LOOKS.keys() | ELSEWHERE_MENDED.keys() <= PLANTED.keys()
 
 
 def test_every_finding_of_clusters_is_planted() -> None:

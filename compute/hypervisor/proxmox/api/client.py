@@ -10,7 +10,7 @@ import io
 import itertools
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import proxmoxer
@@ -43,6 +43,7 @@ LOST_SOON_SECONDS = 10.0
 
 #: names the node that was asked, and the others' addresses
 _STATUS = "cluster/status"
+_PERMISSIONS = "access/permissions"
 #: calls that another node would carry out by ssh
 _OWN_NODE = frozenset({"upload", "vncproxy", "termproxy"})
 #: what proxmoxer makes of an answer without a body
@@ -119,10 +120,12 @@ class _Endpoint:
             raise api_error(error.status_code, str(error.content or ""), errors) from error
         except requests.exceptions.SSLError as error:
             self._broken()
-            problem = handshake.tls_problem(self.name, error)
+            problem = handshake.tls_problem(self.name, error, self._cluster)
             if self._found:
-                raise _NotSentError(problem) from error
-            raise ApiError(Category.CONFIGURATION, problem) from error
+                raise _NotSentError(problem.text) from error
+            failed = ApiError(Category.CONFIGURATION, problem.text)
+            failed.remedy = problem.line
+            raise failed from error
         except requests.exceptions.ConnectTimeout as error:
             self._broken()
             raise _NotSentError(f"{self.name}: no connection in time") from error
@@ -273,7 +276,16 @@ class Client:
 
     def grant(self, refusal: str) -> str | None:
         """Return the commands that grant what a refusal of Proxmox VE names as lacking, if any."""
-        return privileges.remedy(privileges.refusal(refusal), self.settings.token)
+        missing = privileges.refusal(refusal)
+        return self.granting(missing) if missing else None
+
+    def granting(self, missing: Iterable[privileges.Need]) -> str | None:
+        """Return the commands that grant what the token lacks, without a loss of what it has."""
+        try:
+            granted: privileges.Granted = self._request("get", _PERMISSIONS, {})
+        except ApiError:
+            granted = {}  # the lines are worth more than none
+        return privileges.remedy(missing, self.settings.token, granted)
 
     def learn(self, asked: _Endpoint, status: list[Mapping[str, Any]]) -> None:
         """Record whose endpoint was asked, and derive the other nodes' endpoints.
@@ -356,7 +368,8 @@ class Client:
             except ApiError as error:
                 if error.status != NOT_PROXIED:
                     self.forbidden |= error.category is Category.AUTHORIZATION
-                    error.remedy = self.grant(error.text)
+                    if error.remedy is None and path != _PERMISSIONS:
+                        error.remedy = self.grant(error.text)
                     raise
                 self.silent.add(_node(path))
                 # Another endpoint may reach the node; nothing was done yet.

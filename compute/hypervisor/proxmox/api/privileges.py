@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from compute.hypervisor.proxmox.api import calls
 from compute.hypervisor.proxmox.api.calls import Purpose
-from compute.hypervisor.proxmox.settings import Token
+from compute.hypervisor.proxmox.settings import ClusterSettings, Token
 
 ROLE = "Micronova"
 #: granted on everything by a role of its own: on a token's root path the other role would apply to
@@ -21,8 +21,14 @@ _AUDIT = ("Sys.Audit",)
 #: for vnets alone; what is under its path inherits it
 _SDN_ROLE = "MicronovaSDN"
 
+#: what has privileges on the objects under it
+_KINDS = (calls.VMS, calls.STORAGES, calls.NODES, calls.DEVICES, calls.PLAIN, calls.SDN)
+
 #: optional: without it there are no consoles
 CONSOLE = calls.privileges(Purpose.CONSOLES, calls.VMS)
+#: path → privilege → whether it propagates, as ``/access/permissions`` answers
+Granted = Mapping[str, Mapping[str, int]]
+
 #: any of these on a path makes what is under it visible in lists
 _SHOWS = {
     calls.VMS: frozenset({"VM.Audit"}),
@@ -126,7 +132,7 @@ def needs(
     return found
 
 
-def lacking(granted: Mapping[str, Mapping[str, int]], needed: Iterable[Need]) -> list[Need]:
+def lacking(granted: Granted, needed: Iterable[Need]) -> list[Need]:
     """Return what the token lacks of these, by ``/access/permissions``."""
     missing = []
     for need in needed:
@@ -137,7 +143,13 @@ def lacking(granted: Mapping[str, Mapping[str, int]], needed: Iterable[Need]) ->
     return missing
 
 
-def hidden(granted: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+def sight(path: str) -> Need:
+    """Return what makes visible what is under a path of VMs or storages."""
+    name = "VM.Audit" if path.startswith(calls.VMS) else "Datastore.Audit"
+    return Need(path, (name,), "sight")
+
+
+def hidden(granted: Granted) -> Iterator[str]:
     """Yield paths under which VMs or storages may be hidden from the token."""
     for root, shows in _SHOWS.items():
         named = (path for path in granted if path.startswith(f"{root}/"))
@@ -146,10 +158,13 @@ def hidden(granted: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
                 yield path
 
 
-def _effective(granted: Mapping[str, Mapping[str, int]], path: str) -> set[str]:
+def _effective(granted: Granted, path: str) -> set[str]:
     """Return privileges on a path: those there, or propagated from its nearest listed parent."""
-    if path in granted:
-        return set(granted[path])
+    return set(granted[path]) if path in granted else _inherited(granted, path)
+
+
+def _inherited(granted: Granted, path: str) -> set[str]:
+    """Return what the nearest listed parent of a path propagates."""
     parent = path
     while parent != "/":
         parent = parent.rsplit("/", 1)[0] or "/"
@@ -188,10 +203,34 @@ def roles(missing: Iterable[Need]) -> list[Role]:
     return found
 
 
-def grant_lines(missing: Iterable[Need], token: Token) -> list[str]:
-    """Return the commands that grant it, to run as root on a node of the cluster."""
+def _with_inherited(missing: Iterable[Need], granted: Granted) -> Iterator[Need]:
+    """Yield what is missing, and what of ours the token has on these paths by inheritance alone.
+
+    A role on a path takes the place of all that the path inherits (PVE::AccessControl, ``roles``):
+    with what is missing alone, a token whose role is on the root would lose everything there.
+    """
+    listed = list(missing)
+    yield from listed
+    for path in dict.fromkeys(need.path for need in listed if need.path != calls.ROOT):
+        inherited = _inherited(granted, path)
+        if inherited != _effective(granted, path):
+            continue  # it has a role of its own there, to which another one is added
+        kind = next((root for root in _KINDS if f"{path}/".startswith(f"{root}/")), path)
+        for purpose in Purpose:
+            asked = {right.privilege for right in calls.rights(purpose) if right.path == kind}
+            if asked & inherited:
+                yield Need(path, tuple(sorted(asked & inherited)), purpose.value)
+
+
+def grant_lines(
+    missing: Iterable[Need], token: Token, granted: Granted | None = None
+) -> list[str]:
+    """Return the commands that grant it, to run as root on a node of the cluster.
+
+    ``granted``: what the token has, none of which it may lose.
+    """
     lines = []
-    for role in roles(missing):
+    for role in roles(_with_inherited(missing, granted or {})):
         names = ",".join(role.privileges)
         # The role may exist already, with fewer privileges.
         lines.append(
@@ -206,9 +245,9 @@ def grant_lines(missing: Iterable[Need], token: Token) -> list[str]:
     return lines
 
 
-def remedy(missing: Iterable[Need], token: Token) -> str | None:
+def remedy(missing: Iterable[Need], token: Token, granted: Granted) -> str | None:
     """Return the commands that grant it as one line; None: nothing is missing."""
-    lines = grant_lines(missing, token)
+    lines = grant_lines(missing, token, granted)
     return f"as root on a node of the cluster: {' && '.join(lines)}" if lines else None
 
 
@@ -225,6 +264,24 @@ def token_lines(token: Token) -> list[str]:
         f"{{ pveum user add {token.user} || true; }}",
         f"pveum user token add {token.user} {token.name} --privsep 1",
     ]
+
+
+def secret_lines(token: Token) -> list[str]:
+    """Return the commands that make the token, or give one that exists a new secret.
+
+    Both print the secret, which then belongs into the token's file: see ``token_file``.
+    """
+    user, add = token_lines(token)
+    return [
+        user,
+        f"{{ {add} || pveum user token modify {token.user} {token.name} --regenerate 1; }}",
+    ]
+
+
+def token_file(cluster: ClusterSettings, token: Token | None = None) -> str:
+    """Return the option for the printed secret of a token; None: of the cluster's own."""
+    name = (token or cluster.token).id
+    return f"# [proxmox:{cluster.name}] token_file = <a file with {name}=…>"
 
 
 def documented() -> list[Need]:

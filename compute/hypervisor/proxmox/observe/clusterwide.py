@@ -109,7 +109,7 @@ class Clusterwide:
     def _read_rights(self, nodes: Iterable[Node]) -> None:
         self._client.forbidden = False
         missing = missing_privileges(self._client, storages_of(nodes))
-        self._grant = privileges.remedy(missing, self._client.settings.token)
+        self._grant = self._client.granting(missing) if missing else None
         self._missing = tuple(f"{need.path} ({', '.join(need.privileges)})" for need in missing)
 
     def _read_version(self) -> None:

@@ -117,7 +117,7 @@ class _Vnet:
                 Category.AUTHORIZATION,
                 "Nothing is applied while others may have changes in the SDN configuration that "
                 f"the token does not see: it lacks SDN.Audit on {', '.join(hidden)}.",
-                remedy=privileges.remedy(needed, self._client.settings.token),
+                remedy=self._client.granting(needed),
             )
         waiting = list(self._of_others())
         if waiting:

@@ -302,6 +302,6 @@ def _without_privilege(vm: Vm, error: ApiError) -> HypervisorError | None:
     return HypervisorError(
         Category.AUTHORIZATION,
         f"{vm} can't be moved: the agent's token lacks VM.Migrate. {error.message}",
-        remedy=privileges.remedy(needed, vm.shared.settings.token),
+        remedy=vm.shared.client.granting(needed),
         verdict=Verdict.FATAL,
     )

@@ -134,7 +134,7 @@ def _require_privileges(shared: Shared, command: BackUpVolume) -> None:
         raise HypervisorError(
             Category.AUTHORIZATION,
             f"The agent's token lacks {privileges.sentence(lacks)}: it can't make backups.",
-            remedy=privileges.remedy(privileges.backups(command.storage), shared.settings.token),
+            remedy=shared.client.granting(privileges.backups(command.storage)),
             verdict=Verdict.FATAL,
         )
 

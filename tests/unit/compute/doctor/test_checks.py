@@ -11,6 +11,7 @@ from common import clock
 from compute.doctor.checks import datacenter, nodes, reach
 from compute.doctor.checks import networks as checked_networks
 from compute.doctor.facts import Endpoint, Facts
+from compute.hypervisor.proxmox.api import handshake
 from compute.hypervisor.proxmox.observe.snapshot import Node, NodeDetail, Snapshot
 from compute.hypervisor.proxmox.settings import ClusterSettings, Token
 from compute.hypervisor.proxmox.vmconfig.hardware import TAG
@@ -29,7 +30,7 @@ def test_a_certificate_that_ends() -> None:
     ending = Endpoint("pve1:8006", certificate_ends=soon)
     lasting = Endpoint("pve2:8006", certificate_ends=late)
     [one] = reach.certificates(facts(endpoints=(ending, lasting)))
-    assert (one.code, one.lines) == ("certificate_ends", ("pvecm updatecerts --force",))
+    assert (one.code, one.lines) == ("certificate_ends", (handshake.RENEW,))
     assert "pve1:8006" in one.what
 
 

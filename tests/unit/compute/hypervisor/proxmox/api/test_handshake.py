@@ -32,24 +32,36 @@ def a_tls_error(reason: str) -> ssl.SSLError:
     return error
 
 
+CA = "# [proxmox:c1] ca_file = <its copy here>"
+NAME = "# [proxmox:c1] endpoints = https://<that name>:8006"
+ADDRESS = "# [proxmox:c1] endpoints = https://<address of a node>:8006"
+LOOK = "journalctl -u pveproxy --since -10min"
+
+
 @pytest.mark.parametrize(
-    ("error", "words"),
+    ("error", "words", "line"),
     [
-        (a_certificate_error(19, "self-signed certificate"), "is not trusted (self-signed cert"),
-        (a_certificate_error(62, "Hostname mismatch"), "made for another name than pve1:"),
-        (a_certificate_error(64, "IP address mismatch"), "made for another name than pve1:"),
-        (a_certificate_error(10, "certificate has expired"), "pvecm updatecerts --force"),
-        (a_tls_error("WRONG_VERSION_NUMBER"), "pve1:8006 does not speak TLS"),
-        (a_tls_error("RECORD_LAYER_FAILURE"), "pve1:8006 does not speak TLS"),
-        (a_tls_error("NO_SHARED_CIPHER"), "TLS failed (NO_SHARED_CIPHER)"),
-        (ssl.SSLEOFError(8, "EOF occurred"), "does it speak plain HTTP?"),
+        (a_certificate_error(19, "self-signed certificate"), "is not trusted (self-signed", CA),
+        (a_certificate_error(62, "Hostname mismatch"), "made for another name than pve1:", NAME),
+        (a_certificate_error(64, "IP address mismatch"), "made for another name than pve1:", NAME),
+        (
+            a_certificate_error(10, "certificate has expired"),
+            "pvecm updatecerts --force",
+            handshake.RENEW,
+        ),
+        (a_tls_error("WRONG_VERSION_NUMBER"), "pve1:8006 does not speak TLS", ADDRESS),
+        (a_tls_error("RECORD_LAYER_FAILURE"), "pve1:8006 does not speak TLS", ADDRESS),
+        (a_tls_error("NO_SHARED_CIPHER"), "TLS failed (NO_SHARED_CIPHER)", LOOK),
+        (ssl.SSLEOFError(8, "EOF occurred"), "does it speak plain HTTP?", ADDRESS),
     ],
 )
-def test_tls(error: Exception, words: str) -> None:
-    said = handshake.tls_problem("pve1:8006", as_requests_raises(error))
-    assert words in said
-    assert ("trusted" in said) == ("trusted" in words)
-    assert "\n" not in said
+def test_tls(error: Exception, words: str, line: str) -> None:
+    """Only what a certificate that is out of date needs is a new certificate."""
+    said = handshake.tls_problem("pve1:8006", as_requests_raises(error), "c1")
+    assert words in said.text
+    assert ("trusted" in said.text) == ("trusted" in words)
+    assert "\n" not in said.text + said.line
+    assert said.line == line
 
 
 @pytest.mark.parametrize(
@@ -69,4 +81,5 @@ def test_no_connection(error: OSError, words: str) -> None:
 
 def test_nothing_is_known() -> None:
     assert handshake.connect_problem(requests.exceptions.ConnectionError()) == "no connection"
-    assert handshake.tls_problem("h:1", requests.exceptions.SSLError()) == "h:1: TLS failed."
+    said = handshake.tls_problem("h:1", requests.exceptions.SSLError(), "c1")
+    assert said.text == "h:1: TLS failed."

@@ -44,3 +44,36 @@ def test_what_is_on_the_root_is_inherited_by_nothing() -> None:
         "pveum acl modify / --propagate 0 --users 'a@pve' --roles MicronovaSteer",
         "pveum acl modify / --propagate 0 --tokens 'a@pve!t' --roles MicronovaSteer",
     ]
+
+
+def test_what_a_path_inherits_is_granted_with_what_it_lacks() -> None:
+    """A role on a path takes the place of what the path inherits."""
+    missing = [privileges.Need("/vms", ("VM.Migrate",), "moves")]
+    everything = {
+        "VM.Allocate": 1,
+        "VM.Console": 1,
+        "Sys.Audit": 1,
+        "Pool.Audit": 1,
+        "VM.Audit": 0,
+    }
+    names = "VM.Allocate,VM.Console,VM.Migrate"
+    for granted in ({"/": everything}, {"/": everything, "/vms": _propagated(everything)}):
+        [role, audit] = privileges.roles(privileges._with_inherited(missing, granted))
+        assert (role.name, ",".join(role.privileges), role.paths) == (
+            "Micronova",
+            names,
+            ("/vms",),
+        )
+        assert (audit.name, audit.paths) == ("MicronovaAudit", ("/vms",))
+        assert f"--privs '{names}'" in privileges.grant_lines(missing, TOKEN, granted)[0]
+
+
+def test_to_a_role_of_the_path_another_one_is_added() -> None:
+    missing = [privileges.Need("/vms", ("VM.Migrate",), "moves")]
+    granted = {"/": {"Sys.Audit": 1}, "/vms": {"VM.Allocate": 1, "VM.Console": 1}}
+    assert list(privileges._with_inherited(missing, granted)) == missing
+    assert list(privileges._with_inherited(missing, {})) == missing
+
+
+def _propagated(granted: dict[str, int]) -> dict[str, int]:
+    return {name: 1 for name, propagates in granted.items() if propagates}

@@ -235,7 +235,7 @@ def _new_finding(facts: Facts, finding: Finding) -> NewFinding:
         "volid": finding.evidence.get("volid"),
         "storage": finding.evidence.get("storage"),
         **{name: finding.evidence.get(name) for name in ("marks", "mac", "bridge", "volume")},
-        **{name: finding.evidence.get(name) for name in ("snapshot", "option")},
+        **{name: finding.evidence.get(name) for name in ("snapshot", "option", "vnet")},
         "project": finding.evidence.get("project") or "…",
         "vlan": finding.evidence.get("vlan") or "none",
     }

@@ -35,7 +35,12 @@ def _without_record(cluster: str, seen: SeenBackup) -> Finding:
         f"Its notes name backup {seen.backup_id}, which the record doesn't have there.",
         cluster=cluster,
         node=seen.node,
-        evidence={"volid": seen.volid, "backup": seen.backup_id, "bytes": seen.size_bytes},
+        evidence={
+            "volid": seen.volid,
+            "storage": seen.volid.partition(":")[0],
+            "backup": seen.backup_id,
+            "bytes": seen.size_bytes,
+        },
     )
 
 
@@ -44,10 +49,13 @@ def _missing(facts: Facts, inventory: ClusterInventory) -> Iterator[Finding]:
     for one in facts.backups:
         here = one.cluster == inventory.cluster and one.status == BackupStatus.AVAILABLE
         if here and one.archive not in there and one.id not in facts.busy_backups:
-            yield _of_record(one, inventory.cluster)
+            yield _of_record(one, inventory.cluster, facts.cloud)
 
 
-def _of_record(record: BackupFacts, cluster: str) -> Finding:
+def _of_record(record: BackupFacts, cluster: str, cloud: str) -> Finding:
+    volid = str(record.archive)
+    path = f"/nodes/{record.node}/storage/{volid.partition(':')[0]}/content/{volid}"
+    notes = f"micronova: backup={record.id} cloud={cloud}"
     return Finding(
         "backup_missing",
         record.id,
@@ -55,5 +63,9 @@ def _of_record(record: BackupFacts, cluster: str) -> Finding:
         "list with its notes.",
         cluster=cluster,
         node=record.node,
-        evidence={"backup": record.id, "volid": record.archive},
+        evidence={
+            "backup": record.id,
+            "volid": record.archive,
+            "marks": f"pvesh set {path} --notes '{notes}'",
+        },
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from common.volumes import VolumeStatus
@@ -40,7 +40,10 @@ def _of_vm(
         return
     if volume is not None and vm.volume_id != volume.id:
         text = f"By the record it holds volume {volume.id}, but its description doesn't say so."
-        yield _finding("holder_replaced", cluster, vm, text, volume.id)
+        lines = (f"micronova: volume={volume.id}", f"micronova: cloud={facts.cloud}")
+        found = _finding("holder_replaced", cluster, vm, text, volume.id)
+        marks = description_line(vm.vmid, lines)
+        yield replace(found, evidence={**found.evidence, "marks": marks})
     elif volume is None and vm.volume_id is not None and vm.cloud == facts.cloud:
         if vm.volume_id not in facts.busy_volumes:
             text = f"It holds volume {vm.volume_id}, which the record doesn't have there."
@@ -69,6 +72,12 @@ def _of_volume(
         vmid=vmid,
         evidence={"volume": volume.id, "volid": volume.volid},
     )
+
+
+def description_line(vmid: int, lines: Iterable[str]) -> str:
+    """Return the command that writes marks into a VM's description, as bash reads it."""
+    text = r"\n".join(lines)
+    return f"qm set {vmid} --description $'{text}'"
 
 
 def is_busy(facts: Facts, volume: VolumeFacts) -> bool:

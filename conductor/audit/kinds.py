@@ -177,8 +177,8 @@ KINDS: Mapping[str, Kind] = {
             Severity.DAMAGE,
             Verb.REPORT,
             "the record names the template, its description does not",
-            "No server is cloned from it any more. If it is the template, write this into its "
-            "description again: {marks}",
+            "No server is cloned from it any more. If it is the template, as root on {node}: "
+            "{marks}",
         ),
         Kind(
             "disk_missing",
@@ -255,8 +255,7 @@ KINDS: Mapping[str, Kind] = {
             Severity.DAMAGE,
             Verb.REPORT,
             "the VM that is to hold a volume does not say so",
-            "Put the mark back, as root on {node}: qm set {vmid} --description, with the lines "
-            "micronova: volume= and micronova: cloud=",
+            "If it is the volume's holder, as root on {node}: {marks}",
         ),
         Kind(
             "holder_not_parked",
@@ -270,7 +269,8 @@ KINDS: Mapping[str, Kind] = {
             Severity.DAMAGE,
             Verb.REPORT,
             "the cluster was read as a whole and has not what the record has there",
-            "If it is gone for good: openstack volume set --state error, then volume delete.",
+            "If it is gone for good: openstack volume set --state error {subject}, then: "
+            "openstack volume delete --force {subject}",
         ),
         Kind(
             "backup_without_record",
@@ -278,7 +278,7 @@ KINDS: Mapping[str, Kind] = {
             Verb.REPORT,
             "the archive's notes name a backup of this cloud that the record doesn't have there",
             "If it is not needed, as root on {node}: pvesh set "
-            "/nodes/{node}/storage/<storage>/content/{volid} --protected 0 && pvesm free {volid}",
+            "/nodes/{node}/storage/{storage}/content/{volid} --protected 0 && pvesm free {volid}",
             destroys=True,
         ),
         Kind(
@@ -286,8 +286,8 @@ KINDS: Mapping[str, Kind] = {
             Severity.DAMAGE,
             Verb.REPORT,
             "the cluster was read as a whole and doesn't list the archive that the record has",
-            "If it is gone for good: openstack volume backup delete. If only its notes were "
-            "changed, write them again: micronova: backup=<id> cloud=<id of the cloud>.",
+            "If it is gone for good: openstack volume backup delete {subject}. If only its notes "
+            "were changed, as root on {node}: {marks}",
         ),
         Kind(
             ELSEWHERE,
@@ -302,7 +302,8 @@ KINDS: Mapping[str, Kind] = {
             Severity.DAMAGE,
             Verb.REPORT,
             "the VM is the server's, and its configuration doesn't name the volume",
-            "openstack server remove volume {server} {volume}, then add it again",
+            "openstack server remove volume {server} {volume}, then: openstack server add volume "
+            "{server} {volume}",
         ),
         Kind(
             "volume_out_of_reach",
@@ -326,9 +327,9 @@ KINDS: Mapping[str, Kind] = {
             Severity.LEAK,
             Verb.REPORT,
             "the VM holds a volume of the record, which has no such snapshot",
-            "If it is not needed, as root on {node}: qm delsnapshot {vmid} {snapshot}. The disk "
-            "must be plugged for that: qm set {vmid} --protection 0 --scsi0 <the disk>, and "
-            "afterwards: qm set {vmid} --delete scsi0 --protection 1",
+            "If it is not needed, as root on {node}, with the disk plugged meanwhile: qm set "
+            "{vmid} --protection 0 --scsi0 {volid} && qm delsnapshot {vmid} {snapshot} && qm set "
+            "{vmid} --delete scsi0 --protection 1",
             destroys=True,
         ),
         Kind(
@@ -367,8 +368,8 @@ KINDS: Mapping[str, Kind] = {
             "record has no such network there, and no operation works on it",
             None,
             "It is this cloud's by its alias, but the ledger has no making of it. If no VM uses "
-            "it: pvesh delete /cluster/sdn/vnets/<vnet>, then pvesh "
-            "set /cluster/sdn",
+            "it, as root on a node of cluster {cluster}: pvesh delete "
+            "/cluster/sdn/vnets/{vnet} && pvesh set /cluster/sdn",
             destroys=True,
         ),
         Kind(
@@ -458,7 +459,8 @@ KINDS: Mapping[str, Kind] = {
             Severity.DAMAGE,
             Verb.REPORT,
             "none: the migration is open",
-            "Confirm or revert it: openstack server migration confirm {server}, or revert",
+            "Confirm or revert it: openstack server migration confirm {server}, or: openstack "
+            "server migration revert {server}",
         ),
         Kind(
             "server_without_allocation",

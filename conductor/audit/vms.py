@@ -8,7 +8,7 @@ from dataclasses import replace
 from common.states import VmState
 from compute.messages import SeenVm
 from conductor.audit.facts import Facts, Finding, ServerFacts
-from conductor.audit.holders import places
+from conductor.audit.holders import description_line, places
 
 _NOBODY: frozenset[str] = frozenset()
 _HALF_MADE = frozenset({"create", "clone"})
@@ -142,7 +142,8 @@ def _unmarked(facts: Facts, cluster: str, vm: SeenVm, image_id: str) -> Finding:
     """Return a VM with the VMID of a template of ours, but without its mark."""
     text = f"By the record it is the template of image {image_id}, but {_says(vm)}."
     found = _finding("template_unmarked", cluster, vm, text)
-    marks = f"micronova: template={image_id} / micronova: cloud={facts.cloud} (a line each)"
+    lines = (f"micronova: template={image_id}", f"micronova: cloud={facts.cloud}")
+    marks = description_line(vm.vmid, lines)
     return replace(found, evidence={**found.evidence, "marks": marks})
 
 

@@ -6,6 +6,7 @@ Snapshots that are copies have holders of their own, which are compared as volum
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from common.volumes import SnapshotStatus, VolumeStatus
 from compute.messages import ClusterInventory, SeenVm
@@ -39,7 +40,8 @@ def _of_holder(
     for name in sorted(there.keys() - known.keys()):
         text = f"VM {vm.vmid}, which holds volume {volume.id}, has a snapshot {name} that no "
         text += "record names."
-        yield _finding("snapshot_without_record", cluster, vm, f"{vm.vmid}/{name}", text, name)
+        found = _finding("snapshot_without_record", cluster, vm, f"{vm.vmid}/{name}", text, name)
+        yield replace(found, evidence={**found.evidence, "volid": volume.volid})
     for name, record in sorted(known.items()):
         if record.status == SnapshotStatus.AVAILABLE and not there.get(name, False):
             text = f"Snapshot {record.id} is available by the record, but VM {vm.vmid} has no "

@@ -25,7 +25,9 @@ class Proxmox:
         self._cloud = cloud
         endpoints = json.loads((folder / "endpoints.json").read_text(encoding="utf-8"))
         token = json.loads((folder / "token.json").read_text(encoding="utf-8"))
-        self._url = f"{endpoints[0]['url']}/api2/json"
+        self.address = str(endpoints[0]["url"])
+        """Of the API."""
+        self._url = f"{self.address}/api2/json"
         self._session = requests.Session()
         self._session.trust_env = False
         self._session.verify = str(folder / "ca.pem")

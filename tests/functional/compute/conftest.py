@@ -96,10 +96,16 @@ def simulator(tmp_path_factory: pytest.TempPathFactory) -> RunningSimulator:
 
 
 @pytest.fixture
-def root(simulator: RunningSimulator, tmp_path: Path) -> RootShell:
+def shell(simulator: RunningSimulator, tmp_path: Path) -> RootShell:
     """Carries out what an operator is told to do on a node."""
     password = simulator.state_dir / "root-password"
     return RootShell(simulator.url, simulator.ca_file, password, tmp_path / "bin")
+
+
+@pytest.fixture
+def root(shell: RootShell) -> RootShell:
+    """See ``shell``."""
+    return shell
 
 
 def granted(simulator: RunningSimulator, *purposes: str) -> None:

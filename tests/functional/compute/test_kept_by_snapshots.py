@@ -13,6 +13,7 @@ from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.cluster.vmid import Vm
 from compute.hypervisor.proxmox.storage import one_volume
 from compute.hypervisor.proxmox.vmconfig.marks import server_mark
+from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,
@@ -207,14 +208,18 @@ def test_a_volume_is_removed_with_its_server_s_snapshots(
 
 
 def test_a_disk_in_a_snapshot_of_its_own_vm_is_not_deleted_by_name(
-    worker: Worker, cluster: Cluster, person: Person
+    worker: Worker, cluster: Cluster, person: Person, shell: RootShell
 ) -> None:
     build = a_build()
     assert worker.run(build).ok
     person.snap(build.placed.vmid)
     driver: Any = worker.hypervisors[0]
     vm = Vm(
-        driver.shared, FakeWork(build), build.placed.vmid, "pve1", server_mark(build.server_uuid)
+        driver.shared,
+        FakeWork(build),
+        build.placed.vmid,
+        "pve1",
+        server_mark(build.server_uuid, build.cloud),
     )
     disk = root_of(cluster, build)
     with pytest.raises(HypervisorError, match="Snapshot byhand of VM") as refused:
@@ -223,4 +228,6 @@ def test_a_disk_in_a_snapshot_of_its_own_vm_is_not_deleted_by_name(
     assert f"qm delsnapshot {build.placed.vmid} byhand" in str(refused.value.remedy)
     assert cluster.calls("DELETE", f"/content/{disk}") == []
     assert disk in cluster.volumes(build.placed.vmid)
+    shell.run(str(refused.value.remedy))
+    assert cluster.vm(build.placed.vmid)["snapshots"] == {}
     assert worker.run(a_destroy(build)).gone

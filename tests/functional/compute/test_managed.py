@@ -13,6 +13,7 @@ import pytest
 from common import clock, ids
 from common.context import internal
 from common.messages.commands import Mark, Placed, PowerAction
+from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,
@@ -93,8 +94,8 @@ def test_it_is_deleted_with_its_resource(
     assert [one["status"] for one in deletes] == [200], "not before it was off"
 
 
-def test_what_the_manager_cannot_start_is_reported(
-    worker: Worker, cluster: Cluster, root: Any, build: Any, simulator: RunningSimulator
+def test_what_the_manager_cannot_start_is_reported_and_works_after_the_remedy(
+    worker: Worker, cluster: Cluster, root: Any, build: Any, shell: RootShell
 ) -> None:
     assert worker.run(a_power(build, PowerAction.STOP)).ok
     config = root.nodes("pve1").qemu(build.placed.vmid).config
@@ -103,6 +104,12 @@ def test_what_the_manager_cannot_start_is_reported(
     assert not outcome.ok
     assert outcome.failure is not None
     assert "High availability" in outcome.failure.message
+    remedy = f"as root on pve1: ha-manager set vm:{build.placed.vmid} --state disabled"
+    assert outcome.failure.remedy == remedy
+    config.put(net0="virtio,bridge=vmbr0")
+    shell.run(remedy)
+    assert worker.run(a_power(build, PowerAction.START)).ok
+    assert managed(root) == {f"vm:{build.placed.vmid}": "started"}
     assert worker.run(a_destroy(build)).gone
 
 

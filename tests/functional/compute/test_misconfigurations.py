@@ -592,6 +592,29 @@ def test_each_line_mends_its_finding(site: Site, what: str) -> None:
     assert worse <= before.keys() - {code}
 
 
+PRIVILEGES = sorted({one for need in ALL for one in need.privileges})
+
+
+@pytest.mark.parametrize("privilege", PRIVILEGES)
+def test_each_privilege_that_is_missing_is_named_with_its_line(site: Site, privilege: str) -> None:
+    """One alone, of all that a token may be asked for: path, privilege, and what grants it."""
+    site.options["write_affinity_rules"] = "true"
+    with site.cluster.turn():
+        site.cluster.access.roles["Everything"] |= {"Sys.Console"}
+        _without(privilege)(site)
+        site.cluster.access.changed()
+    lacks = ("token_lacks", "privilege_missing", "privilege_optional")
+    found = [one for code, one in site.findings().items() if code in lacks]
+    named = [one for one in found if re.search(rf"(?<![\w.]){privilege}(?!\w|\.\w)", one.what)]
+    assert named, found
+    for one in named:
+        assert any(line.startswith("pveum acl modify /") for line in one.lines)
+        assert any(f"{privilege}" in line and "pveum role modify" in line for line in one.lines)
+        site.follow(one)
+    after = site.findings()
+    assert not after.keys() & set(lacks), after
+
+
 @pytest.mark.parametrize("what", LOOKS)
 def test_each_line_that_shows_something_works(site: Site, what: str) -> None:
     code, plant = PLANTED[what]

@@ -10,6 +10,7 @@ import pytest
 from common import clock, ids
 from common.messages.commands import Copy, MakeVolume, Placed, RetypeVolume, VolumeUser
 from common.messages.reports import Category, Outcome
+from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import (
     CLOUD,
     Cluster,
@@ -187,6 +188,7 @@ def test_a_volume_of_others_in_the_way_stays(
     disks: Disks,  # noqa: F811
     cluster: Cluster,
     simulator: RunningSimulator,
+    shell: RootShell,
 ) -> None:
     one = Moves(disks, cluster, "rbd")
     theirs = as_root(simulator).nodes("pve1").storage("of-nfs").content
@@ -197,7 +199,7 @@ def test_a_volume_of_others_in_the_way_stays(
     assert refused.failure is not None
     assert strange in refused.failure.message
     one.require(one.volid, strange)
-    theirs(strange).delete()
+    shell.run(str(refused.failure.remedy))
     volid = moved_to(one.run("of-nfs"), "of-nfs")
     one.require(volid)
     one.remove(volid)

@@ -10,6 +10,7 @@ import pytest
 from common.messages.commands import PowerAction
 from common.messages.reports import Category, Outcome
 from common.states import PowerState
+from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,
@@ -186,7 +187,7 @@ def test_a_lost_answer_is_settled_by_a_look(
 
 
 def test_a_memory_that_can_not_be_saved_leaves_the_vm_running_and_says_how_to_unlock_it(
-    worker: Worker, simulator: RunningSimulator, cluster: Cluster, build: Any, root: Any
+    worker: Worker, simulator: RunningSimulator, cluster: Cluster, build: Any, shell: RootShell
 ) -> None:
     vmid = build.placed.vmid
     simulator.control("POST", "faults", {"leak": "L8", "vmid": vmid})
@@ -196,7 +197,7 @@ def test_a_memory_that_can_not_be_saved_leaves_the_vm_running_and_says_how_to_un
     assert outcome.failure.remedy == f"as root on pve1: qm unlock {vmid}"
     assert outcome.power_state == PowerState.RUNNING
     assert (cluster.vm(vmid)["lock"], states(cluster, vmid)) == ("suspending", [])
-    root.qemu(vmid).config.put(delete="lock", skiplock=1)
+    shell.run(outcome.failure.remedy)
     eventually(lambda: cluster.vm(vmid)["lock"] == "", 20)
 
 

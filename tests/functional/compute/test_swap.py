@@ -9,6 +9,7 @@ import pytest
 from common.messages.commands import Build, Image, PowerAction, Swap
 from common.messages.reports import Category
 from common.states import PowerState
+from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import (
     Cluster,
     RunningSimulator,
@@ -185,7 +186,11 @@ def test_a_rescue_that_fails_is_undone(
 
 
 def test_a_rescue_of_which_the_note_was_removed(
-    worker: Worker, cluster: Cluster, simulator: RunningSimulator, build: Build
+    worker: Worker,
+    cluster: Cluster,
+    simulator: RunningSimulator,
+    build: Build,
+    shell: RootShell,
 ) -> None:
     assert worker.run(a_rescue(build)).ok
     said = config_of(cluster, build)["description"].partition("\nmicronova: before")[0]
@@ -193,6 +198,9 @@ def test_a_rescue_of_which_the_note_was_removed(
     refused = worker.run(an_end(build, keep=False, rescued=True))
     assert refused.failure is not None
     assert str(refused.failure.remedy).startswith("as root on pve1: qm set")
+    shell.run(str(refused.failure.remedy))
+    assert worker.run(an_end(build, keep=False, rescued=True)).ok
+    assert config_of(cluster, build)["boot"] == "order=scsi0"
     assert worker.run(a_destroy(build)).gone
     assert cluster.is_empty(build.placed.vmid)
 

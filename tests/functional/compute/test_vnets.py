@@ -16,6 +16,7 @@ from common.messages.reports import Category
 from compute import preflight
 from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.settings import Token
+from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import CLOUD, Worker, as_root, configuration, proxmox_text
 from tests.functional.compute.test_preflight import Root
 from tests.functional.simulator_fixture import RunningSimulator
@@ -126,6 +127,26 @@ def test_nothing_is_applied_by_a_token_that_does_not_see_all(
     assert failure.category in {Category.AUTHORIZATION, Category.LOCK}
     waiting = [one["zone"] for one in root.cluster.sdn.zones.get(pending=1) if "state" in one]
     assert waiting == ["theirs"]
+    assert listed(root) == []
+
+
+def test_what_others_have_not_applied_is_applied_first(
+    simulator: RunningSimulator, worker: Worker, root: Any, shell: RootShell
+) -> None:
+    grant_all(simulator)
+    root.cluster.sdn.zones.post(zone="theirs", type="simple")
+    command = a_make()
+    failure = worker.run(command).failure
+    assert failure is not None
+    assert (failure.category, failure.remedy) == (
+        Category.LOCK,
+        "as root on a node of the cluster: pvesh set /cluster/sdn",
+    )
+    shell.run(failure.remedy)
+    again = dataclasses.replace(command, operation_id=next(_numbers))
+    assert worker.run(again).failure is None
+    # As an audit prints it, of a network that its cloud never had.
+    shell.run(f"pvesh delete /cluster/sdn/vnets/{command.vnet} && pvesh set /cluster/sdn")
     assert listed(root) == []
 
 

@@ -832,7 +832,7 @@ def test_an_operation_that_an_operator_has_wait_is_none_of_them() -> None:
 def test_every_remedy_can_be_filled_in() -> None:
     words = dict.fromkeys(("vmid", "node", "cluster", "server", "subject", "volid"), "x")
     words |= dict.fromkeys(("storage", "marks", "mac", "bridge", "vlan"), "x")
-    words |= dict.fromkeys(("volume", "snapshot", "option", "project"), "x")
+    words |= dict.fromkeys(("volume", "snapshot", "option", "project", "vnet"), "x")
     for kind in KINDS.values():
         for remedy in (kind.remedy, kind.doubt):
             assert remedy is None or remedy.format(**words)

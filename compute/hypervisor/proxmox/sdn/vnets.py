@@ -125,7 +125,7 @@ class _Vnet:
                 Category.LOCK,
                 "Nothing is applied while others have changes in the SDN configuration that "
                 f"are not: {', '.join(waiting)}.",
-                remedy="Apply them (pvesh set /cluster/sdn), or discard them.",
+                remedy="as root on a node of the cluster: pvesh set /cluster/sdn",
             )
 
     def _of_others(self) -> Iterator[str]:

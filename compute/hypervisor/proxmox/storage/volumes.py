@@ -152,13 +152,20 @@ def strays(vm: Vm, found: Seen) -> HypervisorError | None:
     names = [
         one.volid if one.node == vm.node else f"{one.volid} on {one.node}" for one in found.volumes
     ]
-    first = found.volumes[0]
     return HypervisorError(
         Category.STORAGE_CONFLICT,
         f"VMID {vm.vmid} has no VM, but volumes: {', '.join(names)}. They were not touched.",
         left=tuple(f"volume {name}" for name in names),
-        remedy=f"as root on {first.node}: pvesm free {first.volid}",
+        remedy=freeing((one.node, one.volid) for one in found.volumes),
     )
+
+
+def freeing(found: Iterable[tuple[str, str]]) -> str:
+    """Return the commands that remove volumes (node and volid), node by node."""
+    by_node: dict[str, list[str]] = {}
+    for node, volid in found:
+        by_node.setdefault(node, []).append(f"pvesm free {volid}")
+    return "; ".join(f"as root on {node}: {' && '.join(on)}" for node, on in by_node.items())
 
 
 def linked_to(vm: Vm) -> list[str]:

@@ -9,7 +9,7 @@ from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Removal
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.storage import one_volume, volumes
-from compute.hypervisor.proxmox.storage.volumes import SLACK_SECONDS, Volume
+from compute.hypervisor.proxmox.storage.volumes import SLACK_SECONDS, Volume, freeing
 from compute.hypervisor.proxmox.vmconfig import hardware, movable
 
 
@@ -24,7 +24,7 @@ def require_none(vm: Vm, source: str, target: str) -> None:
             f"{vm} can't be moved: {target} has volumes of its VMID: {names}. They were not "
             "touched.",
             left=tuple(f"volume {one.volid} on {target}" for one in others),
-            remedy=f"as root on {target}: pvesm free {others[0].volid}",
+            remedy=freeing((target, one.volid) for one in others),
         )
 
 

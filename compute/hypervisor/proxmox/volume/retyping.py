@@ -161,7 +161,7 @@ def _require_clear(vm: Vm, strangers: list[Volume]) -> None:
             f"{vm} does not have these volumes, which bear its VMID: {names}. They were not "
             "touched.",
             left=tuple(f"volume {one.volid}" for one in strangers),
-            remedy=f"as root on {vm.node}: pvesm free {strangers[0].volid}",
+            remedy=stored.freeing((vm.node, one.volid) for one in strangers),
         )
 
 

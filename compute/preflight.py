@@ -14,6 +14,7 @@ from oslo_config import cfg
 
 from common import networks, vnets
 from common.errors import ConfigurationError
+from common.log import logger
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox import settings
@@ -30,6 +31,8 @@ from compute.hypervisor.proxmox.observe.refresh import Refresher
 from compute.hypervisor.proxmox.observe.snapshot import Node, Snapshot, Storage, chosen
 from compute.hypervisor.proxmox.settings import ClusterSettings
 from compute.hypervisor.proxmox.vmconfig import storage_types
+
+LOG = logger(__name__)
 
 UNAUTHENTICATED = 401
 #: code of the finding that a cluster's firewall is off although ports are to be filtered
@@ -134,8 +137,8 @@ def examine(
         granted, zones = client.get("access/permissions"), vnet_zones(conf, cluster.name)
         wanted = _wanted(cluster, snapshot, zones)
         refused = _refused(cluster, granted, wanted)
-        unfiltered = _unfiltered(cluster, client, conf) if are_filtered(conf) else None
-        overlap = next_ids(cluster, client.get("cluster/options"), snapshot.vms)
+        told = [*refused, *_unfiltered(cluster, client, conf)]
+        overlap = next_ids(cluster, _optional(client, "cluster/options"), snapshot.vms)
     except HypervisorError as error:
         return _nothing(cluster), [
             Finding(
@@ -150,8 +153,17 @@ def examine(
     if overlap is not None:
         found.append(overlap)
     nodes = tuple(sorted(node.name for node in _ours(cluster, snapshot) if node.online))
-    told = (*refused, *([unfiltered] if unfiltered is not None else []))
-    return Checked(cluster.name, snapshot.version, nodes, told, snapshot), found
+    return Checked(cluster.name, snapshot.version, nodes, tuple(told), snapshot), found
+
+
+def _optional(client: Client, path: str) -> Mapping[str, Any]:
+    """Return what is there, nothing where it can't be read: the rest is looked at all the same."""
+    try:
+        found: Mapping[str, Any] = client.get(path)
+    except HypervisorError as error:
+        LOG.warning("%s can't be read: %s", path, error.message)
+        return {}
+    return found
 
 
 _CODES = {
@@ -240,14 +252,22 @@ def _refused(
         )
 
 
-def _unfiltered(cluster: ClusterSettings, client: Client, conf: cfg.ConfigOpts) -> Finding | None:
-    """Return that the datacenter's firewall is off although ports are to be filtered."""
-    why = why_unfiltered(client)
+def _unfiltered(
+    cluster: ClusterSettings, client: Client, conf: cfg.ConfigOpts
+) -> Iterator[Finding]:
+    """Yield that the datacenter's firewall is off although ports are to be filtered."""
+    if not are_filtered(conf):
+        return
+    try:
+        why = why_unfiltered(client)
+    except HypervisorError as error:
+        LOG.warning("The firewall's options can't be read: %s", error.message)
+        return
     if not why:
-        return None
+        return
     option = str(conf.networks.firewall)
     effect = "Nothing is filtered here" if option == networks.ON else "New ports aren't filtered"
-    return Finding(
+    yield Finding(
         cluster.name,
         f"{effect}, although [networks] firewall is {option}: {why}. Before it is turned on, see "
         "which rules let administrators in.",

@@ -70,6 +70,9 @@ class Facts:
     """The token's."""
     acl: Sequence[Answer] = ()
     """What the token may change of the access lists: all of them, if it is mighty."""
+    firewall: Answer = field(default_factory=dict)
+    devices: Sequence[Answer] = ()
+    vnets: Sequence[Answer] = ()
     details: Mapping[str, NodeFacts] = field(default_factory=dict)
     """By node; not of all if there are many."""
     templates: Sequence[TemplateFacts] = ()

@@ -659,6 +659,45 @@ def test_the_embedded_cloud_begins_on_what_works_only(
         count_hosts(configuration(site.folder, site.text()))
 
 
+#: what is read of a cluster as a whole, beside what nothing can be done without
+CLUSTERWIDE = (
+    "cluster/firewall/options",
+    "cluster/ha/rules",
+    "cluster/mapping/pci",
+    "cluster/options",
+    "cluster/sdn/vnets",
+)
+
+
+@pytest.mark.parametrize("answer", [(403, "Permission check failed"), (500, "no"), (596, "")])
+@pytest.mark.parametrize("path", CLUSTERWIDE)
+def test_a_call_that_is_refused_costs_no_other(
+    site: Site, path: str, answer: tuple[int, str]
+) -> None:
+    """The hosts are seen as before, and the doctor names what can't be read, and goes on."""
+    status, text = answer
+    conf = configuration(site.folder, site.text())
+    before = _hosts(conf)
+    fault = {"action": "fail", "method": "GET", "status": status, "text": text, "times": 0}
+    site.cluster.faults.add({**fault, "path": f"/{path}$"})
+    assert _hosts(conf) == before
+    found = examine.examine(conf).findings
+    assert [one.where for one in found if one.what.startswith(f"{path} can't be read: ")] == [
+        "Cluster c1"
+    ]
+    assert {one.code for one in found} == {"fact_unread"}
+
+
+def _hosts(conf: Any) -> dict[str, Any]:
+    """What an agent sees of its hosts, but for when."""
+    [hypervisor] = drivers.hypervisors(conf)
+    try:
+        seen = hypervisor.observe().hosts
+    finally:
+        hypervisor.close()
+    return {one.node: replace(one, observed_at=None, uptime_seconds=None) for one in seen}
+
+
 def test_a_fact_that_is_unread_costs_no_other(site: Site) -> None:
     """The machine types of a node could not be read, and it had no bridges, and no networks."""
     fault = {"action": "fail", "method": "GET", "status": 500, "text": "no", "times": 99}

@@ -7,7 +7,7 @@ cluster. A refusal of what isn't needed to build and run is logged and gives not
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -114,9 +114,13 @@ class Clusterwide:
 
     def _read_version(self) -> None:
         self._version = str(self._client.get("version").get("version", ""))
-        mappings = self._client.get("cluster/mapping/pci")
+        mappings = self._optional("The mapped devices", self._read_mappings, ())
         granted = self._client.get("access/permissions") if mappings else {}
         self._devices = devices.by_node(mappings, granted)
+
+    def _read_mappings(self) -> Sequence[Mapping[str, Any]]:
+        listed: Sequence[Mapping[str, Any]] = self._client.get("cluster/mapping/pci")
+        return listed
 
     def _read_rules(self) -> tuple[NodeAffinity, ...]:
         if rules.has_rules(self._version):

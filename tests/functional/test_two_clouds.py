@@ -17,6 +17,8 @@ import requests
 
 from common import ids
 from simulator.server import Options, Simulator
+from tests.fixtures.root_shell import RootShell
+from tests.functional.audits import Audits
 from tests.functional.cloud import EmbeddedCloud, embedded_cloud
 from tests.functional.waiting import eventually
 
@@ -27,8 +29,8 @@ BAND = ("proxmox:proxmox.vmid_low=300000", "proxmox:proxmox.vmid_high=309999")
 
 
 @contextlib.contextmanager
-def cluster(folder: Path) -> Iterator[tuple[Simulator, dict[str, Any]]]:
-    with Simulator(Options(folder, nodes=2, bridges=1, tls=True, speed=100)) as running:
+def cluster(folder: Path, **more: Any) -> Iterator[tuple[Simulator, dict[str, Any]]]:
+    with Simulator(Options(folder, nodes=2, bridges=1, tls=True, speed=100, **more)) as running:
         token = folder / "token"
         token.write_text(f"{running.token['tokenid']}={running.token['secret']}\n")
         token.chmod(0o600)
@@ -112,3 +114,157 @@ def test_users_of_two_clouds_choose_the_same_names(
     more = server(north, image_id)
     assert more.status == "ACTIVE"
     assert not addresses(more) & addresses(servers[0])
+
+
+ZONE = "tenants"
+#: each cloud has VNIs of its own in the zone, as it has VMIDs
+VNIS = {
+    "north": f"networks.tenant_vnets=*:{ZONE}:5000-5003",
+    "south": f"networks.tenant_vnets=*:{ZONE}:5004-5007",
+}
+
+
+def rooted(running: Simulator, folder: Path) -> RootShell:
+    state = running.options.state_dir
+    url = str(running.endpoints[0]["url"])
+    return RootShell(url, state / "ca.pem", state / "root-password", folder / "bin")
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Iterator[tuple[Simulator, EmbeddedCloud, EmbeddedCloud]]:
+    """Two clouds that make all that a record can have in a cluster."""
+    pve = tmp_path / "pve"
+    with cluster(pve, optional_privileges=True) as (running, options), contextlib.ExitStack() as s:
+        root = rooted(running, tmp_path)
+        root.run(
+            [
+                f"pvesh create /cluster/sdn/zones --zone {ZONE} --type vxlan --peers 10.0.0.1",
+                "pvesh set /cluster/sdn",
+                "pveum role add Rules --privs Sys.Console",
+                "pveum acl modify / --propagate 0 --users micronova@pve --roles Rules",
+                "pveum acl modify / --propagate 0 --tokens 'micronova@pve!agent' --roles Rules",
+                "pvesh set /cluster/firewall/options --enable 1",
+            ]
+        )
+        both = ["proxmox:proxmox.vm_storage=shared"]
+        both += ["proxmox:proxmox.write_affinity_rules=true"]
+        made = [
+            s.enter_context(
+                embedded_cloud(tmp_path / name, **options, set=[VNIS[name], *both, *more])
+            )
+            for name, more in (("north", ()), ("south", BAND))
+        ]
+        yield running, made[0], made[1]
+
+
+class Tenant:
+    """A user of one cloud, who names things as the other cloud's does."""
+
+    def __init__(self, cloud: EmbeddedCloud) -> None:
+        self.connection = connection = cloud.connection()
+        storage, network, compute = (
+            connection.block_storage,
+            connection.network,
+            connection.compute,
+        )
+        self.network = network.create_network(name="mine")
+        network.create_subnet(network_id=self.network.id, cidr="10.9.0.0/24", ip_version=4)
+        eventually(lambda: network.get_network(self.network.id).status == "ACTIVE", 60)
+        self.security = network.create_security_group(name="web")
+        network.create_security_group_rule(
+            security_group_id=self.security.id,
+            direction="ingress",
+            protocol="tcp",
+            port_range_min=443,
+            port_range_max=443,
+        )
+        self.volume = storage.create_volume(name="data", size=1)
+        storage.wait_for_status(self.volume, "available", wait=120)
+        self.snapshot = storage.create_snapshot(volume_id=self.volume.id, name="before")
+        storage.wait_for_status(self.snapshot, "available", failures=["error"], wait=120)
+        self.backup = storage.create_backup(volume_id=self.volume.id, name="kept")
+        storage.wait_for_status(self.backup, "available", failures=["error"], wait=180)
+        self.group = compute.create_server_group(name="apart", policy="anti-affinity")
+        image = next(one for one in connection.image.images() if "cirros" in one.name)
+        flavor = next(iter(compute.flavors()))
+        self.servers = [
+            compute.create_server(
+                name=f"web-{number}",
+                image_id=image.id,
+                flavor_id=flavor.id,
+                networks=[{"uuid": self.network.id}],
+                security_groups=[{"name": self.security.id}],
+                scheduler_hints={"group": self.group.id},
+            )
+            for number in (1, 2)
+        ]
+        self.servers = [compute.wait_for_server(one, wait=180) for one in self.servers]
+
+    def delete_all(self) -> None:
+        """Delete everything, the servers first."""
+        storage, network = self.connection.block_storage, self.connection.network
+        compute = self.connection.compute
+        for one in self.servers:
+            compute.delete_server(one)
+        for one in self.servers:
+            compute.wait_for_delete(one, wait=120)
+        compute.delete_server_group(self.group)
+        storage.delete_backup(self.backup.id)
+        storage.delete_snapshot(self.snapshot.id)
+        eventually(lambda: not list(storage.backups()) and not list(storage.snapshots()), 120)
+        storage.delete_volume(self.volume.id)
+        eventually(lambda: not list(storage.volumes()), 120)
+        network.delete_network(self.network.id)
+        network.delete_security_group(self.security.id)
+        eventually(lambda: not network.find_network("mine"), 60)
+
+
+def held(running: Simulator) -> dict[str, Any]:
+    """Return what the cluster has of both clouds, by what tells them apart."""
+    one = running.cluster()
+    with one.turn():
+        return {
+            "vms": {vm.vmid: dict(vm.config) for vm in one.vms.values()},
+            "snapshots": {vm.vmid: sorted(vm.snapshots) for vm in one.vms.values()},
+            "volumes": {volume.volid for volume in one.volumes.all()},
+            "rules": {name: sorted(rule.resources) for name, rule in one.ha.rules.items()},
+            "resources": set(one.ha.resources),
+            "firewalls": {key: repr(value) for key, value in one.firewalls.items()},
+            "vnets": {name: repr(vnet) for name, vnet in one.sdn.running_vnets.items()},
+        }
+
+
+def test_neither_touches_what_the_other_has(
+    whole: tuple[Simulator, EmbeddedCloud, EmbeddedCloud],
+) -> None:
+    """Backups, snapshots, vnets, security groups and affinity rules under the same names."""
+    running, *both = whole
+    tenants = [Tenant(both[0])]
+    first = held(running)
+    tenants.append(Tenant(both[1]))
+    vnis = [one.connection.network.get_network(one.network.id) for one in tenants]
+    assert len({one.provider_segmentation_id for one in vnis} - {None}) in (0, 2)
+    _unchanged(first, held(running))
+    for cloud in both:
+        Audits(cloud).assert_clean(unaided=True)
+    # South deletes all that it has: north's is as it was, and still works.
+    tenants[1].delete_all()
+    for cloud in both:
+        Audits(cloud).assert_clean(unaided=True)
+    last = held(running)
+    _unchanged(first, last)
+    ours = {name: set(last[name]) - set(first[name]) for name in ("rules", "resources", "vnets")}
+    assert not any(ours.values()), ours
+    north = tenants[0].connection.block_storage
+    restored = north.restore_backup(tenants[0].backup.id, name="again")
+    eventually(lambda: north.get_volume(restored["volume_id"]).status == "available", 120)
+
+
+def _unchanged(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Require that all of an earlier look is there, with the same content."""
+    for name, had in before.items():
+        has = after[name]
+        if isinstance(had, set):
+            assert had <= has, name
+        else:
+            assert {key: has.get(key) for key in had} == had, name

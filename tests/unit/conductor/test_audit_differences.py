@@ -318,7 +318,7 @@ def test_a_template_whose_mark_was_edited() -> None:
         reservations={PLACE: reserved(), ("c1", 100_009): reserved(100_009, None)},
     )
     one = found(given)["template_unmarked"]
-    assert "micronova: template=image / micronova: cloud=us" in one.evidence["marks"]
+    assert r"micronova: template=image\nmicronova: cloud=us" in one.evidence["marks"]
 
 
 def test_whose_description_is_read_next() -> None:

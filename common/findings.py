@@ -40,8 +40,15 @@ class Finding:
 
     def __str__(self) -> str:
         purpose = "change" if self.level is Level.NOTE else "mend"
-        mend = f" To {purpose} it: {' && '.join(self.lines)}" if self.lines else ""
+        mend = f" To {purpose} it: {in_line(self.lines)}" if self.lines else ""
         return f"{self.where}: {self.what} {self.why}{mend}"
+
+
+def in_line(lines: Iterable[str]) -> str:
+    """Return lines that mend something as one: commands, and last the options, as a comment."""
+    listed = list(lines)
+    commands = " && ".join(line for line in listed if not line.startswith("#"))
+    return " ".join([*([commands] if commands else []), *(x for x in listed if x.startswith("#"))])
 
 
 def exit_code(found: Iterable[Finding]) -> int:

@@ -14,6 +14,7 @@ from oslo_config import cfg
 
 from common import networks, vnets
 from common.errors import ConfigurationError
+from common.findings import in_line
 from common.log import logger
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
@@ -55,9 +56,7 @@ class Finding:
     """The only node that it is about; empty: the cluster."""
 
     def __str__(self) -> str:
-        mend = (
-            f" Run as root on one of its nodes: {' && '.join(self.remedy)}" if self.remedy else ""
-        )
+        mend = f" Run as root on one of its nodes: {in_line(self.remedy)}" if self.remedy else ""
         return f"Cluster {self.cluster}: {self.problem}{mend}"
 
 

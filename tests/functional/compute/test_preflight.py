@@ -87,7 +87,9 @@ def test_a_wrong_token(simulator: RunningSimulator, tmp_path: Path) -> None:
     assert "b''" not in message
     assert message.endswith(
         "Run as root on one of its nodes: { pveum user add micronova@pve || true; } && "
-        "pveum user token add micronova@pve agent --privsep 1"
+        "{ pveum user token add micronova@pve agent --privsep 1 || "
+        "pveum user token modify micronova@pve agent --regenerate 1; } "
+        "# [proxmox:c1] token_file = <a file with micronova@pve!agent=…>"
     )
     assert "00000000-0000" not in message
 

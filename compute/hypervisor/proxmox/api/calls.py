@@ -170,6 +170,7 @@ _MEMBERS: Calls = {
     "GET cluster/ha/rules": _AUDIT,
     "GET cluster/ha/status/current": _AUDIT,
     "GET access/permissions": _ANYBODY,
+    "GET access/acl": _ANYBODY,  # what it may change of it; else nothing
     "GET access/users": _ANYBODY,
     "GET access/users/{user}/token/{token}": _ANYBODY,
 }

@@ -114,7 +114,8 @@ class Clusterwide:
 
     def _read_version(self) -> None:
         self._version = str(self._client.get("version").get("version", ""))
-        mappings = self._optional("The mapped devices", self._read_mappings, ())
+        none: Sequence[Mapping[str, Any]] = ()
+        mappings = self._optional("The mapped devices", self._read_mappings, none)
         granted = self._client.get("access/permissions") if mappings else {}
         self._devices = devices.by_node(mappings, granted)
 

@@ -71,8 +71,6 @@ What isn't supported is refused with 400 and a message, never ignored.
   breaks off what can't be undone. A build or a change of power gives way as it does to a delete,
   and what it made stays the server's. A delete goes on and keeps its task_state. While anything
   else is under way the answer is 409. An ERROR that was set so stays until somebody changes it.
-- **A boot volume beside `imageRef`** is what servers boot from, with the properties of the image;
-  they show no image, where Nova shows that one.
 - **Quotas of users** are refused (400): only projects have quotas. Limits of networks
   (`security_group_rules` and the like, before 2.36) are kept and shown, and limit nothing; so are
   those of quota classes other than `default`.

@@ -30,9 +30,10 @@ def disks(facts: Facts) -> Iterator[Finding]:
 
 
 def _wanted(server: ServerFacts) -> list[str]:
-    """Return the slots of its own disks; the root disk of one without an image is a volume."""
+    """Return the slots of its own disks; the root disk may be a volume."""
     local = [f"scsi{one.slot}" for one in local_disks_of(server.flavor)]
-    return [*([_ROOT] if server.image_id else []), *local]
+    own = server.image_id and not server.flavor.get("volume_backed")
+    return [*([_ROOT] if own else []), *local]
 
 
 def _removed(server: ServerFacts, slot: str) -> Finding:

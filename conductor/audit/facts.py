@@ -42,7 +42,7 @@ class ServerFacts:
     flavor: Mapping[str, Any] = field(default_factory=dict)
     image_properties: Mapping[str, str] = field(default_factory=dict)
     image_id: str | None = None
-    """None: it boots from a volume."""
+    """The image that the create named."""
     server_group_uuid: str | None = None
     claim: Mapping[str, int] | None = None
     """What it holds while a resize of it is open; None: as its size says."""

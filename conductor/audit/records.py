@@ -180,9 +180,11 @@ def _ports(facts: Facts) -> Iterator[Finding]:
         gone = (
             "is unknown" if server is None else "is deleted" if server.deleted_at else "has no VM"
         )
-        text = f"The server of the port {gone}; the port holds {port.ip or 'no address'}."
+        held = ", ".join(port.ips)
+        text = f"The server of the port {gone}; the port holds {held or 'no address'}."
+        evidence = {"ip": held or None}
         yield Finding(
-            "port_without_server", port.id, text, True, port.server_uuid, evidence={"ip": port.ip}
+            "port_without_server", port.id, text, True, port.server_uuid, evidence=evidence
         )
     for server in _idle(facts):
         missing = set(server.addresses) - by_server.get(server.uuid, set())

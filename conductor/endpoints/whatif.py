@@ -103,7 +103,7 @@ class WhatIfEndpoint:
             vcpus=asked.flavor.vcpus,
             memory_mib=asked.flavor.memory_mib,
             disk_gib=root + asked.flavor.local_gib,
-            image_id=asked.image_id or None,
+            image_id=asked.root_image_id,
             image_properties=asked.image_properties,
             extra_specs=asked.flavor.extra_specs,
             availability_zone=asked.availability_zone,

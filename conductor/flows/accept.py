@@ -75,7 +75,14 @@ class Accept:
         self, connection: Transaction, ctxt: RequestContext, request: CreateServers
     ) -> tuple[CreatedServers, list[Operation]]:
         interfaces = requested_networks(connection, ctxt, request, self._auto)
-        volumes = new_servers.lock(connection, request.volumes, scope(ctxt), request.max_count)
+        volumes = new_servers.lock(
+            connection,
+            request.volumes,
+            scope(ctxt),
+            request.max_count,
+            # As in Nova, which asks it of a volume only to read the image that it was made of.
+            bootable=not request.image_id,
+        )
         each = {
             "instances": 1,
             "cores": request.flavor.vcpus,

@@ -47,7 +47,7 @@ class CreateServers:
     name: str
     flavor: FlavorSnapshot
     image_id: str
-    """Empty: they boot from a volume."""
+    """As the servers show it; empty: they boot from a volume, and no image was named."""
     image_properties: Mapping[str, str] = field(default_factory=dict)
     least_memory_mib: int = 0
     """The image's minimum disk and memory."""
@@ -96,6 +96,11 @@ class CreateServers:
     def volume_backed(self) -> bool:
         """Return whether they boot from a volume."""
         return any(one.boot for one in self.volumes)
+
+    @property
+    def root_image_id(self) -> str | None:
+        """Return the image that their root disks are made of; None: they are volumes."""
+        return None if self.volume_backed else self.image_id or None
 
 
 @dataclass(frozen=True)

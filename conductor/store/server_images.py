@@ -13,7 +13,7 @@ from common.messages.reports import Copied
 from common.messages.scheduling import ImageHome
 from conductor.rpc.flavors import root_gib
 from conductor.store import image_members, templates
-from conductor.store.servers import Server
+from conductor.store.servers import OWN_ROOT, Server
 from conductor.store.templates import Known
 from db.schema import images, servers
 from db.schema import templates as holding
@@ -192,8 +192,8 @@ def template_of(connection: sa.Connection, image_id: str) -> Known | None:
 
 
 def has_servers(connection: sa.Connection, image_id: str) -> bool:
-    """Return whether a server that lives was made of the image: it may be a linked clone."""
+    """Return whether a server that lives has a disk of the image: it may be a linked clone."""
     query = sa.select(servers.c.id).where(
-        servers.c.image_id == image_id, servers.c.deleted_at.is_(None)
+        servers.c.image_id == image_id, servers.c.deleted_at.is_(None), OWN_ROOT
     )
     return connection.execute(query.limit(1)).first() is not None

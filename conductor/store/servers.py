@@ -36,6 +36,7 @@ class Server:
     memory_mib: int
     disk_gib: int
     image_id: str | None
+    """The image that the create named; a root disk that is a volume may be of another source."""
     image_properties: Mapping[str, str]
     key_name: str | None
     public_key: str | None
@@ -64,6 +65,11 @@ class Server:
         """Return whether its root disk is a volume."""
         return bool(self.flavor.get("volume_backed"))
 
+    @property
+    def root_image_id(self) -> str | None:
+        """Return the image that its root disk is made of; None: its root disk is a volume."""
+        return None if self.volume_backed else self.image_id
+
     def replace(self, **values: Any) -> Server:
         """Return a copy with some columns changed; unknown columns are ignored."""
         return dataclasses.replace(
@@ -79,6 +85,8 @@ BESIDE = [servers.c[name].label(f"server_{name}") for name in _FIELDS]
 #: the columns of a row that has no value for them
 _EMPTY: dict[str, Any] = dict.fromkeys(_FIELDS)
 _INSERT = servers.insert().returning(servers.c.id, sort_by_parameter_order=True)
+#: whether the root disk is the server's own, which an image was made into; no volume
+OWN_ROOT = ~sa.func.coalesce(servers.c.flavor["volume_backed"].as_boolean(), sa.false())
 # Built once: statements of so many columns take longer to build than to execute.
 _GET = sa.select(*_COLUMNS).where(servers.c.uuid == sa.bindparam("uuid"))
 _GET_LOCKED = _GET.with_for_update()

@@ -20,6 +20,7 @@ from common.messages.commands import Template
 from common.messages.facts import HostFacts
 from common.messages.reports import Failure
 from conductor.store import vmids as reservations
+from conductor.store.servers import OWN_ROOT
 from db.schema import hosts, images, servers, templates, vmids
 
 IDLE = "The image is gone, and no server was made of the template."
@@ -128,6 +129,7 @@ def unneeded(connection: sa.Connection) -> tuple[list[Known], list[Known]]:
             .where(
                 servers.c.deleted_at.is_(None),
                 servers.c.image_id.in_({one.image_id for one in known}),
+                OWN_ROOT,
             )
             .distinct()
         )

@@ -27,11 +27,17 @@ _INVALID = "Block Device Mapping is Invalid: {}"
 
 
 def lock(
-    connection: Transaction, devices: Sequence[BlockDevice], scope: str | None, servers: int
+    connection: Transaction,
+    devices: Sequence[BlockDevice],
+    scope: str | None,
+    servers: int,
+    *,
+    bootable: bool,
 ) -> Mapping[str, Any]:
     """Return the volumes that are named, by id, locked in one order and seen fit.
 
     ``scope``: whose they may be; None: anybody's. ``servers``: how many are created at the most.
+    ``bootable``: whether a root volume must be.
     Raises Invalid.
     """
     named = [one for one in devices if one.volume_id is not None]
@@ -53,7 +59,7 @@ def lock(
             text = f"failed to get volume {volume_id}."
             raise Invalid(_INVALID.format(text)) from error
     for one in named:
-        if one.boot and not found[str(one.volume_id)].bootable:
+        if bootable and one.boot and not found[str(one.volume_id)].bootable:
             raise Invalid(f"Block Device {one.volume_id} is not bootable.")
     return found
 

@@ -56,6 +56,7 @@ class Server:
     launch_index: int
     flavor: Mapping[str, Any]
     image_id: str | None
+    """The image that the create named, even where the root disk is a volume."""
     image_properties: Mapping[str, Any]
     key_name: str | None
     config_drive: bool
@@ -133,7 +134,7 @@ class Filters:
     """column → regular expression."""
     flavor_id: str | None = None
     ip: str | None = None
-    """Regular expression for one of the addresses."""
+    """Regular expression for one of the IPv4 addresses; with ``ip6``, either of them suffices."""
     ip6: str | None = None
     tags: Sequence[str] = ()
     tags_any: Sequence[str] = ()
@@ -331,11 +332,22 @@ def _conditions(connection: sa.Connection, filters: Filters) -> Iterable[sa.Colu
 
 
 def _addresses(filters: Filters) -> Iterable[sa.ColumnElement[bool]]:
-    ports = schema.ports.c
-    for pattern, separator in ((filters.ip, "."), (filters.ip6, ":")):
-        if pattern is not None:
-            found = (ip.contains(separator) & matches(ip, pattern) for ip in (ports.ip, ports.ip6))
-            yield sa.exists(sa.select(1).where(ports.server_uuid == _T.uuid, sa.or_(*found)))
+    """Yield the condition on the addresses of all ports; as in Nova, one that matches will do."""
+    ports, more = schema.ports.c, schema.port_addresses.c
+    wanted = [
+        (pattern, separator)
+        for pattern, separator in ((filters.ip, "."), (filters.ip6, ":"))
+        if pattern is not None
+    ]
+    if not wanted:
+        return
+
+    def found(ip: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+        return sa.or_(*(ip.contains(between) & matches(ip, one) for one, between in wanted))
+
+    others = sa.exists(sa.select(1).where(more.port_id == ports.id, found(more.ip)))
+    mine = sa.or_(found(ports.ip), found(ports.ip6), others)
+    yield sa.exists(sa.select(1).where(ports.server_uuid == _T.uuid, mine))
 
 
 def _tags(connection: sa.Connection, filters: Filters) -> Iterable[sa.ColumnElement[bool]]:

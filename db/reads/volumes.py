@@ -25,6 +25,8 @@ from db.schema import (
     volumes,
 )
 
+#: of the largest number that is read in what users write
+_DIGITS = 10
 _C = volumes.c
 _A = volume_attachments.c
 _T = volume_types.c
@@ -249,11 +251,21 @@ def attachment_listing(
 
 def root_image(connection: sa.Connection, server_uuid: str) -> str | None:
     """Return the image that the root volume of a server has in it, or is a copy of."""
+    found = root_metadata(connection, server_uuid).get("image_id")
+    return None if found is None else str(found)
+
+
+def root_metadata(connection: sa.Connection, server_uuid: str) -> Mapping[str, Any]:
+    """Return what a server's root volume keeps of its image; empty: nothing, or no volume."""
     mine = (_A.server_uuid == server_uuid) & (_A.slot == ROOT_SLOT)
     query = sa.select(_C.image_metadata).join(volume_attachments, _A.volume_id == _C.id)
-    kept = connection.execute(query.where(mine)).scalar() or {}
-    found = kept.get("image_id")
-    return None if found is None else str(found)
+    return connection.execute(query.where(mine)).scalar() or {}
+
+
+def least_memory_mib(image_metadata: Mapping[str, Any] | None) -> int:
+    """Return the memory that a volume's image needs; users may write anything there. Pure."""
+    text = str((image_metadata or {}).get("min_ram", "0"))
+    return int(text) if text.isascii() and text.isdigit() and len(text) < _DIGITS else 0
 
 
 def root_size(connection: sa.Connection, server_uuid: str) -> int | None:

@@ -134,7 +134,7 @@ class Create:
         self._connect(connection, walk)
         if walk.operation.planned(CreatePlan).has_volumes:
             return
-        image = build_command.image(connection, walk.server.image_id, facts)
+        image = build_command.image(connection, walk.server.root_image_id, facts)
         if image is not None:
             self._choose_disk(connection, walk, facts, image)
 
@@ -230,7 +230,7 @@ class Create:
             return None
         with self._cloud.store.read() as connection:
             facts, _ = registry.host(connection, str(operation.plan.target.host))
-            image = build_command.image(connection, server.image_id, facts)
+            image = build_command.image(connection, server.root_image_id, facts)
         if image is None and not server.volume_backed:
             text = f"Image {server.image_id} is no longer in cluster {facts.cluster}."
             self._unwinding.fail(

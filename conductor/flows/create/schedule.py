@@ -397,7 +397,7 @@ def _requested(
         vcpus=server.vcpus,
         memory_mib=server.memory_mib,
         disk_gib=server.disk_gib,
-        image_id=server.image_id,
+        image_id=server.root_image_id,
         image_properties=server.image_properties,
         extra_specs=server.flavor.get("extra_specs", {}),
         availability_zone=server.pinned_availability_zone,

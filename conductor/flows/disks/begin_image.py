@@ -96,7 +96,7 @@ def _insert(
     image_id: str,
     asked: NewServerImage,
 ) -> None:
-    disk, memory = server_images.least_of(connection, server.image_id)
+    disk, memory = server_images.least_of(connection, server.root_image_id)
     server_images.insert(
         connection,
         image_id,

@@ -112,7 +112,7 @@ class RebuildFlow(Swapping):
         """Return the scheduler's decision about the server's host; its claim stays as it is."""
         server = task.server
         with self._cloud.store.read() as connection:
-            home = build_command.home(connection, server.image_id, server.cluster)
+            home = build_command.home(connection, server.root_image_id, server.cluster)
             needs = self._root.needs(connection, task)
         request = RequestSpec(
             server_uuid=server.uuid,
@@ -121,7 +121,7 @@ class RebuildFlow(Swapping):
             vcpus=server.vcpus,
             memory_mib=server.memory_mib,
             disk_gib=server.disk_gib,
-            image_id=server.image_id,
+            image_id=server.root_image_id,
             image_properties=server.image_properties,
             extra_specs=dict(server.flavor.get("extra_specs") or {}),
             force_host=str(server.host),
@@ -157,7 +157,7 @@ class RebuildFlow(Swapping):
                 return self._step_on(connection, task, plan, stage, spawning)
 
             return self._cloud.store.run(work)
-        plan = self._located(task, task.server.image_id)
+        plan = self._located(task, task.server.root_image_id)
         if plan is None:
             return None
         return self._cloud.store.run(lambda c: self._step_on(c, task, plan, SWAP, spawning))

@@ -63,6 +63,7 @@ def make(
     image_id = ids.new_uuid()
     properties = {
         **inherited,
+        "base_image_ref": server.image_id or "",
         **asked.metadata,
         MAPPING: json.dumps(mapping),
         IS_V2: "True",

@@ -212,7 +212,7 @@ def _request(
 ) -> RequestSpec:
     """Return what the server needs. It keeps its disk: no image is needed, but for a CD that lies
     on storage of each node's own, which is ejected before and inserted on the target."""
-    image_id = str(server.image_id or "")
+    image_id = server.root_image_id or ""
     local_cd = image_id and registry.is_local_cd(connection, image_id, str(server.host))
     nics = networks.bridges_of(connection, server.uuid)
     named = hints.all_servers(server.scheduler_hints)

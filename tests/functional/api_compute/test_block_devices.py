@@ -133,9 +133,32 @@ def test_a_boot_volume_beside_an_image(stocked: ComputeApi) -> None:
     stocked.add(an_image("fedora", properties={"os_distro": "fedora"}))
     image = ids.named("image", "fedora")
     request = asked(stocked, [BOOTED], imageRef=image)
-    assert (request.volume_backed, request.image_id) == (True, "")
+    assert (request.volume_backed, request.image_id) == (True, image)
+    assert (request.root_image_id, request.least_disk_gib, request.image_home) == (None, 0, None)
     assert request.volumes == (BlockDevice(VOLUME, boot=True),)
     assert request.image_properties == {"os_distro": "fedora"}
+    # Of whatever the volume is; one that isn't bootable is nobody's concern then.
+    for root in ({**DATA, "boot_index": 0}, {**BOOTED, "uuid": BLANK}, ROOT):
+        request = asked(stocked, [root], imageRef=image)
+        assert (request.volume_backed, request.image_id) == (True, image)
+        assert request.image_properties == {"os_distro": "fedora"}
+    assert request.volumes[0].image_id == IMAGE
+
+
+def test_the_image_beside_a_boot_volume_is_held_to_it(stocked: ComputeApi) -> None:
+    """The least disk is the volume's to have where the request says its size, as in Nova."""
+    stocked.add(an_image("hungry", min_ram_mib=4096))
+    for image, root, words in (
+        ("min8", {**DATA, "boot_index": 0}, "Volume size is 5368709120 bytes, minimum size is"),
+        ("hungry", BOOTED, "Flavor's memory is too small for requested image."),
+        ("gone", BOOTED, "is not active."),
+        ("never", BOOTED, "Can not find requested image"),
+    ):
+        body = a_create(block_device_mapping_v2=[root], imageRef=ids.named("image", image))
+        answer = stocked.request("POST", "/servers", body, version="2.96")
+        assert answer.status_code == 400
+        assert words in answer.json["badRequest"]["message"]
+    assert asked(stocked, [BOOTED], imageRef=ids.named("image", "min8")).volume_backed
 
 
 def test_volumes_beside_a_local_disk(stocked: ComputeApi) -> None:
@@ -495,6 +518,72 @@ def test_a_server_from_a_volume_shows_no_image_and_keeps_its_own(make: MakeApi) 
     assert answer.status_code == 200, answer.json
 
 
+def test_an_image_that_was_named_beside_a_boot_volume_is_shown(make: MakeApi) -> None:
+    """And stays so, whatever the volume is rebuilt with; as in Nova."""
+    flavor = {"id": "m1.small", "name": "m1.small", "vcpus": 1, "memory_mib": 2048}
+    flavor |= {"disk_gib": 20, "volume_backed": True}
+    attached = {
+        **{"id": ids.new_uuid(), "volume_id": VOLUME, "server_uuid": uuid_of(1), "slot": 0},
+        **{"project_id": "demo", "status": "attached", "mode": "rw", "created_at": NOW},
+    }
+    keeps = {"hw_rescue_bus": "scsi", "hw_rescue_device": "disk"}
+    rescue, other = (ids.named("image", name) for name in ("rescue", "other"))
+    api = make(
+        a_full_server(1, flavor=flavor, image_id=rescue),
+        (schema.volume_attachments, attached),
+        a_volume(VOLUME, bootable=True, image_metadata={"image_id": other}, status="in-use"),
+        an_image("other", min_disk_gib=0),
+        *(a_full_server(number, flavor=flavor, image_id=rescue) for number in (2, 3)),
+        a_full_server(4),
+        an_image("rescue", properties=keeps, min_ram_mib=1024, min_disk_gib=0),
+        a_flavor("tiny", memory_mib=512, disk_gib=0),
+        a_flavor("fits", memory_mib=1024, disk_gib=0),
+    )
+    listed = api.get(f"/servers/detail?image={rescue}", version="2.96").json["servers"]
+    assert {one["id"] for one in listed} == {uuid_of(number) for number in (1, 2, 3)}
+    shown = api.get(f"/servers/{uuid_of(1)}", version="2.96").json["server"]
+    assert shown["image"]["id"] == listed[0]["image"]["id"] == rescue
+    action = f"/servers/{uuid_of(1)}/action"
+    # The volume is of another one, which alone counts before 2.93.
+    body = {"rebuild": {"imageRef": rescue}}
+    answer = api.request("POST", action, body, version="2.92")
+    assert "Unable to rebuild with a different image" in answer.json["badRequest"]["message"]
+    body = {"rebuild": {"imageRef": other}}
+    answer = api.request("POST", action, body, version="2.92")
+    assert answer.status_code == 202, answer.text
+    assert answer.json["server"]["image"]["id"] == rescue
+    action = f"/servers/{uuid_of(2)}/action"
+    answer = api.request("POST", action, {"rescue": None}, version="2.87")
+    assert answer.status_code == 200, answer.json
+    action = f"/servers/{uuid_of(3)}/action"
+    for name, status in (("tiny", 400), ("fits", 202)):
+        answer = api.request("POST", action, {"resize": {"flavorRef": name}}, version="2.96")
+        assert answer.status_code == status, answer.text
+
+
+def test_a_resize_leaves_the_memory_that_a_volume_s_image_needs(make: MakeApi) -> None:
+    flavor = {"id": "m1.small", "name": "m1.small", "vcpus": 1, "memory_mib": 2048}
+    flavor |= {"disk_gib": 20, "volume_backed": True}
+    attached = {
+        **{"id": ids.new_uuid(), "volume_id": VOLUME, "server_uuid": uuid_of(1), "slot": 0},
+        **{"project_id": "demo", "status": "attached", "mode": "rw", "created_at": NOW},
+    }
+    kept = {"image_id": IMAGE, "min_ram": "1024"}
+    api = make(
+        a_full_server(1, flavor=flavor, image_id=None),
+        a_volume(VOLUME, bootable=True, image_metadata=kept, status="in-use"),
+        a_flavor("tiny", memory_mib=512),
+        a_flavor("fits", memory_mib=1024),
+        (schema.volume_attachments, attached),
+    )
+    for name, status in (("tiny", 400), ("fits", 202)):
+        body = {"resize": {"flavorRef": name}}
+        answer = api.request("POST", f"/servers/{uuid_of(1)}/action", body, version="2.96")
+        assert answer.status_code == status, answer.text
+        if status == 400:
+            assert "Flavor's memory is too small" in answer.json["badRequest"]["message"]
+
+
 def a_listing(name: str, text: str | None = None, **changes: Any) -> Row:
     """An image of a server that boots from a volume, and has another one."""
     listed = [
@@ -530,7 +619,7 @@ def test_an_image_that_lists_snapshots(make: MakeApi) -> None:
     for devices in ([], [local], [{**ROOT, "uuid": image}]):
         request = asked(api, devices, imageRef=image)
         assert request.volumes == volumes, devices
-        assert (request.image_id, request.volume_backed) == ("", True)
+        assert (request.image_id, request.volume_backed) == (image, True)
         assert request.image_properties == {"os_distro": "debian"}
     request = asked(api, [local, DATA], imageRef=image)
     assert request.volumes == (*volumes, BlockDevice(size_gib=5))

@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from common import ids
+from db import schema
 from tests.fixtures import auth
 from tests.fixtures.compute import IMAGE, ComputeApi, a_full_server, uuid_of
 from tests.fixtures.listings import NOW, a_port, counted
@@ -16,6 +18,9 @@ from web.queries import MOST_VALUES
 pytestmark = pytest.mark.database
 
 HOUR = datetime.timedelta(hours=1)
+#: a port beyond whose first addresses these are, of each family
+PORT = ids.named("port", "3")
+MORE = [["s6", "fd00::33"], ["s4", "10.9.0.33"]]
 
 
 @pytest.fixture
@@ -62,7 +67,11 @@ def api(make: MakeApi) -> ComputeApi:
         a_full_server(7, name="gone", vm_state="deleted", deleted_at=NOW + 7 * HOUR),
         a_port(1),
         a_port(2),
-        a_port(3, ip="fd00::3"),
+        a_port(3, ip="fd00::3", more_addresses=MORE),
+        *(
+            (schema.port_addresses, {"subnet_id": subnet, "ip": ip, "port_id": PORT})
+            for subnet, ip in MORE
+        ),
     )
 
 
@@ -103,8 +112,16 @@ def test_newest_first_and_ones_own_only(api: ComputeApi) -> None:
         ("flavor=nope", []),
         (f"image={IMAGE}", [5, 3, 2, 1]),
         ("ip=10.20.0.1", [1]),
-        ("ip=10", [2, 1]),
+        ("ip=10", [3, 2, 1]),
         ("ip6=fd00", [3]),
+        # Whatever a port has beyond its first addresses is found, too.
+        ("ip6=fd00::33", [3]),
+        ("ip=10.9.0", [3]),
+        ("ip=^10%5C.9%5C.0%5C.33$", [3]),
+        ("ip=fd00", []),
+        ("ip6=10.9", []),
+        ("ip=10.20.0.1&ip6=fd00::33", [3, 1]),
+        ("ip=10.9.0.33&name=web", []),
         ("tags=prod", [3, 1]),
         ("tags=prod,blue", [1]),
         ("tags-any=blue,green", [2, 1]),

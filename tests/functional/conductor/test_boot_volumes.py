@@ -32,6 +32,7 @@ from conductor.flows.record.reset_state import reset_state
 from conductor.images import remove_image as user_images
 from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.servers import BlockDevice, CreateServers, NewServerImage
+from conductor.store import server_images
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
@@ -54,10 +55,11 @@ class Boots(Site):
     def create(self, *devices: BlockDevice, **more: Any) -> str:
         return self.create_all(*devices, **more)[0]
 
-    def create_all(self, *devices: BlockDevice, **more: Any) -> list[str]:
+    def create_all(self, *devices: BlockDevice, image: str = "", **more: Any) -> list[str]:
+        """``image``: named beside a root volume."""
         backed = any(one.boot for one in devices)
         values: dict[str, Any] = {"networks": (), "volumes": devices, **more}
-        flavor, image = FlavorSnapshot("1", "m1.tiny", 1, 512, 1), "" if backed else IMAGE
+        flavor, image = FlavorSnapshot("1", "m1.tiny", 1, 512, 1), image if backed else IMAGE
         request = CreateServers("web", flavor, image, **values)
         conductor = self.world.conductor
         created, operations = conductor.accept.create(self.ctxt, request)
@@ -200,6 +202,38 @@ def test_an_existing_volume_is_its_root_disk(site: Boots) -> None:
     site.world.act(server, "delete")
     site.world.answer(site.last(Destroy, server), ok=True, gone=True)
     site.becomes(volume_id, "available")
+
+
+def test_an_image_named_beside_a_root_volume_is_only_shown(site: Boots) -> None:
+    """No disk is made of it, nor a template kept for it; the volume needn't even be bootable."""
+    image = "0f6c1a9e-0000-4000-8000-00000000abcd"
+    row = {**site.world.rows(schema.images)[0]._mapping, "id": image, "locations": {}}
+    row["min_disk_gib"] = 900
+    site.world.conductor.store.run(lambda c: c.execute(schema.images.insert().values(**row)))
+    volume_id = site.made(5)
+    with pytest.raises(Invalid, match="is not bootable"):
+        site.create(BlockDevice(volume_id, boot=True))
+    server = site.create(BlockDevice(volume_id, boot=True), image=image)
+    build = site.built(server)
+    asked = site.world.scheduler.asked[-1]
+    assert (asked.image_id, asked.volume_backed, asked.disk_gib) == (None, True, 0)
+    assert (build.image, build.boots_from_volume) == (None, True)
+    assert site.world.row(server).image_id == image
+    with site.world.conductor.store.read() as connection:
+        assert not server_images.has_servers(connection, image)
+    snapped(site, way="online")
+    copy = imaged(site, server)
+    assert copy.properties["base_image_ref"] == image
+    assert (copy.min_disk_gib, copy.disk_format) == (0, "")
+    site.world.answer(site.last(SnapVolume, volume_id), ok=True)
+    site.world.resize(server, FlavorSnapshot("2", "m1.other", 2, 1024, 30))
+    site.world.answer(site.last(Shape, server), ok=True, power_state=PowerState.RUNNING)
+    site.world.until(server, "resized")
+    site.world.end_resize(server, "confirmResize")
+    site.world.until(server, "active")
+    assert site.world.scheduler.asked[-1].image_id is None
+    assert site.world.placement.amounts[server] == {"VCPU": 2, "MEMORY_MB": 1024}
+    assert site.world.row(server).image_id == image
 
 
 def test_one_with_a_disk_of_its_own_gets_volumes_beside(site: Boots) -> None:

@@ -71,3 +71,6 @@ def test_what_says_nothing(changes: dict[str, Any]) -> None:
 
 def test_a_root_disk_that_is_a_volume_has_checks_of_its_own() -> None:
     assert found(dataclasses.replace(SERVER, image_id=None), drives=(SWAP,)) == []
+    # Also where an image was named beside it.
+    backed = {**SERVER.flavor, "volume_backed": True}
+    assert found(dataclasses.replace(SERVER, flavor=backed), drives=(SWAP,)) == []

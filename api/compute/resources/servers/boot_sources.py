@@ -73,9 +73,7 @@ class Sources:
         """Return the memory that the image needs."""
         if self.image is not None:
             return self.image.min_ram_mib
-        kept = (self.volume.image_metadata if self.volume is not None else None) or {}
-        text = str(kept.get("min_ram", "0"))
-        return int(text) if text.isascii() and text.isdigit() else 0
+        return volumes.least_memory_mib(self.volume.image_metadata if self.volume else None)
 
     @property
     def disk_tag(self) -> str | None:
@@ -128,10 +126,8 @@ def read(
     types = volumes.types(connection, project_id) if named else ()
     root = root_of(devices)
     volume = None
-    # A snapshot's volume has what the snapshot has of its image, unless an image is named.
-    if root is not None and (
-        root.source == "volume" or (root.source == "snapshot" and image is None)
-    ):
+    # An image that is named decides alone, and whether the volume is bootable doesn't matter then.
+    if image is None and root is not None and root.source in ("volume", "snapshot"):
         volume = _root_volume(connection, root, project_id)
     return Sources(devices, image, volume, types)
 

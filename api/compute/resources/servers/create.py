@@ -90,7 +90,7 @@ def create_request(call: Call) -> CreateServers:
     return CreateServers(
         name=asked["name"].strip(),
         flavor=snapshot(flavor, disks),
-        image_id=image.id if image else "",
+        image_id=(asked.get("imageRef") and image_id) or "",
         image_properties=sources.properties,
         least_memory_mib=sources.least_memory_mib,
         least_disk_gib=least_disk_gib(image) if image else 0,

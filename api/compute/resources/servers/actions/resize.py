@@ -12,7 +12,7 @@ from api.compute.resources.servers.create import check_size, snapshot
 from api.compute.schemas import servers as schemas
 from api.compute.views import servers as views
 from common.errors import FlavorNotFound, HostNotFound, Invalid
-from db.reads import flavors, images
+from db.reads import flavors, images, volumes
 from db.reads.flavors import Flavor
 from db.reads.images import Image
 
@@ -37,7 +37,9 @@ class ResizeActions:
         flavor, image = call.read(_read, call, str(asked["flavorRef"]))
         if flavor is None or flavor.disabled:
             raise FlavorNotFound(f"Flavor {asked['flavorRef']} could not be found.")
-        if image is not None:
+        if call.server.volume_backed:
+            _require_memory(call, flavor, image)
+        elif image is not None:
             check_size(flavor, image)
         call.conductor.resize_server(call.ctxt, call.server.uuid, snapshot(flavor))
         if "OS-DCF:diskConfig" in asked:
@@ -85,3 +87,17 @@ def _read(
     flavor = flavors.find(connection, named_flavor.rsplit("/", 1)[-1], project)
     image_id = call.server.image_id
     return flavor, images.get(connection, image_id, None) if image_id else None
+
+
+def _require_memory(call: Call, flavor: Flavor, image: Image | None) -> None:
+    """Raise Invalid for a flavor with less memory than the image of a server on a volume needs.
+
+    As Nova does: the image that was named, or what the volume keeps of its own. A flavor's disk
+    says nothing of a volume.
+    """
+    if image is not None:
+        least = image.min_ram_mib
+    else:
+        least = volumes.least_memory_mib(call.read(volumes.root_metadata, call.server.uuid))
+    if least > flavor.memory_mib:
+        raise Invalid("Flavor's memory is too small for requested image.")

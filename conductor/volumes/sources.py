@@ -207,16 +207,17 @@ def _image(connection: Transaction, new: NewVolume, host: str | None) -> Found:
             f"image minDisk size {found.min_disk_gib}GB."
         )
     volids = origins.image_volumes(connection, image_id)
+    # As in Cinder: a property can't take the name of what the image is.
     kept = {
+        **found.properties,
         "image_id": found.id,
-        "image_name": found.name,
-        "checksum": found.md5 or "",
+        **({"image_name": found.name} if found.name else {}),
+        **({"checksum": found.md5} if found.md5 else {}),
         "container_format": found.container_format,
         "disk_format": found.disk_format,
         "min_disk": str(found.min_disk_gib),
         "min_ram": str(found.min_ram_mib),
         "size": str(found.size_bytes),
-        **found.properties,
     }
     home = home_of(found.home)
     at = None if home is None else (home.cluster, home.node)

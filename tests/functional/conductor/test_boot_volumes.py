@@ -184,6 +184,33 @@ def operation_of(site: Boots, number: int) -> Any:
     return next(one for one in site.world.rows(schema.operations) if one.id == number)
 
 
+def test_a_volume_keeps_of_its_image_what_cinder_keeps(site: Boots) -> None:
+    """Also one that is made with a server, or of such a one's snapshot; no property is the ID."""
+    lies = {"image_id": "other", "min_ram": "99", "os_distro": "debian", "hw_disk_bus": "sata"}
+    changed = schema.images.update().values(properties=lies, min_ram_mib=64, md5="abc")
+    site.world.conductor.store.run(lambda c: c.execute(changed))
+    server = site.create(ROOT)
+    site.world.until(server, "building", "block_device_mapping")
+    root = site.volume_of(server)
+    kept = site.row(root).image_metadata
+    assert {name: kept[name] for name in ("image_id", "min_ram", "checksum")} == {
+        **{"image_id": IMAGE, "min_ram": "64", "checksum": "abc"}
+    }
+    assert (kept["os_distro"], kept["hw_disk_bus"]) == ("debian", "sata")
+    site.make(root)
+    site.built(server)
+    snapped(site, way="online")
+    imaged(site, server)
+    site.world.answer(site.last(SnapVolume, root), ok=True)
+    eventually(
+        lambda: {o.status for o in site.world.rows(schema.volume_snapshots)} == {"available"}
+    )
+    (shot,) = site.world.rows(schema.volume_snapshots)
+    other = site.create(BlockDevice(size_gib=4, snapshot_id=shot.id, boot=True))
+    copy = site.row(site.volume_of(other))
+    assert (copy.image_metadata, copy.bootable) == (kept, True)
+
+
 def test_an_existing_volume_is_its_root_disk(site: Boots) -> None:
     volume_id = site.made(5, image_id=IMAGE)
     device = BlockDevice(volume_id, boot=True)

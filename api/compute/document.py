@@ -54,6 +54,9 @@ What isn't supported is refused with 400 and a message, never ignored.
   until then (409). A detached volume stays, also where it was to go with the server.
 - **`device`** of an attachment is not taken, as by Nova's libvirt driver: the answer has the one
   that the volume gets.
+- **`disk_bus`** of a block device is `scsi`, `virtio`, `sata` or `ide`, and counts for a root disk
+  that is no volume. Volumes and local disks beside it are on SCSI (virtio-scsi): `scsi` and
+  `virtio` are taken for them, others refused (400), as is any `device_type` but `disk`.
 - **Interfaces are asked for by network**, with a `fixed_ip` if need be, or by `port`: a port that
   the user made keeps its address when the server goes.
 - **Refused in a create:** `trusted_image_certificates`. `OS-DCF:diskConfig` is kept and shown; it

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from common.digits import is_digits
 from common.guest import limits, throttle, topology
@@ -37,6 +38,9 @@ _RNG = {"": "", "virtio": "virtio"}
 #: the bus of the root disk; what has no other meaning is Nova's default
 DISK_BUSES = ("scsi", "virtio", "sata", "ide")
 _DISK_BUS = {"": "scsi", **{one: one for one in DISK_BUSES}}
+#: A server's own, kept with its image's properties: the bus that its create's block device mapping
+#: names for the root disk, before which the image's hw_disk_bus doesn't count.
+ROOT_BUS = "root_disk_bus"
 #: MiB of a graphics card's memory that QEMU takes
 _VIDEO_RAM = range(4, 513)
 _IOMMU = {"": "", "none": "", "auto": "virtio", "virtio": "virtio", "intel": "intel"}
@@ -135,11 +139,28 @@ def read(
         serial_ports=_serial_ports(asked),
         windows=asked.agreed("", "os_type") == "windows",
         devices=tuple(sorted(devices(extra_specs).items())),
-        disk_bus=asked.among(_DISK_BUS, "", "hw_disk_bus"),
+        disk_bus=asked.among(_DISK_BUS, "", _bus_property(image_properties)),
         video_ram_mib=_video_ram(asked),
         rng=_rng(asked),
         throttle=throttle.read(extra_specs),
     )
+
+
+def with_root_bus(image_properties: Mapping[str, Any], named: Any) -> dict[str, str]:
+    """Return the properties that a server keeps of its image, with the bus that its create names
+    for its root disk; None: it names none. An image says nothing under that name. Pure."""
+    kept = {name: str(value) for name, value in image_properties.items() if name != ROOT_BUS}
+    return kept if named is None else {**kept, ROOT_BUS: str(named)}
+
+
+def root_bus(image_properties: Mapping[str, Any]) -> str:
+    """Return the bus of a root disk that is no volume; one that can't be had counts as SCSI."""
+    wanted = str(image_properties.get(_bus_property(image_properties), "")).strip().lower()
+    return _DISK_BUS.get(wanted, _DISK_BUS[""])
+
+
+def _bus_property(image_properties: Mapping[str, Any]) -> str:
+    return ROOT_BUS if ROOT_BUS in image_properties else "hw_disk_bus"
 
 
 def _video_ram(asked: Asked) -> int:

@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from common.guest.hardware import root_bus
 from common.messages.commands import Address, ConfigDrive, GuestFile, Nic
 from conductor.rpc.flavors import local_disks_of
 from conductor.store.servers import Server
@@ -47,7 +48,7 @@ def _meta_data(
         "meta": dict(server.meta),
         "devices": [
             *(_nic(nic) for nic in nics if nic.tag is not None),
-            *([_root_disk(server.disk_tag)] if server.disk_tag is not None else ()),
+            *([_root_disk(server.disk_tag, _bus(server))] if server.disk_tag is not None else ()),
             *(_volume(*one) for one in volumes),
             *_local_disks(server),
         ],
@@ -71,13 +72,20 @@ def _nic(nic: Nic) -> dict[str, Any]:
     return {"type": "nic", "bus": "none", "address": "none", "mac": nic.mac, "tags": [nic.tag]}
 
 
-def _root_disk(tag: str) -> dict[str, Any]:
+def _bus(server: Server) -> str:
+    return root_bus({} if server.volume_backed else server.image_properties)
+
+
+def _root_disk(tag: str, bus: str) -> dict[str, Any]:
     """Return the root disk with the name that its user gave it.
 
-    It is the first disk of its SCSI controller; address: controller, channel, target, unit, as
-    libvirt writes it for Nova. Only volumes have a serial number there.
+    It is the first disk of its controller; address: controller, channel, target, unit, as libvirt
+    writes it for Nova. Of other buses Nova knows none, or an address of PCI, which isn't known
+    here. Only volumes have a serial number there.
     """
-    return {"type": "disk", "bus": "scsi", "address": "0:0:0:0", "tags": [tag]}
+    if bus not in ("scsi", "ide"):
+        return {"type": "disk", "bus": "none", "address": "none", "tags": [tag]}
+    return {"type": "disk", "bus": bus, "address": "0:0:0:0", "tags": [tag]}
 
 
 def _volume(slot: int, serial: str, tag: str) -> dict[str, Any]:

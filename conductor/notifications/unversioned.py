@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from common.guest.hardware import with_root_bus
 from conductor.notifications import events
 from conductor.notifications.subject import Subject, exception_name, moment
 from conductor.notifications.subject import property_of as _property
@@ -93,7 +94,7 @@ def payload(subject: Subject) -> dict[str, Any]:
 
 def _image(of: Mapping[str, Any]) -> dict[str, Any]:
     image_id = of["image_id"] or ""
-    properties = {key: str(value) for key, value in (of["image_properties"] or {}).items()}
+    properties = with_root_bus(of["image_properties"] or {}, None)
     # As an URL, Nova's own answer where it doesn't know the image service's address.
     return {
         "image_ref_url": image_id,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from common import ids
 from common.context import RequestContext
+from common.guest.hardware import ROOT_BUS
 from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
@@ -22,7 +23,7 @@ from conductor.volumes import pins
 #: properties of a server's image that say what that image is, not how its servers are made
 _OWN = frozenset(
     {"backup_type", "base_image_ref", "image_location", "image_state", "image_type"}
-    | {"instance_uuid", "user_id"}
+    | {"instance_uuid", "user_id", ROOT_BUS}
 )
 
 

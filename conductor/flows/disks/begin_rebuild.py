@@ -10,7 +10,7 @@ from common import locks
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, MicronovaError
 from common.guest.asked import CannotError
-from common.guest.hardware import Hardware, read
+from common.guest.hardware import ROOT_BUS, Hardware, read, with_root_bus
 from common.states import ACTIONS, VmState
 from common.volumes import VolumeStatus
 from conductor.cloud import Cloud
@@ -56,7 +56,8 @@ class RebuildAcceptance:
         require_no_tpm(server, has, "rebuild")
         locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
         check_state(server, "rebuild")
-        _check_hardware(server, has, request.image_properties)
+        properties = with_root_bus(request.image_properties, server.image_properties.get(ROOT_BUS))
+        _check_hardware(server, has, properties)
         if not server.volume_backed:
             build_command.require_copied_on(connection, request.image_id, server)
         allowed = quotas.limits(connection, server.project_id, self._cloud.quota)
@@ -66,7 +67,7 @@ class RebuildAcceptance:
         quotas.check_files(allowed, request.files)
         # One that was left when the server went to ERROR.
         destination.end_left(connection, server)
-        changes["image_properties"] = dict(request.image_properties)
+        changes["image_properties"] = properties
         if not server.volume_backed:
             changes["image_id"] = request.image_id
         plan = dataclasses.replace(

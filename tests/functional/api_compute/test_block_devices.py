@@ -161,6 +161,22 @@ def test_the_image_beside_a_boot_volume_is_held_to_it(stocked: ComputeApi) -> No
     assert asked(stocked, [BOOTED], imageRef=ids.named("image", "min8")).volume_backed
 
 
+def test_the_bus_of_a_root_disk_wins_over_its_image_s(stocked: ComputeApi) -> None:
+    stocked.add(an_image("sata", properties={"hw_disk_bus": "sata", "root_disk_bus": "ide"}))
+    image = ids.named("image", "sata")
+    plain = {"hw_disk_bus": "sata"}
+    for bus, kept in (
+        *((bus, {**plain, "root_disk_bus": bus}) for bus in ("virtio", "scsi", "sata", "ide")),
+        ("", plain),
+    ):
+        local = {**LOCAL, "uuid": image, "disk_bus": bus}
+        request = asked(stocked, [local], imageRef=image)
+        assert request.image_properties == kept
+    # A volume is on SCSI, which is virtio, too.
+    request = asked(stocked, [{**ROOT, "disk_bus": "virtio"}, {**DATA, "disk_bus": "scsi"}])
+    assert "root_disk_bus" not in request.image_properties
+
+
 def test_volumes_beside_a_local_disk(stocked: ComputeApi) -> None:
     request = asked(
         stocked,
@@ -298,6 +314,21 @@ def test_the_older_syntax(stocked: ComputeApi) -> None:
         (
             {"block_device_mapping_v2": [{**ROOT, "disk_bus": "tape"}]},
             "The provided disk bus tape is not valid.",
+        ),
+        (
+            {"block_device_mapping_v2": [{**LOCAL, "disk_bus": "usb"}], "imageRef": IMAGE},
+            "Block Device Mapping is invalid: The provided disk bus usb is not valid.",
+        ),
+        (
+            {"block_device_mapping_v2": [{**ROOT, "disk_bus": "ide"}]},
+            "can't be on the bus ide: it is on SCSI (virtio-scsi). Leave out disk_bus.",
+        ),
+        (
+            {
+                "block_device_mapping_v2": [LOCAL, {**EPHEMERAL, "disk_bus": "sata"}],
+                "imageRef": IMAGE,
+            },
+            "can't be on the bus sata",
         ),
         (
             {"block_device_mapping_v2": [{**ROOT, "device_type": "cdrom"}]},

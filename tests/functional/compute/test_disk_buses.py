@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from common.guest.hardware import with_root_bus
 from common.local_disks import EPHEMERAL_SLOTS, SWAP_SLOT, LocalDisk
 from common.messages.commands import Build, RetireTemplate, Size
 from tests.functional.compute.conftest import (
@@ -45,13 +46,17 @@ def bounds(value: str) -> list[str]:
     return [part for part in value.split(",") if part.startswith(("iops", "mbps"))]
 
 
-@pytest.mark.parametrize("cloned", [True, False])
+@pytest.mark.parametrize(("cloned", "named"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("bus", ["scsi", "virtio", "sata", "ide"])
 def test_a_root_disk_is_on_its_bus_for_life(
-    worker: Worker, cluster: Cluster, bus: str, cloned: bool
+    worker: Worker, cluster: Cluster, bus: str, cloned: bool, named: bool
 ) -> None:
+    """``named``: by the create's block device mapping, and the image names another one."""
     more: dict[str, Any] = {} if cloned else {"template": None}
-    build = a_build(image_properties={"hw_disk_bus": bus}, **more)
+    properties = {"hw_disk_bus": bus}
+    if named:
+        properties = with_root_bus({"hw_disk_bus": "ide" if bus == "sata" else "sata"}, bus)
+    build = a_build(image_properties=properties, **more)
     outcome = worker.run(build)
     assert outcome.ok, outcome
     config = config_of(cluster, build)

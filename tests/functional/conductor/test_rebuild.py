@@ -10,7 +10,9 @@ from common.errors import Conflict, Invalid, QuotaExceeded, ServerStateConflict
 from common.messages.commands import EndSwap, GuestFile, Swap
 from common.messages.reports import Category, Failure
 from common.states import status
+from conductor.flows.disks import begin_image
 from conductor.rpc.servers import RebuildServer
+from conductor.store import servers
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
 
@@ -34,6 +36,21 @@ def change(world: World, uuid: str, **values: Any) -> None:
     mine = schema.servers.c.uuid == uuid
     statement = schema.servers.update().where(mine).values(**values)
     world.conductor.store.run(lambda c: c.execute(statement))
+
+
+def test_a_rebuild_keeps_the_bus_that_the_create_named(world: World) -> None:
+    uuid = a_server(world)
+    change(world, uuid, image_properties={"hw_disk_bus": "ide", "root_disk_bus": "virtio"})
+    world.rebuild(uuid, RebuildServer(IMAGE, {"hw_disk_bus": "sata", "root_disk_bus": "scsi"}))
+    swap = world.compute.wait_for(1)
+    assert swap.image_properties == {"hw_disk_bus": "sata", "root_disk_bus": "virtio"}
+    world.answer(swap, ok=True, power_state=1)
+    world.answer(world.compute.wait_for(2), ok=True, power_state=1)
+    world.until(uuid, "active")
+    assert world.row(uuid).image_properties["root_disk_bus"] == "virtio"
+    with world.conductor.store.read() as connection:
+        server = servers.get(connection, uuid)
+    assert begin_image.inherited(server) == {"hw_disk_bus": "sata"}
 
 
 @pytest.mark.parametrize("was", ["active", "stopped", "error"])

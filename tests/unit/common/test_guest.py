@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from common.guest.asked import CannotError
-from common.guest.hardware import Hardware, device_class, read, version
+from common.guest.hardware import (
+    Hardware,
+    device_class,
+    read,
+    root_bus,
+    version,
+    with_root_bus,
+)
 from common.guest.topology import NumaNode, cpu_list, parse_cpus
 from common.requirements import requirements
 
@@ -111,6 +118,16 @@ def test_what_flavors_cannot_have(specs: dict[str, str], reason: str) -> None:
 )
 def test_what_images_cannot_have(image: dict[str, str], reason: str) -> None:
     assert reason in why_not(image=image)
+
+
+def test_the_bus_that_a_create_names_wins() -> None:
+    image = {"hw_disk_bus": "sata", "root_disk_bus": "ide"}
+    assert of(image=with_root_bus(image, None)).disk_bus == root_bus({"hw_disk_bus": "SATA"})
+    kept = with_root_bus(image, "virtio")
+    assert of(image=kept).disk_bus == root_bus(kept) == "virtio"
+    # Even where the image's can't be had.
+    assert of(image=with_root_bus({"hw_disk_bus": "xen"}, "scsi")).disk_bus == "scsi"
+    assert root_bus({}) == root_bus({"hw_disk_bus": "xen"}) == "scsi"
 
 
 def test_disks_and_interfaces_are_bounded() -> None:

@@ -17,14 +17,15 @@ from oslo_utils import strutils
 from api.compute.schemas.types import MAX_INT
 from common import ids, local_disks
 from common.errors import Invalid, NotSupported
+from common.guest.hardware import DISK_BUSES
 from common.local_disks import LocalDisk, Wanted
 
 LEGACY, V2 = "block_device_mapping", "block_device_mapping_v2"
 #: the name of the root disk, where the older syntax names it
 _ROOT_NAME = "vda"
 _SWAP = "swap"
-#: nova/objects/fields.py, DiskBus
-_BUSES = frozenset({"fdc", "ide", "lxc", "sata", "scsi", "uml", "usb", "virtio", "xen"})
+#: those of disks that have the controller of their own that they are plugged with (virtio-scsi)
+_BUSES_BESIDE = frozenset({"scsi", "virtio"})
 #: nova's default of max_local_block_devices
 _MOST_LOCAL = 3
 _TOO_MANY = "You specified more local devices than the limit allows"
@@ -54,6 +55,8 @@ class Device:
     """Name or id."""
     swap: bool = False
     """For a blank local disk."""
+    disk_bus: str | None = None
+    """One of ``hardware.DISK_BUSES``; it counts for a root disk that is no volume."""
 
     @property
     def boots(self) -> bool:
@@ -150,7 +153,9 @@ def _device(asked: Mapping[str, Any], image_id: str | None) -> Device:
         raise invalid("Specifying a volume_type with destination_type=local is not supported.")
     if volume_type and source == "volume":
         raise invalid("Specifying volume type to existing volume is not supported.")
+    of_image = source == "image" and not on_volume
     _check_hardware(asked, image_id if on_volume else None)
+    bus = _bus(asked, root=of_image)
     return Device(
         source=source,
         on_volume=on_volume,
@@ -161,6 +166,7 @@ def _device(asked: Mapping[str, Any], image_id: str | None) -> Device:
         tag=asked.get("tag"),
         volume_type=volume_type,
         swap=asked.get("guest_format") == _SWAP,
+        disk_bus=bus,
     )
 
 
@@ -179,14 +185,28 @@ def _check_hardware(asked: Mapping[str, Any], image_id: str | None) -> None:
         raise Invalid(
             f"The volume cannot be assigned the same device name as the root device {_ROOT_NAME}"
         )
-    bus = asked.get("disk_bus")
-    if bus and bus not in _BUSES:
-        raise Invalid(
-            f"Block Device Mapping is invalid: The provided disk bus {bus} is not valid."
-        )
     kind = asked.get("device_type")
     if kind not in (None, "", "disk"):
         raise NotSupported(f"A block device of type {kind} is not supported: disks are made.")
+
+
+def _bus(asked: Mapping[str, Any], *, root: bool) -> str | None:
+    """Return the bus that is named; ``root``: for a root disk that is no volume.
+
+    Raises Invalid, in Nova's words, for one that Proxmox VE hasn't; NotSupported for one that a
+    disk that is plugged can't be on.
+    """
+    bus = asked.get("disk_bus") or None
+    if bus is not None and bus not in DISK_BUSES:
+        raise Invalid(
+            f"Block Device Mapping is invalid: The provided disk bus {bus} is not valid."
+        )
+    if bus is not None and not root and bus not in _BUSES_BESIDE:
+        raise NotSupported(
+            f"A volume, or a local disk beside the root disk, can't be on the bus {bus}: it is on "
+            "SCSI (virtio-scsi). Leave out disk_bus."
+        )
+    return bus
 
 
 def _check_sequence(found: Sequence[Device]) -> None:

@@ -13,6 +13,7 @@ from api.compute.resources.servers import image_devices
 from api.compute.resources.servers.block_devices import Device, check_devices, invalid
 from common import ids
 from common.errors import ImageNotFound, Invalid
+from common.guest.hardware import with_root_bus
 from conductor.rpc.servers import BlockDevice
 from db.reads import images, volume_snapshots, volumes
 from db.reads.flavors import Flavor
@@ -66,7 +67,8 @@ class Sources:
         elif self.volume is not None:
             kept = self.volume.image_metadata or {}
             found = {name: value for name, value in kept.items() if name not in _OF_IMAGE}
-        return {name: str(value) for name, value in found.items()}
+        named = self.root.disk_bus if self.root is not None and not self.from_volume else None
+        return with_root_bus(found, named)
 
     @property
     def least_memory_mib(self) -> int:

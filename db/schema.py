@@ -770,6 +770,7 @@ filter_changes = sa.Table(
     sa.Column("server_uuid", _UUID, primary_key=True),
     sa.Column("token", _UUID, nullable=False),  # of the latest change
     sa.Column("not_before", UtcDateTime, nullable=False, index=True),
+    sa.Column("failures", sa.Integer, **_FIRST),  # of this change
 )
 # The placement outbox: hosts whose aggregates placement must still get.
 aggregate_mirrors = sa.Table(

@@ -46,7 +46,7 @@ def add(connection: sa.Connection, server_uuids: Collection[str]) -> None:
     wanted = sorted(set(server_uuids) - {""})
     if not wanted:
         return
-    new = {"token": ids.new_uuid(), "not_before": clock.utcnow()}
+    new = {"token": ids.new_uuid(), "not_before": clock.utcnow(), "failures": 0}
     mine = _F.server_uuid.in_(wanted)
     # In one order, as whoever else adds some of them.
     known = sa.select(_F.server_uuid).where(mine).order_by(_F.server_uuid).with_for_update()
@@ -86,13 +86,16 @@ class Pending:
     """Whether there is such a server."""
     building: bool
     """Whether its VM is being made, perhaps with what was wanted before."""
+    failures: int
+    """How often it could not be written since its latest change."""
 
 
 def pending(connection: sa.Connection, limit: int) -> list[Pending]:
     """Return a limited number of entries that are due."""
     rows = connection.execute(
         sa.select(
-            _F.server_uuid, _F.token, servers.c.uuid, servers.c.deleted_at, servers.c.vm_state
+            *(_F.server_uuid, _F.token, _F.failures),
+            *(servers.c.uuid, servers.c.deleted_at, servers.c.vm_state),
         )
         .outerjoin(servers, servers.c.uuid == _F.server_uuid)
         .where(_F.not_before <= clock.utcnow())
@@ -105,6 +108,7 @@ def pending(connection: sa.Connection, limit: int) -> list[Pending]:
             row.token,
             row.uuid is not None and row.deleted_at is None,
             row.vm_state == VmState.BUILDING,
+            row.failures,
         )
         for row in rows
     ]
@@ -116,8 +120,15 @@ def remove(connection: sa.Connection, one: Pending) -> None:
     connection.execute(filter_changes.delete().where(mine))
 
 
-def postpone(connection: sa.Connection, one: Pending, seconds: float) -> None:
+def postpone(connection: sa.Connection, one: Pending, seconds: float, *, failed: bool) -> None:
     """Have an entry tried again later, or sooner if there is another change."""
     mine = (_F.server_uuid == one.server_uuid) & (_F.token == one.token)
-    later = filter_changes.update().where(mine)
-    connection.execute(later.values(not_before=clock.after(seconds)))
+    values = {"not_before": clock.after(seconds), "failures": one.failures + failed}
+    connection.execute(filter_changes.update().where(mine).values(**values))
+
+
+def hurry(connection: sa.Connection, hosts: Collection[str]) -> None:
+    """Have what failed on these hosts tried at once: their agents are here again."""
+    there = sa.select(servers.c.uuid).where(servers.c.host.in_(sorted(hosts)))
+    failed = filter_changes.update().where(_F.failures > 0, _F.server_uuid.in_(there))
+    connection.execute(failed.values(not_before=clock.utcnow()))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from common import context
-from common.errors import Conflict, MicronovaError
+from common.errors import Conflict, MicronovaError, ServerNotFound
 from common.log import logger
-from conductor.cloud import Cloud
+from conductor.cloud import Cloud, backoff
 from conductor.engine.periodic import only_one
 from conductor.flows.guest import guests
 from conductor.store import filter_outbox, filters, servers
@@ -19,7 +19,6 @@ NAME = "filters"
 SECONDS = 2.0
 #: where new ports are not filtered any more: those that are have to be kept as they should be
 IDLE_SECONDS = 60.0
-RETRY_SECONDS = 10.0
 #: a build writes the firewall itself; what has changed since is written after it
 BUSY_SECONDS = 2.0
 _AT_ONCE = 50
@@ -55,21 +54,25 @@ class Filters:
     def _converge(self, one: Pending) -> None:
         try:
             ready = not one.alive or self._write(one)
+        except ServerNotFound:
+            # It is deleted since the entry was read.
+            ready = True
         except MicronovaError as error:
+            seconds = backoff(one.failures + 1)
             LOG.warning(
-                "The firewall of server %s is not as its security groups say yet: %s",
-                one.server_uuid,
-                error.message,
+                "The firewall of server %s is not as its security groups say yet: %s It is tried "
+                "again in %d s.",
+                *(one.server_uuid, error.message, seconds),
             )
-            self._later(one, RETRY_SECONDS)
+            self._later(one, seconds, failed=True)
             return
         if ready:
             self._cloud.store.run(lambda c: filter_outbox.remove(c, one))
         else:
-            self._later(one, BUSY_SECONDS)
+            self._later(one, BUSY_SECONDS, failed=False)
 
-    def _later(self, one: Pending, seconds: float) -> None:
-        self._cloud.store.run(lambda c: filter_outbox.postpone(c, one, seconds))
+    def _later(self, one: Pending, seconds: float, *, failed: bool) -> None:
+        self._cloud.store.run(lambda c: filter_outbox.postpone(c, one, seconds, failed=failed))
 
     def _write(self, one: Pending) -> bool:
         """Return whether it is written, or there is nothing to write it to."""

@@ -17,6 +17,7 @@ from conductor.engine.runner import TIDY_SECONDS, Runner
 from conductor.engine.stages import Task
 from conductor.images.templates import TemplateKeeper
 from conductor.store import (
+    filter_outbox,
     image_properties,
     leases,
     migrations,
@@ -97,6 +98,9 @@ class Reports:
                 # Nobody needs to ask for these; but their providers may go just now.
                 told = unknown & {facts.host for facts in heartbeat.facts}
                 unknown -= told
+                if heartbeat.facts:
+                    # A worker that starts, or finds its cluster again.
+                    filter_outbox.hurry(connection, [one.host for one in heartbeat.facts])
                 if told:
                     version = placement_outbox.begin(connection)
                     placement_outbox.add(connection, sorted(told), version)

@@ -167,6 +167,7 @@ def upgrade() -> None:
         sa.Column("server_uuid", sa.String(36), nullable=False),
         sa.Column("token", sa.String(36), nullable=False),
         sa.Column("not_before", UtcDateTime, nullable=False),
+        sa.Column("failures", sa.Integer, server_default=sa.text("0"), nullable=False),
         sa.PrimaryKeyConstraint("server_uuid", name="pk_filter_changes"),
     )
     op.create_index("ix_filter_changes_not_before", "filter_changes", ["not_before"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from common import clock, ids
+from common import clock, failures, ids
 from common.context import RequestContext
 from common.errors import Invalid
 from common.messages.commands import Build
@@ -25,7 +25,7 @@ from conductor.rpc.address_groups import NewAddressGroup
 from conductor.rpc.ports import AddressPair, NewPort, PortChange
 from conductor.rpc.security_groups import NewRule, NewSecurityGroup
 from conductor.rpc.servers import RequestedNetwork
-from conductor.store import filters, networks
+from conductor.store import filter_outbox, filters, networks
 from db import schema
 from tests.fixtures.listings import a_port, a_server
 from tests.functional.conductor.harness import BOOKS, World
@@ -181,6 +181,58 @@ def test_no_change_is_lost(
     assert written(world) == []
     assert world.rows(schema.filter_changes) == []
     world.leaves = books(world)
+
+
+def test_what_can_t_be_written_is_tried_less_and_less_often(
+    world: World, groups: SecurityGroupEndpoint
+) -> None:
+    """Such as the firewall of a VM that somebody removed; until its server is deleted."""
+    group_id = make_group(world, groups)
+    (server,) = servers_in(world, group_id, range(1, 2))
+
+    def add(name: str) -> None:
+        new = NewRule(group_id, Rule("ingress", "IPv4", name))
+        groups.create_security_group_rules(world.ctxt, "p", [new])
+
+    def fail() -> filter_outbox.Pending:
+        """Try it now, in vain; return the entry as it was, and see that it waits."""
+        at_once = schema.filter_changes.update().values(not_before=clock.utcnow())
+        world.conductor.store.run(lambda c: c.execute(at_once))
+        (entry,) = due(world)
+        before = clock.utcnow()
+        assert written(world) == []
+        (row,) = world.rows(schema.filter_changes)
+        least = failures.backoff_seconds(entry.failures + 1) * (1 - failures.JITTER)
+        assert (row.not_before - before).total_seconds() >= least
+        return entry
+
+    add("tcp")
+    world.compute.deaf = True
+    assert [fail().failures for _ in range(6)] == [0, 1, 2, 3, 4, 5]
+    # Another change is written at once, and what waits when an agent has started again.
+    add("udp")
+    assert fail().failures == 0
+    assert due(world) == []
+    world.beat(published=True)
+    assert [one.server_uuid for one in due(world)] == [server]
+    # A server that is deleted after the entry was read is nothing to try again.
+    fail()
+    world.beat(published=True)
+
+    def die() -> None:
+        gone = schema.servers.update().values(deleted_at=clock.utcnow(), host=None)
+        world.conductor.store.run(lambda c: c.execute(gone))
+
+    (entry,) = due(world)
+    die()
+    world.conductor.filters._converge(entry)
+    assert world.rows(schema.filter_changes) == []
+    world.leaves = books(world)
+
+
+def due(world: World) -> list[filter_outbox.Pending]:
+    with world.conductor.store.read() as connection:
+        return filter_outbox.pending(connection, 9)
 
 
 def test_a_build_carries_what_is_to_pass(world: World) -> None:

@@ -182,6 +182,49 @@ def test_qcow2_that_names_others_or_has_no_size_is_refused(img: Img) -> None:
         size_of(_changed(data, 510, "<H", 0xAA55), "raw")
 
 
+#: (position, form, value) in the header of a qcow2 image
+IN_TABLES = (
+    *((40, ">Q", value) for value in (12345, 1 << 30, 1 << 63, 65536 * 9)),
+    *((48, ">Q", value) for value in (777, 1 << 30, (1 << 63) + 65536)),
+    *((36, ">I", value) for value in (1, 2, (4 << 20) + 1, 1 << 31)),
+    *((56, ">I", value) for value in (1, 128, 129, 1 << 31)),
+    *((60, ">I", value) for value in (65_537, 1 << 31)),
+    *((96, ">I", value) for value in (4, 7, 99)),
+    *((104, "B", value) for value in (0, 1, 2)),
+    *((72, ">Q", value) for value in (1, 2, 3, 8, 16)),
+)
+
+
+@pytest.mark.parametrize("cluster_size", ["64k", "4k"])
+@pytest.mark.parametrize("cut", [0, 100_000])
+def test_a_qcow2_that_qemu_does_not_open_is_refused(img: Img, cluster_size: str, cut: int) -> None:
+    """And none else."""
+    whole = img.made("qcow2", f"compat=1.1,cluster_size={cluster_size}")
+    refused = 0
+    for position, form, value in IN_TABLES:
+        data = _changed(whole, position, form, value)[: cut or None]
+        (img.folder / "changed").write_bytes(data)
+        command = ["qemu-img", "info", "-f", "qcow2", "changed"]
+        done = subprocess.run(command, check=False, cwd=img.folder, capture_output=True)
+        if not done.returncode:
+            assert size_of(data, "qcow2") == len(RAW), (position, value)
+            continue
+        refused += 1
+        with pytest.raises(Invalid, match="contradicts itself"):
+            size_of(data, "qcow2")
+    assert refused > len(IN_TABLES) // 3
+
+
+def test_a_qcow2_that_qemu_imports_is_taken(img: Img) -> None:
+    """It reads zeros behind the end of a file, and leaves alone what a writer would mend."""
+    whole = img.made("qcow2", "compat=1.1")
+    for data in (whole[:100_000], whole[:512], *(_changed(whole, 72, ">Q", n) for n in (1, 2, 3))):
+        (img.folder / "taken").write_bytes(data)
+        assert size_of(data, "qcow2") == len(RAW)
+        img("convert", "-f", "qcow2", "-O", "raw", "taken", "out")
+        assert (img.folder / "out").stat().st_size == len(RAW)
+
+
 # --- VMDK
 
 HEAD = "# Disk DescriptorFile\nversion=1\nCID=fffffffe\nparentCID=ffffffff\n"

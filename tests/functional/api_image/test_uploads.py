@@ -20,6 +20,7 @@ import requests
 from api.image import config as image_config
 from api.image.app import make_app
 from api.image.uploads import PIECE_BYTES
+from common import image_files
 from common.messages.commands import RemoveImage, StoreImage
 from common.messages.facts import StorageFacts
 from common.messages.reports import Category, Failure
@@ -121,7 +122,9 @@ def test_an_upload_goes_to_the_cluster_and_away_with_its_image(site: Site) -> No
     assert shown["os_hash_algo"] == "sha512"
     assert shown["os_hash_value"] == hashlib.sha512(DATA).hexdigest()
     command = site.command(StoreImage)
-    assert command.volid == f"nfs1:import/mn-{image_id}.raw"
+    sha512 = hashlib.sha512(DATA).hexdigest()
+    cloud = site.world.conductor.cloud.id
+    assert command.volid == image_files.volid("nfs1", cloud, image_id, sha512, "raw")
     assert (command.placed.host, command.size_bytes) == ("pve1", len(DATA))
     assert _fetched(site, command) == DATA
     assert site.send(image_id).status_code == 409

@@ -77,8 +77,12 @@ def _grown(machine: Machine, command: Swap) -> tuple[Step, ...]:
 
 def end_swap(job: Job, machine: Machine, command: EndSwap) -> Outcome:
     """Remove what the VM had before, or give it back and remove what is new."""
+    # Of an undo that may only look: which disk it has. The outcome says whether it runs.
+    only_disk = job.only_look and not command.rescued
 
     def start() -> Detail:
+        if only_disk:
+            return {"skipped": "it only looks"}
         return machine.start() if command.running else {"power_state": PowerState.SHUTDOWN.name}
 
     find_vm = Step("compute_find_vm", lambda: find(machine))
@@ -86,7 +90,7 @@ def end_swap(job: Job, machine: Machine, command: EndSwap) -> Outcome:
     let_go = (Step("compute_remove_old_disk", lambda: _gone(machine.disks.let_go())),)
 
     def stop() -> Detail:
-        if not machine.disks.has_former(rescued=command.rescued):
+        if only_disk or not machine.disks.has_former(rescued=command.rescued):
             return {"skipped": "it has what it had"}
         return machine.stop(0)
 

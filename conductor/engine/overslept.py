@@ -88,7 +88,7 @@ def leave(
                 connection,
                 task.server,
                 operation_id=operation.id,
-                vm_state=found_well(VmState.ERROR, seen),
+                vm_state=found_well(VmState.ERROR, seen) if table.usable else VmState.ERROR,
                 task_state=None,
                 power_state=seen,
             )

@@ -166,6 +166,10 @@ class Table(Generic[W]):
     nothing else, where ``late`` would have something removed. None: ``late`` removes nothing, or
     its undos do, which only look then."""
 
+    usable: bool = True
+    """Whether a VM that an operation which overslept left half done can be used, once it is seen
+    to run or to be stopped; else its server is in ERROR."""
+
     def __post_init__(self) -> None:
         names = [stage.name for stage in self.stages] + [undo.name for undo in self.undos]
         final = [stage.final for stage in self.stages]

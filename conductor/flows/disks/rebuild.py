@@ -79,6 +79,8 @@ class RebuildFlow(Swapping):
             lost=self._root.lost,
             late=self._late,
             undone=self._undone,
+            # It may have a disk that is not grown yet, or another config drive.
+            usable=False,
         )
 
     # --- the stages

@@ -37,6 +37,7 @@ class RescueFlow(Swapping):
             lost=functools.partial(ends.overtaken, self._cloud),
             late=self._late,
             undone=self._undone,
+            usable=False,
         )
 
     def _map_disk(self, task: Task) -> Task | None:

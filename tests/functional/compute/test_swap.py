@@ -332,3 +332,52 @@ def test_a_delete_in_between_removes_all(worker: Worker, cluster: Cluster, build
     assert worker.run(a_swap(build)).ok
     assert worker.run(a_destroy(build)).gone
     assert cluster.is_empty(build.placed.vmid)
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_a_look_at_the_way_back_says_which_disk_it_has(
+    worker: Worker, cluster: Cluster, build: Build, stopped: bool
+) -> None:
+    """Not whether it runs: what stopped it was perhaps the rebuild. Nothing is written."""
+    if stopped:
+        assert worker.run(a_power(build, PowerAction.STOP)).ok
+    was = config_of(cluster, build)
+    power = PowerState.SHUTDOWN if stopped else PowerState.RUNNING
+    never = a_swap(build)
+    assert not worker.look(never).ok
+    seen = worker.look(an_end(build, keep=False))
+    assert (seen.ok, seen.power_state) == (True, power)
+    assert config_of(cluster, build) == was
+    # A new disk, or one that a later rebuild has given it, is not what it had.
+    swap = a_swap(build, running=not stopped)
+    assert worker.run(swap).ok
+    given = config_of(cluster, build)
+    back = an_end(build, keep=False)
+    assert not worker.look(back).ok
+    assert config_of(cluster, build) == given
+    assert worker.run(an_end(build, keep=True)).ok
+    assert not worker.look(back).ok
+
+
+def test_a_look_at_the_way_back_takes_what_was_only_noted(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator, build: Build
+) -> None:
+    """And the new config drive that lies beside: both go with the next rebuild, or the VM."""
+    was = config_of(cluster, build)
+    refused = {"action": "fail", "method": "POST", "path": r"/qemu/\d+/config$", "text": "no"}
+    simulator.fault(**refused, nth=2, times=0)
+    simulator.fault(action="fail", method="DELETE", path="/content/", text="no", times=0)
+    assert not worker.run(a_swap(build)).ok
+    assert "before=" in config_of(cluster, build)["description"]
+    simulator.control("DELETE", "faults")
+    assert worker.look(an_end(build, keep=False)).ok
+    again = a_swap(build)
+    assert worker.run(again).ok
+    assert worker.run(an_end(build, keep=True)).ok
+    assert root_of(cluster, build) != str(was["scsi0"]).partition(",")[0]
+    assert set(cluster.volumes(build.placed.vmid)) == {
+        root_of(cluster, build),
+        drive_of(cluster, build),
+    }
+    assert worker.run(a_destroy(build)).gone
+    assert cluster.is_empty(build.placed.vmid)

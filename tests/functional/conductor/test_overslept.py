@@ -27,16 +27,18 @@ from common.messages.commands import (
     RemoveVnet,
     RemoveVolume,
     RetireTemplate,
+    Swap,
 )
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, TaskState
 from conductor.engine import stage_runner
 from conductor.engine.runner import Runner
+from conductor.rpc.servers import RebuildServer
 from conductor.store import operations as ledger
 from conductor.store import pulse
 from conductor.sync.reclaim import Reclaim
 from db import schema
-from tests.functional.conductor.harness import Died, Mortal, World
+from tests.functional.conductor.harness import IMAGE, Died, Mortal, World
 from tests.functional.conductor.test_leases import go_apart
 from tests.functional.conductor.test_takeover import STORIES, Cloud, _clear
 
@@ -223,6 +225,39 @@ def test_one_that_is_nowhere_fails_and_leaves_nothing(world: World) -> None:
     world.until(uuid, "error")
     world.until_operation("failed")
     assert (world.row(uuid).vmid, world.placement.claims) == (None, {})
+
+
+@pytest.mark.parametrize("has_old", [True, False])
+def test_a_rebuild_that_stood_still_shows_the_disk_that_its_vm_has(
+    world: World, has_old: bool
+) -> None:
+    """Its VM was stopped for it: with its old disk the record is of that again, and with neither
+    proven it stays in ERROR; another rebuild ends both."""
+    (uuid,) = world.create()
+    world.answer(world.compute.wait_for(1), ok=True, power_state=1)
+    before = world.until(uuid, "active")
+    world.rebuild(uuid, RebuildServer(IMAGE, {"os_type": "linux"}, {"key_name": "new"}))
+    assert isinstance(world.compute.wait_for(2), Swap)
+    world.conductor.runner.stop()
+    world.oversleep()
+    second = world.conductor = world.add_conductor("c2")
+    world.beat()
+    second.runner.start()
+    world.answer(world.compute.wait_for(3), ok=False, failure=NOT_SO, power_state=4)
+    back = world.compute.wait_for(4)
+    assert isinstance(back, EndSwap)
+    assert (back.keep, back in world.compute.looks) == (False, True)
+    world.answer(back, ok=has_old, failure=None if has_old else NOT_SO, power_state=4)
+    row = world.until(uuid, "error")
+    assert world.rows(schema.operations)[-1].state == "failed"
+    kept = {} if has_old else {"os_type": "linux"}
+    key = before.key_name if has_old else "new"
+    assert (row.task_state, row.image_properties, row.key_name) == (None, kept, key)
+    assert all(fault.remedy or fault.message for fault in world.rows(schema.faults))
+    world.rebuild(uuid, RebuildServer(IMAGE, {"os_type": "linux"}))
+    again = world.compute.wait_for(5)
+    assert isinstance(again, Swap)
+    assert (again.running, again in world.compute.looks) == (True, False)
 
 
 def test_a_silent_agent_is_waited_for(world: World) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from common.failures import Verdict
 from common.messages.reports import Category
+from compute.hypervisor.only_look import may_only_look
 from compute.hypervisor.port import HypervisorError, Removal
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
@@ -119,10 +120,16 @@ def give_back(vm: Vm, server_uuid: str, operation_id: int | None = None) -> Remo
     """Give the VM back what it had before the operation's swap, and remove what it was given.
 
     None: before its rescue, whichever operation's. A VM without that note has what it had: only a
-    config drive that nothing names is removed.
+    config drive that nothing names is removed. Where nothing may be removed, what the VM names
+    counts: a note or a drive beside that goes with the next swap, or with the VM.
     """
     config = vm.look() or {}
     found = _own(config, operation_id)
+    if may_only_look() and operation_id is not None:
+        if _has_what_it_had(config, operation_id):
+            return Removal(True)
+        if found is None:
+            return Removal(False, left=("the disk of an operation that has ended",))
     cleaned: list[str] = []
     if found is None and operation_id is None:
         _require_not_rescued(vm, config)
@@ -138,6 +145,14 @@ def give_back(vm: Vm, server_uuid: str, operation_id: int | None = None) -> Remo
         _require(vm, not swaps.given_back(vm.look() or {}, found), "what it had before")
         cleaned += _free(vm, swaps.made_since(vm.look() or {}, found))
     return _end(vm, server_uuid, cleaned, found)
+
+
+def _has_what_it_had(config: Config, operation_id: int) -> bool:
+    found = _own(config, operation_id)
+    if found is None:
+        # Not after it, or a later one, had ended.
+        return (swaps.ended(config) or 0) < operation_id
+    return not swaps.given_back(config, found) and not swaps.made_since(config, found)
 
 
 def _own(config: Config, operation_id: int | None) -> Note | None:

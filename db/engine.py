@@ -56,10 +56,26 @@ IDLE_SECONDS = 30.0
 _RETURNED_AT = "micronova.returned_at"
 
 
-def writer(url: str, pool_size: int = 16, idle_seconds: float = IDLE_SECONDS) -> sa.Engine:
-    """Return an engine that may write. On SQLite every transaction begins as the one writer."""
+STANDSTILL_SECONDS = 10.0
+"""After so long without a statement a transaction that may write is ended. Those of the conductor
+wait for nothing but the database; one of a frozen process would keep the others from what it has
+locked for as long as that stands still, across the deadlines of operations."""
+
+
+def writer(
+    url: str,
+    pool_size: int = 16,
+    idle_seconds: float = IDLE_SECONDS,
+    standstill_seconds: float | None = STANDSTILL_SECONDS,
+) -> sa.Engine:
+    """Return an engine that may write. On SQLite every transaction begins as the one writer.
+
+    ``standstill_seconds`` None: its transactions may wait for something else.
+    """
     engine = _engine(url, pool_size, "READ COMMITTED", idle_seconds)
     statements.measure(engine, "cloud", "writer")
+    if standstill_seconds is not None:
+        limits.end_idle_transactions(engine, standstill_seconds)
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "begin", _begin_immediate)
     return engine

@@ -29,6 +29,23 @@ def limit(engine: sa.Engine, seconds: float) -> None:
     sa.event.listen(engine, "connect", connected)
 
 
+def end_idle_transactions(engine: sa.Engine, seconds: float) -> None:
+    """Have the server end a transaction whose process sends nothing for so long: it is frozen, and
+    nobody else gets at the rows that it has locked. SQLite and MySQL can't."""
+    remote = {
+        "postgresql": _end_idle_on_postgresql,
+        "mysql": _end_idle_on_mariadb,
+        "mariadb": _end_idle_on_mariadb,
+    }.get(engine.dialect.name)
+    if remote is None:
+        return
+
+    def connected(connection: Any, _record: Any) -> None:
+        remote(connection, seconds)
+
+    sa.event.listen(engine, "connect", connected)
+
+
 def exceeded(error: exc.DBAPIError) -> bool:
     """Return whether a statement failed because it took too long."""
     cause = error.orig
@@ -71,3 +88,16 @@ def _limit_mariadb(connection: Any, seconds: float) -> None:
         statement = f"SET SESSION max_execution_time = {math.ceil(seconds * 1000)}"
     with connection.cursor() as cursor:
         cursor.execute(statement)
+
+
+def _end_idle_on_postgresql(connection: Any, seconds: float) -> None:
+    with connection.cursor() as cursor:
+        milliseconds = math.ceil(seconds * 1000)
+        cursor.execute(f"SET idle_in_transaction_session_timeout = {milliseconds}")
+    connection.commit()
+
+
+def _end_idle_on_mariadb(connection: Any, seconds: float) -> None:
+    if "mariadb" in connection.get_server_info().lower():
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET SESSION idle_transaction_timeout = {math.ceil(seconds)}")

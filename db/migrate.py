@@ -31,7 +31,7 @@ def upgrade(url: str, revision: str = "head") -> None:
     Raises ConfigurationError for a database that another release made, and Unavailable when it
     doesn't answer.
     """
-    writer = engine.writer(url, pool_size=1)
+    writer = engine.writer(url, pool_size=1, standstill_seconds=None)
     try:
         with writer.begin() as connection:
             lock = _LOCKS.get(connection.dialect.name)

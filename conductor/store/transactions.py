@@ -24,8 +24,8 @@ Transaction: TypeAlias = sa.Connection
 
 T = TypeVar("T")
 
-#: SQLSTATEs of "nothing was done, try again": serialization failure, deadlock
-_AGAIN = {"40001", "40P01"}
+#: SQLSTATEs of "nothing was done, try again": serialization failure, deadlock, ended while idle
+_AGAIN = {"40001", "40P01", "25P03"}
 _MYSQL_AGAIN = {1205, 1213}
 
 
@@ -46,11 +46,16 @@ def _asks_again(error: BaseException) -> bool:
         return False
     if error.connection_invalidated:
         return True
-    original: Any = error.orig
-    if getattr(original, "sqlstate", None) in _AGAIN:
+    if _was_rolled_back(error):
         return True
+    original: Any = error.orig
     arguments: tuple[Any, ...] = getattr(original, "args", ())
     return bool(arguments) and arguments[0] in _MYSQL_AGAIN
+
+
+def _was_rolled_back(error: sa.exc.DBAPIError) -> bool:
+    """Return whether PostgreSQL says that nothing was done, also in answer to a commit."""
+    return getattr(error.orig, "sqlstate", None) in _AGAIN
 
 
 def _write(recorder: Recorder, connection: sa.Connection) -> None:
@@ -148,7 +153,7 @@ class Store:
             try:
                 transaction.commit()
             except sa.exc.DBAPIError as error:
-                if error.connection_invalidated:
+                if error.connection_invalidated and not _was_rolled_back(error):
                     raise Unavailable("The database was lost at the end.") from error
                 raise
             deadlines.carried_out()

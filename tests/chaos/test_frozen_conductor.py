@@ -67,7 +67,8 @@ def test_builds_end_well(cloud: Stage, frozen: str, call: str) -> None:
     assert len(mine) == COUNT
     cloud.until(lambda: not cloud.open_operations())
     states = {uuid: cloud.server(uuid).vm_state for uuid in mine}
-    assert set(states.values()) == {"active"}, (states, cloud.tell())
+    faults = [(one.category, one.message) for uuid in mine for one in cloud.faults(uuid)]
+    assert set(states.values()) == {"active"}, (states, faults)
     assert before <= set(cloud.simulator.cluster().vms)
     for uuid in mine:
         vm = cloud.simulator.cluster().vms[cloud.server(uuid).vmid]

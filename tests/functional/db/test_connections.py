@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 import sqlalchemy as sa
 
+from conductor.store.transactions import Store
 from db import engine, schema
 
 _END = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
@@ -51,6 +52,45 @@ def test_a_connection_that_was_idle_for_long_is_tried(
             assert connection.exec_driver_sql("SELECT 1").scalar_one() == 1
     assert len(pings) == 1
     writer.dispose()
+
+
+def test_a_transaction_that_stands_still_is_ended_and_repeated(postgres_url: str) -> None:
+    """Such as that of a frozen process: others get at its rows, and nothing of it is written."""
+    slow = engine.writer(postgres_url, standstill_seconds=0.5)
+    other = engine.writer(postgres_url)
+    schema.metadata.create_all(other)
+    row = schema.project_locks.insert().values(project_id="p")
+    lock = sa.select(schema.project_locks).with_for_update()
+    with other.begin() as connection:
+        connection.execute(row)
+    runs: list[int] = []
+
+    def work(connection: sa.Connection) -> int:
+        found = len(connection.execute(lock).all())
+        runs.append(found)
+        if len(runs) == 1:
+            # What waits for the lock gets it, though nobody goes on here.
+            with other.begin() as waiting:
+                assert len(waiting.execute(lock).all()) == 1
+        return found
+
+    def ends(connection: sa.Connection) -> None:
+        connection.execute(schema.project_locks.insert().values(project_id=f"p{len(runs)}"))
+        work(connection)
+
+    store = Store(slow, other)
+    try:
+        # At its commit, and at a statement before.
+        assert store.run(work) == 1
+        assert runs == [1, 1]
+        runs.clear()
+        store.run(ends)
+        with other.connect() as connection:
+            names = set(connection.execute(sa.select(schema.project_locks.c.project_id)).scalars())
+        assert names == {"p", "p1"}
+    finally:
+        slow.dispose()
+        other.dispose()
 
 
 def test_a_reader_can_not_write(postgres_url: str) -> None:

@@ -461,7 +461,7 @@ def a_swap(build: Build, *, running: bool = True, **changes: Any) -> Swap:
     """A rebuild of a built VM; ``an_end`` is of the last one."""
     drive = ConfigDrive({"uuid": build.server_uuid, "hostname": "new"}, {"links": []}, {})
     values: dict[str, Any] = {
-        **{one.name: getattr(build, one.name) for one in dataclasses.fields(build)},
+        **{one.name: getattr(build, one.name) for one in dataclasses.fields(build) if one.init},
         "operation_id": next(_numbers),
         "hostname": "new",
         "template": None,

@@ -460,7 +460,7 @@ images = sa.Table(
     sa.Column("disk_format", sa.String(16), nullable=False),
     sa.Column("checksum", sa.String(128)),
     sa.Column("md5", sa.String(32)),  # Glance's checksum, of what was uploaded
-    sa.Column("import_task", Json),  # conductor.messages.ImportTask; None: there was none
+    sa.Column("import_task", Json),  # conductor.rpc.images.ImportTask; None: there was none
     sa.Column("min_disk_gib", sa.Integer, nullable=False, default=0),
     sa.Column("min_ram_mib", sa.Integer, nullable=False, default=0),
     sa.Column("properties", Json, nullable=False),

@@ -50,7 +50,7 @@ class Image:
     container_format: str = "bare"
     """Empty: not said yet, as ``name`` and ``disk_format``."""
     import_task: Mapping[str, Any] | None = None
-    """``conductor.messages.ImportTask``; None: there was no import."""
+    """``conductor.rpc.images.ImportTask``; None: there was no import."""
 
 
 @dataclass(frozen=True)

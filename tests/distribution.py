@@ -70,6 +70,7 @@ LONGEST = (
     "tests/browser/test_stories.py",
     "tests/chaos/test_leak_paths.py",
     "tests/functional/test_distributed.py",
+    "tests/functional/test_printed_deployment.py",
     "tests/functional/cli/test_up.py",
     "tests/chaos/test_every_step.py",
     "tests/compat/test_openstack_actions.py",

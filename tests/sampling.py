@@ -60,6 +60,7 @@ ALWAYS = frozenset(
         "tests/functional/cli/test_up.py",
         "tests/functional/conductor/test_volume_races.py",
         "tests/functional/test_distributed.py",
+        "tests/functional/test_printed_deployment.py",
     }
 )
 """Files of which a part runs each time."""

@@ -67,6 +67,7 @@ def program(name: str, *patterns: str) -> str | None:
 INITDB = program("initdb", "/usr/lib/postgresql/*/bin/initdb")
 POSTGRES = program("postgres", "/usr/lib/postgresql/*/bin/postgres")
 RABBITMQ = program("rabbitmq-server", "/usr/lib/rabbitmq/bin/rabbitmq-server")
+RABBITMQCTL = program("rabbitmqctl", "/usr/lib/rabbitmq/bin/rabbitmqctl")
 EPMD = program("epmd")
 MEMCACHED = program("memcached")
 
@@ -277,11 +278,15 @@ class Broker:
     """A RabbitMQ server that can be stopped and started again; what is durable stays."""
 
     def __init__(
-        self, url: str, log: Path, run: Callable[[], contextlib.AbstractContextManager[int]]
+        self,
+        url: str,
+        log: Path,
+        run: Callable[[], contextlib.AbstractContextManager[int]],
+        control: Callable[[Sequence[str]], str],
     ) -> None:
         self.url = url
         self.pid = 0
-        self._log, self._run = log, run
+        self._log, self._run, self._control = log, run, control
         self._running = contextlib.ExitStack()
 
     def start(self) -> None:
@@ -291,6 +296,10 @@ class Broker:
     def stop(self) -> None:
         """End it in order, as its service manager does."""
         self._running.close()
+
+    def control(self, words: Sequence[str]) -> str:
+        """Run `rabbitmqctl` with these arguments; return what it prints."""
+        return self._control(words)
 
     def tail(self, characters: int = 4000) -> str:
         """The end of what it has logged: why a connection was closed, for one."""
@@ -305,8 +314,8 @@ def rabbitmq() -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def broker() -> Iterator[Broker]:
-    """Run RabbitMQ with an epmd of its own."""
+def broker(user: str = "micronova") -> Iterator[Broker]:
+    """Run RabbitMQ with an epmd of its own, and with one user."""
     require(RABBITMQ, EPMD)
     assert RABBITMQ is not None
     assert EPMD is not None
@@ -318,7 +327,7 @@ def broker() -> Iterator[Broker]:
         config = folder / "rabbitmq.conf"
         config.write_text(
             f"listeners.tcp.1 = 127.0.0.1:{port}\n"
-            f"default_user = micronova\ndefault_pass = {password}\n"
+            f"default_user = {user}\ndefault_pass = {password}\n"
             "vm_memory_high_watermark.absolute = 1GB\ndisk_free_limit.absolute = 50MB\n"
         )
         config.chmod(0o644)
@@ -350,7 +359,23 @@ def broker() -> Iterator[Broker]:
                     wait_until("RabbitMQ", lambda: listens(port), server, log)
                     yield server.pid
 
-            made = Broker(f"rabbit://micronova:{password}@127.0.0.1:{port}/", log, run)
+            def control(words: Sequence[str]) -> str:
+                done = subprocess.run(  # type: ignore[call-overload]
+                    [str(RABBITMQCTL), *words],
+                    env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **environment},
+                    cwd=home,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    text=True,
+                    timeout=START_SECONDS,
+                    check=False,
+                    **who.keywords,
+                )
+                assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+                return str(done.stdout)
+
+            url = f"rabbit://{user}:{password}@127.0.0.1:{port}/"
+            made = Broker(url, log, run, control)
             stack.callback(made.stop)
             made.start()
             yield made

@@ -133,7 +133,7 @@ def distributed_cloud(
         ports = {name: backends.free_port() for name in _APIS}
         databases = make_databases(postgres)
         identity = stack.enter_context(_keystone(folder, ports))
-        simulator = None if null_hosts else stack.enter_context(_simulator(folder))
+        simulator = None if null_hosts else stack.enter_context(simulated(folder))
         agents = _null_agents(null_hosts) if simulator is None else _agents(folder, simulator)
         common = _common(folder, identity, ports, databases, bus, cache)
         names = (*_APIS, *_REPLICAS, *(f"compute-{agent}" for agent in agents))
@@ -207,8 +207,8 @@ def _keystone(folder: Path, ports: Mapping[str, int]) -> Iterator[dict[str, str]
 
 
 @contextlib.contextmanager
-def _simulator(folder: Path) -> Iterator[Child]:
-    """Run the simulator."""
+def simulated(folder: Path) -> Iterator[Child]:
+    """Run the simulator in a folder; its messages are left to the caller."""
     words = [
         *("--state-dir", str(folder / "simulator"), "--tls", "--port", "0"),
         *("--nodes", str(len(NODES)), "--speed", str(SPEED), "--ready-fd", READY_FD),

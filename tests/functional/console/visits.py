@@ -31,10 +31,10 @@ def console_url(
 def websocket_url(url: str) -> str:
     """The websocket behind a console's URL, as noVNC derives it."""
     parts = urlsplit(url)
-    if parts.scheme == "ws":
+    if parts.scheme in ("ws", "wss"):
         return url
     path = parse_qs(parts.query)["path"][0]
-    return f"ws://{parts.netloc}/{path}"
+    return f"{parts.scheme.replace('http', 'ws')}://{parts.netloc}/{path}"
 
 
 @contextlib.contextmanager

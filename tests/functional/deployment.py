@@ -1,0 +1,431 @@
+"""A deployment made as `docs/deploy.md` prints it: its blocks, in folders and ports of a test.
+
+Around it are private servers of Debian's PostgreSQL, RabbitMQ and memcached, a Keystone and the
+simulator. What is not printed there is what the page names: Keystone's commands are
+`docs/identity.md`'s, the dashboard's configuration `docs/dashboard.md`'s.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import re
+import secrets
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import openstack.config
+import openstack.connection
+
+from common.child import ROOT, Child
+from identity.clouds import project_id, write_client_files
+from identity.keystone import Keystone
+from identity.layout import SERVICES, identity_at
+from identity.passwords import load_passwords
+from identity.private_file import write_private
+from simulator.certificate import server_context
+from tests.functional import backends, nginx, programs
+from tests.functional.distributed import START_SECONDS, simulated, token_file
+from tests.functional.systemd import Systemd
+from tests.pages import block
+
+PAGE = "docs/deploy.md"
+Printed = tuple[str, str, str]
+"""Page, language and a text of a block."""
+
+_PROXIES: Printed = (PAGE, "ini", "trusted_proxies")
+_CONSOLE: Printed = (PAGE, "ini", "relay_url")
+_CATALOG: Printed = ("docs/identity.md", "", "openstack endpoint create")
+_DASHBOARD: Printed = ("docs/dashboard.md", "ini", "state_dir")
+FILES: Mapping[str, tuple[Printed, ...]] = {
+    "micronova.conf": (
+        (PAGE, "ini", "transport_url"),
+        (PAGE, "ini", "[keystone_authtoken]"),
+        (PAGE, "ini", "valid_interfaces"),
+        _PROXIES,
+    ),
+    "conductor.conf": ((PAGE, "ini", "tenant_vlans"),),
+    "api.conf": ((PAGE, "ini", "reader_connection"),),
+    "placement.conf": ((PAGE, "ini", "[placement_database]"),),
+    "compute.conf": ((PAGE, "ini", "[proxmox:east]"),),
+    "console.conf": (_CONSOLE,),
+    "dashboard.conf": (_DASHBOARD, _PROXIES),
+    "public.env": ((PAGE, "", "/etc/micronova/api.conf\n"),),
+    "placement.env": ((PAGE, "", "/etc/micronova/placement.conf\n"),),
+}
+"""{file in /etc/micronova: the blocks that it is made of}"""
+
+WITH_CONSOLE_URLS = ("conductor.conf", "api.conf")
+"""Files that have the URLs of `[console]`, too, as the page says below its block."""
+
+SQL: Printed = (PAGE, "sql", "CREATE ROLE")
+WORKER: Printed = (PAGE, "python", "ApiWorker")
+COMMANDS: Mapping[str, Printed] = {
+    "install": (PAGE, "", "python3 -m venv"),
+    "databases": (PAGE, "", "--reader-role"),
+    "bus": (PAGE, "", "rabbitmqctl"),
+    "services": (PAGE, "", "systemctl enable"),
+    "look": (PAGE, "", "micronova doctor"),
+}
+"""{step: the block whose commands are run}"""
+
+HEADERS: Printed = (PAGE, "nginx", "X-Forwarded-Prefix")
+RUN = frozenset(
+    {*COMMANDS.values(), SQL, WORKER, HEADERS, *(one for made in FILES.values() for one in made)}
+    - {_DASHBOARD}
+)
+"""The page's blocks that the test uses."""
+
+NOT_RUN: Mapping[Printed, str] = {}
+"""Other blocks of the page, and why they are not used."""
+
+COMMANDS_NOT_RUN: Mapping[str, str] = {
+    "python3 -m venv": "the environment of the tests has the programs; tox -e package makes one",
+    "/opt/micronova/bin/pip install": "as above; the extras' names are looked up",
+    "useradd": "needs root, and would leave a user on the machine",
+}
+"""Beginnings of commands, and why they are not run."""
+
+_LEFT = re.compile(r"…|\bexample\b|mq\d|cache\d|\b10\.0\.0\.|(?<![\w/])/(?:etc|opt|var)/micronova")
+_EXTRAS = re.compile(r"'micronova\[([\w,]+)\]'")
+
+
+@dataclass
+class Deployment:
+    """The machine of an operator who follows the page; `places` is what stands for the printed
+    hosts, passwords, ports and paths."""
+
+    folder: Path
+    postgres: backends.Postgres
+    broker: backends.Broker
+    keystone: Keystone
+    places: Mapping[str, str]
+    ports: Mapping[str, int]
+    systemd: Systemd = field(init=False)
+
+    def __post_init__(self) -> None:
+        logs = self.folder / "log"
+        logs.mkdir(exist_ok=True)
+        units = self.folder / "etc" / "systemd" / "system"
+        self.systemd = Systemd(units, logs, self.placed)
+
+    @property
+    def configuration(self) -> Path:
+        """/etc/micronova."""
+        return self.folder / "etc" / "micronova"
+
+    @property
+    def certificate(self) -> Path:
+        """The folder of what this machine's servers show: ca.pem, tls-key.pem."""
+        return self.folder / "certificate"
+
+    def placed(self, text: str) -> str:
+        """Return a printed text with this machine's hosts, passwords, ports and paths."""
+        for printed, ours in self.places.items():
+            text = text.replace(printed, ours)
+        return text
+
+    def printed(self, which: Printed) -> str:
+        """Return a block, placed; nothing in it may still stand for something else."""
+        text = self.placed(block(*which))
+        assert not _LEFT.search(text), text
+        return text
+
+    # --- the page's steps
+
+    def install(self) -> None:
+        """Have the programs, the folders and gunicorn's settings where the page has them."""
+        programs_ = self.folder / "opt" / "micronova" / "bin"
+        programs_.parent.mkdir(parents=True)
+        programs_.symlink_to(Path(sys.executable).parent)
+        (self.folder / "usr" / "local" / "bin").mkdir(parents=True)
+        (self.folder / "etc" / "systemd" / "system").mkdir(parents=True)
+        self.commands("install", cwd=ROOT)
+
+    def configure(self) -> None:
+        """Write the files of /etc/micronova, and what they name."""
+        for name, blocks in FILES.items():
+            text = "\n".join(self.printed(one) for one in blocks)
+            if name in WITH_CONSOLE_URLS:
+                text += "\n" + _urls(self.printed(_CONSOLE))
+            write_private(self.configuration / name, text)
+        write_private(
+            self.configuration / "dashboard.env",
+            f"MICRONOVA_BIND=127.0.0.1:{self.ports['dashboard']}\n",
+        )
+        with (self.configuration / "gunicorn.conf.py").open("a", encoding="utf-8") as settings:
+            settings.write(f"\n\n{self.printed(WORKER)}")
+        simulator = self.folder / "simulator"
+        shutil.copy(token_file(simulator), self.configuration / "east.token")
+        shutil.copy(simulator / "ca.pem", self.configuration / "east-ca.pem")
+        made = self.certificate
+        made.mkdir()
+        server_context(made, "127.0.0.1")
+        for name in ("console.pem", "console-ca.pem"):
+            shutil.copy(made / "ca.pem", self.configuration / name)
+        shutil.copy(made / "tls-key.pem", self.configuration / "console.key")
+
+    def make_databases(self) -> None:
+        """Run the page's statements as PostgreSQL's superuser, and make the tables."""
+        statements = self.printed(SQL).split(";")
+        self.postgres.execute(*(one for one in statements if one.strip()))
+        self.commands("databases", cwd=self.configuration)
+
+    def make_bus_user(self) -> None:
+        """Run the page's commands of RabbitMQ."""
+        for line in self.lines("bus"):
+            program, *words = shlex.split(line)
+            assert program == "rabbitmqctl"
+            self.broker.control(words)
+
+    def register(self) -> None:
+        """Make user, roles and catalog in Keystone as docs/identity.md prints it."""
+        environment = self.environment("micronova-admin")
+        password = self.places["password = …"].removeprefix("password = ")
+        # This Keystone is one that was made for us.
+        _run_openstack(["user", "delete", "micronova"], environment)
+        for kind, (name, _) in SERVICES.items():
+            _run_openstack(["service", "create", "--name", name, kind], environment)
+        text = self.placed(block(*_CATALOG))
+        # bash expands what is printed; the program is then run without a start for each
+        shown = f"openstack() {{ printf '%s\\0' \"$@\"; echo; }}\n{text}"
+        done = subprocess.run(
+            ["bash", "-ec", shown], capture_output=True, text=True, check=True, cwd=self.folder
+        )
+        for line in done.stdout.splitlines():
+            words = line.rstrip("\0").split("\0")
+            if "--password-prompt" in words:
+                _enter_password(words, environment, password)
+            else:
+                _run_openstack(words, environment)
+
+    def start_services(self) -> None:
+        """Do what the block of systemd says."""
+        for line in self.lines("services"):
+            if line.startswith("systemctl "):
+                self.systemd.systemctl(*line.split()[1:])
+            else:
+                self.shell(line, cwd=ROOT)
+
+    # --- commands
+
+    def lines(self, step: str) -> list[str]:
+        """Return the commands of a step, without what is said beside them."""
+        lines = self.printed(COMMANDS[step]).splitlines()
+        return [line.partition("  #")[0].rstrip() for line in lines if line.strip()]
+
+    def commands(self, step: str, cwd: Path) -> list[str]:
+        """Run the commands of a step that can be run; return what each prints."""
+        found = []
+        printed = block(*COMMANDS[step]).splitlines()
+        for line, command in zip(printed, self.lines(step), strict=True):
+            if not line.startswith(tuple(COMMANDS_NOT_RUN)):
+                found.append(self.shell(command, cwd))
+        return found
+
+    def shell(self, command: str, cwd: Path | None = None, code: int = 0) -> str:
+        """Run a command as an administrator, to a code at the most; return what it prints."""
+        done = subprocess.run(
+            ["bash", "-ec", command],
+            cwd=cwd or self.folder,
+            env=self.environment("micronova"),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=programs.SECONDS,
+            check=False,
+        )
+        said = f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
+        assert 0 <= done.returncode <= code, said
+        return done.stdout
+
+    def connection(self, name: str = "micronova-admin") -> Any:
+        """Return an openstacksdk connection."""
+        config = openstack.config.OpenStackConfig(
+            config_files=[str(self.folder / "clouds.yaml")], load_envvars=False
+        )
+        return openstack.connection.Connection(config=config.get_one(name))
+
+    def environment(self, cloud: str) -> dict[str, str]:
+        """Return the environment of a client's shell."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+        path = f"{self.folder}/usr/local/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        yaml = str(self.folder / "clouds.yaml")
+        return kept | {"PATH": path, "OS_CLIENT_CONFIG_FILE": yaml, "OS_CLOUD": cloud}
+
+
+def extras() -> list[str]:
+    """Return the extras that the page installs."""
+    found = _EXTRAS.search(block(*COMMANDS["install"]))
+    assert found is not None
+    return found[1].split(",")
+
+
+@contextlib.contextmanager
+def machine(folder: Path) -> Iterator[Deployment]:
+    """Run what the page takes for granted, and give the machine, with nothing of ours on it yet;
+    the services that are started end with it."""
+    backends.require(
+        backends.INITDB, backends.POSTGRES, backends.RABBITMQ, backends.EPMD, backends.MEMCACHED
+    )
+    with contextlib.ExitStack() as stack:
+        postgres = stack.enter_context(backends.postgres())
+        caches = [stack.enter_context(backends.memcached()) for _ in range(2)]
+        broker = stack.enter_context(backends.broker(user="guest"))
+        keystone = stack.enter_context(_keystone(folder))
+        simulator = stack.enter_context(simulated(folder))
+        ports = {name: backends.free_port() for name in _SERVED}
+        places = _places(folder, postgres, caches, broker, keystone.auth_url, simulator, ports)
+        made = Deployment(folder, postgres, broker, keystone, places, ports)
+        stack.callback(made.systemd.stop_all)
+        yield made
+
+
+_SERVED = ("public", "placement", "console", "dashboard")
+
+
+def _places(
+    folder: Path,
+    postgres: backends.Postgres,
+    caches: list[str],
+    broker: backends.Broker,
+    auth_url: str,
+    simulator: Child,
+    ports: Mapping[str, int],
+) -> dict[str, str]:
+    """What is printed → what this machine has."""
+    url = list(simulator.messages(START_SECONDS))[-1]["endpoints"][0]["url"]
+    bus = broker.url.rpartition("@")[2].rstrip("/")
+    words = {
+        name: secrets.token_hex(12)
+        for name in ("micronova", "micronova_api", "placement", "bus", "service")
+    }
+    public, placement, console = (
+        f"127.0.0.1:{ports[name]}" for name in ("public", "placement", "console")
+    )
+    found = {
+        # paths
+        "/opt/micronova": f"{folder}/opt/micronova",
+        "/usr/local/bin": f"{folder}/usr/local/bin",
+        "/etc/micronova": f"{folder}/etc/micronova",
+        "/etc/systemd/system/": f"{folder}/etc/systemd/system/",
+        "/var/lib/": f"{folder}/var/lib/",
+        "server_name cloud.example;": "server_name 127.0.0.1;",
+        # users
+        "-g micronova ": f"-g {os.getegid()} ",
+        # hosts and ports
+        "https://keystone.example/v3": auth_url,
+        "https://keystone.example.org/v3": auth_url,
+        "https://cloud.example/placement": f"http://{placement}",
+        "https://cloud.example": f"http://{public}",
+        # with a default path of the code
+        "fetch_url = http://10.0.0.10:8774/image\n": f"fetch_url = http://{public}/image\n"
+        f"spool_dir = {folder}/var/lib/micronova/spool\n",
+        "10.0.0.10:8774": public,
+        "10.0.0.10:8778": placement,
+        "cache1:11211": caches[0],
+        "cache2:11211": caches[1],
+        "https://console.example/": f"https://{console}/",
+        "wss://console.example/": f"wss://{console}/",
+        "wss://console-1.internal.example:6080/": f"wss://{console}/",
+        "host = 0.0.0.0\n": f"host = 127.0.0.1\nport = {ports['console']}\n",
+        "https://pve1.example:8006": url,
+        "https://pve2.example:8006": url.replace("127.0.0.1", "localhost"),
+        "10.0.0.5, 10.0.0.6": "127.0.0.1",
+        # passwords
+        "add_user micronova …": f"add_user micronova {words['bus']}",
+        "password = …": f"password = {words['service']}",
+    }
+    for host in ("mq1", "mq2", "mq3"):
+        found[f"micronova:…@{host}:5672"] = f"micronova:{words['bus']}@{bus}"
+    for role in ("micronova", "micronova_api", "placement"):
+        found[f"CREATE ROLE {role} LOGIN PASSWORD '…'"] = (
+            f"CREATE ROLE {role} LOGIN PASSWORD '{words[role]}'"
+        )
+        found[f"//{role}:…@db/"] = f"//{role}:{words[role]}@127.0.0.1:{postgres.port}/"
+    return found
+
+
+@contextlib.contextmanager
+def _keystone(folder: Path) -> Iterator[Keystone]:
+    """Run a Keystone that has never known of micronova: users, projects, and itself."""
+    server = Keystone(folder, port=0)
+    server.listen()
+    try:
+        passwords = load_passwords(folder)
+        server.prepare([identity_at(server.auth_url)], passwords, lambda step: None)
+        server.start()
+        server.wait_ready(START_SECONDS)
+        project = project_id(server.auth_url, passwords)
+        write_client_files(folder, server.auth_url, passwords, project)
+        yield server
+    finally:
+        server.stop()
+
+
+@contextlib.contextmanager
+def proxy(made: Deployment) -> Iterator[str]:
+    """Run nginx as the page prints it; gives the cloud's address. Where there is none, the one
+    without a proxy."""
+    if nginx.NGINX is None:
+        yield f"http://127.0.0.1:{made.ports['public']}"
+        return
+    port = backends.free_port()
+    text = made.printed(HEADERS)
+    for printed, ours in (
+        ("listen 443 ssl;", f"listen 127.0.0.1:{port} ssl;"),
+        ("/etc/nginx/cloud.pem", str(made.certificate / "ca.pem")),
+        ("/etc/nginx/cloud.key", str(made.certificate / "tls-key.pem")),
+    ):
+        assert printed in text, printed
+        text = text.replace(printed, ours)
+    folder = made.folder / "nginx"
+    folder.mkdir()
+    config = folder / "nginx.conf"
+    temporary = nginx.temporary_paths(folder)
+    config.write_text(f"pid {folder}/pid;\nevents {{}}\nhttp {{\n{temporary}{text}}}\n")
+    with nginx.running(config, port):
+        yield f"https://127.0.0.1:{port}"
+
+
+def _urls(console: str) -> str:
+    lines = [line for line in console.splitlines() if re.match(r"\w+_url =", line)]
+    assert len(lines) == 3
+    return "\n".join(["[console]", *lines, ""])
+
+
+def _run_openstack(words: list[str], environment: Mapping[str, str]) -> None:
+    done = programs.run("openstack", words, environment)
+    assert done.returncode == 0, f"{shlex.join(words)}: {done.stdout}{done.stderr}"
+
+
+def _enter_password(words: list[str], environment: Mapping[str, str], password: str) -> None:
+    """Run a command of `openstack` in a terminal, and enter a password where it prompts."""
+    master, terminal = pty.openpty()
+    try:
+        with subprocess.Popen(
+            [sys.executable, "-m", "openstackclient.shell", *words],
+            env=dict(environment),
+            stdin=terminal,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            # without a terminal of its own it prompts on stderr
+            start_new_session=True,
+        ) as process:
+            assert process.stderr is not None
+            said = b""
+            while more := process.stderr.read1():
+                said += more
+                if more.rstrip().endswith(b":"):
+                    os.write(master, f"{password}\n".encode())
+        assert process.returncode == 0, said
+    finally:
+        os.close(master)
+        os.close(terminal)

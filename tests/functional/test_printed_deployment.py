@@ -1,0 +1,119 @@
+"""docs/deploy.md, followed by an operator to the first server of a user."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import ssl
+from pathlib import Path
+
+import pytest
+import requests
+
+from tests.fixtures.pve_captures import qcow2
+from tests.functional import deployment
+from tests.functional.audits import Audits
+from tests.functional.console.visits import enter_screen, visiting
+from tests.functional.deployment import Deployment
+from tests.functional.waiting import eventually
+from tests.pages import block
+
+pytestmark = [pytest.mark.distributed, pytest.mark.timeout(600)]
+
+WAIT_SECONDS = 120
+NODES = 3
+
+
+def test_a_deployment_as_the_page_prints_it(tmp_path: Path) -> None:
+    with deployment.machine(tmp_path) as machine:
+        known = importlib.metadata.metadata("micronova").get_all("Provides-Extra")
+        assert set(deployment.extras()) <= set(known or [])
+        machine.install()
+        machine.register()
+        machine.configure()
+        machine.make_bus_user()
+        machine.make_databases()
+        machine.start_services()
+        look(machine)
+        use(machine)
+        use_the_proxy(machine)
+        links_are_what_the_proxy_says(machine)
+        gunicorn_takes_the_worker(machine)
+        Audits(machine).assert_clean()
+
+
+def look(machine: Deployment) -> None:
+    """The first look: nothing is broken, all services are up and all nodes ok."""
+    doctor, services, nodes, flavor = machine.lines("look")
+    eventually(lambda: up(machine, services) == {"up"}, WAIT_SECONDS)
+    eventually(lambda: machine.shell(nodes).count(" ok ") == NODES, WAIT_SECONDS)
+    # 1: there are warnings, of what the agents' token of the simulator lacks
+    said = machine.shell(doctor, cwd=machine.configuration, code=1)
+    assert "broken" not in said, said
+    assert "m1.small" in machine.shell(flavor)
+
+
+def up(machine: Deployment, command: str) -> set[str]:
+    """The states of the services."""
+    said = machine.shell(f"{command} -f value -c State")
+    return set(said.split())
+
+
+def use(machine: Deployment) -> None:
+    """A server is made through the public API, its console opened, and it is deleted."""
+    machine.shell(
+        "openstack server create --image debian-12 --flavor m1.small --network vmbr0 --wait web"
+    )
+    console = machine.shell("openstack console url show web -f value -c url").strip()
+    assert console.startswith(f"https://127.0.0.1:{machine.ports['console']}/vnc_auto.html?")
+    trusted = ssl.create_default_context(cafile=machine.configuration / "console.pem")
+    with visiting(console, ssl=trusted) as visitor:
+        assert "web" in enter_screen(visitor)
+    machine.shell("openstack server delete --wait web")
+    url = f"http://127.0.0.1:{machine.ports['dashboard']}/dashboard/login"
+    assert requests.get(url, timeout=30).status_code == 200
+
+
+def use_the_proxy(machine: Deployment) -> None:
+    """By one address: links, placement, and an image larger than nginx takes by default."""
+    with deployment.proxy(machine) as url, requests.Session() as http:
+        http.trust_env = False
+        http.verify = str(machine.certificate / "ca.pem")
+        assert current_volume_link(http.get(f"{url}/volume/")).startswith(f"{url}/volume/v3")
+        if url.startswith("https:"):
+            assert http.get(f"{url}/placement").json()["versions"]
+        http.headers["X-Auth-Token"] = machine.connection().auth_token
+        body = {"name": "mine", "disk_format": "qcow2", "container_format": "bare"}
+        made = http.post(f"{url}/image/v2/images", json=body).json()
+        image = f"{url}/image/v2/images/{made['id']}"
+        sent = http.put(
+            f"{image}/file",
+            data=qcow2(1 << 30, 2 << 20),
+            headers={"Content-Type": "application/octet-stream"},
+        )
+        assert sent.status_code == 204, sent.text
+        eventually(lambda: http.get(image).json()["status"] == "active", WAIT_SECONDS)
+        assert http.delete(image).status_code == 204
+
+
+def current_volume_link(answer: requests.Response) -> str:
+    [version] = [one for one in answer.json()["versions"] if one["status"] == "CURRENT"]
+    return str(version["links"][-1]["href"])
+
+
+def links_are_what_the_proxy_says(machine: Deployment) -> None:
+    variables = {"$http_host": "cloud.example", "$scheme": "https", "$remote_addr": "192.0.2.9"}
+    lines = re.findall(r"proxy_set_header (\S+) (\S+);", block(*deployment.HEADERS))
+    headers = {name: variables.get(value, "") for name, value in lines}
+    url = f"http://127.0.0.1:{machine.ports['public']}/volume/"
+    answer = requests.get(url, headers=headers, timeout=30)
+    assert current_volume_link(answer).startswith("https://cloud.example/volume/v3")
+
+
+def gunicorn_takes_the_worker(machine: Deployment) -> None:
+    etc = machine.configuration
+    printed = machine.shell(
+        f"MICRONOVA_CONFIG={etc}/micronova.conf:{etc}/api.conf gunicorn --print-config "
+        f"--config {etc}/gunicorn.conf.py micronova.wsgi:public"
+    )
+    assert re.search(r"worker_class\s+=.*ApiWorker", printed), printed

@@ -22,6 +22,7 @@ GROUPS: Mapping[str, str] = {
     "tests/compat/test_openstacksdk_volumes.py": "acting site",
     "tests/contract/test_csi_volumes.py": "acting site",
     "tests/contract/test_hostile_volumes.py": "acting site",
+    "tests/contract/test_printed_kubernetes.py": "acting site",
     "tests/contract/test_terraform_volumes.py": "acting site",
     "tests/compat/test_openstack_cli.py": "site",
     "tests/compat/test_openstack_groups.py": "site",

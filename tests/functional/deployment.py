@@ -31,67 +31,21 @@ from identity.layout import SERVICES, identity_at
 from identity.passwords import load_passwords
 from identity.private_file import write_private
 from simulator.certificate import server_context
+from tests.fixtures.deployment_page import (
+    CATALOG,
+    COMMANDS,
+    COMMANDS_NOT_RUN,
+    CONSOLE,
+    FILES,
+    HEADERS,
+    SQL,
+    WORKER,
+    Printed,
+)
 from tests.functional import backends, nginx, programs
 from tests.functional.distributed import START_SECONDS, simulated, token_file
 from tests.functional.systemd import Systemd
 from tests.pages import block
-
-PAGE = "docs/deploy.md"
-Printed = tuple[str, str, str]
-"""Page, language and a text of a block."""
-
-_PROXIES: Printed = (PAGE, "ini", "trusted_proxies")
-_CONSOLE: Printed = (PAGE, "ini", "relay_url")
-_CATALOG: Printed = ("docs/identity.md", "", "openstack endpoint create")
-_DASHBOARD: Printed = ("docs/dashboard.md", "ini", "state_dir")
-FILES: Mapping[str, tuple[Printed, ...]] = {
-    "micronova.conf": (
-        (PAGE, "ini", "transport_url"),
-        (PAGE, "ini", "[keystone_authtoken]"),
-        (PAGE, "ini", "valid_interfaces"),
-        _PROXIES,
-    ),
-    "conductor.conf": ((PAGE, "ini", "tenant_vlans"),),
-    "api.conf": ((PAGE, "ini", "reader_connection"),),
-    "placement.conf": ((PAGE, "ini", "[placement_database]"),),
-    "compute.conf": ((PAGE, "ini", "[proxmox:east]"),),
-    "console.conf": (_CONSOLE,),
-    "dashboard.conf": (_DASHBOARD, _PROXIES),
-    "public.env": ((PAGE, "", "/etc/micronova/api.conf\n"),),
-    "placement.env": ((PAGE, "", "/etc/micronova/placement.conf\n"),),
-}
-"""{file in /etc/micronova: the blocks that it is made of}"""
-
-WITH_CONSOLE_URLS = ("conductor.conf", "api.conf")
-"""Files that have the URLs of `[console]`, too, as the page says below its block."""
-
-SQL: Printed = (PAGE, "sql", "CREATE ROLE")
-WORKER: Printed = (PAGE, "python", "ApiWorker")
-COMMANDS: Mapping[str, Printed] = {
-    "install": (PAGE, "", "python3 -m venv"),
-    "databases": (PAGE, "", "--reader-role"),
-    "bus": (PAGE, "", "rabbitmqctl"),
-    "services": (PAGE, "", "systemctl enable"),
-    "look": (PAGE, "", "micronova doctor"),
-}
-"""{step: the block whose commands are run}"""
-
-HEADERS: Printed = (PAGE, "nginx", "X-Forwarded-Prefix")
-RUN = frozenset(
-    {*COMMANDS.values(), SQL, WORKER, HEADERS, *(one for made in FILES.values() for one in made)}
-    - {_DASHBOARD}
-)
-"""The page's blocks that the test uses."""
-
-NOT_RUN: Mapping[Printed, str] = {}
-"""Other blocks of the page, and why they are not used."""
-
-COMMANDS_NOT_RUN: Mapping[str, str] = {
-    "python3 -m venv": "the environment of the tests has the programs; tox -e package makes one",
-    "/opt/micronova/bin/pip install": "as above; the extras' names are looked up",
-    "useradd": "needs root, and would leave a user on the machine",
-}
-"""Beginnings of commands, and why they are not run."""
 
 _LEFT = re.compile(r"…|\bexample\b|mq\d|cache\d|\b10\.0\.0\.|(?<![\w/])/(?:etc|opt|var)/micronova")
 _EXTRAS = re.compile(r"'micronova\[([\w,]+)\]'")
@@ -154,7 +108,7 @@ class Deployment:
         for name, blocks in FILES.items():
             text = "\n".join(self.printed(one) for one in blocks)
             if name in WITH_CONSOLE_URLS:
-                text += "\n" + _urls(self.printed(_CONSOLE))
+                text += "\n" + _urls(self.printed(CONSOLE))
             write_private(self.configuration / name, text)
         write_private(
             self.configuration / "dashboard.env",
@@ -193,7 +147,7 @@ class Deployment:
         _run_openstack(["user", "delete", "micronova"], environment)
         for kind, (name, _) in SERVICES.items():
             _run_openstack(["service", "create", "--name", name, kind], environment)
-        text = self.placed(block(*_CATALOG))
+        text = self.placed(block(*CATALOG))
         # bash expands what is printed; the program is then run without a start for each
         shown = f"openstack() {{ printf '%s\\0' \"$@\"; echo; }}\n{text}"
         done = subprocess.run(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import requests
 
+from tests.fixtures.deployment_page import HEADERS
 from tests.fixtures.pve_captures import qcow2
 from tests.functional import deployment
 from tests.functional.audits import Audits
@@ -103,7 +104,7 @@ def current_volume_link(answer: requests.Response) -> str:
 
 def links_are_what_the_proxy_says(machine: Deployment) -> None:
     variables = {"$http_host": "cloud.example", "$scheme": "https", "$remote_addr": "192.0.2.9"}
-    lines = re.findall(r"proxy_set_header (\S+) (\S+);", block(*deployment.HEADERS))
+    lines = re.findall(r"proxy_set_header (\S+) (\S+);", block(*HEADERS))
     headers = {name: variables.get(value, "") for name, value in lines}
     url = f"http://127.0.0.1:{machine.ports['public']}/volume/"
     answer = requests.get(url, headers=headers, timeout=30)

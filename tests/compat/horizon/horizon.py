@@ -16,13 +16,14 @@ from typing import Any
 
 import requests
 
+from tests.fixtures import dashboards
 from tests.functional import backends
 from tests.functional.cloud import EmbeddedCloud, eventually
 from tests.pages import block
 
 #: the program `python` of the environment that has Horizon
 PYTHON = Path(os.environ.get("MICRONOVA_TEST_HORIZON") or "/nonexistent")
-_PAGE = "docs/existing-dashboards.md"
+_NOT_RUN = dashboards.COMMANDS_NOT_RUN
 _START_SECONDS = 240
 #: what the tests read of Horizon's own troubles
 _LOGGING = """
@@ -58,11 +59,9 @@ def running_horizon(cloud: EmbeddedCloud, folder: Path) -> Iterator[str]:
         "horizon.example.org": "127.0.0.1",
     }
     settings = folder / "etc" / "local" / "local_settings.py"
-    # the folder; the two commands before it are tox's
-    made = _printed("", "mkdir -p /etc/horizon", places).splitlines()[-1]
-    subprocess.run(["bash", "-ec", made], check=True)
-    settings.write_text(_printed("python", "OPENSTACK_KEYSTONE_URL", places) + _LOGGING)
-    start = _printed("", "DJANGO_SETTINGS_MODULE", places)
+    run_install(block(*dashboards.HORIZON_INSTALL), places)
+    settings.write_text(placed(block(*dashboards.HORIZON_SETTINGS), places) + _LOGGING)
+    start = placed(block(*dashboards.HORIZON_START), places)
     url = f"http://127.0.0.1:{port}"
     with (folder / "horizon.log").open("w") as log:
         # the last command, the server, takes the place of the shell
@@ -82,12 +81,17 @@ def running_horizon(cloud: EmbeddedCloud, folder: Path) -> Iterator[str]:
             process.wait(30)
 
 
-def _printed(language: str, having: str, places: Mapping[str, str]) -> str:
+def placed(text: str, places: Mapping[str, str]) -> str:
     """Return what the page prints, in other places."""
-    text = block(_PAGE, language, having)
     for old, new in places.items():
         text = text.replace(old, new)
     return text
+
+
+def run_install(text: str, places: Mapping[str, str]) -> None:
+    """Run the commands of a block but those that `tox` runs."""
+    lines = [one for one in text.splitlines() if not one.startswith(tuple(_NOT_RUN))]
+    subprocess.run(["bash", "-ec", placed("\n".join(lines), places)], check=True)
 
 
 def _answers(url: str) -> bool:

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import requests
 
+from tests.compat.horizon.horizon import placed, run_install
+from tests.fixtures import dashboards
+from tests.fixtures.dashboards import Printed
 from tests.functional import backends, nginx
 from tests.functional.cloud import EmbeddedCloud, eventually
 from tests.pages import block
@@ -24,7 +27,6 @@ MISSING = [
 ]
 """What these tests need and this machine hasn't."""
 
-PAGE = "docs/existing-dashboards.md"
 _START_SECONDS = 60
 #: what Debian's nginx-common would know
 _TYPES = "types { text/html html; text/css css; application/javascript js; image/svg+xml svg; }"
@@ -35,12 +37,10 @@ def running_skyline(cloud: EmbeddedCloud, folder: Path) -> Iterator[str]:
     """Run Skyline until the block ends, as docs/existing-dashboards.md says; gives its address."""
     port = backends.free_port()
     places = _places(cloud, folder, port)
-    # the folders; the two commands before them are tox's
-    made = _printed("", "mkdir -p /etc/skyline", places).splitlines()[-1]
-    subprocess.run(["bash", "-ec", made], check=True)
-    settings = _printed("yaml", "keystone_url", places)
+    run_install(block(*dashboards.SKYLINE_INSTALL), places)
+    settings = _printed(dashboards.SKYLINE_SETTINGS, places)
     (folder / "etc" / "skyline" / "skyline.yaml").write_text(settings)
-    head, _, server = _printed("", "skyline-nginx-generator", places).rstrip().rpartition("\n")
+    head, _, server = _printed(dashboards.SKYLINE_START, places).rstrip().rpartition("\n")
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
@@ -52,7 +52,7 @@ def running_skyline(cloud: EmbeddedCloud, folder: Path) -> Iterator[str]:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     config = folder / "nginx.conf"
-    _adapt(config, folder, block(PAGE, "nginx", "contrib/domains"))
+    _adapt(config, folder, block(*dashboards.SKYLINE_DOMAINS))
     url = f"http://127.0.0.1:{port}"
     with contextlib.ExitStack() as running, (folder / "output.log").open("w") as log:
         process = subprocess.Popen(
@@ -86,11 +86,9 @@ def _places(cloud: EmbeddedCloud, folder: Path, port: int) -> dict[str, str]:
     }
 
 
-def _printed(language: str, having: str, places: Mapping[str, str]) -> str:
+def _printed(which: Printed, places: Mapping[str, str]) -> str:
     """Return what the page prints, in other places."""
-    text = block(PAGE, language, having)
-    for old, new in places.items():
-        text = text.replace(old, new)
+    text = placed(block(*which), places)
     assert "<" not in text, text
     return text
 

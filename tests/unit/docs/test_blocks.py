@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import configparser
 import functools
 import itertools
 import re
@@ -161,25 +160,6 @@ def is_yaml(_: Program, block: Block) -> None:
     assert all(yaml.safe_load_all(block.text))
 
 
-#: options of cloud-provider-openstack (its docs, using-*.md) that the pages name
-_CLOUD_CONFIG: Mapping[str, frozenset[str]] = {
-    "Global": frozenset(
-        {"auth-url", "application-credential-id", "application-credential-secret", "region"}
-    ),
-    "LoadBalancer": frozenset({"enabled"}),
-    "Metadata": frozenset({"search-order"}),
-    "BlockStorage": frozenset({"node-volume-attach-limit", "rescan-on-resize"}),
-}
-
-
-def is_cloud_config(_: Program, block: Block) -> None:
-    """Have the text read as a cloud.conf; its options must be known."""
-    read = configparser.ConfigParser()
-    read.read_string(block.text)
-    for section in read.sections():
-        assert set(read.options(section)) <= _CLOUD_CONFIG[section], f"{block}: [{section}]"
-
-
 def is_python(_: Program, block: Block) -> None:
     """Have the text compiled."""
     compile(block.text, str(block), "exec")
@@ -195,12 +175,14 @@ FORMS: Mapping[str, Callable[[Program, Block], None]] = {
     "ini": is_configuration,
     "yaml": is_yaml,
     "python": is_python,
-    "conf": is_cloud_config,
+    # tests/unit/docs/test_kubernetes.py, with the options of its programs
+    "conf": is_read_elsewhere,
     # what a program prints, and how its words are put together
     "text": is_read_elsewhere,
     # docs/states.md is generated, and compared
     "mermaid": is_read_elsewhere,
-    # tests/compat/skyline runs nginx with it; tests/functional/db the roles
+    # tests/compat/skyline and tests/functional/test_printed_deployment.py run nginx with it, and
+    # the latter PostgreSQL
     "nginx": is_read_elsewhere,
     "sql": is_read_elsewhere,
 }

@@ -14,7 +14,7 @@ import pytest
 import requests
 
 from tests.compat.conftest import Client, Site
-from tests.contract.gophercloud import SECONDS, Gophercloud
+from tests.contract.gophercloud import SECONDS, Gophercloud, Refused
 from tests.contract.test_csi_volumes import Controller
 from tests.fixtures import kubernetes
 from tests.functional.waiting import eventually
@@ -161,18 +161,23 @@ def test_the_cluster_provider_prepares_the_printed_cluster(
     assert program.image(f"images?name={image}")["images"] == []
     [printed] = template["ports"]
     assert printed["network"]["filter"]["name"] == name
-    pairs = [{"ip_address": one["ipAddress"]} for one in printed["allowedAddressPairs"]]
     body = {
         "name": "k8s-control-plane-0",
         "network_id": network["id"],
         "fixed_ips": [{"subnet_id": subnet["id"]}],
-        "allowed_address_pairs": pairs,
         "security_groups": [group],
     }
     port = program.network("POST", "ports", {"port": body})["port"]
     endpoint = cluster["controlPlaneEndpoint"]["host"]
-    assert [one["ip_address"] for one in port["allowed_address_pairs"]] == [endpoint]
     assert port["fixed_ips"][0]["ip_address"] != endpoint
+    # the network isn't the project's, as the page says
+    pairs = {"allowed_address_pairs": [{"ip_address": endpoint}]}
+    with pytest.raises(Refused, match="403"):
+        program.network("POST", "ports", {"port": body | pairs})
+    admin = Client(site, "micronova-admin")
+    admin.do("port", "set", "--allowed-address", f"ip-address={endpoint}", port["id"])
+    shown = program.network("GET", f"ports/{port['id']}")["port"]
+    assert [one["ip_address"] for one in shown["allowed_address_pairs"]] == [endpoint]
     program.network("DELETE", f"ports/{port['id']}")
     program.network("DELETE", f"security-groups/{group}")
     eventually(

@@ -39,6 +39,7 @@ from tests.fixtures.deployment_page import (
     FILES,
     HEADERS,
     SQL,
+    WITH_CONSOLE_URLS,
     WORKER,
     Printed,
 )

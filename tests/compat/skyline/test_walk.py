@@ -83,6 +83,8 @@ def test_the_life_of_a_server(member: Person) -> None:
     member.press("Shared Networks")
     member.pick("vmbr0")
     member.sees("Automatically Assigned Address")
+    # ports of this network are filtered
+    member.pick("Default security group")
     member.press("Next: System Config")
     member.press("Password")
     member.fill("#SystemStep_name", "web")
@@ -99,6 +101,8 @@ def test_a_volume(member: Person) -> None:
     member.open("/storage/volume", "Create Volume")
     member.press("Create Volume")
     member.sees("Blank Volume", "Selected")
+    # its form forgets what is written while the volume types load
+    member.sees_row("local", "Yes")
     member.fill('[id="create volume_name"]', "data")
     member.press("Confirm")
     member.sees_row("data", "10GiB", "Available")

@@ -134,4 +134,5 @@ class Person:
         try:
             eventually(true, _SECONDS, pause_seconds)
         except AssertionError as error:
-            raise AssertionError(f"never {what} in: {self.text}") from error
+            logged = [one["message"] for one in self._driver.get_log("browser")]
+            raise AssertionError(f"never {what} in: {self.text}\n{logged[-5:]}") from error

@@ -43,12 +43,16 @@ def run(name: str, files: Sequence[str]) -> None:
 
 
 def notify_systemd(state: str) -> None:
-    """Notify systemd (``Type=notify``), if it started this process."""
+    """Notify systemd (``Type=notify``), if it started this process and still listens."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return
     if address.startswith("@"):
         address = f"\0{address[1:]}"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
-        channel.connect(address)
-        channel.sendall(state.encode())
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+            channel.connect(address)
+            channel.sendall(state.encode())
+    except OSError as error:
+        # The service still has to run, and to be stopped in order.
+        LOG.warning("%s could not be sent to the service manager: %s", state, error)

@@ -11,7 +11,6 @@ import contextlib
 import os
 import pty
 import re
-import secrets
 import shlex
 import shutil
 import subprocess
@@ -24,7 +23,7 @@ from typing import Any
 import openstack.config
 import openstack.connection
 
-from common.child import ROOT, Child
+from common.child import ROOT
 from identity.clouds import project_id, write_client_files
 from identity.keystone import Keystone
 from identity.layout import SERVICES, identity_at
@@ -43,7 +42,7 @@ from tests.fixtures.deployment_page import (
     WORKER,
     Printed,
 )
-from tests.functional import backends, nginx, programs
+from tests.functional import backends, deployment_places, nginx, programs
 from tests.functional.distributed import START_SECONDS, simulated, token_file
 from tests.functional.systemd import Systemd
 from tests.pages import block
@@ -237,75 +236,18 @@ def machine(folder: Path) -> Iterator[Deployment]:
         keystone = stack.enter_context(_keystone(folder))
         simulator = stack.enter_context(simulated(folder))
         ports = {name: backends.free_port() for name in _SERVED}
-        places = _places(folder, postgres, caches, broker, keystone.auth_url, simulator, ports)
+        node = list(simulator.messages(START_SECONDS))[-1]["endpoints"][0]["url"]
+        places = {
+            **deployment_places.paths(folder),
+            **deployment_places.services(folder, ports, keystone.auth_url, node, caches),
+            **deployment_places.logins(postgres, broker),
+        }
         made = Deployment(folder, postgres, broker, keystone, places, ports)
         stack.callback(made.systemd.stop_all)
         yield made
 
 
 _SERVED = ("public", "placement", "console", "dashboard")
-
-
-def _places(
-    folder: Path,
-    postgres: backends.Postgres,
-    caches: list[str],
-    broker: backends.Broker,
-    auth_url: str,
-    simulator: Child,
-    ports: Mapping[str, int],
-) -> dict[str, str]:
-    """What is printed → what this machine has."""
-    url = list(simulator.messages(START_SECONDS))[-1]["endpoints"][0]["url"]
-    bus = broker.url.rpartition("@")[2].rstrip("/")
-    words = {
-        name: secrets.token_hex(12)
-        for name in ("micronova", "micronova_api", "placement", "bus", "service")
-    }
-    public, placement, console = (
-        f"127.0.0.1:{ports[name]}" for name in ("public", "placement", "console")
-    )
-    found = {
-        # paths
-        "/opt/micronova": f"{folder}/opt/micronova",
-        "/usr/local/bin": f"{folder}/usr/local/bin",
-        "/etc/micronova": f"{folder}/etc/micronova",
-        "/etc/systemd/system/": f"{folder}/etc/systemd/system/",
-        "/var/lib/": f"{folder}/var/lib/",
-        "server_name cloud.example;": "server_name 127.0.0.1;",
-        # users
-        "-g micronova ": f"-g {os.getegid()} ",
-        # hosts and ports
-        "https://keystone.example/v3": auth_url,
-        "https://keystone.example.org/v3": auth_url,
-        "https://cloud.example/placement": f"http://{placement}",
-        "https://cloud.example": f"http://{public}",
-        # with a default path of the code
-        "fetch_url = http://10.0.0.10:8774/image\n": f"fetch_url = http://{public}/image\n"
-        f"spool_dir = {folder}/var/lib/micronova/spool\n",
-        "10.0.0.10:8774": public,
-        "10.0.0.10:8778": placement,
-        "cache1:11211": caches[0],
-        "cache2:11211": caches[1],
-        "https://console.example/": f"https://{console}/",
-        "wss://console.example/": f"wss://{console}/",
-        "wss://console-1.internal.example:6080/": f"wss://{console}/",
-        "host = 0.0.0.0\n": f"host = 127.0.0.1\nport = {ports['console']}\n",
-        "https://pve1.example:8006": url,
-        "https://pve2.example:8006": url.replace("127.0.0.1", "localhost"),
-        "10.0.0.5, 10.0.0.6": "127.0.0.1",
-        # passwords
-        "add_user micronova …": f"add_user micronova {words['bus']}",
-        "password = …": f"password = {words['service']}",
-    }
-    for host in ("mq1", "mq2", "mq3"):
-        found[f"micronova:…@{host}:5672"] = f"micronova:{words['bus']}@{bus}"
-    for role in ("micronova", "micronova_api", "placement"):
-        found[f"CREATE ROLE {role} LOGIN PASSWORD '…'"] = (
-            f"CREATE ROLE {role} LOGIN PASSWORD '{words[role]}'"
-        )
-        found[f"//{role}:…@db/"] = f"//{role}:{words[role]}@127.0.0.1:{postgres.port}/"
-    return found
 
 
 @contextlib.contextmanager

@@ -178,8 +178,9 @@ class Up(Command):
             action="append",
             default=[],
             help="An option of the services, as etc/micronova.conf.sample lists them, in place of "
-            "its default, e.g. conductor.reclaim_instance_interval=3600; repeat for further ones. "
-            "It holds until the cloud stops",
+            "its default, e.g. conductor.reclaim_instance_interval=3600; repeat for further ones, "
+            "and for each line of one that a file may have several times. It holds until the "
+            "cloud stops",
         ),
         flag(
             "--demo",

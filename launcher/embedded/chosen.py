@@ -10,7 +10,7 @@ from oslo_config import cfg
 from common.errors import ConfigurationError
 from compute.hypervisor.proxmox.settings import CLUSTER_OPTIONS
 from identity import keystone
-from launcher import configuration
+from launcher import configuration, listing
 from launcher.embedded.settings import Sections
 
 #: a group may have dots: a cluster's name is a part of it
@@ -19,7 +19,8 @@ _CLUSTER = "proxmox:"
 
 
 def chosen(given: Iterable[str]) -> Sections:
-    """Return each ``group.option=value``; the last one of an option counts.
+    """Return each ``group.option=value``; the last one of an option counts, and of an option that
+    a file may name several times each one, a line each.
 
     Raises ConfigurationError, one line, for one that doesn't exist, or a value that it can't have.
     """
@@ -31,11 +32,16 @@ def chosen(given: Iterable[str]) -> Sections:
         group, option, value = match.groups()
         if group.startswith(_CLUSTER):
             conf.register_opts(CLUSTER_OPTIONS, group=group)
+        before = made.get(group, {}).get(option)
+        several = isinstance(listing.groups(conf).get(group, {}).get(option), cfg.MultiOpt)
+        lines = [*(before.split("\n") if several and before is not None else ()), value]
         try:
-            conf.set_override(option, value, None if group == "DEFAULT" else group)
+            conf.set_override(
+                option, lines if several else value, None if group == "DEFAULT" else group
+            )
         except (cfg.NoSuchGroupError, cfg.NoSuchOptError) as error:
             raise ConfigurationError(f"--set {text}: there is no such option.") from error
         except ValueError as error:
             raise ConfigurationError(f"--set {text}: {error}") from error
-        made.setdefault(group, {})[option] = value
+        made.setdefault(group, {})[option] = "\n".join(lines)
     return made

@@ -33,6 +33,7 @@ FLAVORS = (
 
 
 Sections = dict[str, dict[str, str]]
+"""Options by section; one that is written several times has a line for each value."""
 
 
 @dataclass(frozen=True)
@@ -157,5 +158,9 @@ def render(made: Mapping[str, Mapping[str, str]]) -> str:
     for section, values in made.items():
         lines += ["", f"[{section}]"]
         # oslo.config would take "$" in a value for a reference.
-        lines += [f"{name} = {value.replace('$', '$$')}" for name, value in values.items()]
+        lines += [
+            f"{name} = {one.replace('$', '$$')}"
+            for name, value in values.items()
+            for one in value.split("\n")
+        ]
     return "\n".join(lines) + "\n"

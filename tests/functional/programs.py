@@ -37,10 +37,19 @@ _GROUPS = ("openstack.", "micronova.")
 
 
 def run(
-    program: str, words: Sequence[str], environment: Mapping[str, str], seconds: float = SECONDS
+    program: str,
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    seconds: float = SECONDS,
+    *,
+    folder: str | None = None,
+    stdin: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run one of the programs to its end; raises ``subprocess.TimeoutExpired``."""
-    return _launcher().run(program, words, environment, seconds)
+    """Run one of the programs to its end, in a folder and with a file to read, if they are named.
+
+    Raises ``subprocess.TimeoutExpired``.
+    """
+    return _launcher().run(program, words, environment, seconds, folder, stdin)
 
 
 class Launcher:
@@ -53,15 +62,22 @@ class Launcher:
         self._socket: socket.socket
 
     def run(
-        self, program: str, words: Sequence[str], environment: Mapping[str, str], seconds: float
+        self,
+        program: str,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        seconds: float,
+        folder: str | None = None,
+        stdin: int | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """See ``run``; one command at a time."""
-        asked = {"argv": [program, *words], "environment": dict(environment)}
+        asked: dict[str, Any] = {"argv": [program, *words], "environment": dict(environment)}
+        asked["folder"] = str(ROOT) if folder is None else folder
         with self._lock, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
             if self._process is None:
                 self._start()
             self._socket.settimeout(seconds)
-            files = [out.fileno(), error.fileno()]
+            files = [out.fileno(), error.fileno(), *([] if stdin is None else [stdin])]
             try:
                 socket.send_fds(self._socket, [json.dumps(asked).encode()], files)
                 code = json.loads(self._socket.recv(_SIZE))
@@ -176,9 +192,10 @@ def _serve(control: socket.socket) -> list[str] | None:
         pid = os.fork()
         if pid == 0:
             control.close()
-            for number, file in enumerate(files, start=1):
+            for number, file in zip((1, 2, 0), files, strict=False):
                 os.dup2(file, number)
                 os.close(file)
+            os.chdir(asked["folder"])
             os.environ.clear()
             os.environ.update(asked["environment"])
             random.seed()

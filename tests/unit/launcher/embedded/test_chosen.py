@@ -6,6 +6,7 @@ import pytest
 
 from common.errors import ConfigurationError
 from launcher.embedded.chosen import chosen
+from launcher.embedded.settings import render
 from tests.unit.launcher.embedded.test_settings import made, settings
 
 
@@ -29,6 +30,20 @@ def test_they_replace_what_is_made_up() -> None:
     assert written["conductor"] == {"name": "embedded", **found["conductor"]}
     assert written["seed"] == found["seed"]
     assert written["DEFAULT"] == {"transport_url": "micronova-local://embedded", "debug": "true"}
+
+
+def test_an_option_that_a_file_may_have_several_times_has_all_its_lines() -> None:
+    given = ["windows-*; os_type=windows", "debian-*; os_distro=debian", "a=b; c=$1"]
+    found = chosen([f"images.properties={one}" for one in given])
+    found |= chosen(["oslo_messaging_notifications.driver=messagingv2", "database.connection="])
+    lines = render(made(settings(chosen=found))).splitlines()
+    assert [one for one in lines if one.startswith("properties = ")] == [
+        "properties = windows-*; os_type=windows",
+        "properties = debian-*; os_distro=debian",
+        "properties = a=b; c=$$1",
+    ]
+    assert "driver = messagingv2" in lines
+    assert "connection = " in lines
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,16 +77,21 @@ class EmbeddedCloud:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("OS_")}
         return kept | {"OS_CLIENT_CONFIG_FILE": str(self.clouds_yaml), "OS_CLOUD": name}
 
+    @property
+    def simulator_url(self) -> str:
+        """The API of the first simulated cluster."""
+        endpoints = json.loads((self.simulator / "endpoints.json").read_text(encoding="utf-8"))
+        return str(endpoints[0]["url"])
+
     def held(self) -> dict[str, leftovers.Held]:
         """Return what the simulated clusters hold of servers."""
         return leftovers.held(self.simulator)
 
     def control(self, method: str, door: str, /, **body: Any) -> Any:
         """Ask the simulator's control API, e.g. ``control("POST", "faults", action=…)``."""
-        endpoints = json.loads((self.simulator / "endpoints.json").read_text(encoding="utf-8"))
         answer = requests.request(
             method,
-            f"{endpoints[0]['url']}/_sim/{door}",
+            f"{self.simulator_url}/_sim/{door}",
             json=body or None,
             verify=str(self.simulator / "ca.pem"),
             timeout=30,
@@ -126,15 +131,16 @@ def run_to_end(state_dir: Path, **options: Any) -> subprocess.CompletedProcess[s
 
 @contextlib.contextmanager
 def embedded_cloud(
-    state_dir: Path, *, audited: bool = True, **options: Any
+    state_dir: Path, *, audited: bool = True, argv: Sequence[str] = (), **options: Any
 ) -> Iterator[EmbeddedCloud]:
-    """Run the embedded cloud in `state_dir`, on free ports, until the block ends.
+    """Run the embedded cloud in `state_dir`, on free ports, until the block ends; `argv` is a
+    command line that does so.
 
     If it still runs then, an audit must find nothing, and must never have had to heal anything;
     `audited` False: whoever uses it says what an audit may find.
     """
     process = subprocess.Popen(
-        command(state_dir, **options),
+        argv or command(state_dir, **options),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -52,6 +52,11 @@ def run(
     return _launcher().run(program, words, environment, seconds, folder, stdin)
 
 
+def start() -> None:
+    """Start the launcher now: it ends with the thread that started it."""
+    _launcher().start()
+
+
 class Launcher:
     """The launcher's process, as the tests see it."""
 
@@ -89,6 +94,12 @@ class Launcher:
                 file.seek(0)
                 texts.append(file.read().decode())
         return subprocess.CompletedProcess([program, *words], code, *texts)
+
+    def start(self) -> None:
+        """Start it, unless it runs."""
+        with self._lock:
+            if self._process is None:
+                self._start()
 
     def close(self) -> None:
         """End it with whatever it runs."""
@@ -185,7 +196,7 @@ def _serve(control: socket.socket) -> list[str] | None:
     """Fork for each command that is asked for; return its arguments in the child, or None at the
     end."""
     while True:
-        message, files, _flags, _address = socket.recv_fds(control, _SIZE, 2)
+        message, files, _flags, _address = socket.recv_fds(control, _SIZE, 3)
         if not message:
             return None
         asked = json.loads(message)

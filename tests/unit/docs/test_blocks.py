@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
+import io
 import itertools
 import re
 import shlex
@@ -39,9 +41,9 @@ class ReadError(Exception):
 # --- commands
 
 
-@pytest.fixture(scope="module")
-def program() -> Program:
-    """The program, on a cloud that has every API."""
+@functools.cache
+def the_program() -> Program:
+    """Return the program, on a cloud that has every API."""
     made = Program()
     made.client_manager = SimpleNamespace(  # type: ignore[assignment]
         is_network_endpoint_enabled=lambda: True,
@@ -49,6 +51,25 @@ def program() -> Program:
         is_compute_endpoint_enabled=lambda: True,
     )
     return made
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    """The program, on a cloud that has every API."""
+    return the_program()
+
+
+def is_whole(words: list[str]) -> bool:
+    """Return whether a command that stands in a sentence is one as it stands: it can be run."""
+    said = io.StringIO()
+    if not words[1:] or words[1] == "help":
+        return False
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        try:
+            read_command(the_program(), words)
+        except (ReadError, LookupError):
+            return False
+    return True
 
 
 def read_command(program: Program, words: list[str]) -> None:

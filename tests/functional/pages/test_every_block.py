@@ -1,0 +1,81 @@
+"""Each block of every page is run, and each command of a sentence that is one as it stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.functional.pages.prepared import PREPARED, SECOND, TOGETHER, TRACE
+from tests.functional.pages.readings import FIRST, READINGS
+from tests.functional.pages.sentences import SENTENCES
+from tests.functional.pages.services import SERVICES
+from tests.pages import PAGES, ROOT, every_block, inline_commands
+from tests.unit.docs.test_blocks import commands, is_whole
+
+# the plug-ins of openstack's clients warn as they are loaded
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+RUN = [FIRST, *READINGS, *SENTENCES, *PREPARED, *TOGETHER, *SECOND, TRACE, *SERVICES]
+
+ELSEWHERE = frozenset({"docs/deploy.md", "docs/existing-dashboards.md", "docs/kubernetes.md"})
+"""Pages whose blocks are run by tests of their own."""
+
+EXCEPTIONS = {
+    ("CONTRIBUTING.md", "make test"): (
+        "they run all tests, this one too; README.md's `make test` is asked what it would run, "
+        "and `.ci/run`, which holds every change, is the other two"
+    ),
+    ("docs/states.md", "stateDiagram-v2"): (
+        "a picture made of common/states.py; tests/unit/launcher/test_sample.py compares the page"
+    ),
+}
+"""{(page, text of the block): why it isn't run, and what checks it instead}"""
+
+LISTS = frozenset({"docs/api.md", "docs/cli.md", "docs/states.md"})
+"""Pages that are generated: their commands are those of tables."""
+
+NAMED = {
+    "micronova capacity": "names the command, which needs options: --without is run",
+    "micronova rebalance": "names the command, which needs --plan, --apply or another option",
+    "micronova volume create|delete|set --size|revert": (
+        "names four commands and their --wait; tests/functional/cli/test_live.py waits by them"
+    ),
+    "openstack quota set": "names the command, which needs a limit",
+    "micronova up": "each cloud of these tests is started by it",
+    "micronova up --demo": "README.md's `make demo` is this",
+    "micronova up --proxmox …": "README.md's line is run",
+    "micronova up --set conductor.reclaim_instance_interval=86400": (
+        "tests/functional/cli/test_up.py starts clouds with --set, as prepared.py does"
+    ),
+    "micronova up --set tracing.endpoint=…": "prepared.py starts a cloud with it",
+}
+
+
+def test_each_block_of_every_page_is_run() -> None:
+    found = {block for block in every_block() if block.page not in ELSEWHERE}
+    run = [block for reading in RUN for block in reading.blocks]
+    excepted = [
+        block
+        for page, text in EXCEPTIONS
+        for block in found
+        if block.page == page and text in block.text and block not in run
+    ]
+    assert len(excepted) == len(EXCEPTIONS)
+    assert {str(block) for block in found} == {str(block) for block in [*run, *excepted]}
+
+
+def test_each_command_of_a_sentence_is_run() -> None:
+    run = {(reading.page, text) for reading in RUN for text in reading.sentences}
+    whole = {
+        (name, text)
+        for page in PAGES
+        if (name := _name(page)) not in ELSEWHERE | LISTS and not name.startswith("docs/decisions")
+        for text in inline_commands(page)
+        if all(map(is_whole, commands(text))) and text not in NAMED
+    }
+    assert whole == run
+
+
+def _name(page: Path) -> str:
+    return str(page.relative_to(ROOT))

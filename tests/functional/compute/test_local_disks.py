@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,7 @@ def there(cluster: Cluster, build: Build) -> dict[str, str]:
 
 
 def fitted(build: Build, disks: tuple[LocalDisk, ...]) -> Grow:
-    made = a_growth(build, build.disk_gib)
-    values = vars(made) | {"local_disks": disks}
-    return Grow(**values)
+    return dataclasses.replace(a_growth(build, build.disk_gib), local_disks=disks)
 
 
 def volume(value: str) -> str:

@@ -131,12 +131,12 @@ def test_what_was_uploaded_is_listed_and_goes(
     listed = image_files.listed(upload)
     worker.conductor.wait_for(lambda: any(listed in one.images for one in told))
     again = a_store(spool, volid=command.volid)
-    again = StoreImage(**{**vars(again), "server_uuid": command.server_uuid})
+    again = dataclasses.replace(again, server_uuid=command.server_uuid)
     assert worker.run(again).ok
     assert len(cluster.calls("POST", "/upload")) == 1
     for number in range(2):
         removal = a_removal(command)
-        outcome = worker.run(RemoveImage(**{**vars(removal), "attempt": number}))
+        outcome = worker.run(dataclasses.replace(removal, attempt=number))
         assert (outcome.ok, outcome.gone) == (True, True)
     assert files(simulator) == {}
 
@@ -218,11 +218,11 @@ def test_a_repeat_ends_what_failed(
     outcome = worker.run(command)
     if not outcome.ok:
         assert files(simulator) in ({}, {command.volid: len(DATA)})
-        assert worker.run(StoreImage(**{**vars(command), "attempt": 2})).ok
+        assert worker.run(dataclasses.replace(command, attempt=2)).ok
     assert files(simulator) == {command.volid: len(DATA)}
     removal = a_removal(command)
     if not worker.run(removal).gone:
-        assert worker.run(RemoveImage(**{**vars(removal), "attempt": 2})).gone
+        assert worker.run(dataclasses.replace(removal, attempt=2)).gone
     assert files(simulator) == {}
 
 
@@ -239,6 +239,6 @@ def test_a_process_that_ends_in_the_upload_leaves_it_to_the_next(
     spool.goes_on.set()
     stopped.join()
     assert (files(simulator), second.conductor.outcomes(command)) == ({}, [])
-    assert worker.run(StoreImage(**{**vars(command), "attempt": 2})).ok
+    assert worker.run(dataclasses.replace(command, attempt=2)).ok
     assert files(simulator) == {command.volid: len(DATA)}
     assert worker.run(a_removal(command)).gone

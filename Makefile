@@ -6,7 +6,7 @@ ARGS ?=
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 
-.PHONY: demo up test clean
+.PHONY: demo up test test-all clean
 
 demo: $(VENV)/installed
 	exec $(VENV)/bin/micronova up --demo $(ARGS)
@@ -15,9 +15,13 @@ up: $(VENV)/installed
 	exec $(VENV)/bin/micronova up $(ARGS)
 
 test: $(VENV)/tox
-	@echo 'Runs all tiers of the tests in an environment of their own: some twelve minutes on two cores,'
-	@echo 'and the first time some more to install it. Seconds take: $(VENV)/bin/tox -e unit'
-	$(VENV)/bin/tox run -q -m test $(ARGS)
+	@echo 'Runs the tests of what you changed and a sample of all others in an environment of their own:'
+	@echo 'up to eight minutes on two cores, and the first time some more to install it.'
+	@echo 'Seconds take: $(VENV)/bin/tox -e unit. Everything runs: make test-all'
+	$(VENV)/bin/tox run -q -e touched $(ARGS)
+
+test-all: $(VENV)/tox
+	$(VENV)/bin/tox run -q -e all $(ARGS)
 
 clean:
 	rm -rf $(VENV) .tox build dist *.egg-info

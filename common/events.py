@@ -17,8 +17,7 @@ from common.messages.topics import ANNOUNCE_TOPIC, CONDUCTOR_TOPIC, HOST_FACTS_T
 from common.typed_rpc import TypedClient
 
 if TYPE_CHECKING:
-    # Only for its types: common.rpc must be the first to import it.
-    import oslo_messaging
+    from common.messaging import oslo_messaging
 
 
 class ConductorEvents(Protocol):

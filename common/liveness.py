@@ -13,14 +13,13 @@ import threading
 import time
 from collections.abc import Callable
 
-import oslo_messaging
-
 from common import context, events, rpc
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.events import ConductorEvents
 from common.health import Check
 from common.log import logger
+from common.messaging import oslo_messaging
 from common.metrics import loops
 from common.typed_rpc import TypedClient
 

@@ -18,14 +18,13 @@ import sys
 import threading
 from typing import Any
 
-import oslo_messaging
-from oslo_messaging._drivers import base
+from common.messaging import driver_base, oslo_messaging
 
 #: messages kept for a topic without a listener; older ones are dropped first
 BACKLOG = 10_000
 
 
-class _Incoming(base.RpcIncomingMessage):  # type: ignore[misc]
+class _Incoming(driver_base.RpcIncomingMessage):  # type: ignore[misc]
     def __init__(self, ctxt: Any, message: Any, reply_queue: queue.SimpleQueue[Any] | None):
         super().__init__(ctxt, message)
         self._reply_queue = reply_queue
@@ -43,7 +42,7 @@ class _Incoming(base.RpcIncomingMessage):  # type: ignore[misc]
         """Do nothing: a caller in this process can't lose its callee."""
 
 
-class _Listener(base.Listener):  # type: ignore[misc]
+class _Listener(driver_base.Listener):  # type: ignore[misc]
     def __init__(self, bus: _Bus, topic: str, server: str | None) -> None:
         super().__init__(1, None)
         self._bus, self._topic, self._server = bus, topic, server
@@ -112,7 +111,7 @@ _buses: dict[str, _Bus] = collections.defaultdict(_Bus)
 _buses_lock = threading.Lock()
 
 
-class LocalDriver(base.BaseDriver):  # type: ignore[misc]
+class LocalDriver(driver_base.BaseDriver):  # type: ignore[misc]
     """The driver object of oslo.messaging; every driver of one URL shares one bus."""
 
     def __init__(

@@ -16,20 +16,9 @@ from typing import Any
 
 from oslo_config import cfg
 
-from common.threads import without_eventlet
-
-without_eventlet()
-
-import oslo_messaging  # noqa: E402
-from oslo_messaging import opts as messaging_options  # noqa: E402
-from oslo_messaging._drivers import amqpdriver  # noqa: E402
-from oslo_messaging._metrics import client as metrics_options  # noqa: E402
-from oslo_messaging._tracing import client as tracing_options  # noqa: E402
-from oslo_messaging.rpc.server import RPCServer  # noqa: E402
-
-from common import codec, context, deadlines, signatures  # noqa: E402
-from common.context import RequestContext  # noqa: E402
-from common.errors import (  # noqa: E402
+from common import codec, context, deadlines, signatures
+from common.context import RequestContext
+from common.errors import (
     Conflict,
     Forbidden,
     Gone,
@@ -44,8 +33,16 @@ from common.errors import (  # noqa: E402
     Unavailable,
     Unimplemented,
 )
-from common.log import logger  # noqa: E402
-from common.metrics import messages  # noqa: E402
+from common.log import logger
+from common.messaging import (
+    RPCServer,
+    amqpdriver,
+    messaging_options,
+    metrics_options,
+    oslo_messaging,
+    tracing_options,
+)
+from common.metrics import messages
 
 LOG = logger(__name__)
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 from oslo_service import backend
 
 
 def without_eventlet() -> None:
-    """Make eventlet look missing; called before oslo.messaging or Keystone is imported.
+    """Choose threads of the system; called before oslo.messaging or Keystone is imported.
 
-    They import oslo.service and futurist, which load it wherever it is installed.
+    ``common`` has made eventlet look missing to them.
     """
-    sys.modules.setdefault("eventlet", None)  # type: ignore[arg-type]
     backend.register_backend_default_hook(lambda: backend.BackendType.THREADING)

@@ -22,8 +22,7 @@ from compute.messages import ClusterInventory
 from compute.rpc_api import WorkerRpc
 
 if TYPE_CHECKING:
-    # Only for its types: common.rpc must be the first to import it.
-    import oslo_messaging
+    from common.messaging import oslo_messaging
 
 #: an inventory lists every storage of a cluster
 INVENTORY_SECONDS = 300.0

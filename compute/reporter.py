@@ -23,8 +23,7 @@ from common.log import logger
 from common.messages.reports import Report
 
 if TYPE_CHECKING:
-    # Only for its types: common.rpc must be the first to import it.
-    import oslo_messaging
+    from common.messaging import oslo_messaging
 
 LOG = logger(__name__)
 

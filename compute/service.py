@@ -34,8 +34,7 @@ from compute.rpc_api import WorkerRpc
 from compute.vm_states import VmChanges
 
 if TYPE_CHECKING:
-    # Only for its types: common.rpc must be the first to import it.
-    import oslo_messaging
+    from common.messaging import oslo_messaging
 
 LOG = logger(__name__)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import oslo_messaging
 from oslo_config import cfg
 
 from common import context, credentials, liveness, quotas, rpc
@@ -11,6 +10,7 @@ from common.events import ConductorEvents
 from common.health import Health
 from common.log import logger
 from common.messages.topics import CONDUCTOR_TOPIC
+from common.messaging import oslo_messaging
 from compute.client import ComputeClient
 from conductor.audit.auditor import Auditor
 from conductor.audit.gather import Gatherer

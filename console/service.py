@@ -32,8 +32,7 @@ from console.proxy import Proxy, Refused, token_of
 from console.sessions import Sessions
 
 if TYPE_CHECKING:
-    # Only for its types: common.rpc must be the first to import it.
-    import oslo_messaging
+    from common.messaging import oslo_messaging
 
 LOG = logger(__name__)
 

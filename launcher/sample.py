@@ -72,10 +72,11 @@ def config() -> str:
 
 
 def _options() -> dict[str, dict[str, cfg.Opt]]:
-    import oslo_messaging.opts
     from keystoneauth1 import loading
 
+    from common.messaging import messaging_options
     from compute.hypervisor.proxmox.settings import CLUSTER_OPTIONS
+    from scheduler import filters
 
     conf = cfg.ConfigOpts()
     for register in configuration.registers():
@@ -83,10 +84,12 @@ def _options() -> dict[str, dict[str, cfg.Opt]]:
     password = loading.get_auth_plugin_conf_options("password")
     for group in ("keystone_authtoken", *configuration.CLIENT_GROUPS):
         conf.register_opts(password, group=group)
-    for group, options in oslo_messaging.opts.list_opts():
+    for group, options in messaging_options.list_opts():
         if group in (None, "oslo_messaging_rabbit"):
             conf.register_opts(options, group=group)
     found = {name: options for name, options in listing.groups(conf).items() if name in _OURS}
+    shown: Any = found["scheduler"]["filters"]
+    shown.sample_default = list(filters.found())
     found["proxmox:<cluster>"] = {option.dest: option for option in CLUSTER_OPTIONS}
     return dict(sorted(found.items(), key=lambda item: (item[0] != "DEFAULT", item[0])))
 

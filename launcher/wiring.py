@@ -16,12 +16,12 @@ from common.log import logger
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
 
-    import oslo_messaging
     import requests
     import sqlalchemy as sa
     from keystoneauth1.session import Session
 
     from common.health import Health
+    from common.messaging import oslo_messaging
     from common.projects import Projects
     from conductor.rpc import ConductorRpc
     from placement.client import PlacementClient

@@ -6,35 +6,6 @@ from collections.abc import Mapping
 
 from oslo_config import cfg
 
-FILTERS = [
-    "service_up",
-    "service_enabled",
-    "node_healthy",
-    "forced_host",
-    "retry",
-    "availability_zone",
-    "aggregate_multitenancy_isolation",
-    "aggregate_instance_extra_specs",
-    "aggregate_image_properties_isolation",
-    "resources",
-    "traits",
-    "capabilities",
-    "image_properties",
-    "image_reach",
-    "network_reach",
-    "vlan_reach",
-    "disk_way",
-    "storage_room",
-    "volume_reach",
-    "server_group_affinity",
-    "server_group_anti_affinity",
-    "same_host",
-    "different_host",
-    "near_host_ip",
-    "ha_rule",
-    "guest_hardware",
-]
-
 #: the weighers that a mode sets
 OF_ROOM = ("ram", "cpu", "disk", "storage")
 CLUSTER_SCORE = "cluster_score"
@@ -42,7 +13,8 @@ CLUSTER_SCORE = "cluster_score"
 OPTIONS = [
     cfg.ListOpt(
         "filters",
-        default=FILTERS,
+        # Empty: scheduler.filters.found(). It loads numpy, which no other service needs.
+        default=[],
         help="Filters, in order; entry points of the group micronova.scheduler.filters.",
     ),
     cfg.DictOpt(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import oslo_messaging
 import stevedore
 from oslo_config import cfg
 
@@ -15,8 +14,9 @@ from common.errors import ConfigurationError
 from common.events import ConductorEvents, HostEvents, WorkerEvents
 from common.health import Health
 from common.messages.topics import HOST_FACTS_TOPIC, SCHEDULER_TOPIC
+from common.messaging import oslo_messaging
 from placement.client import PlacementClient
-from scheduler import config
+from scheduler import config, filters, weighers
 from scheduler.decide.choose import Filter, Weigher
 from scheduler.dry_run import DryRun
 from scheduler.hosts import memberships
@@ -26,6 +26,7 @@ from scheduler.rpc_api import SchedulerRpc
 from scheduler.select import Decider
 from scheduler.view import View
 
+#: of other people's
 FILTER_GROUP = "micronova.scheduler.filters"
 WEIGHER_GROUP = "micronova.scheduler.weighers"
 
@@ -45,10 +46,10 @@ class SchedulerService:
         self._conductor = events.to_conductor(transport)
         self._placement = placement
         view = View(placement, self.table, conf.scheduler.candidates)
-        filters, weighers = load_filters(conf), load_weighers(conf)
+        refusing, weighing = load_filters(conf), load_weighers(conf)
         manager: SchedulerRpc = SchedulerManager(
-            Decider(conf, placement, view, filters, weighers),
-            DryRun(conf, view, filters, weighers),
+            Decider(conf, placement, view, refusing, weighing),
+            DryRun(conf, view, refusing, weighing),
             self.table,
             self._ask,
         )
@@ -92,14 +93,16 @@ class SchedulerService:
 
 def load_filters(conf: cfg.ConfigOpts) -> dict[str, Filter]:
     """Return the configured filters, in order. Raises ConfigurationError for an unknown name."""
-    return {name: _load(FILTER_GROUP, name) for name in conf.scheduler.filters}
+    own = filters.found()
+    names = conf.scheduler.filters or list(own)
+    return {name: own.get(name) or _load(FILTER_GROUP, name) for name in names}
 
 
 def load_weighers(conf: cfg.ConfigOpts) -> Mapping[str, tuple[Weigher, float]]:
     """Return the configured weighers with their multipliers. Raises ConfigurationError."""
     asked = {name: _number(name, text) for name, text in conf.scheduler.weighers.items()}
     return {
-        name: (_load(WEIGHER_GROUP, name), multiplier)
+        name: (weighers.found().get(name) or _load(WEIGHER_GROUP, name), multiplier)
         for name, multiplier in config.in_mode(conf.scheduler.mode, asked).items()
     }
 
@@ -108,7 +111,10 @@ def _load(group: str, name: str) -> Any:
     try:
         return stevedore.DriverManager(group, name).driver
     except stevedore.exception.NoMatches as error:
-        raise ConfigurationError(f"There is no {name} in the entry points {group}.") from error
+        kind = group.rpartition(".")[2].removesuffix("s")
+        raise ConfigurationError(
+            f"There is no {kind} {name}: neither micronova nor the entry points {group} have one."
+        ) from error
 
 
 def _number(name: str, text: str) -> float:

@@ -31,6 +31,12 @@ hypothesis.settings.load_profile("quick")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of this tree."""
     parser.addoption("--forks", type=int, default=0, metavar="N", help="run in N processes")
+    parser.addoption(
+        "--part",
+        choices=(sampling.ALL, sampling.TOUCHED),
+        default=sampling.ALL,
+        help="what runs: all, or what the change touches and a sample of the rest",
+    )
     parser.addoption("--times", metavar="FILE", help="write each file's seconds there, as JSON")
 
 
@@ -56,10 +62,21 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what is not in a sample, before marks decide; put the longest files first."""
-    sampling.mark_the_rest(items)
+    sampling.mark_the_rest(items, sampling.parts_of(config.getoption("--part")))
     items.sort(key=distribution.by_length)
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say which part runs."""
+    if config.getoption("--part") == sampling.ALL:
+        return []
+    parts = sampling.parts_of(sampling.TOUCHED)
+    return [
+        f"part: a sample that commit {parts.seed[:12]} picks, and these files whole:",
+        *(f"  {name}" for name in sorted(parts.touched) or ("none",)),
+    ]
 
 
 def pytest_collection_finish() -> None:

@@ -1,22 +1,32 @@
-"""What runs with every change, where everything would take hours.
+"""What runs: everything, or for a person what a change touches and a sample of the rest.
 
-A test with the mark ``sampled(n)`` runs in one of `n` of its cases. In the folders of ``TESTS``
-one of `n` tests of each file runs, in those of ``FILES`` one of `n` files: their subjects have
-tests in other tiers, too. It is the same part in every run, and one at least; the rest gets the
-mark ``long``, so that ``tox -e chaos`` runs it.
+``--part all``, which is the default and what ``.ci/run`` does, leaves out the mark ``long`` alone.
+``--part touched``, which is ``make test``, runs the tests of the modules that differ from the last
+commit but one, and a sample of all others: one of `n` tests of each file in the folders of
+``TESTS``, one of `n` files in those of ``FILES``. It rotates with the commit.
+
+A test with the mark ``sampled(n)`` is an enumeration, such as a death at each commit: in
+``tests/chaos``, and in a sample, one of `n` of its cases runs. ``tox -e chaos`` runs all of them.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import re
+import subprocess
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import pytest
 
+from common.child import ROOT
+
 MARK = "sampled"
 REST = "long"
+ALL, TOUCHED = "all", "touched"
+ENUMERATIONS = "tests/chaos"
 
 TESTS: Mapping[str, int] = {
     "tests/browser": 2,
@@ -73,28 +83,84 @@ class Parts:
     tests: Mapping[str, int] = field(default_factory=lambda: TESTS)
     files: Mapping[str, int] = field(default_factory=lambda: FILES)
     always: Set[str] = ALWAYS
+    seed: str = ""
+    """What the sample depends on."""
+    touched: Set[str] = frozenset()
+    """Files that run whole."""
 
 
-def mark_the_rest(items: Sequence[pytest.Item], parts: Parts | None = None) -> None:
+def parts_of(part: str) -> Parts:
+    """Return what an option of the command line means, for the commit that is checked out."""
+    if part == ALL:
+        return Parts({}, {}, seed=commit())
+    return Parts(seed=commit(), touched=touched_by(_changed()))
+
+
+@functools.cache
+def commit() -> str:
+    """Return the commit that is checked out, by which samples rotate."""
+    return _git("rev-parse", "HEAD")
+
+
+def mark_the_rest(items: Sequence[pytest.Item], parts: Parts) -> None:
     """Give what isn't in a sample the mark ``long``."""
-    parts = parts or Parts()
     for rule in (_cases, _tests, _files):
         groups: dict[tuple[str, int], dict[str, list[pytest.Item]]] = {}
         for item in items:
             found = None if item.get_closest_marker(REST) else rule(item, parts)
-            if found is not None:
+            if found is not None and _file(item) not in parts.touched:
                 whole, part, unit = found
                 groups.setdefault((whole, part), defaultdict(list))[unit].append(item)
         for (_, part), units in groups.items():
-            for unit in units.keys() - sample(list(units), part):
+            for unit in units.keys() - sample(list(units), part, parts.seed):
                 for item in units[unit]:
                     item.add_marker(REST)
 
 
-def sample(names: Sequence[str], part: int) -> frozenset[str]:
+def sample(names: Sequence[str], part: int, seed: str = "") -> frozenset[str]:
     """Return one of `part` names, and one at least: whichever have the smallest hashes."""
-    by_hash = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())
+    by_hash = sorted(names, key=lambda name: hashlib.sha256(f"{seed}{name}".encode()).digest())
     return frozenset(by_hash[: max(1, len(names) // part)])
+
+
+def touched_by(changed: Sequence[str]) -> frozenset[str]:
+    """Return the test files of changed modules: themselves, and those named like them.
+
+    The tree is mirrored: of the folders named like a module's, the files that share a word with
+    the module or its folder.
+    """
+    found = {name for name in changed if name.startswith("tests/")}
+    modules = [name for name in changed if name.endswith(".py") and name not in found]
+    for path in ROOT.glob("tests/*/**/test_*.py"):
+        file = path.relative_to(ROOT)
+        if any(_concerns(file.parts, module.split("/")) for module in modules):
+            found.add(str(file))
+    return frozenset(found)
+
+
+def _concerns(test: Sequence[str], module: Sequence[str]) -> bool:
+    folders = {f"api_{module[1]}"} if module[0] == "api" else {module[0]}
+    words = {_word(one) for one in re.split(r"[/_]", "/".join(module[1:]).removesuffix(".py"))}
+    named = {_word(one) for one in test[-1].removeprefix("test_").removesuffix(".py").split("_")}
+    return bool(folders & set(test[2:-1]) and words & named)
+
+
+def _word(word: str) -> str:
+    return word.removesuffix("s")
+
+
+@functools.cache
+def _changed() -> tuple[str, ...]:
+    """Return the files that differ from the commit before the last one."""
+    return tuple(_git("diff", "--name-only", "HEAD~1", "--").split())
+
+
+def _git(*arguments: str) -> str:
+    """Return what git prints; nothing where there is no repository, as in an archive."""
+    done = subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()
 
 
 _Found = tuple[str, int, str] | None
@@ -102,8 +168,10 @@ _Found = tuple[str, int, str] | None
 the sample (the test or its file). None: the rule doesn't concern it."""
 
 
-def _cases(item: pytest.Item, _: Parts) -> _Found:
+def _cases(item: pytest.Item, parts: Parts) -> _Found:
     mark = item.get_closest_marker(MARK)
+    if not parts.tests and _folder(_file(item)) != ENUMERATIONS:
+        return None
     return (item.nodeid.partition("[")[0], mark.args[0], item.nodeid) if mark else None
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from oslo_config import cfg
-from oslo_messaging import opts as messaging_options
 
 from common import audit_periods
 from common.errors import ConfigurationError
+from common.messaging import messaging_options
 
 GROUP = "notifications"
 #: oslo.messaging's group

@@ -41,8 +41,7 @@ from conductor.rpc.volumes import VolumeRpc
 from conductor.rpc.whatif import WhatIfRpc
 
 if TYPE_CHECKING:
-    # Only for its types: common.rpc must be the first to import it.
-    import oslo_messaging
+    from common.messaging import oslo_messaging
 
 
 class ConductorRpc(

@@ -9,42 +9,13 @@ from collections.abc import Mapping, Sequence
 
 from common.messages.scheduling import Suggestion
 from common.suggestions import listed, numbers, others
+from scheduler import filters
 from scheduler.filters.resources import Shortage
 
 #: the filter by what is promised
 RESOURCES = "resources"
 #: most characters of the one reason that is given as an example
 _LONGEST = 300
-
-#: filter → what is said of the hosts that it refused; of others the name of the filter
-_WORDS: Mapping[str, str] = {
-    "aggregate_image_properties_isolation": "an aggregate that doesn't take such images",
-    "aggregate_instance_extra_specs": "aggregates that don't offer what the flavor asks",
-    "aggregate_multitenancy_isolation": "an aggregate kept for other projects",
-    "availability_zone": "another zone",
-    "capabilities": "other capabilities than the flavor asks",
-    "different_host": "a server of the hint different_host",
-    "disk_way": "no way from the image to a disk",
-    "forced_host": "not the host that was asked for",
-    "guest_hardware": "not the hardware that is asked for",
-    "ha_rule": "rules of high availability against it",
-    "image_properties": "not what the image needs",
-    "image_reach": "no storage with the image",
-    "near_host_ip": "another address than the hint asks",
-    "network_reach": "not the network",
-    "node_healthy": "a node that is not healthy",
-    RESOURCES: "no room",
-    "retry": "an earlier attempt that failed",
-    "same_host": "no server of the hint same_host",
-    "server_group_affinity": "no server of the affinity group",
-    "server_group_anti_affinity": "enough servers of the anti-affinity group",
-    "service_enabled": "a service that is disabled",
-    "service_up": "an agent that is silent",
-    "storage_room": "no room on the storage",
-    "traits": "not the traits",
-    "vlan_reach": "not the VLAN",
-    "volume_reach": "no storage for its volumes",
-}
 
 
 def sentence(
@@ -86,7 +57,7 @@ def _why(
     shortages: Sequence[Shortage],
 ) -> str:
     """Return the reason, to follow the words that name the hosts."""
-    nearest = _nearest(refused, suggestion)
+    nearest, said = _nearest(refused, suggestion), filters.words()
     short = "; ".join(map(str, shortages))
     if len(refused) == 1 and RESOURCES in refused:
         verb = "has no room" if considered == 1 else "has room"
@@ -96,7 +67,7 @@ def _why(
     for name, hosts in sorted(refused.items(), key=lambda one: (-len(one[1]), one[0])):
         more = f" ({short})" if name == RESOURCES and short else nearest.get(name, "")
         count = "" if considered == 1 else f"{len(hosts)} with "
-        parts.append(f"{count}{_WORDS.get(name, f'a refusal by {name}')}{more}")
+        parts.append(f"{count}{said.get(name, f'a refusal by {name}')}{more}")
     verb = "won't do" if considered == 1 else "will do"
     return f"{verb}: {'; '.join(parts) or 'no reason is known'}"
 

@@ -11,6 +11,7 @@ from common.messages.scheduling import RequestSpec
 from common.spec_operators import compiled
 from scheduler.columnar.forms import by, refusing
 from scheduler.columnar.reasons import Codes
+from scheduler.filters import host_filter
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 from scheduler.hosts.memberships import Memberships, of
@@ -54,6 +55,10 @@ def _numbered(name: str) -> Callable[[Memberships], int]:
     return lambda memberships: numbers.setdefault(memberships.said(name), len(numbers))
 
 
+@host_filter(
+    after="aggregate_multitenancy_isolation",
+    words="aggregates that don't offer what the flavor asks",
+)
 @refusing(_otherwise, alike=_as_said)
 def aggregate_instance_extra_specs(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts whose aggregates' metadata doesn't match the flavor's extra specs.
@@ -73,6 +78,9 @@ def _image_properties(host: Host) -> frozenset[tuple[str, frozenset[str]]]:
     return frozenset(host.memberships.image_properties.items())
 
 
+@host_filter(
+    after="aggregate_instance_extra_specs", words="an aggregate that doesn't take such images"
+)
 @by(_image_properties)
 def aggregate_image_properties_isolation(
     kept: frozenset[tuple[str, frozenset[str]]], request: RequestSpec
@@ -90,6 +98,7 @@ def _projects(host: Host) -> frozenset[str]:
     return host.memberships.projects
 
 
+@host_filter(after="availability_zone", words="an aggregate kept for other projects")
 @by(_projects)
 def aggregate_multitenancy_isolation(projects: frozenset[str], request: RequestSpec) -> str | None:
     """Refuse hosts that aggregates reserve for other projects (`filter_tenant_id…`)."""

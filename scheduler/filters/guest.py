@@ -10,6 +10,7 @@ from common.guest.asked import CannotError
 from common.guest.hardware import Hardware, read, version
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import alike_in, refusing
+from scheduler.filters import host_filter
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 
@@ -31,6 +32,7 @@ def _unfit(columns: HostColumns, request: RequestSpec) -> Mask | None:
     return columns.where(_has, lambda has: _lacks(has, found) is not None)
 
 
+@host_filter(after="ha_rule", words="not the hardware that is asked for")
 @refusing(_unfit, alike=alike_in(_has))
 def guest_hardware(host: Host, request: RequestSpec) -> str | None:
     """Refuse hardware that is impossible anywhere, or for this host's guests."""

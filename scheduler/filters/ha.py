@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from common.messages.facts import HaRule
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import alike_in, refusing
+from scheduler.filters import host_filter
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 
@@ -34,6 +35,7 @@ def _bound(columns: HostColumns, request: RequestSpec) -> Mask | None:
     return columns.where(stands, lambda there: _refusal(there, request) is not None)
 
 
+@host_filter(after="near_host_ip", words="rules of high availability against it")
 @refusing(_bound, alike=alike_in(stands))
 def ha_rule(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes outside of a strict rule: one that the flavor names, or one that binds the VM.

@@ -15,6 +15,7 @@ from common import hints
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import alike_in, all_alike, refusing
 from scheduler.columnar.reasons import Codes
+from scheduler.filters import host_filter
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 
@@ -34,6 +35,7 @@ def _others(columns: HostColumns, request: RequestSpec) -> Mask | None:
     return refused
 
 
+@host_filter(after="server_group_anti_affinity", words="no server of the hint same_host")
 @refusing(_others, alike=all_alike)
 def same_host(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that have none of the servers of the hint ``same_host``."""
@@ -65,6 +67,7 @@ def _how_many(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
     return [found]
 
 
+@host_filter(after="same_host", words="a server of the hint different_host")
 @refusing(_theirs, alike=_how_many)
 def different_host(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that have one of the servers of the hint ``different_host``."""
@@ -104,6 +107,7 @@ def _is_known(host: Host) -> bool:
     return _parsed(host.facts.host_ip) is not None
 
 
+@host_filter(after="different_host", words="another address than the hint asks")
 @refusing(_far, alike=alike_in(_is_known))
 def near_host_ip(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts whose address isn't in the network of ``build_near_host_ip`` and ``cidr``."""

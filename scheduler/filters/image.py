@@ -6,6 +6,7 @@ import re
 
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import all_alike, by, refusing
+from scheduler.filters import host_filter
 from scheduler.filters.specs import compiled_version
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
@@ -32,6 +33,7 @@ def _images(host: Host) -> tuple[str, ...]:
     return host.images
 
 
+@host_filter(after="capabilities", words="not what the image needs")
 @by(_kind)
 def image_properties(kind: tuple[str, str, str], request: RequestSpec) -> str | None:
     """Refuse nodes of another architecture, hypervisor type or version than the image needs."""
@@ -65,6 +67,7 @@ def _unreached(columns: HostColumns, request: RequestSpec) -> Mask | None:
     return None if request.image_id is None else ~columns.having(_images, request.image_id)
 
 
+@host_filter(after="image_properties", words="no storage with the image")
 @refusing(_unreached, alike=all_alike)
 def image_reach(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes that can't get the image at all; a server's image never leaves its cluster."""

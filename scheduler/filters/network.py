@@ -7,6 +7,7 @@ import functools
 from common.log import logger
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import alike_in, refusing
+from scheduler.filters import host_filter
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 
@@ -26,6 +27,7 @@ def _unreached(columns: HostColumns, request: RequestSpec) -> Mask | None:
     return columns.where(_restricted, lambda bridges: _missing(bridges, request) is not None)
 
 
+@host_filter(after="network_reach", words="not the VLAN")
 @refusing(_unreached, alike=alike_in(_restricted))
 def vlan_reach(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes whose bridges don't take the VLAN tags of the server's networks."""

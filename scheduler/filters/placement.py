@@ -9,6 +9,7 @@ import numpy as np
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import alike_in, all_alike, by, refusing
 from scheduler.columnar.reasons import Codes
+from scheduler.filters import host_filter
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 
@@ -17,6 +18,7 @@ def _zone(host: Host) -> str:
     return host.zone
 
 
+@host_filter(after="retry", words="another zone")
 @by(_zone)
 def availability_zone(zone: str, request: RequestSpec) -> str | None:
     """Refuse hosts of another zone than the one asked for."""
@@ -39,6 +41,7 @@ def _others(columns: HostColumns, request: RequestSpec) -> Mask | None:
     return refused if outside is None else refused | outside
 
 
+@host_filter(after="node_healthy", words="not the host that was asked for")
 @refusing(_others, alike=alike_in(_cluster))
 def forced_host(host: Host, request: RequestSpec) -> str | None:
     """Refuse all but the host that an administrator forced, and, for a server that moves, hosts
@@ -59,6 +62,7 @@ def _tried(columns: HostColumns, request: RequestSpec) -> Mask | None:
     return refused
 
 
+@host_filter(after="forced_host", words="an earlier attempt that failed")
 @refusing(_tried, alike=all_alike)
 def retry(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts on which an earlier attempt failed, and the one that a server moves off."""
@@ -88,6 +92,7 @@ def _missing(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
     yield columns.codes(_unready)
 
 
+@host_filter(after="image_reach", words="not the network")
 @refusing(_unreached, alike=_missing)
 def network_reach(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes that lack a bridge, or a vnet, that the server needs."""

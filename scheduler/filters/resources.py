@@ -12,6 +12,7 @@ from common.messages.scheduling import RequestSpec
 from common.requirements import Requirements, requirements
 from scheduler.columnar.forms import refusing
 from scheduler.columnar.reasons import Group, constant, split
+from scheduler.filters import host_filter
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 from scheduler.hosts.usage import Amounts, Rows
@@ -147,6 +148,7 @@ def shortages(columns: HostColumns, request: RequestSpec, positions: Rows) -> li
     return found
 
 
+@host_filter(after="aggregate_image_properties_isolation", words="no room")
 @refusing(_full, by_group=_why_full)
 def resources(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts without room; the reason has each short resource with its numbers."""

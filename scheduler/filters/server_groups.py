@@ -13,6 +13,7 @@ from common.messages.scheduling import RequestSpec
 from common.server_groups import Policy, taken
 from scheduler.columnar.forms import Refused, all_alike, refusing
 from scheduler.columnar.reasons import Codes
+from scheduler.filters import host_filter
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 
@@ -35,6 +36,7 @@ def _taken(policy: Policy) -> Refused:
     return refused
 
 
+@host_filter(after="volume_reach", words="no server of the affinity group")
 @refusing(_taken(Policy.AFFINITY), alike=all_alike)
 def server_group_affinity(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts other than that of the group's servers."""
@@ -49,6 +51,7 @@ def _members(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
     return [found]
 
 
+@host_filter(after="server_group_affinity", words="enough servers of the anti-affinity group")
 @refusing(_taken(Policy.ANTI_AFFINITY), alike=_members)
 def server_group_anti_affinity(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that have as many of the group's servers as its rule allows."""

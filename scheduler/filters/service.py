@@ -9,6 +9,7 @@ import numpy as np
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import all_alike, by, refusing
 from scheduler.columnar.reasons import Group, constant
+from scheduler.filters import host_filter
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 from scheduler.hosts.usage import Rows
@@ -48,6 +49,7 @@ def _why_silent(
         yield Group(heard, lambda: _SILENT, (seconds,))
 
 
+@host_filter(after=None, words="an agent that is silent")
 @refusing(_silent, by_group=_why_silent)
 def service_up(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts whose agent is silent, or that an administrator forced down."""
@@ -69,6 +71,7 @@ def _disabled(columns: HostColumns, request: RequestSpec) -> Mask:
     return marked | columns.where(_is_disabled, bool)
 
 
+@host_filter(after="service_up", words="a service that is disabled")
 @refusing(_disabled, alike=all_alike)
 def service_enabled(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that an administrator disabled, or that are marked so in placement."""
@@ -80,6 +83,7 @@ def _health(host: Host) -> str | None:
     return None if host.facts.healthy else host.facts.health
 
 
+@host_filter(after="service_enabled", words="a node that is not healthy")
 @by(_health)
 def node_healthy(health: str | None, request: RequestSpec) -> str | None:
     """Refuse nodes that are offline, without quorum or lacking privileges."""

@@ -12,6 +12,7 @@ from common.messages.facts import StorageFacts
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import refusing
 from scheduler.columnar.reasons import Codes, Group, constant, split
+from scheduler.filters import host_filter
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 from scheduler.hosts.usage import Amounts, Rows
@@ -135,6 +136,7 @@ def _why_no_room(
         yield Group(mine, text, (np.maximum(free, 0).astype(np.int64),))
 
 
+@host_filter(after="disk_way", words="no room on the storage")
 @refusing(_no_room, by_group=_why_no_room)
 def storage_room(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes whose storage for root disks is missing, inactive or really full.
@@ -200,6 +202,7 @@ def _by_way(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
     return columns.codes(_ways), columns.codes(_version), cached.astype(np.int64)
 
 
+@host_filter(after="vlan_reach", words="no way from the image to a disk")
 @refusing(_no_way, alike=_by_way)
 def disk_way(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes without a way from the image to a disk, or without one to a config drive.

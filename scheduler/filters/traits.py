@@ -10,6 +10,7 @@ from common.messages.scheduling import RequestSpec
 from common.spec_operators import Predicate, compiled
 from scheduler.columnar.forms import refusing
 from scheduler.columnar.reasons import Codes
+from scheduler.filters import host_filter
 from scheduler.filters.resources import needs
 from scheduler.filters.specs import compiled_version
 from scheduler.filters.storage import root_storage
@@ -26,6 +27,7 @@ def _unfit(columns: HostColumns, request: RequestSpec) -> Mask | None:
     )
 
 
+@host_filter(after="resources", words="not the traits")
 @refusing(_unfit, alike=lambda columns, request: [columns.trait_codes])
 def traits(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that lack a required trait or have a forbidden one."""
@@ -96,6 +98,7 @@ def _of_capabilities(columns: HostColumns, request: RequestSpec) -> Iterable[Cod
     return [columns.codes(have) for _, _, have in _asked(request) if have is not None]
 
 
+@host_filter(after="traits", words="other capabilities than the flavor asks")
 @refusing(_incapable, alike=_of_capabilities)
 def capabilities(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that don't match the extra specs ``capabilities:…``."""

@@ -10,6 +10,7 @@ import numpy as np
 from common.messages.scheduling import RequestSpec, VolumeNeed
 from scheduler.columnar.forms import refusing
 from scheduler.columnar.reasons import Codes
+from scheduler.filters import host_filter
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 
@@ -50,6 +51,7 @@ def _by_reach(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
         yield columns.having(_images, image_id).astype(np.int64)
 
 
+@host_filter(after="storage_room", words="no storage for its volumes")
 @refusing(_unreached, alike=_by_reach)
 def volume_reach(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes that don't reach a server's volumes, or where these can't be made.

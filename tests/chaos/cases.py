@@ -8,6 +8,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from tests import sampling
 from tests.chaos import hooks
 from tests.chaos.director import (
     AFTER,
@@ -48,7 +49,7 @@ class Case:
 
     @property
     def hash(self) -> str:
-        """Decides whether it is in the sample; stable as long as the case is."""
+        """Names it in results; stable as long as the case is."""
         return hashlib.sha256(str(self).encode()).hexdigest()
 
     def order(self, stage: Stage) -> Order:
@@ -169,19 +170,23 @@ def _may(step: Step, action: str) -> bool:
 def chosen(cases: Sequence[Case], wanted: str, budget: int) -> list[Case]:
     """What is to be run: all, what matches, or a ``sample`` of that size."""
     if wanted == SAMPLE:
-        return sample(cases, budget)
+        return sample(cases, budget, sampling.commit())
     if wanted == ALL:
         return list(cases)
     return [case for case in cases if re.search(wanted, str(case))]
 
 
-def sample(cases: Sequence[Case], budget: int) -> list[Case]:
-    """A fixed choice: the least hash of every kind and action first, then the least of all."""
-    by_hash = sorted(cases, key=lambda case: case.hash)
+def sample(cases: Sequence[Case], budget: int, seed: str) -> list[Case]:
+    """The choice of a commit: the least hash of each kind and action, then the least of all."""
+
+    def turn(case: Case) -> str:
+        return hashlib.sha256(f"{seed}{case}".encode()).hexdigest()
+
+    by_hash = sorted(cases, key=turn)
     first: dict[tuple[str, str], Case] = {}
     for case in by_hash:
         first.setdefault((case.step.kind, case.action), case)
-    ordered = sorted(first.values(), key=lambda case: case.hash)
+    ordered = sorted(first.values(), key=turn)
     rest = [case for case in by_hash if case not in first.values()]
     picked = set([*ordered, *rest][:budget])
     return [case for case in cases if case in picked]

@@ -9,7 +9,7 @@ import pytest
 
 from common.child import ROOT
 from tests import sampling
-from tests.sampling import Parts, mark_the_rest, sample
+from tests.sampling import Parts, mark_the_rest, sample, touched_by
 
 CASES = [f"test_it[{number}]" for number in range(41)]
 
@@ -38,7 +38,7 @@ def an_item(nodeid: str, *marks: pytest.Mark) -> Any:
 
 
 def run_of(items: list[Any], parts: Parts | None = None) -> list[str]:
-    mark_the_rest(items, parts)
+    mark_the_rest(items, parts or Parts({"tests/none": 2}, {}))
     return [one.nodeid for one in items if one.get_closest_marker("long") is None]
 
 
@@ -63,6 +63,27 @@ def test_the_files_of_a_folder() -> None:
     run = run_of(items, Parts(files={"tests/x": 2}, always={"tests/x/test_e.py"}))
     files = [one.partition("::")[0] for one in run if "test_e.py" not in one]
     assert (len(run), len(files), len(set(files))) == (9, 6, 2)
+
+
+def test_an_enumeration_is_whole_where_all_runs_but_for_the_chaos_tier() -> None:
+    marked = pytest.mark.sampled(2).mark
+    files = ("tests/functional/test_a.py", "tests/chaos/test_b.py")
+    items = [an_item(f"{file}::test_0[{n}]", marked) for file in files for n in range(4)]
+    run = run_of(items, sampling.parts_of(sampling.ALL))
+    assert [len([one for one in run if file in one]) for file in files] == [4, 2]
+
+
+def test_a_sample_rotates_with_the_commit() -> None:
+    assert len({sample(CASES, 4, seed) for seed in "abcd"}) == 4
+
+
+def test_what_a_change_touches_runs_whole() -> None:
+    found = touched_by(["conductor/volumes/snapshots/revert.py", "tests/unit/test_digits.py"])
+    assert "tests/functional/conductor/test_volume_snapshots.py" in found
+    assert "tests/unit/test_digits.py" in found
+    assert "tests/functional/conductor/test_power.py" not in found
+    items = [an_item(f"tests/x/test_a.py::test_{n}") for n in range(4)]
+    assert len(run_of(items, Parts({"tests/x": 4}, {}, touched={"tests/x/test_a.py"}))) == 4
 
 
 def test_folders_that_exist() -> None:

@@ -68,8 +68,9 @@ SCRAPES = Reading(
 )
 PROCESSES = Reading("docs/operate.md", ("├─ Keystone",), language="text")
 CASES = Reading("docs/development/new-server-action.md", ("Cases(",), language="python")
+FILTER = Reading("docs/development/new-filter.md", ("@host_filter",), language="python")
 
 SERVICES = [
     *(DASHBOARD, DASHBOARD_SETTINGS, NEW_TYPES, KEYSTONE, TOKEN_CHECK),
-    *(DATABASE, SCRAPES, PROCESSES, CASES),
+    *(DATABASE, SCRAPES, PROCESSES, CASES, FILTER),
 ]

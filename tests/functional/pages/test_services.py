@@ -8,6 +8,7 @@ import os
 import re
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from tests.functional.pages.services import (
     DASHBOARD,
     DASHBOARD_SETTINGS,
     DATABASE,
+    FILTER,
     KEYSTONE,
     NEW_TYPES,
     PROCESSES,
@@ -171,6 +173,44 @@ def test_a_flow_with_cases_is_as_printed() -> None:
     assert isinstance(call, ast.Expr)
     assert ast.dump(function) in tops("conductor/flows/move/cold_move.py")
     assert ast.dump(call.value) in returned("conductor/flows/move/resize.py")
+
+
+_IMPORTS = """
+from common.messages.scheduling import RequestSpec
+from scheduler.filters import host_filter
+from scheduler.hosts.host import Host
+
+"""
+_FINDS = """
+import sys
+from types import SimpleNamespace
+from scheduler import filters
+from scheduler.explain import words
+
+filters.__path__.append(sys.argv[1])
+found = filters.found()
+names = list(found)
+assert "resources" in names[: names.index("not_crowded")], names
+crowded, idle = (SimpleNamespace(facts=SimpleNamespace(running_vms=n)) for n in (50, 49))
+assert found["not_crowded"](idle, None) is None
+assert found["not_crowded"](crowded, None) == "50 VMs run, 49 may"
+print(words.sentence(1, {"not_crowded": {"pve1": "50 VMs run, 49 may"}}))
+"""
+
+
+def test_a_first_filter_is_found_by_its_mark(tmp_path: Path) -> None:
+    (tmp_path / "crowded.py").write_text(_IMPORTS + one(FILTER))
+    done = subprocess.run(
+        [sys.executable, "-c", _FINDS, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (
+        "The only host won't do: enough servers already (pve1: 50 VMs run, 49 may).\n"
+    )
 
 
 def tops(path: str) -> list[str]:

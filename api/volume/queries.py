@@ -12,8 +12,8 @@ from api.volume import filters
 from api.volume.call import Call
 from common import clock
 from common.errors import Invalid
+from db.reads.block_storage import Filter as BackupFilter
 from db.reads.keyset import Page
-from db.reads.volume_backups import Filter as BackupFilter
 from db.reads.volume_snapshots import Filter as SnapshotFilter
 from db.reads.volumes import SORTABLE, Filter
 

@@ -11,8 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from common.volumes import ROOT_SLOT
-from db.reads import keyset
-from db.reads.keyset import Page, Sort
+from db.reads import block_storage
+from db.reads.block_storage import Listing
 from db.reads.properties import having
 from db.schema import (
     servers,
@@ -99,22 +99,14 @@ class VolumeType:
 
 
 @dataclass(frozen=True)
-class Filter:
-    """What a list shows; None: everything."""
+class Filter(block_storage.Filter):
+    """What a list of volumes shows."""
 
-    project_id: str | None = None
-    """Whose; None: all projects'."""
-    equal: Mapping[str, Any] = field(default_factory=dict)
-    """Column → value."""
-    name_part: str | None = None
-    metadata: Mapping[str, str] = field(default_factory=dict)
     image_metadata: Mapping[str, str] = field(default_factory=dict)
     type_name: str | None = None
     created: Sequence[tuple[str, datetime.datetime]] = ()
     """(``gt``, ``gte``, ``lt``, ``lte``, ``eq`` or ``neq``, time)."""
     updated: Sequence[tuple[str, datetime.datetime]] = ()
-    nothing: bool = False
-    """Whether it is asked for what no volume has."""
 
 
 #: what a list may be sorted by → its column, which is never null
@@ -148,41 +140,6 @@ _OPERATORS = {
 }
 _JOINED = {"type_name", "service_uuid", "attachments"}
 _OWN = [name for name in Volume.__dataclass_fields__ if name not in _JOINED]
-
-
-def listing(
-    connection: sa.Connection,
-    wanted: Filter,
-    order: Sequence[tuple[str, bool]] = (),
-    page: Page | None = None,
-    offset: int = 0,
-) -> list[Volume]:
-    """Return volumes; three queries at the most. ``order``: (name in SORTABLE, descending).
-
-    Raises MarkerNotFound.
-    """
-    sorts = [Sort(SORTABLE[name], descending) for name, descending in order]
-    sorts = sorts or [Sort(_C.created_at, descending=True)]
-    if not any(name == "id" for name, _ in order):
-        sorts.append(Sort(_C.id, descending=True))
-    visible = _visible(wanted.project_id)
-    query = _query().where(*_conditions(wanted))
-    if offset:
-        query = query.offset(offset)
-    rows = keyset.read(connection, query, sorts, page or Page(), _C.id, visible=visible)
-    return _with_attachments(connection, rows)
-
-
-def count(connection: sa.Connection, wanted: Filter) -> int:
-    """Return how many volumes there are."""
-    query = sa.select(sa.func.count()).select_from(_FROM).where(*_conditions(wanted))
-    return int(connection.execute(query.where(*_visible(wanted.project_id))).scalar_one())
-
-
-def get(connection: sa.Connection, volume_id: str, project_id: str | None) -> Volume | None:
-    """Return a volume; ``project_id``: whose it must be, None: anybody's."""
-    rows = connection.execute(_query().where(_C.id == volume_id, *_visible(project_id))).all()
-    return next(iter(_with_attachments(connection, rows)), None)
 
 
 def summary(connection: sa.Connection, project_id: str | None) -> tuple[int, int]:
@@ -225,30 +182,6 @@ def attachments(connection: sa.Connection, server_uuids: Collection[str]) -> lis
     return [Attachment(*row) for row in found]
 
 
-def attachment_listing(
-    connection: sa.Connection,
-    project_id: str | None,
-    equal: Mapping[str, str],
-    order: Sequence[tuple[str, bool]],
-    page: Page,
-    offset: int = 0,
-) -> list[Attachment]:
-    """Return attachments; two queries at the most. ``order``: of SORTABLE_ATTACHMENTS.
-
-    ``project_id``: whose; None: all projects'. ``equal``: column → value. Raises MarkerNotFound.
-    """
-    sorts = [Sort(SORTABLE_ATTACHMENTS[name], descending) for name, descending in order]
-    sorts = sorts or [Sort(_A.created_at, descending=True)]
-    if not any(name == "id" for name, _ in order):
-        sorts.append(Sort(_A.id, descending=True))
-    query = _attached().where(*(_A[name] == value for name, value in equal.items()))
-    if offset:
-        query = query.offset(offset)
-    visible = [] if project_id is None else [_A.project_id == project_id]
-    rows = keyset.read(connection, query, sorts, page, _A.id, visible=visible)
-    return [Attachment(*tuple(row)) for row in rows]
-
-
 def root_image(connection: sa.Connection, server_uuid: str) -> str | None:
     """Return the image that the root volume of a server has in it, or is a copy of."""
     found = root_metadata(connection, server_uuid).get("image_id")
@@ -273,17 +206,6 @@ def root_size(connection: sa.Connection, server_uuid: str) -> int | None:
     mine = (_A.server_uuid == server_uuid) & (_A.slot == ROOT_SLOT)
     query = sa.select(_C.size_gib).join(volume_attachments, _A.volume_id == _C.id).where(mine)
     return connection.execute(query).scalar()
-
-
-def attachment(
-    connection: sa.Connection, attachment_id: str, project_id: str | None
-) -> Attachment | None:
-    """Return an attachment by its id."""
-    query = _attached().where(_A.id == attachment_id)
-    if project_id is not None:
-        query = query.where(_A.project_id == project_id)
-    row = connection.execute(query).first()
-    return None if row is None else Attachment(*row)
 
 
 def types(
@@ -330,17 +252,11 @@ def _visible(project_id: str | None) -> list[sa.ColumnElement[bool]]:
 
 
 def _conditions(wanted: Filter) -> list[sa.ColumnElement[bool]]:
-    found = [_C[name] == value for name, value in wanted.equal.items()]
-    if wanted.name_part is not None:
-        found.append(_C.name.contains(wanted.name_part, autoescape=True))
-    found += having(_C.meta, wanted.metadata)
-    found += having(_C.image_metadata, wanted.image_metadata)
+    found = list(having(_C.image_metadata, wanted.image_metadata))
     if wanted.type_name is not None:
         found.append(_T.name == wanted.type_name)
     for column, times in ((_C.created_at, wanted.created), (_C.updated_at, wanted.updated)):
         found += [getattr(column, _OPERATORS[how])(when) for how, when in times]
-    if wanted.nothing:
-        found.append(sa.false())
     return found
 
 
@@ -371,3 +287,16 @@ def _type_columns() -> list[sa.Column[Any]]:
 def _allowed(project_id: str) -> sa.ColumnElement[bool]:
     access = volume_type_access.c
     return sa.exists().where(access.type_id == _T.id, access.project_id == project_id)
+
+
+_VOLUMES: Listing[Volume, Filter] = Listing(
+    volumes, _query(), SORTABLE, _with_attachments, _conditions
+)
+_ATTACHMENTS: Listing[Attachment, block_storage.Filter] = Listing(
+    volume_attachments,
+    _attached(),
+    SORTABLE_ATTACHMENTS,
+    lambda _, rows: [Attachment(*tuple(row)) for row in rows],
+)
+listing, count, get = _VOLUMES.page, _VOLUMES.count, _VOLUMES.get
+attachment_listing, attachment = _ATTACHMENTS.page, _ATTACHMENTS.get

@@ -8,6 +8,7 @@ from api.volume import filters, queries, schemas, views
 from api.volume.call import Call, operation
 from common.errors import Conflict, Invalid, NotFound
 from db.reads import volumes
+from db.reads.block_storage import Filter
 from db.reads.volumes import Attachment
 
 _EQUAL = {
@@ -50,12 +51,14 @@ class Attachments:
             return []
         return call.read(
             volumes.attachment_listing,
-            call.query.last("project_id") if everybody else call.project,
-            {
-                column: value
-                for name, column in _EQUAL.items()
-                if (value := call.query.last(name)) is not None
-            },
+            Filter(
+                call.query.last("project_id") if everybody else call.project,
+                equal={
+                    column: value
+                    for name, column in _EQUAL.items()
+                    if (value := call.query.last(name)) is not None
+                },
+            ),
             queries.order(call, volumes.SORTABLE_ATTACHMENTS),
             page,
             offset,

@@ -1,0 +1,98 @@
+"""What lists of block storage share: filters, orders, pages and whose records are seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import sqlalchemy as sa
+
+from db.reads import keyset
+from db.reads.keyset import Page, Sort
+from db.reads.properties import having
+
+R = TypeVar("R")
+F = TypeVar("F", bound="Filter")
+
+Order = Sequence[tuple[str, bool]]
+"""(name of a sortable column, descending)"""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """What a list shows; None: everything."""
+
+    project_id: str | None = None
+    """Whose; None: all projects'."""
+    equal: Mapping[str, Any] = field(default_factory=dict)
+    """Column → value."""
+    name_part: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    nothing: bool = False
+    """Whether a value is asked for that no record has."""
+
+
+@dataclass(frozen=True)
+class Listing(Generic[R, F]):
+    """Reads records of one table: a page of them, their number, or one."""
+
+    table: sa.Table
+    query: sa.Select[Any]
+    """The columns of a record, from its table and what is joined to it."""
+    sortable: Mapping[str, sa.ColumnElement[Any]]
+    """What a list may be sorted by → its column, which is never null."""
+    made: Callable[[sa.Connection, Sequence[sa.Row[Any]]], list[R]]
+    """Returns the records of rows, and may read more for them."""
+    conditions: Callable[[F], Sequence[sa.ColumnElement[bool]]] = lambda _: ()
+    """Returns the conditions of a filter's own fields."""
+
+    def page(
+        self,
+        connection: sa.Connection,
+        wanted: F,
+        order: Order = (),
+        page: Page | None = None,
+        offset: int = 0,
+    ) -> list[R]:
+        """Return records by two queries at the most; the newest first unless ``order`` says else.
+
+        Raises MarkerNotFound.
+        """
+        key = self.table.c.id
+        sorts = [Sort(self.sortable[name], descending) for name, descending in order]
+        sorts = sorts or [Sort(self.table.c.created_at, descending=True)]
+        if not any(name == "id" for name, _ in order):
+            sorts.append(Sort(key, descending=True))
+        query = self.query.where(*self._where(wanted))
+        if offset:
+            query = query.offset(offset)
+        visible = self._visible(wanted.project_id)
+        rows = keyset.read(connection, query, sorts, page or Page(), key, visible=visible)
+        return self.made(connection, rows)
+
+    def count(self, connection: sa.Connection, wanted: F) -> int:
+        """Return how many records there are."""
+        where = (*self._where(wanted), *self._visible(wanted.project_id))
+        query = self.query.where(*where).with_only_columns(sa.func.count())
+        return int(connection.execute(query).scalar_one())
+
+    def get(self, connection: sa.Connection, record_id: str, project_id: str | None) -> R | None:
+        """Return a record; ``project_id``: whose it must be, None: any project's."""
+        query = self.query.where(self.table.c.id == record_id, *self._visible(project_id))
+        return next(iter(self.made(connection, connection.execute(query).all())), None)
+
+    def _visible(self, project_id: str | None) -> Sequence[sa.ColumnElement[bool]]:
+        return () if project_id is None else (self.table.c.project_id == project_id,)
+
+    def _where(self, wanted: F) -> list[sa.ColumnElement[bool]]:
+        columns = self.table.c
+        found = [columns[name] == value for name, value in wanted.equal.items()]
+        if wanted.name_part is not None:
+            found.append(columns.name.contains(wanted.name_part, autoescape=True))
+        if wanted.metadata:
+            found += having(columns.meta, wanted.metadata)
+        found += self.conditions(wanted)
+        if wanted.nothing:
+            found.append(sa.false())
+        return found

@@ -20,10 +20,10 @@ from common import clock
 from common.context import internal
 from common.messages.commands import Build, Command, Destroy, Power, PowerAction
 from common.messages.reports import Outcome, Report
-from compute import build, destroy, power
+from compute.commands import build, destroy, power
+from compute.commands.job import Job
 from compute.hypervisor.proxmox import settings
 from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
-from compute.job import Job
 
 DEADLINE_SECONDS = 300
 REBOOTS = 2

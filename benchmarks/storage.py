@@ -30,11 +30,11 @@ from common import clock, config, ids
 from common.context import internal
 from common.messages.commands import Build, ConfigDrive, Image, Placed, Template
 from common.messages.reports import Outcome
-from compute import build
 from compute import config as compute_config
+from compute.commands import build
+from compute.commands.job import Job
 from compute.hypervisor.proxmox import settings
 from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
-from compute.job import Job
 
 NODE, STORAGE, IMAGE = "pve1", "local", "cirros"
 TEMPLATE_VMID, FIRST_VMID = 190_000, 100_000

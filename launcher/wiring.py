@@ -129,7 +129,7 @@ def scheduler(wiring: Wiring) -> Service:
 def compute(wiring: Wiring) -> Service:
     """Make a worker with the agents of the configured hosts."""
     from compute import drivers
-    from compute.service import ComputeService
+    from compute.worker.service import ComputeService
 
     made = drivers.hypervisors(wiring.conf)
     rounds = drivers.rounds(wiring.conf, made)

@@ -34,7 +34,7 @@ from common.messages.commands import (
     Swap,
 )
 from common.messages.reports import Outcome
-from compute import (
+from compute.commands import (
     build,
     cache,
     copy,
@@ -50,8 +50,8 @@ from compute import (
     vnets,
     volumes,
 )
+from compute.commands.job import Job
 from compute.hypervisor.port import Hypervisor
-from compute.job import Job
 
 #: command → what carries it out; the last argument is in seconds: how long a guest has to stop
 COMMANDS: Mapping[type[Command], Callable[[Job, Hypervisor, Any, int], Outcome]] = {

@@ -106,7 +106,7 @@ _IMPORTED = (
     "keystonemiddleware.auth_token",
     "proxmoxer.backends.https",
     "compute.drivers",
-    "compute.service",
+    "compute.worker.service",
     "compute.hypervisor.proxmox.driver",
     "conductor.service",
     "launcher.wiring",

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from keystoneauth1 import session, token_endpoint
 from oslo_config import cfg
 
-from compute.service import ComputeService
+from compute.worker.service import ComputeService
 from conductor.rpc import connect
 from db import engine, schema
 from identity.private_file import write_private

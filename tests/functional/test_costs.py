@@ -29,7 +29,7 @@ from api.volume.app import make_app as make_volume_api
 from common import config
 from common.localbus import LocalDriver
 from compute.drivers import hypervisors
-from compute.service import ComputeService
+from compute.worker.service import ComputeService
 from conductor.rpc import connect
 from conductor.service import ConductorService
 from db import engine

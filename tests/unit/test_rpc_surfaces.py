@@ -10,10 +10,10 @@ import pytest
 from common import codec, signatures
 from common.events import ConductorEvents, HostEvents, WorkerEvents
 from common.messages.commands import Command
-from compute import manager as compute_manager
 from compute.client import ComputeClient
 from compute.commands import COMMANDS
 from compute.rpc_api import WorkerRpc
+from compute.worker import manager as compute_manager
 from conductor import rpc as conductor_rpc
 from conductor.endpoints.address_groups import AddressGroupEndpoint
 from conductor.endpoints.aggregates import AggregateEndpoint

@@ -49,7 +49,7 @@ from compute import drivers, prepare
 from compute.client import ComputeClient
 from compute.hypervisor.port import Hypervisor
 from compute.hypervisor.proxmox.api import calls, privileges
-from compute.service import ComputeService, Rounds
+from compute.worker.service import ComputeService, Rounds
 from tests import sampling
 from tests.fixtures.root_shell import RootShell
 from tests.fixtures.storages import NO_SNAPSHOTS, STORAGES

@@ -17,7 +17,7 @@ import pytest
 from common import clock, ids, image_files
 from common.messages.commands import Placed, RemoveImage, StoreImage
 from common.messages.reports import Category
-from compute.image_source import PIECE_BYTES
+from compute.commands.image_source import PIECE_BYTES
 from tests.functional.compute.conftest import CLOUD, Cluster, Worker
 from tests.functional.simulator_fixture import RunningSimulator
 

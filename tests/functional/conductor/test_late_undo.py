@@ -18,10 +18,10 @@ from common.messages.commands import Command
 from common.messages.reports import Category, Working
 from common.states import PowerState, VmState
 from compute import config as compute_config
-from compute.executor import Executor
 from compute.hypervisor.null import NullHypervisor
 from compute.hypervisor.nullmachine import NullMachine
 from compute.hypervisor.port import Detail, HypervisorError, Work
+from compute.worker.executor import Executor
 from conductor.flows.record.reset_state import reset_state
 from db import schema
 from tests.functional.conductor.harness import World

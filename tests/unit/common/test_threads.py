@@ -11,7 +11,7 @@ from common.child import ROOT
 
 ENTRIES = (
     *("api.compute.app", "api.image.app", "api.network.app", "api.volume.app", "placement.app"),
-    *("conductor.service", "scheduler.service", "compute.service", "console.service"),
+    *("conductor.service", "scheduler.service", "compute.worker.service", "console.service"),
     *("dashboard.app", "identity.server", "launcher.run", "launcher.sample", "simulator.__main__"),
     *("cli.main", "benchmarks.decisions", "micronova.__main__"),
 )

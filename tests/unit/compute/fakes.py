@@ -14,8 +14,8 @@ from common.messages.commands import Build, Placed, PlugVolume
 from common.messages.facts import HostFacts
 from common.messages.reports import Category, Report, Working
 from common.states import PowerState
+from compute.commands.job import Job
 from compute.hypervisor.port import Detail, HypervisorError, Removal
-from compute.job import Job
 
 SERVER = "6b0f9c5e-55a5-4bb1-8f0c-9e2c3fbb0a01"
 

@@ -15,12 +15,12 @@ from common.messages.commands import Command, Destroy, PlugVolume, Power, PowerA
 from common.messages.facts import ClusterFacts
 from common.messages.queues import Queues
 from common.messages.reports import Category, Report
-from compute.executor import Executor
-from compute.facts import HostFactsCache
-from compute.heartbeat import PUBLISH_ALL_SECONDS, Heartbeats
 from compute.hypervisor.port import HypervisorError, Machine, Removal
 from compute.hypervisor.proxmox.api.tasks import Tasks
-from compute.vm_states import VmChanges
+from compute.observed.facts import HostFactsCache
+from compute.observed.vm_states import VmChanges
+from compute.worker.executor import Executor
+from compute.worker.heartbeat import PUBLISH_ALL_SECONDS, Heartbeats
 from tests.unit.compute.fakes import SERVER, FakeMachine, FakeWork, a_build, some_facts, yes
 
 

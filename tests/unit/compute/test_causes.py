@@ -1,4 +1,4 @@
-from compute.causes import Causes
+from compute.observed.error_causes import Causes
 
 
 def test_what_ended_is_reported_once() -> None:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from compute.coalesce import Coalesced
+from compute.worker.batching import Coalesced
 
 SECONDS = 30
 

@@ -12,7 +12,7 @@ import pytest
 
 from common.errors import Invalid
 from common.messages.commands import ConfigDrive, GuestFile
-from compute import configdrive, iso
+from compute.commands import configdrive, iso
 
 SEED = bytes(range(32))
 DRIVE = ConfigDrive(

@@ -23,9 +23,9 @@ from common.messages.consoles import (
 )
 from common.messages.reports import Category, Outcome
 from compute import config as compute_config
-from compute.console_logs import ConsoleLogs
-from compute.consoles import Consoles
 from compute.hypervisor.port import HypervisorError
+from compute.observed.console_logs import ConsoleLogs
+from compute.observed.consoles import Consoles
 
 
 class Guest:

@@ -11,10 +11,10 @@ from common.failures import Verdict, verdict_of
 from common.messages.commands import ConfigDrive, Destroy, Placed, Power, PowerAction
 from common.messages.reports import Category
 from common.states import PowerState
-from compute.build import build
-from compute.destroy import destroy
+from compute.commands.build import build
+from compute.commands.destroy import destroy
+from compute.commands.power import power
 from compute.hypervisor.port import Abandoned, HypervisorError, Removal
-from compute.power import power
 from tests.unit.compute.fakes import SERVER, FakeMachine, a_build, a_job
 
 HEAD = (2, 1, SERVER, Placed("pve1", "c1", "pve1", 100_001), clock.after(3600))

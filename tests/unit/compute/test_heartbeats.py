@@ -7,9 +7,9 @@ from oslo_config import cfg
 from common import rpc
 from common.messages.facts import ClusterFacts
 from common.messages.queues import Queue, Queues
-from compute.facts import HostFactsCache
-from compute.heartbeat import FACTS_PER_MESSAGE, Heartbeats
-from compute.vm_states import VmChanges
+from compute.observed.facts import HostFactsCache
+from compute.observed.vm_states import VmChanges
+from compute.worker.heartbeat import FACTS_PER_MESSAGE, Heartbeats
 from tests.unit.compute.fakes import some_facts
 
 

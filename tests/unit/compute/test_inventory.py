@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os_traits
 
-from compute.inventory import inventories, traits, with_kept
+from compute.observed.inventory import inventories, traits, with_kept
 from tests.unit.compute.fakes import some_facts
 
 

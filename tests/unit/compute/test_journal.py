@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compute.journal import ERROR, SUCCESS
+from compute.commands.journal import ERROR, SUCCESS
 from tests.unit.compute.fakes import a_job
 
 

@@ -16,12 +16,12 @@ from common.errors import Conflict, Unavailable
 from common.messages.commands import Destroy
 from common.messages.facts import ClusterFacts
 from common.messages.reports import Category, Failure, Outcome, Report, Step
-from compute.facts import HostFactsCache, is_news
+from compute.commands.job import Job
 from compute.hypervisor.port import Abandoned
-from compute.job import Job
-from compute.publisher import MANY, Publisher
-from compute.reporter import merged, sendable
-from compute.workpool import WorkPool
+from compute.observed.facts import HostFactsCache, is_news
+from compute.worker.publisher import MANY, Publisher
+from compute.worker.reporter import merged, sendable
+from compute.worker.workpool import WorkPool
 from placement.messages import Provider
 from tests.unit.compute.fakes import a_build, some_facts, yes
 

@@ -6,7 +6,7 @@ import datetime
 
 from common.messages.facts import ClusterFacts, VmFacts, VmStates
 from compute.hypervisor.port import Observation
-from compute.vm_states import REPEAT_SECONDS, VmChanges
+from compute.observed.vm_states import REPEAT_SECONDS, VmChanges
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 

@@ -13,8 +13,8 @@ from common.errors import Conflict, Unavailable
 from common.log import logger
 from common.messages.consoles import ConsoleTarget, ConsoleType, OpenConsole
 from common.streams import LIBRARY_LOG, Stream, WebSocketStream, relay
-from compute.console_logs import ConsoleLogs, Kept
 from compute.hypervisor.port import Hypervisor, HypervisorError
+from compute.observed.console_logs import ConsoleLogs, Kept
 
 LOG = logger(__name__)
 

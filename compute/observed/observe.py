@@ -9,9 +9,9 @@ from common import clock
 from common.log import logger
 from common.messages.facts import HostFacts
 from common.metrics import loops, table
-from compute.facts import HostFactsCache
 from compute.hypervisor.port import Hypervisor, HypervisorError
-from compute.vm_states import VmChanges
+from compute.observed.facts import HostFactsCache
+from compute.observed.vm_states import VmChanges
 
 LOG = logger(__name__)
 

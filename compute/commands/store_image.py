@@ -5,10 +5,10 @@ from __future__ import annotations
 from common.messages.commands import RemoveImage, StoreImage
 from common.messages.reports import Category, Outcome
 from common.states import PowerState
+from compute.commands.image_source import ImageSource
+from compute.commands.job import Job
+from compute.commands.steps import Step, carry_out
 from compute.hypervisor.port import Detail, Hypervisor, HypervisorError
-from compute.image_source import ImageSource
-from compute.job import Job
-from compute.steps import Step, carry_out
 
 
 def store(job: Job, hypervisor: Hypervisor, command: StoreImage) -> Outcome:

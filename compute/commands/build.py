@@ -12,11 +12,11 @@ from dataclasses import replace
 from common.messages.commands import Build, PlugVolume
 from common.messages.reports import Outcome
 from common.states import PowerState
-from compute import configdrive
-from compute.filtering import filtered
+from compute.commands import configdrive
+from compute.commands.filtering import filtered
+from compute.commands.job import Job
+from compute.commands.steps import Step, carry_out, undo_if_ours
 from compute.hypervisor.port import Detail, Machine
-from compute.job import Job
-from compute.steps import Step, carry_out, undo_if_ours
 
 CHECK, IMAGE = "compute_check_host", "compute_ensure_image"
 

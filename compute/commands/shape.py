@@ -5,10 +5,10 @@ from __future__ import annotations
 from common.messages.commands import Grow, Shape, Size
 from common.messages.reports import Outcome
 from common.states import PowerState
+from compute.commands.job import Job
+from compute.commands.steps import Step, carry_out
+from compute.commands.vm_steps import find, seen
 from compute.hypervisor.port import Detail, Machine, Removal
-from compute.job import Job
-from compute.steps import Step, carry_out
-from compute.vm_steps import find, seen
 
 
 def shape(job: Job, machine: Machine, command: Shape, graceful_seconds: int) -> Outcome:

@@ -12,8 +12,8 @@ from common import clock
 from common.context import RequestContext
 from common.messages.commands import Command
 from common.messages.reports import Category, Working
+from compute.commands.journal import Journal, Send
 from compute.hypervisor.port import Abandoned, Cancelled, HypervisorError
-from compute.journal import Journal, Send
 
 #: an unwinding gets at least this long, even after the deadline
 UNWIND_SECONDS = 180

@@ -14,12 +14,12 @@ from common.messages.facts import HaService, Inspection, OtherVm
 from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Failure
-from compute.console_logs import ConsoleLogs
-from compute.consoles import Consoles
-from compute.executor import Executor
-from compute.heartbeat import Heartbeats
 from compute.hypervisor.port import Hypervisor, HypervisorError
 from compute.messages import ClusterInventory
+from compute.observed.console_logs import ConsoleLogs
+from compute.observed.consoles import Consoles
+from compute.worker.executor import Executor
+from compute.worker.heartbeat import Heartbeats
 
 LOG = logger(__name__)
 

@@ -18,20 +18,20 @@ from common.messages.commands import Command, MakeVnet, StoreImage
 from common.messages.facts import HostFacts
 from common.messages.reports import Outcome, Working
 from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC
-from compute.coalesce import Coalesced
-from compute.console_logs import ConsoleLogs
-from compute.consoles import Consoles
-from compute.executor import Executor
-from compute.facts import HostFactsCache
-from compute.heartbeat import Heartbeats
-from compute.host_metrics import HostMetrics
 from compute.hypervisor.port import Hypervisor
-from compute.manager import EventEndpoint, Manager
-from compute.observe import Observer
-from compute.publisher import Placement, Publisher
-from compute.reporter import Reporter
+from compute.observed.console_logs import ConsoleLogs
+from compute.observed.consoles import Consoles
+from compute.observed.facts import HostFactsCache
+from compute.observed.host_metrics import HostMetrics
+from compute.observed.observe import Observer
+from compute.observed.vm_states import VmChanges
 from compute.rpc_api import WorkerRpc
-from compute.vm_states import VmChanges
+from compute.worker.batching import Coalesced
+from compute.worker.executor import Executor
+from compute.worker.heartbeat import Heartbeats
+from compute.worker.manager import EventEndpoint, Manager
+from compute.worker.publisher import Placement, Publisher
+from compute.worker.reporter import Reporter
 
 if TYPE_CHECKING:
     from common.messaging import oslo_messaging

@@ -20,9 +20,9 @@ from common.messages.reports import Working
 from common.messages.topics import COMPUTE_TOPIC
 from common.metrics import loops
 from common.typed_rpc import TypedClient
-from compute.facts import HostFactsCache
+from compute.observed.facts import HostFactsCache
+from compute.observed.vm_states import VmChanges
 from compute.rpc_api import WorkerRpc
-from compute.vm_states import VmChanges
 
 if TYPE_CHECKING:
     from common.messaging import oslo_messaging

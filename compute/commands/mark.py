@@ -5,9 +5,9 @@ from __future__ import annotations
 from common.messages.commands import Mark
 from common.messages.reports import Outcome
 from common.states import PowerState
+from compute.commands.job import Job
+from compute.commands.steps import Step, carry_out
 from compute.hypervisor.port import HypervisorError, OwnerMark
-from compute.job import Job
-from compute.steps import Step, carry_out
 
 
 def mark(job: Job, owner_mark: OwnerMark, command: Mark) -> Outcome:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from common.messages.filters import Filter
+from compute.commands.steps import Step
 from compute.hypervisor.port import Machine
-from compute.steps import Step
 
 
 def filtered(machine: Machine, filter_: Filter | None) -> tuple[Step, ...]:

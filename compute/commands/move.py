@@ -9,11 +9,11 @@ from dataclasses import replace
 from common.messages.commands import Move
 from common.messages.reports import Failure, Outcome
 from common.states import PowerState
-from compute import configdrive
+from compute.commands import configdrive
+from compute.commands.job import Job
+from compute.commands.steps import Step, carry_out, remove
 from compute.hypervisor.moving import Moving
 from compute.hypervisor.port import HypervisorError, Machine, Removal
-from compute.job import Job
-from compute.steps import Step, carry_out, remove
 
 #: names of the steps: of a live migration Nova's
 _LIVE = (

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from common.errors import Conflict, GenerationConflict, MicronovaError
 from common.log import logger
 from common.messages.facts import HostFacts
-from compute import inventory
+from compute.observed import inventory
 from placement.messages import NewProvider, Provider
 
 LOG = logger(__name__)

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from common.messages.facts import LAST, VmFacts, VmStates
-from compute.causes import Causes
 from compute.hypervisor.port import Observation
+from compute.observed.error_causes import Causes
 
 #: VMs in one message (some 80 bytes each)
 VMS_PER_MESSAGE = 500

@@ -54,7 +54,9 @@ def files(drive: ConfigDrive, seed: bytes) -> dict[str, bytes]:
 
 def image(drive: ConfigDrive) -> bytes:
     """Return the ISO image. Raises Invalid when the user data isn't base64."""
-    from compute import iso  # a library of 2 MiB, which agents without a hypervisor don't need
+    from compute.commands import (
+        iso,  # a library of 2 MiB, which agents without a hypervisor don't need
+    )
 
     return iso.image(LABEL, files(drive, os.urandom(SEED_BYTES)))
 

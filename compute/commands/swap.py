@@ -10,11 +10,11 @@ import functools
 from common.messages.commands import EndSwap, Swap
 from common.messages.reports import Category, Outcome
 from common.states import PowerState
-from compute import configdrive
+from compute.commands import configdrive
+from compute.commands.job import Job
+from compute.commands.steps import Step, carry_out
+from compute.commands.vm_steps import find, seen
 from compute.hypervisor.port import Detail, HypervisorError, Machine, Removal
-from compute.job import Job
-from compute.steps import Step, carry_out
-from compute.vm_steps import find, seen
 
 
 def swap(job: Job, machine: Machine, command: Swap, graceful_seconds: int) -> Outcome:

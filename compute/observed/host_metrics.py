@@ -8,7 +8,7 @@ from common.capacity import offer
 from common.messages.facts import HostFacts
 from common.metrics import table
 from common.metrics.instruments import Labels, Samples
-from compute.facts import HostFactsCache
+from compute.observed.facts import HostFactsCache
 
 _MIB, _GIB = 1 << 20, 1 << 30
 _UNITS = (

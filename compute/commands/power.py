@@ -8,10 +8,10 @@ from common.failures import Verdict
 from common.messages.commands import Power, PowerAction
 from common.messages.reports import Category, Outcome
 from common.states import PowerState
+from compute.commands.job import Job
+from compute.commands.steps import Step, carry_out
+from compute.commands.vm_steps import find, seen
 from compute.hypervisor.port import Detail, HypervisorError, Machine
-from compute.job import Job
-from compute.steps import Step, carry_out
-from compute.vm_steps import find, seen
 
 
 def power(job: Job, machine: Machine, command: Power, graceful_seconds: int) -> Outcome:

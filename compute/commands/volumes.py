@@ -17,9 +17,9 @@ from common.messages.commands import (
 )
 from common.messages.reports import Category, MadeVolume, Outcome
 from common.states import PowerState
+from compute.commands.job import Job
+from compute.commands.steps import Step, carry_out
 from compute.hypervisor.port import Detail, HypervisorError, Machine, Removal, Volume
-from compute.job import Job
-from compute.steps import Step, carry_out
 
 _SNAPSHOT_STEPS: Mapping[SnapshotVerb, str] = {
     SnapshotVerb.TAKE: "compute_take_volume_snapshot",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from common.messages.commands import Copy
 from common.messages.reports import Copied, Outcome
+from compute.commands.job import Job
+from compute.commands.steps import Step, carry_out
 from compute.hypervisor.port import Detail, DiskCopy, Removal
-from compute.job import Job
-from compute.steps import Step, carry_out
 
 
 def copy(job: Job, disk: DiskCopy, command: Copy) -> Outcome:

@@ -14,12 +14,12 @@ from common.messages.queues import Queues
 from common.messages.reports import Category, Failure, Outcome, Report, Working
 from common.metrics import table
 from compute.commands import COMMANDS
+from compute.commands.job import Job
 from compute.hypervisor.only_look import only_look
 from compute.hypervisor.port import Abandoned, Hypervisor
-from compute.job import Job
 from compute.queues import gathered
-from compute.repeats import Repeats
-from compute.workpool import WorkPool
+from compute.worker.repeats import Repeats
+from compute.worker.workpool import WorkPool
 
 LOG = logger(__name__)
 

@@ -6,10 +6,10 @@ from common.messages.commands import Plug
 from common.messages.filters import Filter
 from common.messages.reports import Category, Outcome
 from common.states import PowerState
-from compute.filtering import filtered
+from compute.commands.filtering import filtered
+from compute.commands.job import Job
+from compute.commands.steps import Step, carry_out
 from compute.hypervisor.port import Detail, HypervisorError, Machine, Removal
-from compute.job import Job
-from compute.steps import Step, carry_out
 
 
 def plug(job: Job, machine: Machine, command: Plug) -> Outcome:

@@ -16,9 +16,9 @@ from common.messages.queues import OPERATIONS, Queue
 from common.messages.reports import Outcome, Working
 from common.metrics import table
 from common.metrics.instruments import Samples
-from compute.job import Job
+from compute.commands.job import Job
 from compute.queues import Entry, counted
-from compute.repeats import asked
+from compute.worker.repeats import asked
 
 _NAME = "compute-work"
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from common.messages.commands import Destroy
 from common.messages.reports import Category, Failure, Outcome
 from common.states import PowerState
+from compute.commands.job import Job
+from compute.commands.steps import Step, Unwound, carry_out
 from compute.hypervisor.port import Detail, HypervisorError, Machine, Removal
-from compute.job import Job
-from compute.steps import Step, Unwound, carry_out
 
 
 def destroy(job: Job, machine: Machine, command: Destroy, graceful_seconds: int) -> Outcome:

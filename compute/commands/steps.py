@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from common.failures import RULES
 from common.log import logger
 from common.messages.reports import Category, Failure
+from compute.commands.job import Job
+from compute.commands.journal import ERROR, SUCCESS
 from compute.hypervisor.port import Abandoned, Cancelled, Detail, HypervisorError, Removal
-from compute.job import Job
-from compute.journal import ERROR, SUCCESS
 
 LOG = logger(__name__)
 

@@ -22,6 +22,7 @@ class Verdict(enum.StrEnum):
     OTHER_CLUSTER = "other_cluster"
     PROBE = "probe"  #: the outcome is unknown: look, then continue
     FATAL = "fatal"  #: no other host would do better
+    OTHER_VNI = "other_vni"  #: this one is somebody else's: another one for the network
     QUARANTINE = "quarantine"  #: another VMID; this one waits for the operator
 
 

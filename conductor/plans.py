@@ -381,6 +381,10 @@ class VnetPlan(Plan):
     vnet: str = ""
     zone: str = ""
     vni: int = 0
+    fixed: bool = False
+    """Whether an administrator asked for the VNI, so that no other one takes its place."""
+    refused: tuple[int, ...] = ()
+    """VNIs that the network had before and that turned out to be somebody else's."""
 
 
 @dataclass(frozen=True)

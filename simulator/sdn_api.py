@@ -13,7 +13,8 @@ from simulator.sdn_lock import changing, save
 _PERL = "/usr/share/perl5/PVE"
 NO_TYPE = f"cannot lookup undefined type! at {_PERL}/API2/Network/SDN/Vnets.pm line 326."
 _REQUIRED = {"vlan": ("bridge",), "qinq": ("bridge", "tag"), "evpn": ("controller", "vrf-vxlan")}
-_TAG = {"vlan": "vlan tag", "qinq": "vlan tag", "vxlan": "vxlan tag", "evpn": "vxlan tag"}
+_VNI = "vxlan tag"
+_TAG = {"vlan": "vlan tag", "qinq": "vlan tag", "vxlan": _VNI, "evpn": _VNI}
 _NOT_OPTIONS = ("zone", "type", "nodes", "vnet", "subnet", "delete", "digest", "lock-token")
 
 
@@ -95,7 +96,10 @@ def change_vnet(call: Call) -> None:
 
 
 def _check_tag(call: Call, vnet: Vnet) -> None:
-    """Raise 500 unless a vnet has the tag that its zone's type requires, and has it alone."""
+    """Raise 500 unless a vnet has the tag that its zone's type requires, and has it alone.
+
+    VNIs are unique in the cluster, VLAN tags in their zone (pve-network, ``vnet_update_hook``).
+    """
     found = call.cluster.sdn
     if vnet.zone not in found.zones:
         raise PveError(NO_TYPE)
@@ -105,8 +109,12 @@ def _check_tag(call: Call, vnet: Vnet) -> None:
     if wanted is not None and tag is None:
         raise bad_parameters(tag=f"missing {wanted}")
     for other in found.vnets.values():
-        same = other.zone == vnet.zone and other.vnet != vnet.vnet
-        if same and tag is not None and other.options.get("tag") == tag:
+        if other.vnet == vnet.vnet or tag is None or other.options.get("tag") != tag:
+            continue
+        if wanted == _VNI and _TAG.get(found.zones[other.zone].type) == _VNI:
+            text = f"vxlan tag {tag} already exist in vnet {other.vnet} in zone {other.zone} "
+            raise bad_parameters(tag=text)
+        if wanted != _VNI and other.zone == vnet.zone:
             raise bad_parameters(tag=f"tag {tag} already exist in vnet {other.vnet}")
 
 

@@ -37,7 +37,9 @@ class NetworkEndpoint:
                 port_security.require_filtering(True, why_not)
             segments = (self._auto.ranges, self._auto.vnis)
             made = project_networks.create(connection, networks, *segments)
-            make_vnet.begin_all(connection, self._cloud, ctxt, made)
+            pairs = zip(made, networks, strict=True)
+            fixed = {network_id for network_id, new in pairs if new.vlan is not None}
+            make_vnet.begin_all(connection, self._cloud, ctxt, made, fixed)
             return made
 
         made = self._cloud.store.run(work)

@@ -7,13 +7,15 @@ applied, and may wait for long.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from common.context import RequestContext
+from common.failures import Verdict
 from common.messages.commands import MakeVnet
 from common.messages.reports import Category, Failure, Outcome
 from common.states import InternalAction, ResourceType
+from common.vnets import parse_all
 from conductor.cloud import Cloud
 from conductor.engine import begins, ends
 from conductor.engine.one_command import OneCommand
@@ -22,6 +24,7 @@ from conductor.networks import remove_vnet, vnet_places
 from conductor.plans import VnetPlan
 from conductor.store import project_networks, vnets
 from conductor.store.operations import Operation
+from conductor.store.segments import Segments
 from conductor.store.transactions import Transaction
 from conductor.store.vnets import State, Vnet
 
@@ -39,16 +42,31 @@ class Making(Work):
 
 
 def begin_all(
-    connection: Transaction, cloud: Cloud, ctxt: RequestContext, network_ids: Iterable[str]
+    connection: Transaction,
+    cloud: Cloud,
+    ctxt: RequestContext,
+    network_ids: Iterable[str],
+    fixed: Collection[str] = (),
 ) -> None:
-    """Write the operations of new networks, in the transaction that makes them."""
+    """Write the operations of new networks, in the transaction that makes them.
+
+    ``fixed``: the networks whose VNIs were asked for.
+    """
     for network_id in network_ids:
         for vnet in vnets.of_network(connection, network_id):
-            begin(connection, cloud, ctxt, vnet)
+            begin(connection, cloud, ctxt, vnet, fixed=network_id in fixed)
 
 
-def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, vnet: Vnet) -> Operation:
-    """Write the operation that makes a vnet, due at once."""
+def begin(
+    connection: Transaction,
+    cloud: Cloud,
+    ctxt: RequestContext,
+    vnet: Vnet,
+    *,
+    fixed: bool = False,
+    refused: tuple[int, ...] = (),
+) -> Operation:
+    """Write the operation that makes a vnet, due at once; see ``VnetPlan``."""
     where = vnet_places.of_vnet(connection, cloud, vnet.cluster, vnet.zone)
     item = begins.new(
         cloud,
@@ -56,7 +74,7 @@ def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, vnet: Vne
         vnet.network_id,
         ctxt.project_id or "",
         resource_type=ResourceType.NETWORK,
-        plan=VnetPlan(where, vnet.vnet, vnet.zone, vnet.vni),
+        plan=VnetPlan(where, vnet.vnet, vnet.zone, vnet.vni, fixed, refused),
     )
     return begins.begin_later(connection, ctxt, item)
 
@@ -87,7 +105,7 @@ class MakeVnetFlow(OneCommand[Making]):
         return MakeVnet(*self.about(task), vnet=plan.vnet, zone=plan.zone, vni=plan.vni)
 
     def retry(self, task: Making, failure: Failure) -> bool:
-        """Try again as long as the network is there, unless its name is another's."""
+        """Try again as long as the network is there, unless its name or VNI is another's."""
         if failure.category is Category.PROTECTED or not task.wanted:
             return False
         ends.again(self._cloud, task.operation, failure)
@@ -116,7 +134,26 @@ class MakeVnetFlow(OneCommand[Making]):
         if not vnets.set_state(connection, network_id, cluster, State.ERROR, State.MAKING):
             self._remove(connection, task.operation)
         elif row:
+            if failure.verdict == Verdict.OTHER_VNI:
+                self._replace_vni(connection, task.operation)
             vnets.settle(connection, network_id)
+
+    def _replace_vni(self, connection: Transaction, operation: Operation) -> None:
+        """Give the network another VNI, unless this one was asked for, or a cluster has it.
+
+        All clusters have one VNI for a network. So the last one that fails replaces it.
+        """
+        plan = operation.planned(VnetPlan)
+        mine = vnets.of_network(connection, operation.resource_id)
+        if plan.fixed or any(one.state is not State.ERROR for one in mine):
+            return
+        ranges = parse_all(self._cloud.conf.networks.tenant_vnets)
+        refused = (*plan.refused, plan.vni)
+        clusters = [one.cluster for one in mine]
+        vni = Segments(connection, (), ranges).another_vni(plan.zone, clusters, refused)
+        if vni is not None:
+            for one in vnets.make_with(connection, operation.resource_id, vni):
+                begin(connection, self._cloud, operation.ctxt, one, refused=refused)
 
     def _remove(self, connection: Transaction, operation: Operation) -> None:
         vnet = vnets.get(connection, operation.resource_id, _cluster(operation))

@@ -13,24 +13,24 @@ from db.schema import clusters
 
 def of_networks(connection: sa.Connection) -> frozenset[str]:
     """Return the vnets whose aliases say that they are networks', of whatever cloud."""
-    return frozenset(one["vnet"] for one in _listed(connection) if one.get("network_id"))
+    return frozenset(one["vnet"] for _, one in _listed(connection) if one.get("network_id"))
 
 
-def unknown(connection: sa.Connection) -> list[tuple[str, str, int | None]]:
-    """Return (vnet, zone, tag) of the SDN vnets that clusters have and the record doesn't know.
+def unknown(connection: sa.Connection) -> list[tuple[str, str, str, int | None]]:
+    """Return (cluster, vnet, zone, tag) of the SDN vnets that the record doesn't know.
 
     Of those that the ledger has made, the record says what becomes of them: a list may be old.
     """
     listed = _listed(connection)
-    named = sorted({one["network_id"] for one in listed if one.get("network_id")})
+    named = sorted({one["network_id"] for _, one in listed if one.get("network_id")})
     made = audit_record.begun(connection, ResourceType.NETWORK, InternalAction.MAKE_VNET, named)
     return [
-        (one["vnet"], one["zone"], one.get("tag"))
-        for one in listed
+        (cluster, one["vnet"], one["zone"], one.get("tag"))
+        for cluster, one in listed
         if one.get("network_id") not in made
     ]
 
 
-def _listed(connection: sa.Connection) -> list[dict[str, Any]]:
-    facts = connection.scalars(sa.select(clusters.c.facts))
-    return [one for each in facts for one in each.get("vnets") or ()]
+def _listed(connection: sa.Connection) -> list[tuple[str, dict[str, Any]]]:
+    found = connection.execute(sa.select(clusters.c.cluster, clusters.c.facts))
+    return [(cluster, one) for cluster, facts in found for one in facts.get("vnets") or ()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -108,7 +108,8 @@ class Segments:
             clusters = vnets.clusters_with(hosts, one)
             if not clusters:
                 continue
-            if vni in vnets.used(self._connection, one.zone):
+            others_have = vnets.used_by_others(self._connection, clusters, one.zone)
+            if vni in vnets.used(self._connection, one.zone, clusters) | others_have:
                 raise Conflict(
                     f"Unable to create the network. The tunnel ID {vni} is in use.",
                     type="TunnelIdInUse",
@@ -120,11 +121,31 @@ class Segments:
         hosts = vnets.zone_hosts(self._connection)
         for one in self._vnis:
             clusters = vnets.clusters_with(hosts, one)
-            used = vnets.used(self._connection, one.zone) if clusters else set()
-            for vni in range(one.first, one.last + 1) if clusters else ():
-                if vni not in used:
-                    return Segment(zone=one.zone, vni=vni, clusters=tuple(clusters))
+            vni = self._first_free(one, clusters) if clusters else None
+            if vni is not None:
+                return Segment(zone=one.zone, vni=vni, clusters=tuple(clusters))
         raise _none_left()
+
+    def another_vni(
+        self, zone: str, clusters: Collection[str], refused: Collection[int]
+    ) -> int | None:
+        """Return a VNI of a zone for a network that has its vnets in these clusters.
+
+        ``refused``: not one of these, which somebody else has. None: none is left.
+        """
+        for one in self._vnis:
+            if one.zone == zone and all(map(one.holds, clusters)):
+                vni = self._first_free(one, clusters, refused)
+                if vni is not None:
+                    return vni
+        return None
+
+    def _first_free(
+        self, one: VniRange, clusters: Collection[str], refused: Collection[int] = ()
+    ) -> int | None:
+        used = vnets.used(self._connection, one.zone, clusters)
+        used |= vnets.used_by_others(self._connection, clusters) | set(refused)
+        return next((vni for vni in range(one.first, one.last + 1) if vni not in used), None)
 
     def _on_bridge(
         self, kind: str | None, bridge: str | None, vlan: int | None

@@ -7,7 +7,7 @@ Who changes the row of a network and those of its vnets locks the network's firs
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from common import clock, vnets
 from common.vnets import VniRange
-from conductor.store import cluster_vnets
+from conductor.store import cluster_vnets, revisions
 from db.schema import hosts, networks
 from db.schema import vnets as table
 
@@ -87,21 +87,36 @@ def has_zone(connection: sa.Connection, vnet: Vnet) -> bool:
     return any(one.cluster == vnet.cluster and vnet.zone in one.zones for one in found)
 
 
-def used(connection: sa.Connection, zone: str) -> set[int]:
-    """Return the VNIs in use in zones of this name: also those that are being removed, and those
-    of vnets that the record doesn't know."""
+def used(connection: sa.Connection, zone: str, clusters: Collection[str]) -> set[int]:
+    """Return the VNIs in use in zones of this name, and in whatever zone of these clusters: also
+    those that are being removed.
+
+    Proxmox VE takes no VNI twice in a cluster, in whatever zones (VxlanPlugin,
+    ``vnet_update_hook``).
+    """
     of_networks = sa.select(networks.c.vni).where(networks.c.zone == zone)
-    of_vnets = sa.select(_C.vni).where(_C.zone == zone)
-    ours = set(connection.execute(of_networks.union(of_vnets)).scalars())
-    return ours | {
-        tag for _, where, tag in cluster_vnets.unknown(connection) if where == zone and tag
+    of_vnets = sa.select(_C.vni).where((_C.zone == zone) | _C.cluster.in_(clusters))
+    return set(connection.execute(of_networks.union(of_vnets)).scalars())
+
+
+def used_by_others(
+    connection: sa.Connection, clusters: Collection[str], zone: str | None = None
+) -> set[int]:
+    """Return the tags of vnets that clusters have and the record doesn't know; ``zone``: only its.
+
+    Tags of zones of another kind are among them, as a cluster doesn't say what kind they are.
+    """
+    return {
+        tag
+        for cluster, _, where, tag in cluster_vnets.unknown(connection)
+        if tag and (where == zone or (zone is None and cluster in clusters))
     }
 
 
 def free_name(connection: sa.Connection, network_id: str) -> str:
     """Return a name for a network's vnets that no other one has."""
     turn = 0
-    there = {name for name, _, _ in cluster_vnets.unknown(connection)}
+    there = {name for _, name, _, _ in cluster_vnets.unknown(connection)}
     while True:
         name = vnets.name(network_id, turn)
         taken = sa.union_all(
@@ -146,6 +161,16 @@ def set_state(
     mine = (_C.network_id == network_id) & (_C.cluster == cluster) & _C.state.in_(was)
     done = connection.execute(table.update().where(mine).values(state=state))
     return bool(done.rowcount)
+
+
+def make_with(connection: sa.Connection, network_id: str, vni: int) -> list[Vnet]:
+    """Give a network that no cluster has another VNI; return its vnets, which are to be made."""
+    mine = networks.c.id == network_id
+    values = {"vni": vni, **revisions.changed(networks)}
+    connection.execute(networks.update().where(mine).values(**values))
+    theirs = _C.network_id == network_id
+    connection.execute(table.update().where(theirs).values(vni=vni, state=State.MAKING))
+    return of_network(connection, network_id)
 
 
 def delete(connection: sa.Connection, network_id: str, cluster: str) -> None:

@@ -11,10 +11,12 @@ import pytest
 from oslo_config import cfg
 
 from common import clock, ids, vnets
+from common.failures import Verdict
 from common.messages.commands import MakeVnet, Placed, RemoveVnet
 from common.messages.reports import Category
 from compute import preflight
 from compute.hypervisor.proxmox.api import privileges
+from compute.hypervisor.proxmox.sdn import vnets as sdn_vnets
 from compute.hypervisor.proxmox.settings import Token
 from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import CLOUD, Worker, as_root, configuration, proxmox_text
@@ -99,6 +101,60 @@ def test_a_vnet_comes_with_the_zone_s_mtu_and_goes(
     for _ in range(2):
         assert worker.run(a_removal(command)).gone
     assert listed(root) == []
+
+
+def refusal(worker: Worker, command: MakeVnet) -> tuple[Category, str | None]:
+    failure = worker.run(command).failure
+    assert failure is not None
+    return failure.category, failure.verdict
+
+
+def test_a_vni_that_others_have_is_refused_for_another_one(
+    simulator: RunningSimulator, worker: Worker, root: Any
+) -> None:
+    """In whatever zone with VNIs of the cluster; a VLAN's tag is another number."""
+    grant_all(simulator)
+    root.cluster.sdn.zones.post(zone="others", type="vxlan", peers="10.0.0.1")
+    root.cluster.sdn.zones.post(zone="vlans", type="vlan", bridge="vmbr0")
+    root.cluster.sdn.vnets.post(vnet="blue", zone="others", tag=VNI)
+    root.cluster.sdn.vnets.post(vnet="red", zone="vlans", tag=77)
+    node = root.cluster.sdn.put().split(":")[1]
+    eventually(lambda: not root.nodes(node).tasks.get(source="active"))
+    theirs = listed(root)
+    assert refusal(worker, a_make()) == (Category.PROTECTED, Verdict.OTHER_VNI)
+    assert listed(root) == theirs
+    # It is passed over before anybody asks for it again.
+    beats = worker.conductor.heartbeats
+    worker.conductor.wait_for(
+        lambda: any(one.vnet == "blue" for x in beats for each in x.clusters for one in each.vnets)
+    )
+    assert worker.run(a_make(vni=77)).failure is None
+
+
+@pytest.mark.parametrize("same", ["tag", "vnet"])
+def test_two_clouds_choose_the_same_at_once(
+    simulator: RunningSimulator,
+    worker: Worker,
+    root: Any,
+    same: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The other cloud's vnet comes between the look and the create."""
+    grant_all(simulator)
+    command = a_make()
+    theirs = {"vnet": "mnabcdef", "tag": VNI + 1, "zone": ZONE}
+    theirs |= {"alias": f"{ids.new_uuid()} south", same: {"tag": VNI, "vnet": command.vnet}[same]}
+    alone = sdn_vnets._Vnet.require_alone
+
+    def late(self: Any) -> None:
+        alone(self)
+        if not listed(root):
+            root.cluster.sdn.vnets.post(**theirs)
+
+    monkeypatch.setattr(sdn_vnets._Vnet, "require_alone", late)
+    verdict = Verdict.OTHER_VNI if same == "tag" else None
+    assert refusal(worker, command) == (Category.PROTECTED, verdict)
+    assert [one["vnet"] for one in listed(root)] == [theirs["vnet"]]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from common import ids
 from common.context import RequestContext
 from common.errors import Conflict, Invalid
+from common.failures import Verdict
 from common.messages.commands import Command, MakeVnet, RemoveVnet
 from common.messages.reports import Category, Failure
 from compute.messages import ClusterInventory, SeenVnet
@@ -148,6 +149,97 @@ def test_one_that_cannot_be_made_is_in_error_and_goes(
     eventually(lambda: vnets(world) == [])
 
 
+def refused(vni: int) -> Failure:
+    text = f"VNI {vni} of zone tenants is vnet blue's."
+    return Failure(Category.PROTECTED, text, host="pve1", verdict=Verdict.OTHER_VNI)
+
+
+def given(world: World, network: str, vni: int) -> MakeVnet:
+    """The command that makes a network's vnet with a VNI."""
+
+    def found() -> MakeVnet | None:
+        sent = [one for _, one in world.compute.sent if one.server_uuid == network]
+        mine = [one for one in sent if isinstance(one, MakeVnet) and one.vni == vni]
+        return mine[-1] if mine else None
+
+    eventually(found)
+    made = found()
+    assert made is not None
+    return made
+
+
+def test_a_vni_that_others_have_taken_is_replaced(world: World, networks: NetworkEndpoint) -> None:
+    """Each is refused in turn: the network gets the next one, until none is left."""
+    network = create(networks)
+    for vni in (5000, 5001, 5002):
+        assert (row(world, network).vni, row(world, network).status) == (vni, "BUILD")
+        command = given(world, network, vni)
+        world.answer(command, ok=False, failure=refused(vni))
+        eventually(lambda vni=vni: row(world, network).vni != vni)  # type: ignore[misc]
+        # An outcome that comes twice replaces nothing more.
+        world.answer(command, ok=False, failure=refused(vni))
+    world.answer(given(world, network, 5003), ok=True, mtu=1450)
+    eventually(lambda: row(world, network).status == "ACTIVE")
+    assert [one.vni for one in world.rows(schema.vnets)] == [5003]
+    # 5003 is the first one's; what was refused to it may be free by now.
+    other = create(networks)
+    for vni in (5000, 5001, 5002, 5004):
+        world.answer(given(world, other, vni), ok=False, failure=refused(vni))
+    eventually(lambda: row(world, other).status == "ERROR")
+    networks.delete_network(OURS, other)
+    world.answer(last(world, RemoveVnet, other), ok=True, gone=True)
+    eventually(lambda: vnets(world) == [(network, "active")])
+
+
+def test_a_vni_that_was_asked_for_is_not_replaced(world: World, networks: NetworkEndpoint) -> None:
+    network = create(networks, network_type="vxlan", vlan=5002)
+    world.answer(given(world, network, 5002), ok=False, failure=refused(5002))
+    eventually(lambda: row(world, network).status == "ERROR")
+    assert row(world, network).vni == 5002
+
+
+def test_clusters_have_one_vni_for_a_network(world: World) -> None:
+    """One cluster has it already: the others keep its VNI, or do without the network."""
+    cloud = world.conductor.cloud
+    cloud.conf.set_override("tenant_vnets", ["*:tenants:5000-5004"], "networks")
+    add_host(world, "far", "sim2")
+    networks = NetworkEndpoint(cloud)
+    split, refused_twice = create(networks), create(networks)
+
+    def command(network: str, cluster: str, vni: int) -> MakeVnet:
+        def found() -> list[MakeVnet]:
+            sent = [one for _, one in world.compute.sent if isinstance(one, MakeVnet)]
+            mine = [one for one in sent if (one.server_uuid, one.vni) == (network, vni)]
+            return [one for one in mine if one.placed.cluster == cluster]
+
+        eventually(found)
+        return found()[-1]
+
+    world.answer(command(split, "sim1", 5000), ok=False, failure=refused(5000))
+    world.answer(command(split, "sim2", 5000), ok=True, mtu=1450)
+    eventually(lambda: row(world, split).status == "ACTIVE")
+    eventually(lambda: sorted(vnets(world)).count((split, "error")) == 1)
+    mine = [one for one in world.rows(schema.vnets) if one.network_id == split]
+    assert {(one.vni, one.state) for one in mine} == {(5000, "active"), (5000, "error")}
+    for cluster in ("sim1", "sim2"):
+        one = command(refused_twice, cluster, 5001)
+        world.answer(one, ok=False, failure=refused(5001))
+    for cluster in ("sim1", "sim2"):
+        world.answer(command(refused_twice, cluster, 5002), ok=True, mtu=1450)
+    eventually(lambda: sorted(vnets(world)).count((refused_twice, "active")) == 2)
+    assert row(world, refused_twice).vni == 5002
+
+
+def add_host(world: World, host: str, cluster: str) -> None:
+    """Give a further cluster a host like the first one."""
+    far = {"host": host, "cluster": cluster, "uuid": ids.new_uuid()}
+    other = {**world.rows(schema.hosts)[0]._mapping, **far}
+    facts = {**other["facts"], **far}
+    del other["id"]
+    values = {**other, "facts": facts}
+    world.conductor.cloud.store.run(lambda c: c.execute(schema.hosts.insert().values(**values)))
+
+
 def test_a_cluster_that_gets_the_zone_later_gets_the_vnets(world: World) -> None:
     cloud = world.conductor.cloud
     cloud.conf.set_override("tenant_vnets", ["*:tenants:5000-5004"], "networks")
@@ -161,11 +253,7 @@ def test_a_cluster_that_gets_the_zone_later_gets_the_vnets(world: World) -> None
     networks.delete_network(OURS, gone)
     world.answer(last(world, RemoveVnet, gone), ok=True, gone=True)
     eventually(lambda: len(vnets(world)) == 1)
-    far = {"host": "far", "cluster": "sim2", "uuid": ids.new_uuid()}
-    other = {**world.rows(schema.hosts)[0]._mapping, **far}
-    facts = {**other["facts"], **far}
-    del other["id"]
-    cloud.store.run(lambda c: c.execute(schema.hosts.insert().values(**{**other, "facts": facts})))
+    add_host(world, "far", "sim2")
     at_once(late.look, late.look)
     late.look()
     assert sorted(vnets(world)) == [(kept, "active"), (kept, "making")]

@@ -126,6 +126,13 @@ TABLE: Sequence[Pattern] = (
         r"storage '.*' (does not exist|is disabled|is not (online|active|enabled))",
         Category.CONFIGURATION,
     ),
+    # Among a cluster's zones with VNIs (VxlanPlugin, EvpnPlugin, vnet_update_hook).
+    _row(
+        r"vxlan tag [0-9]+ already exist in vnet",
+        Category.PROTECTED,
+        SOURCE,
+        verdict=Verdict.OTHER_VNI,
+    ),
     _row(r"Parameter verification failed", Category.CONFIGURATION),
     _row(r"parameter '.*' not allowed", Category.CONFIGURATION),
     _row(r"unable to parse (directory )?volume|no options specified", Category.CONFIGURATION),

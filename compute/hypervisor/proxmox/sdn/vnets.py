@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from common import vnets
+from common.failures import Verdict
 from common.messages.commands import MakeVnet, RemoveVnet
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, MadeVnet, Removal, Work
@@ -28,6 +29,7 @@ from compute.hypervisor.proxmox.sdn.changes import Entry
 #: looks at a node that reloads its network, seconds between them
 SETTLE_SECONDS = (0.2, 1.0, 3.0, 6.0)
 _TYPE = "vxlan"
+_VNI_TYPES = frozenset({_TYPE, "evpn"})
 _VNETS = "cluster/sdn/vnets"
 
 
@@ -91,14 +93,24 @@ class _Vnet:
         return None
 
     def require_free(self, command: MakeVnet) -> None:
-        """Raise HypervisorError (protected) if another vnet of the zone has the VNI."""
+        """Raise HypervisorError (protected) if another vnet has the VNI.
+
+        Proxmox VE takes none twice in a cluster's zones of these types (VxlanPlugin,
+        ``vnet_update_hook``).
+        """
+        listed = self._client.get("cluster/sdn/zones", pending=1)
+        zones = {one.get("zone") for one in listed if one.get("type") in _VNI_TYPES}
         for one in self._client.get(_VNETS, pending=1):
-            if changes.value(one, "zone") != command.zone or one.get("vnet") == self._name:
+            zone = changes.value(one, "zone")
+            if zone not in {command.zone, *zones} or one.get("vnet") == self._name:
                 continue
             if str(changes.value(one, "tag")) == str(command.vni):
+                # What is passed over from now on includes it.
+                self._shared.relist_networks()
                 raise HypervisorError(
                     Category.PROTECTED,
-                    f"VNI {command.vni} of zone {command.zone} is vnet {one.get('vnet')}'s.",
+                    f"VNI {command.vni} of zone {zone} is vnet {one.get('vnet')}'s.",
+                    verdict=Verdict.OTHER_VNI,
                 )
 
     def require_alone(self) -> None:

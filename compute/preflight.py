@@ -28,6 +28,7 @@ from compute.hypervisor.proxmox.observe.clusterwide import (
     storages_of,
     why_unfiltered,
 )
+from compute.hypervisor.proxmox.observe.reads import NeededError
 from compute.hypervisor.proxmox.observe.refresh import Refresher
 from compute.hypervisor.proxmox.observe.snapshot import Node, Snapshot, Storage, chosen
 from compute.hypervisor.proxmox.settings import ClusterSettings
@@ -125,17 +126,17 @@ def examine(
     """Return the client's cluster and its problems. The snapshot is made once."""
     cluster = client.settings
     try:
-        client.get("version")
+        _reach(client)
         # Before the refresh, which needs some of them: so all missing ones are reported at once.
-        lacking = missing_privileges(client, configured_storages(client))
+        granted, lacking = _lacking(client, lambda: configured_storages(client))
         if lacking:
-            granted = client.get("access/permissions")
-            return _nothing(cluster), [_lacks(cluster, lacking, granted)]
+            return _nothing(cluster), [_lacks(cluster, lacking, granted or {})]
         snapshot = refresh()
-        lacking = missing_privileges(client, storages_of(_ours(cluster, snapshot)))
-        granted, zones = client.get("access/permissions"), vnet_zones(conf, cluster.name)
-        wanted = _wanted(cluster, snapshot, zones)
-        refused = _refused(cluster, granted, wanted)
+        ours = storages_of(_ours(cluster, snapshot))
+        granted, lacking = _lacking(client, lambda: ours)
+        wanted = _wanted(cluster, snapshot, vnet_zones(conf, cluster.name))
+        # What can't be read is no refusal: the doctor names it.
+        refused = () if granted is None else _refused(cluster, granted, wanted)
         told = [*refused, *_unfiltered(cluster, client, conf)]
         overlap = next_ids(cluster, _optional(client, "cluster/options"), snapshot.vms)
     except HypervisorError as error:
@@ -147,12 +148,41 @@ def examine(
                 _CODES.get(error.category, "cluster_unusable"),
             )
         ]
-    found = [_lacks(cluster, lacking, granted)] if lacking else []
+    found = [_lacks(cluster, lacking, granted or {})] if lacking else []
     found += _problems(cluster, snapshot)
     if overlap is not None:
         found.append(overlap)
     nodes = tuple(sorted(node.name for node in _ours(cluster, snapshot) if node.online))
     return Checked(cluster.name, snapshot.version, nodes, tuple(told), snapshot), found
+
+
+def _reach(client: Client) -> None:
+    """See that the cluster answers, and knows the token. Raises HypervisorError."""
+    try:
+        client.get("version")
+    except ApiError as error:
+        if _is_unknown(error) or not (error.status or error.lost):
+            raise
+        # One call that is refused says nothing of the others.
+        LOG.warning("version can't be read: %s", error.message)
+
+
+def _lacking(
+    client: Client, storages: Callable[[], Sequence[tuple[str, frozenset[str]]]]
+) -> tuple[privileges.Granted | None, list[privileges.Need]]:
+    """Return what the token may, and what it lacks; None and nothing where that can't be read.
+
+    Raises HypervisorError if the token is unknown.
+    """
+    try:
+        lacking = missing_privileges(client, storages())
+        granted: privileges.Granted = client.get(privileges.PERMISSIONS)
+    except HypervisorError as error:
+        if _is_unknown(error):
+            raise
+        LOG.warning("What the token may can't be read: %s", error.message)
+        return None, []
+    return granted, lacking
 
 
 def _optional(client: Client, path: str) -> Mapping[str, Any]:
@@ -197,6 +227,8 @@ def _remedy(cluster: ClusterSettings, error: HypervisorError) -> tuple[str, ...]
         return ("systemctl restart pveproxy",)
     if error.category is Category.CONFIGURATION:
         return (error.remedy,) if error.remedy else ()
+    if isinstance(error, NeededError):
+        return (error.remedy or f"pvesh get /{error.path}",)
     if error.category is not Category.AUTHORIZATION:
         return ()
     if _is_unknown(error):  # what it may do is told when it is known

@@ -241,9 +241,9 @@ when the last `audit` that ended well began and ended. 8 statements, however lar
 "state", "health", "reported_seconds_ago", "queues"}]}`: how each host is, and what runs and waits
 there, by the last heartbeat of its agent, whose process `worker` names. `state` is `down` where
 the agent doesn't report or can't reach the node, as in `/os-services`; `health` is a sentence that
-says why the host can't be used, null where it can. `host` asks for one host, `name` for those
-whose names contain it, `unwell=true` for those that can't be used; `limit` and `marker` (a host's
-`id`) page over them in the order of `/os-hypervisors`.
+says why the host can't be used, or what of it can't be read, else null. `host` asks for one host,
+`name` for those whose names contain it, `unwell=true` for those whose health says something;
+`limit` and `marker` (a host's `id`) page over them in the order of `/os-hypervisors`.
 `queues` is null where the agent's release doesn't say. Each has
 
 | field | what |

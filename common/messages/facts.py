@@ -58,6 +58,10 @@ class HaRule:
     """The VMs that it binds to other nodes, by VMID."""
 
 
+#: the health of a host of which there is nothing to say
+WELL = "ok"
+
+
 @dataclass(frozen=True)
 class HostFacts:
     """All facts of one compute host."""
@@ -74,8 +78,8 @@ class HostFacts:
     online: bool = True
     """Whether the node itself answers; its VMs may run even if not."""
     healthy: bool = True
-    health: str = "ok"
-    """Why it isn't healthy, in a sentence."""
+    health: str = WELL
+    """Why it isn't healthy, or what of it can't be read, in a sentence."""
     hypervisor_type: str = "QEMU"
     hypervisor_version: str = ""
     host_ip: str = ""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compute.hypervisor.proxmox.observe.snapshot import Node, Snapshot
+from compute.hypervisor.proxmox.observe.snapshot import Node, Snapshot, Unread
 from compute.hypervisor.proxmox.settings import ClusterSettings
 
 #: one object of Proxmox VE's answers
@@ -77,8 +77,8 @@ class Facts:
     """By node; not of all if there are many."""
     templates: Sequence[TemplateFacts] = ()
     """Not all if there are many."""
-    unread: Mapping[str, str] = field(default_factory=dict)
-    """Path → why it could not be read."""
+    unread: Mapping[str, Unread] = field(default_factory=dict)
+    """Paths that the checks alone read, and could not."""
 
     @property
     def name(self) -> str:

@@ -21,7 +21,7 @@ from common.messages.reports import Category
 from compute.doctor.facts import Answer, Endpoint, Facts, NodeFacts, TemplateFacts
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.client import Client
-from compute.hypervisor.proxmox.observe.snapshot import ListedVm, Node, Snapshot
+from compute.hypervisor.proxmox.observe.snapshot import ListedVm, Node, Snapshot, Unread
 from compute.hypervisor.proxmox.settings import ClusterSettings
 from compute.hypervisor.proxmox.vmconfig import disks, hardware
 
@@ -80,8 +80,7 @@ class _Reader:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.unread: dict[str, str] = {}
-        """Path → why."""
+        self.unread: dict[str, Unread] = {}
 
     def read(self, path: str, nothing: Any) -> Any:
         """Return what is there; ``nothing`` where it can't be read."""
@@ -91,7 +90,7 @@ class _Reader:
             LOG.info("%s can't be read: %s", path, error.message)
             # An older release has not all of it.
             if error.category is not Category.API_NOT_SUPPORTED:
-                self.unread[path] = error.message
+                self.unread[path] = Unread(error.message.rstrip(". \n"), error.remedy)
             return nothing
         return nothing if found is None else found
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from common.messages.facts import WELL
 from db import schema
 from db.reads.servers import COMPUTE
 
@@ -22,6 +23,10 @@ REACHED: sa.ColumnElement[bool] = sa.func.coalesce(_FACTS["online"].as_boolean()
 _HEALTHY: sa.ColumnElement[bool] = sa.func.coalesce(_FACTS["healthy"].as_boolean(), sa.true())
 #: why the node can't be used, in the agent's sentence; null: it can
 TROUBLE: sa.ColumnElement[str | None] = sa.case((sa.not_(_HEALTHY), _FACTS["health"].as_string()))
+#: the same, and of a node that can be used what can't be read of it; null: all is well
+HEALTH: sa.ColumnElement[str | None] = sa.case(
+    (sa.or_(sa.not_(_HEALTHY), _FACTS["health"].as_string() != WELL), _FACTS["health"].as_string())
+)
 
 
 def is_up(heard_since: datetime.datetime) -> sa.ColumnElement[Any]:

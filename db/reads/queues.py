@@ -53,7 +53,8 @@ def list_queues(
 ) -> list[HostQueues]:
     """Return a page of hosts with their queues, in the order of `db.reads.hosts.list_hosts`.
 
-    `unwell_since`: only those that haven't reported since, or whose node can't be used.
+    `unwell_since`: only those that haven't reported since, or whose node can't be used, or not
+    all of it read.
     One query, and one for the place of a `marker`, a host's UUID. Raises Invalid for an unknown
     one.
     """
@@ -61,14 +62,15 @@ def list_queues(
     statement = sa.select(
         *(_HOSTS.uuid, _HOSTS.host),
         *(_SERVICES.worker, _SERVICES.last_seen_at, _SERVICES.queues, _SERVICES.forced_down),
-        *(node_health.REACHED.label("reached"), node_health.TROUBLE.label("trouble")),
+        *(node_health.REACHED.label("reached"), node_health.HEALTH.label("trouble")),
     ).select_from(schema.hosts.join(schema.services, service))
     if host is not None:
         statement = statement.where(_HOSTS.host == host)
     if name_part is not None:
         statement = statement.where(_HOSTS.host.contains(name_part, autoescape=True))
     if unwell_since is not None:
-        statement = statement.where(sa.not_(node_health.is_well(unwell_since)))
+        well = sa.and_(node_health.is_well(unwell_since), node_health.HEALTH.is_(None))
+        statement = statement.where(sa.not_(well))
     page, order = keyset.Page(limit, marker), [keyset.Sort(_HOSTS.id)]
     try:
         rows = keyset.read(connection, statement, order, page, _HOSTS.uuid, visible=())

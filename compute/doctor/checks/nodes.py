@@ -43,28 +43,40 @@ def unread(facts: Facts) -> Iterator[Finding]:
     """
     silent = tuple(f"nodes/{name}/" for name in facts.snapshot.silent)
     for node in facts.online:
-        for path, why in sorted(node.unread.items()):
+        for path, one in sorted(facts.snapshot.unread_of(node.name).items()):
             if node.name in facts.snapshot.silent:
                 continue
             yield Finding(
                 "fact_unread",
                 Level.WARNING,
                 f"Node {node.name}",
-                f"{path} can't be read: {why.rstrip('.')}.",
-                f"{_UNREAD.get(path, 'It counts')} as it was read before, or not at all.",
-                (f"pvesh get /nodes/{node.name}/{path}",),
+                f"{path} can't be read: {one.why}.",
+                f"{_known_by(path)} as it was read before, or not at all.",
+                (one.remedy or f"pvesh get /nodes/{node.name}/{path}",),
             )
-    for path, why in sorted(facts.unread.items()):
-        if path.startswith(silent):
+    clusterwide = {
+        path: one for path, one in facts.snapshot.unread.items() if not path.startswith("nodes/")
+    }
+    for path, one in sorted({**clusterwide, **facts.unread}.items()):
+        if path.startswith(silent) or (path in facts.snapshot.unread and path not in clusterwide):
             continue
         yield Finding(
             "fact_unread",
             Level.WARNING,
             f"Cluster {facts.name}",
-            f"{path} can't be read: {why.rstrip('.')}.",
-            "The checks of it are left out.",
-            (f"pvesh get /{path}",),
+            f"{path} can't be read: {one.why}.",
+            "The checks of it are left out."
+            if path in facts.unread
+            else "It counts as it was read before, or not at all.",
+            (one.remedy or f"pvesh get /{path}",),
         )
+
+
+def _known_by(path: str) -> str:
+    """Return what is known by a path of a node, as the beginning of a sentence."""
+    if path.startswith("storage/"):
+        return f"What {path.split('/')[1]} has, its images too, counts"
+    return _UNREAD.get(path, "It counts")
 
 
 #: what is read of nodes → what is known by it

@@ -54,18 +54,21 @@ OFFLINE = {"online": False, "healthy": False, "health": "The node is offline."}
 
 def test_a_node_that_is_off_is_down_wherever_it_shows(make: MakeApi) -> None:
     off, ill = {"vcpus": 4, **OFFLINE}, {**OFFLINE, "online": True, "health": "No quorum."}
+    unread = {"health": "storage/local/content can't be read: no. What was read before counts."}
     api = make(
         *(a_host("pve2", facts=off), a_service("pve2")),
         *(a_host("pve3", facts=ill), a_service("pve3", disabled=True, disabled_reason="disk")),
         *(a_host("pve4", facts={}), a_service("pve4", last_seen_at=None)),
+        *(a_host("pve5", facts=unread), a_service("pve5")),
         a_full_server(1, host="pve2"),
     )
 
     def listed(path: str, name: str, version: str = "2.53") -> list[Any]:
         return api.get(path, token=auth.ADMIN, version=version).json[name]  # type: ignore[no-any-return]
 
-    states = {"pve1": "up", "pve2": "down", "pve3": "up", "pve4": "down"}
+    states = {"pve1": "up", "pve2": "down", "pve3": "up", "pve4": "down", "pve5": "up"}
     reasons = {"pve1": None, "pve2": "AUTO: The node is offline.", "pve3": "disk", "pve4": None}
+    reasons["pve5"] = None
     found = listed("/os-services", "services")
     assert {one["host"]: one["state"] for one in found} == states
     assert {one["host"]: one["disabled_reason"] for one in found} == reasons
@@ -78,6 +81,7 @@ def test_a_node_that_is_off_is_down_wherever_it_shows(make: MakeApi) -> None:
         "pve1": True,
         "pve2": False,
         "pve4": False,
+        "pve5": True,
     }
     queues = listed("/queues", "hosts")
     assert {one["host"]: one["state"] for one in queues} == states
@@ -86,14 +90,15 @@ def test_a_node_that_is_off_is_down_wherever_it_shows(make: MakeApi) -> None:
         "pve2": "The node is offline.",
         "pve3": "No quorum.",
         "pve4": "Its agent has never reported.",
+        "pve5": unread["health"],
     }
     assert {one["host"]: one["health"] for one in queues} == health
     assert [one["host"] for one in listed("/queues?unwell=true", "hosts")] == [
-        *("pve2", "pve3", "pve4"),
+        *("pve2", "pve3", "pve4", "pve5"),
     ]
     assert api.get("/queues?unwell=maybe", token=auth.ADMIN).status_code == 400
     counts = api.get("/metrics", token=auth.ADMIN).json["metrics"]["services"]
-    assert {one["state"]: one["count"] for one in counts} == {"up": 2, "down": 2}
+    assert {one["state"]: one["count"] for one in counts} == {"up": 3, "down": 2}
     server = api.get(f"/servers/{uuid_of(1)}", token=auth.ADMIN, version="2.90").json["server"]
     assert server["host_status"] == "UNKNOWN"
 

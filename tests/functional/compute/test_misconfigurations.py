@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 from common.errors import ConfigurationError
 from common.findings import Finding, Level, exit_code
 from compute import drivers
 from compute.doctor import examine
-from compute.hypervisor.proxmox.api import privileges
+from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox.api import client, privileges
 from launcher.embedded.prepare import count_hosts
 from simulator.access import Grant
 from simulator.cluster import Cluster
@@ -659,43 +661,138 @@ def test_the_embedded_cloud_begins_on_what_works_only(
         count_hosts(configuration(site.folder, site.text()))
 
 
-#: what is read of a cluster as a whole, beside what nothing can be done without
-CLUSTERWIDE = (
-    "cluster/firewall/options",
-    "cluster/ha/rules",
-    "cluster/mapping/pci",
-    "cluster/options",
-    "cluster/sdn/vnets",
-)
+#: what nothing of a cluster can be known without
+NEEDED = ("cluster/resources", "cluster/status")
+REFUSALS = [
+    pytest.param({"action": "fail", "status": 403, "text": "Permission check failed"}, id="403"),
+    pytest.param({"action": "fail", "status": 500, "text": "no"}, id="500"),
+    pytest.param({"action": "fail", "status": 596, "text": ""}, id="596"),
+    pytest.param({"action": "drop"}, id="no answer"),
+]
 
 
-@pytest.mark.parametrize("answer", [(403, "Permission check failed"), (500, "no"), (596, "")])
-@pytest.mark.parametrize("path", CLUSTERWIDE)
+@pytest.mark.parametrize("answer", REFUSALS)
 def test_a_call_that_is_refused_costs_no_other(
-    site: Site, path: str, answer: tuple[int, str]
+    site: Site, answer: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The hosts are seen as before, and the doctor names what can't be read, and goes on."""
-    status, text = answer
+    """Each of an observation in turn, of those that are made now: hosts, images and all that is
+    known of them are as before, and the doctor names what can't be read, and goes on."""
+    monkeypatch.setattr(client, "READ_AGAIN_SECONDS", ())
+    monkeypatch.setattr(client, "BREAK_SECONDS", (0.0,))
+    _add_image(site)
     conf = configuration(site.folder, site.text())
-    before = _hosts(conf)
-    fault = {"action": "fail", "method": "GET", "status": status, "text": text, "times": 0}
-    site.cluster.faults.add({**fault, "path": f"/{path}$"})
-    assert _hosts(conf) == before
-    found = examine.examine(conf).findings
-    assert [one.where for one in found if one.what.startswith(f"{path} can't be read: ")] == [
-        "Cluster c1"
-    ]
-    assert {one.code for one in found} == {"fact_unread"}
+    before, paths = _observed(site, conf)
+    assert {"version", "access/permissions", "nodes/pve2/storage/local/content"} <= paths
+    for path in sorted(paths - set(NEEDED)):
+        [hypervisor] = drivers.hypervisors(conf)
+        with contextlib.closing(hypervisor):
+            assert _seen(hypervisor.observe()) == before, path
+            _refuse(site, path, answer)
+            hypervisor._refresher = _all_due(hypervisor._refresher)  # type: ignore[attr-defined]
+            after = _seen(hypervisor.observe())
+        node = path.split("/")[1] if path.startswith("nodes/") else ""
+        short = path.removeprefix(f"nodes/{node}/") if node else path
+        healths = {name: one.health for name, one in after.items()}
+        # The size of an image's disk is read once.
+        unwell = set() if "/content/" in path else {node} - {""}
+        assert {name for name, health in healths.items() if health != "ok"} == unwell, path
+        assert all(healths[name].startswith(f"{short} can't be read") for name in unwell)
+        assert {name: replace(one, health="ok") for name, one in after.items()} == before, path
+        found = examine.examine(conf).findings
+        named = [one for one in found if one.what.startswith(f"{short} can't be read: ")]
+        where = f"Node {node}" if node else "Cluster c1"
+        assert [one.where for one in named] == [where], (path, found)
+        assert {one.code for one in found} == {"fact_unread"}, (path, found)
+        assert _observed(site, conf)[0].keys() == before.keys()
+        site.cluster.faults.clear()
+
+
+@pytest.mark.parametrize("answer", REFUSALS)
+@pytest.mark.parametrize("path", NEEDED)
+def test_what_nothing_is_known_without_is_named(
+    site: Site, path: str, answer: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "READ_AGAIN_SECONDS", ())
+    conf = configuration(site.folder, site.text())
+    [hypervisor] = drivers.hypervisors(conf)
+    _refuse(site, path, answer)
+    with contextlib.closing(hypervisor), pytest.raises(HypervisorError) as failed:
+        hypervisor.observe()
+    assert failed.value.message.startswith(f"{path} can't be read: ")
+    found = [one for one in examine.examine(conf).findings if f"{path} can't be read" in one.what]
+    assert found
+    assert all(one.level is Level.BROKEN and one.lines for one in found), found
+
+
+def test_images_that_cannot_be_read_for_a_moment_are_known_as_before(site: Site) -> None:
+    """Also right after an upload, which has the storage listed again."""
+    _add_image(site)
+    [hypervisor] = drivers.hypervisors(configuration(site.folder, site.text()))
+    with contextlib.closing(hypervisor):
+        before = _seen(hypervisor.observe())
+        assert all(one.images for one in before.values())
+        fault = {"action": "fail", "method": "GET", "status": 500, "text": "no", "times": 0}
+        site.cluster.faults.add({**fault, "path": "/storage/[^/]+/content$"})
+        for node, one in before.items():
+            for storage in one.storages:
+                hypervisor.shared.relist(node, storage.name)  # type: ignore[attr-defined]
+        after = _seen(hypervisor.observe())
+        assert {node: one.images for node, one in after.items()} == {
+            node: one.images for node, one in before.items()
+        }
+        assert "content can't be read" in after["pve1"].health
+        site.cluster.faults.clear()
+        assert _seen(hypervisor.observe()) == before
+
+
+def _refuse(site: Site, path: str, answer: dict[str, Any]) -> None:
+    fault = {"method": "GET", "times": 0, "path": f"^/{re.escape(path)}$"}
+    site.cluster.faults.add({**fault, **answer})
+
+
+def _add_image(site: Site) -> None:
+    """A file of an image on a storage of each node, and on the one that they share."""
+    for storage in ("local", "shared"):
+        site.cluster.storages[storage].content = sorted(
+            {*site.cluster.storages[storage].content, "import"}
+        )
+
+
+def _all_due(refresher: Any) -> Any:
+    """Have all read again with the next look."""
+    for name in ("_details", "_images", "_pinned", "_broken"):
+        kept = getattr(refresher, name)
+        setattr(refresher, name, {key: (0.0, value[1]) for key, value in kept.items()})
+    refresher._clusterwide._rights_due = refresher._clusterwide._plans_due = 0.0
+    return refresher
+
+
+def _observed(site: Site, conf: Any) -> tuple[dict[str, Any], set[str]]:
+    """What a first look shows, and the paths that it reads."""
+    calls = f"{site.url()}/_sim/calls"
+    options: Any = {"verify": str(site.simulator.options.state_dir / "ca.pem"), "timeout": 30}
+    requests.delete(calls, **options)
+    seen = _hosts(conf)
+    made = requests.get(calls, **options).json()
+    return seen, {
+        one["path"].removeprefix("/api2/json/") for one in made if one["method"] == "GET"
+    }
+
+
+def _seen(observation: Any) -> dict[str, Any]:
+    """Hosts by node, but for when they were seen."""
+    return {
+        one.node: replace(one, observed_at=None, uptime_seconds=None) for one in observation.hosts
+    }
 
 
 def _hosts(conf: Any) -> dict[str, Any]:
     """What an agent sees of its hosts, but for when."""
     [hypervisor] = drivers.hypervisors(conf)
     try:
-        seen = hypervisor.observe().hosts
+        return _seen(hypervisor.observe())
     finally:
         hypervisor.close()
-    return {one.node: replace(one, observed_at=None, uptime_seconds=None) for one in seen}
 
 
 def test_a_fact_that_is_unread_costs_no_other(site: Site) -> None:

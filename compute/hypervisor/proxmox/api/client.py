@@ -43,7 +43,7 @@ LOST_SOON_SECONDS = 10.0
 
 #: names the node that was asked, and the others' addresses
 _STATUS = "cluster/status"
-_PERMISSIONS = "access/permissions"
+_PERMISSIONS = privileges.PERMISSIONS
 #: calls that another node would carry out by ssh
 _OWN_NODE = frozenset({"upload", "vncproxy", "termproxy"})
 #: what proxmoxer makes of an answer without a body

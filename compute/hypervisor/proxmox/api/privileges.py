@@ -16,6 +16,8 @@ ROLE = "Micronova"
 AUDIT_ROLE = "MicronovaAudit"
 #: privileges on the root for one purpose each: a role of its own, which nothing inherits
 _ROOT_ROLES = {"Sys.Console": "MicronovaHA", "Sys.Modify": "MicronovaSteer"}
+#: the path of what a token may, which any token may read
+PERMISSIONS = "access/permissions"
 _AUDIT = ("Sys.Audit",)
 
 #: for vnets alone; what is under its path inherits it

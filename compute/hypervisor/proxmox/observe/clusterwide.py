@@ -1,13 +1,13 @@
 """Facts of a whole cluster that change only by configuration, read less often.
 
 Version, privileges and mapped devices, HA rules, SDN vnets: a few calls, however large the
-cluster. A refusal of what isn't needed to build and run is logged and gives nothing.
+cluster. What can't be read is logged, and is as it was read before.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -20,12 +20,14 @@ from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.ha import rules
 from compute.hypervisor.proxmox.ha.rules import NodeAffinity
 from compute.hypervisor.proxmox.observe import devices
+from compute.hypervisor.proxmox.observe.reads import Reads
 from compute.hypervisor.proxmox.observe.snapshot import Node
 from compute.hypervisor.proxmox.vmconfig.storage_types import LVM
 from compute.messages import SeenVnet
 
 LOG = logger(__name__)
 
+_VERSION, _VNETS = "version", "cluster/sdn/vnets"
 #: the option of a storage's configuration, since Proxmox VE 9.0
 _CHAIN = "snapshot-as-volume-chain"
 
@@ -55,8 +57,8 @@ class ClusterwideFacts:
 class Clusterwide:
     """Keeps the last result until the next read is due. Used by one thread."""
 
-    def __init__(self, client: Client, content_seconds: float, detail_seconds: float) -> None:
-        self._client = client
+    def __init__(self, reads: Reads, content_seconds: float, detail_seconds: float) -> None:
+        self._reads, self._client = reads, reads.client
         self._content_seconds, self._detail_seconds = content_seconds, detail_seconds
         self._rights_due = self._plans_due = 0.0
         self._version = ""
@@ -64,25 +66,28 @@ class Clusterwide:
         self._grant: str | None = None
         self._devices: dict[str, dict[str, int]] = {}
         self._rules: tuple[NodeAffinity, ...] = ()
-        self._vnets: tuple[Mapping[str, Any], ...] | None = None
+        self._vnets: tuple[Mapping[str, Any], ...] = ()
         self._chained: frozenset[str] = frozenset()
         self._groups: frozenset[str] = frozenset()
         self._unfiltered = "whether the datacenter's firewall is on isn't known"
         self._logged: dict[str, str] = {}
 
     def look(self, nodes: Iterable[Node]) -> ClusterwideFacts:
-        """Read what is due. Raises HypervisorError."""
+        """Read what is due. What can't be read is as it was read before."""
         now = time.monotonic()
         if self._rights_due <= now:
-            self._read_version()
+            self._version = self._optional("The version", self._read_version, self._version)
+            self._devices = self._optional("The mapped devices", self._read_devices, self._devices)
             self._read_rights(nodes)
-            self._rights_due = now + self._detail_seconds
+            lacking = self._reads.unread().keys() & {_VERSION, privileges.PERMISSIONS}
+            self._rights_due = now + (0 if lacking else self._detail_seconds)
         elif self._missing or self._client.forbidden:
             # Missing privileges may be granted any moment, and somebody waits for it.
             self._read_rights(nodes)
         if self._plans_due <= now:
-            self._rules = self._optional("The rules of high availability", self._read_rules, ())
-            self._vnets = self._optional("The SDN vnets", self._read_vnets, None)
+            what = "The rules of high availability"
+            self._rules = self._optional(what, self._read_rules, self._rules)
+            self._vnets = self._optional("The SDN vnets", self._read_vnets, self._vnets)
             # An answer that is lost changes nothing: ports would be made that nothing filters.
             what, before = "The firewall's options", self._unfiltered
             self._unfiltered = self._optional(what, self._read_firewall, before)
@@ -95,9 +100,9 @@ class Clusterwide:
             self._grant,
             self._devices,
             self._rules,
-            {str(one["vnet"]): str(one["zone"]) for one in self._vnets or ()},
-            tuple(map(_fact, self._vnets or ())),
-            None if self._vnets is None else tuple(_of_networks(self._vnets)),
+            {str(one["vnet"]): str(one["zone"]) for one in self._vnets},
+            tuple(map(_fact, self._vnets)),
+            None if _VNETS in self._reads.unread() else tuple(_of_networks(self._vnets)),
             self._chained,
             self._unfiltered,
         )
@@ -108,32 +113,36 @@ class Clusterwide:
 
     def _read_rights(self, nodes: Iterable[Node]) -> None:
         self._client.forbidden = False
-        missing = missing_privileges(self._client, storages_of(nodes))
+
+        def read() -> list[privileges.Need] | None:
+            return missing_privileges(self._reads, storages_of(nodes))
+
+        missing = self._optional("The token's privileges", read, None)
+        if missing is None:
+            return
         self._grant = self._client.granting(missing) if missing else None
         self._missing = tuple(f"{need.path} ({', '.join(need.privileges)})" for need in missing)
 
-    def _read_version(self) -> None:
-        self._version = str(self._client.get("version").get("version", ""))
-        none: Sequence[Mapping[str, Any]] = ()
-        mappings = self._optional("The mapped devices", self._read_mappings, none)
-        granted = self._client.get("access/permissions") if mappings else {}
-        self._devices = devices.by_node(mappings, granted)
+    def _read_version(self) -> str:
+        return str(self._reads.get(_VERSION).get("version", ""))
 
-    def _read_mappings(self) -> Sequence[Mapping[str, Any]]:
-        listed: Sequence[Mapping[str, Any]] = self._client.get("cluster/mapping/pci")
-        return listed
+    def _read_devices(self) -> dict[str, dict[str, int]]:
+        mappings = self._reads.get("cluster/mapping/pci")
+        return devices.by_node(
+            mappings, self._reads.get(privileges.PERMISSIONS) if mappings else {}
+        )
 
     def _read_rules(self) -> tuple[NodeAffinity, ...]:
         if rules.has_rules(self._version):
-            return rules.of_rules(self._client.get("cluster/ha/rules", type="node-affinity"))
-        groups = self._client.get("cluster/ha/groups")
-        return rules.of_groups(groups, self._client.get("cluster/ha/resources") if groups else ())
+            return rules.of_rules(self._reads.get("cluster/ha/rules", type="node-affinity"))
+        groups = self._reads.get("cluster/ha/groups")
+        return rules.of_groups(groups, self._reads.get("cluster/ha/resources") if groups else ())
 
     def _read_firewall(self) -> str:
-        return why_unfiltered(self._client)
+        return why_unfiltered(self._reads)
 
-    def _read_vnets(self) -> tuple[Mapping[str, Any], ...] | None:
-        listed = self._client.get("cluster/sdn/vnets", running=1)
+    def _read_vnets(self) -> tuple[Mapping[str, Any], ...]:
+        listed = self._reads.get(_VNETS, running=1)
         return tuple(one for one in listed if one.get("zone"))
 
     def _look_at_chains(self, nodes: Iterable[Node]) -> None:
@@ -145,7 +154,7 @@ class Clusterwide:
             self._groups = groups
 
     def _read_chained(self) -> frozenset[str]:
-        listed = self._client.get("storage", type=LVM)
+        listed = self._reads.get("storage", type=LVM)
         return frozenset(str(one["storage"]) for one in listed if int(one.get(_CHAIN) or 0))
 
     def _optional(self, what: str, read: Callable[[], T], nothing: T) -> T:
@@ -168,7 +177,7 @@ def _fact(one: Mapping[str, Any]) -> VnetFacts:
     return VnetFacts(str(one["vnet"]), str(one["zone"]), int(tag) if tag else None, network_id)
 
 
-def why_unfiltered(client: Client) -> str:
+def why_unfiltered(client: Client | Reads) -> str:
     """Return why no VM of a cluster is filtered; empty: they are, if they say so.
 
     A node's own switch is about the traffic of the node alone (PVE::Firewall, ``compile_rules``).
@@ -185,7 +194,7 @@ def _of_networks(listed: Iterable[Mapping[str, Any]]) -> Iterator[SeenVnet]:
 
 
 def missing_privileges(
-    client: Client, storages: Iterable[tuple[str, Iterable[str]]]
+    client: Client | Reads, storages: Iterable[tuple[str, Iterable[str]]]
 ) -> list[privileges.Need]:
     """Return the privileges that the token lacks for these storages (name and contents)."""
     settings = client.settings
@@ -197,7 +206,7 @@ def missing_privileges(
             by_content[content].add(name)
     vm_storages = {settings.vm_storage} if settings.vm_storage else by_content["images"]
     iso_storages = {settings.iso_storage} if settings.iso_storage else by_content["iso"]
-    granted = client.get("access/permissions")
+    granted = client.get(privileges.PERMISSIONS)
     needed = privileges.needs(
         sorted(vm_storages), sorted(iso_storages), sorted(by_content["import"])
     )

@@ -14,6 +14,7 @@ from common import clock, ids
 from common.messages.facts import ClusterFacts, HostFacts, ImageFacts, StorageFacts, VmFacts
 from common.states import PowerState
 from compute.hypervisor.port import Observation
+from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.observe.snapshot import Node, NodeDetail, Snapshot, Storage, chosen
 from compute.hypervisor.proxmox.settings import ClusterSettings
 from compute.hypervisor.proxmox.vmconfig import hardware, power_states, storage_types
@@ -59,6 +60,8 @@ def observation(
     )
     online = tuple(sorted(node.name for node in snapshot.nodes.values() if node.online))
     whole = snapshot.quorate and not snapshot.missing and len(online) == len(snapshot.nodes)
+    # Without the token's privileges nobody knows what it doesn't see.
+    whole = whole and privileges.PERMISSIONS not in snapshot.unread
     well = snapshot.quorate and not snapshot.missing
     return Observation(
         _cluster(settings, snapshot),
@@ -95,7 +98,7 @@ def _host(
         observed_at=now,
         online=node.online,
         healthy=health is None,
-        health=health or "ok",
+        health=health or _note(snapshot, node) or "ok",
         hypervisor_type="QEMU",
         hypervisor_version=plain(detail.version or snapshot.version),
         host_ip=node.ip,
@@ -186,6 +189,16 @@ def _health(
 ) -> str | None:
     """Return why the node can't be used, or None."""
     return next(_troubles(settings, snapshot, node, disk), None)
+
+
+def _note(snapshot: Snapshot, node: Node) -> str | None:
+    """Return what can't be read of a node that can be used, or None."""
+    found = sorted(snapshot.unread_of(node.name).items())
+    if not found:
+        return None
+    path, one = found[0]
+    more = f" (and {len(found) - 1} more, see micronova doctor)" if len(found) > 1 else ""
+    return f"{path} can't be read{more}: {one.why}. What was read before counts."
 
 
 def _troubles(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -22,11 +22,13 @@ from compute.hypervisor.proxmox.observe import bridges, images, pins, resources
 from compute.hypervisor.proxmox.observe import zones as zones_of
 from compute.hypervisor.proxmox.observe.clusterwide import Clusterwide
 from compute.hypervisor.proxmox.observe.expiry import Expiry
+from compute.hypervisor.proxmox.observe.reads import Reads
 from compute.hypervisor.proxmox.observe.snapshot import (
     Node,
     NodeDetail,
     Snapshot,
     Storage,
+    Unread,
     quorate,
 )
 
@@ -44,24 +46,26 @@ class Refresher:
     """Keeps what is read rarely between refreshes. Used by one thread at a time."""
 
     def __init__(self, client: Client, content_seconds: float, detail_seconds: float) -> None:
-        self._client = client
+        self._client, self._reads = client, Reads(client)
         self._content_seconds, self._detail_seconds = content_seconds, detail_seconds
         self._details: dict[str, tuple[float, NodeDetail]] = {}
-        self._unread: dict[str, dict[str, str]] = {}
         self._images: dict[tuple[str, str], tuple[float, tuple[ImageFacts, ...]]] = {}
         self._pinned: dict[tuple[str, str], tuple[float, dict[int, str]]] = {}
         self._disk_sizes: dict[tuple[object, ...], int] = {}
         self._broken: dict[tuple[str, str], tuple[float, dict[str, str]]] = {}
         self._vnets: Mapping[str, str] = {}
-        self._clusterwide = Clusterwide(client, content_seconds, detail_seconds)
+        self._clusterwide = Clusterwide(self._reads, content_seconds, detail_seconds)
         self._expiry = Expiry(client, content_seconds)
         self._expiry_read: concurrent.futures.Future[None] | None = None
         self._readers = concurrent.futures.ThreadPoolExecutor(READERS, "compute-refresh")
 
     def refresh(self) -> Snapshot:
-        """Return a new snapshot. Raises HypervisorError when no endpoint answers."""
-        listed = self._client.get("cluster/resources")
-        status = self._client.get("cluster/status")
+        """Return a new snapshot. Raises HypervisorError without nodes, VMs and quorum.
+
+        All else that can't be read is as it was read before.
+        """
+        listed = self._reads.needed("cluster/resources")
+        status = self._reads.needed("cluster/status")
         nodes = resources.nodes(listed, status)
         self._read_due_details(nodes.values())
         self._read_due_images(nodes.values())
@@ -95,17 +99,36 @@ class Refresher:
             vnets=clusterwide.all_vnets,
             project_vnets=clusterwide.project_vnets,
             unfiltered=clusterwide.unfiltered,
+            unread=self._still_unread(nodes, zones),
         )
 
     def expire_images(self, node: str, storage: str) -> None:
         """Have a storage's images listed with the next refresh."""
-        for key in (("", storage), (node, storage)):
-            self._images.pop(key, None)
+        for key in {("", storage), (node, storage)} & self._images.keys():
+            self._images[key] = (0.0, self._images[key][1])
 
     def expire_networks(self) -> None:
         """Have the nodes' networks, and the cluster's vnets, listed with the next refresh."""
         self._details = {name: (0.0, one) for name, (_, one) in self._details.items()}
         self._clusterwide.expire_vnets()
+
+    def _still_unread(self, nodes: Mapping[str, Node], zones: Zones) -> Mapping[str, Unread]:
+        """Return what can't be read, but for what is not there, or not to be read, any more."""
+
+        def is_gone(path: str) -> bool:
+            kind, _, rest = path.partition("/")
+            if kind != "nodes":
+                return False
+            name, what, *more = rest.split("/")
+            node = nodes.get(name)
+            if node is None or not node.online:
+                return True
+            if what == "storage":
+                return not (more[0] in node.storages and node.storages[more[0]].active)
+            return what == "sdn" and zones.get(name, {}).get(more[1]) != zones_of.ERROR
+
+        self._reads.forget(is_gone)
+        return self._reads.unread()
 
     def _still_silent(self, nodes: Mapping[str, Node]) -> frozenset[str]:
         """Return the nodes that did not answer when they were last asked, and still don't.
@@ -141,23 +164,20 @@ class Refresher:
             for node in nodes
             if node.online and self._details.get(node.name, (0.0, None))[0] <= now
         ]
-        for name, (detail, unread) in self._read(due, self._detail):
-            for path, why in unread.items():
-                LOG.warning("Of node %s %s can't be read: %s", name, path, why)
-            self._unread[name] = unread
+        for name, (detail, whole) in self._read(due, self._detail):
             # What is lacking is read with the next refresh.
-            self._details[name] = (now + (0 if unread else self._detail_seconds), detail)
+            self._details[name] = (now + (self._detail_seconds if whole else 0), detail)
 
     def _read_due_images(self, nodes: Iterable[Node]) -> None:
         now = time.monotonic()
-        due: dict[tuple[str, str], tuple[str, list[str]]] = {}
+        due: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
         for node in nodes:
             for storage in node.storages.values() if node.online else ():
                 key = _content_key(node.name, storage)
                 fresh = self._images.get(key, (0.0, ()))[0] > now
                 contents = storage.content & images.CONTENTS
                 if contents and storage.active and not fresh:
-                    due.setdefault(key, (node.name, sorted(contents)))
+                    due.setdefault(key, ([], sorted(contents)))[0].append(node.name)
         read = self._read(list(due.items()), lambda item: self._content(item[0][1], *item[1]))
         for (key, _), found in read:
             self._images[key] = (now + self._content_seconds, found)
@@ -178,7 +198,7 @@ class Refresher:
     def _pins(self, where: tuple[str, str], contents: Iterable[str]) -> dict[int, str]:
         node, storage = where
         path = f"nodes/{node}/storage/{storage}/content"
-        listed = [one for kind in sorted(contents) for one in self._client.get(path, content=kind)]
+        listed = [one for kind in sorted(contents) for one in self._reads.get(path, content=kind)]
         return pins.of_storage(storage, listed)
 
     def _read(self, items: list[Any], read: Callable[[Any], T]) -> Iterable[tuple[Any, T]]:
@@ -190,27 +210,43 @@ class Refresher:
             except HypervisorError as error:
                 LOG.warning("Reading %s failed: %s", item, error.message)
 
-    def _detail(self, name: str) -> tuple[NodeDetail, dict[str, str]]:
-        """Return a node's facts, and what could not be read: that is as it was read before.
+    def _detail(self, name: str) -> tuple[NodeDetail, bool]:
+        """Return a node's facts, and whether all could be read: the rest is as it was before.
 
         Raises HypervisorError if nothing could be read.
         """
-        found, unread = self._details.get(name, (0.0, NodeDetail()))[1], {}
+        found, failed = self._details.get(name, (0.0, NodeDetail()))[1], 0
         for path, (options, change) in _DETAILS.items():
             try:
-                answer = self._client.get(f"nodes/{name}/{path}", **options)
+                answer = self._reads.get(f"nodes/{name}/{path}", **options)
             except HypervisorError as error:
-                unread[path] = error.message
-                if len(unread) == len(_DETAILS):
-                    self._unread[name] = unread
+                LOG.warning("Of node %s %s can't be read: %s", name, path, error.message)
+                failed += 1
+                if failed == len(_DETAILS):
                     raise
             else:
                 found = replace(found, **change(answer))
-        return found, unread
+        return found, not failed
 
-    def _content(self, storage: str, node: str, contents: Iterable[str]) -> tuple[ImageFacts, ...]:
+    def _content(
+        self, storage: str, nodes: Sequence[str], contents: Sequence[str]
+    ) -> tuple[ImageFacts, ...]:
+        """Return the images of a storage that these nodes have, by the first one that lists it.
+
+        Two are asked at most. Raises HypervisorError.
+        """
+        node, *others = nodes
         path = f"nodes/{node}/storage/{storage}/content"
-        listed = [one for kind in contents for one in self._client.get(path, content=kind)]
+        try:
+            listed = [one for kind in contents for one in self._reads.get(path, content=kind)]
+        except HypervisorError as error:
+            if not others:
+                raise
+            LOG.warning("%s can't be read: %s", path, error.message)
+            return self._content(storage, others[:1], contents)
+        # Nobody needs to ask them any more.
+        unasked = {f"nodes/{other}/storage/{storage}/content" for other in others}
+        self._reads.forget(unasked.__contains__)
         found = images.facts(storage, listed)
         return tuple(self._with_disk_size(path, image) for image in found)
 
@@ -221,7 +257,7 @@ class Refresher:
         file = (image.volid, image.size_bytes, image.created_at)
         if file not in self._disk_sizes:
             try:
-                answer = self._client.get(f"{path}/{image.volid}")
+                answer = self._reads.get(f"{path}/{image.volid}")
             except HypervisorError as error:
                 LOG.warning("The disk size of %s can't be read: %s", image.volid, error.message)
                 return image
@@ -235,8 +271,7 @@ class Refresher:
         for storage in node.storages.values():
             found += self._images.get(_content_key(node.name, storage), (0.0, ()))[1]
             pinned |= self._pinned.get((node.name, storage.name), (0.0, {}))[1]
-        unread = self._unread.get(node.name, {})
-        return replace(node, detail=detail, images=tuple(found), pinned=pinned, unread=unread)
+        return replace(node, detail=detail, images=tuple(found), pinned=pinned)
 
     def _with_zones(self, node: Node, vnets: Mapping[str, str], zones: Mapping[str, str]) -> Node:
         """Return the node with the vnets that are applied on it."""
@@ -266,7 +301,7 @@ class Refresher:
 
     def _zone(self, where: tuple[str, str]) -> dict[str, str]:
         node, zone = where
-        return zones_of.broken(self._client.get(f"nodes/{node}/sdn/zones/{zone}/content"))
+        return zones_of.broken(self._reads.get(f"nodes/{node}/sdn/zones/{zone}/content"))
 
 
 def _with_chains(node: Node, chained: frozenset[str]) -> Node:

@@ -14,6 +14,16 @@ from compute.messages import SeenVnet
 
 
 @dataclass(frozen=True)
+class Unread:
+    """Why a call failed."""
+
+    why: str
+    """Without a full stop at its end."""
+    remedy: str | None = None
+    """What grants a privilege that the token lacks."""
+
+
+@dataclass(frozen=True)
 class Storage:
     """One storage as one node has it; sizes in bytes."""
 
@@ -76,8 +86,6 @@ class Node:
     """Vnets of the cluster that are missing here, and why."""
     zones: tuple[str, ...] = ()
     """Its SDN zones; that of plain bridges is not among them."""
-    unread: Mapping[str, str] = field(default_factory=dict)
-    """What could not be read of it the last time (the end of a path), and why."""
     pinned: Mapping[int, str] = field(default_factory=dict)
     """VMIDs that can't be migrated off it, and why; see ``pins``."""
 
@@ -122,6 +130,17 @@ class Snapshot:
 
     unfiltered: str = ""
     """Why the ports of VMs can't be filtered; empty: they can."""
+    unread: Mapping[str, Unread] = field(default_factory=dict)
+    """Paths that could not be read the last time: what they say is as it was read before."""
+
+    def unread_of(self, node: str) -> dict[str, Unread]:
+        """Return the ends of a node's paths that could not be read."""
+        beginning = f"nodes/{node}/"
+        return {
+            path.removeprefix(beginning): one
+            for path, one in self.unread.items()
+            if path.startswith(beginning)
+        }
 
     def storage(self, node: str, name: str) -> Storage | None:
         """Return a storage of a node, or None."""

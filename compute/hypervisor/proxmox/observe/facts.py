@@ -197,7 +197,7 @@ def _note(snapshot: Snapshot, node: Node) -> str | None:
     if not found:
         return None
     path, one = found[0]
-    more = f" (and {len(found) - 1} more, see micronova doctor)" if len(found) > 1 else ""
+    more = f" (nor {len(found) - 1} more)" if len(found) > 1 else ""
     return f"{path} can't be read{more}: {one.why}. What was read before counts."
 
 

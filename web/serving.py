@@ -38,7 +38,7 @@ STREAM_SECONDS = 60.0
 
 STREAMS = 32
 """Bodies of any length that one worker reads at a time; the Image API shares fewer among projects
-(``api.image.shares``), so that who is refused is answered."""
+(``api.image.data.shares``), so that who is refused is answered."""
 
 PEER_SHARE = 0.5
 """The share of a worker's connections that one address may hold."""

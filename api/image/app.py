@@ -6,13 +6,15 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from api import plain
-from api.image import config, imports, members, metadefs, resources, uploads
-from api.image.downloads import Downloads
+from api.image import config, imports, members, resources
+from api.image.data import uploads
+from api.image.data.downloads import Downloads
+from api.image.data.uploads import Uploads
 from api.image.errors import FAULTS
+from api.image.metadefs import resources as metadefs
 from api.image.methods import Methods
 from api.image.policies import RULES
 from api.image.store import Store
-from api.image.uploads import Uploads
 from api.image.versions import Versions, anonymous
 from conductor.rpc import ConductorRpc
 from web.assembly import Application, Protect, assemble

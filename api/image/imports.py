@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from api.image.downloads import Downloads
+from api.image.data.downloads import Downloads
 from api.image.errors import no_data
 from api.image.methods import Methods
 from api.image.store import Store

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.image.downloads import Downloads
-from api.image.uploads import Uploads
+from api.image.data.downloads import Downloads
+from api.image.data.uploads import Uploads
 from common.errors import Invalid
 from conductor.rpc.images import DIRECT, DOWNLOAD
 

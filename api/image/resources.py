@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 from urllib.parse import urlencode
 
 from api.image import documents, filters, rights, views
+from api.image.data.uploads import Uploads
 from api.image.methods import Methods
 from api.image.schemas import SCHEMAS
 from api.image.store import Store
-from api.image.uploads import Uploads
 from api.plain import Call, operation
 from common.errors import NotFound
 from web.errors import UnsupportedMedia

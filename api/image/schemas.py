@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from api.image import metadef_schemas
 from api.image.documents import CONTAINER_FORMATS, DISK_FORMATS, VISIBILITIES
+from api.image.metadefs import schemas as metadef_schemas
 
 _Schema = dict[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from api.image import metadef_schemas as schemas
+from api.image.metadefs import schemas
 
 _REFERENCE = "#/definitions/"
 

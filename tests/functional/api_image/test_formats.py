@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from api.image import formats
+from api.image.data import formats
 from common.errors import Invalid, MicronovaError
 from web.errors import UnsupportedMedia
 

@@ -13,8 +13,8 @@ import pytest
 import requests
 
 from api.image import config as image_config
-from api.image.downloads import MOST, Downloads
-from api.image.uploads import Uploads
+from api.image.data.downloads import MOST, Downloads
+from api.image.data.uploads import Uploads
 from common import clock
 from common.context import RequestContext
 from common.messages.commands import StoreImage

@@ -13,7 +13,7 @@ import pytest
 import requests
 from requests.adapters import HTTPAdapter
 
-from api.image.kept import PLACES
+from api.image.data.kept import PLACES
 from common.messages.commands import RemoveImage, StoreImage
 from tests.fixtures import auth
 from tests.functional.api_image.test_uploads import DATA, Site, a_site

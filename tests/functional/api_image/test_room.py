@@ -14,9 +14,9 @@ import pytest
 import requests
 import sqlalchemy as sa
 
-from api.image.room import BALLAST_BYTES, Room
-from api.image.spool import Spool
-from api.image.uploads import PLACES
+from api.image.data.room import BALLAST_BYTES, Room
+from api.image.data.spool import Spool
+from api.image.data.uploads import PLACES
 from common.context import internal
 from common.errors import TooLarge, Unavailable
 from conductor.endpoints.services import ServiceEndpoint

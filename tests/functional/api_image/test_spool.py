@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from api.image.spool import Spool
+from api.image.data.spool import Spool
 from common.errors import Conflict, NotFound, TooLarge
 from tests.functional.waiting import eventually
 

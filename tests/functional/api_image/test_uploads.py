@@ -19,7 +19,7 @@ import requests
 
 from api.image import config as image_config
 from api.image.app import make_app
-from api.image.uploads import PIECE_BYTES
+from api.image.data.uploads import PIECE_BYTES
 from common import image_files
 from common.messages.commands import RemoveImage, StoreImage
 from common.messages.facts import StorageFacts

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from api.image import metadef_schemas, metadef_views
+from api.image.metadefs import schemas as metadef_schemas
+from api.image.metadefs import views as metadef_views
 from common.errors import Invalid
 from conductor.rpc.images import MetadefItem, MetadefNamespace
 from db.reads.metadefs import Item, Namespace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from api.image import metadef_catalog
+from api.image.metadefs import catalog as metadef_catalog
 from api.image.store import Store
 from common.context import RequestContext
 from common.errors import Forbidden, NotFound

@@ -1,6 +1,6 @@
 """Metadata definitions: which properties of images, flavors and volumes mean something.
 
-Those of this cloud are built in (``metadef_catalog``) and can't be changed; administrators write
+Those of this cloud are built in (``catalog``) and can't be changed; administrators write
 others, which are in the database. Answers and refusals are Glance's (api/v2/metadef_*.py).
 """
 
@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from api.image import metadef_catalog, metadef_schemas, metadef_views
-from api.image.metadef_kinds import (
+from api.image.metadefs import catalog as metadef_catalog
+from api.image.metadefs import schemas as metadef_schemas
+from api.image.metadefs import views as metadef_views
+from api.image.metadefs.kinds import (
     KINDS,
     OBJECTS,
     PROPERTIES,
@@ -23,9 +25,9 @@ from api.image.metadef_kinds import (
     kind_of,
     prefix,
 )
-from api.image.metadef_kinds import namespace as namespace_of
-from api.image.metadef_pages import filtered, in_order, page
-from api.image.metadef_store import Definitions
+from api.image.metadefs.kinds import namespace as namespace_of
+from api.image.metadefs.pages import filtered, in_order, page
+from api.image.metadefs.store import Definitions
 from api.image.store import Store
 from api.plain import Call, operation
 from common.clock import iso

@@ -19,11 +19,11 @@ from typing import Any
 import urllib3
 from oslo_config import cfg
 
-from api.image import addresses
-from api.image.addresses import Source
-from api.image.shares import Shares
-from api.image.spool import Upload
-from api.image.uploads import Uploads
+from api.image.data import addresses
+from api.image.data.addresses import Source
+from api.image.data.shares import Shares
+from api.image.data.spool import Upload
+from api.image.data.uploads import Uploads
 from common.context import RequestContext
 from common.errors import (
     ConfigurationError,

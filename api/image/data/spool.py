@@ -19,8 +19,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from api.image import formats
-from api.image.room import Room
+from api.image.data import formats
+from api.image.data.room import Room
 from common.errors import Conflict, NotFound, TooLarge, Unavailable
 from common.log import logger
 from web.file_parts import FilePart

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from oslo_utils.imageutils import format_inspector
 
-from api.image.files import at
+from api.image.data.files import at
 from common.errors import Invalid
 
 _MAGIC = b"KDMV"

@@ -4,8 +4,8 @@ import ipaddress
 
 import pytest
 
-from api.image import addresses
-from api.image.addresses import Origin, Source
+from api.image.data import addresses
+from api.image.data.addresses import Origin, Source
 from common.errors import Invalid
 
 ALLOWED = [

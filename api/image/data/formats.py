@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 
 from oslo_utils.imageutils import format_inspector
 
-from api.image import qcow2, vmdk
-from api.image.files import MOST_BYTES, at
+from api.image.data import qcow2, vmdk
+from api.image.data.files import MOST_BYTES, at
 from common.errors import Invalid
 from common.log import logger
 from web.errors import UnsupportedMedia

@@ -12,11 +12,11 @@ import falcon
 import sqlalchemy as sa
 from oslo_config import cfg
 
-from api.image import formats
+from api.image.data import formats
+from api.image.data.kept import Kept
+from api.image.data.shares import Shares
+from api.image.data.spool import Spool, Upload
 from api.image.errors import no_data
-from api.image.kept import Kept
-from api.image.shares import Shares
-from api.image.spool import Spool, Upload
 from api.image.store import Store
 from api.plain import Call, operation
 from common import quotas

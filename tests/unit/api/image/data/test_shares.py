@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from api.image.shares import Shares
+from api.image.data.shares import Shares
 from common.errors import Unavailable
 
 

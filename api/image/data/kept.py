@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from api.image.data.shares import Shares
+from api.image.data.spool import Spool
 from api.image.rights import target
-from api.image.shares import Shares
-from api.image.spool import Spool
 from api.image.store import Store
 from api.plain import Call, operation
 from common.errors import Forbidden

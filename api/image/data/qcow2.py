@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import BinaryIO
 
-from api.image.files import MOST_BYTES, at
+from api.image.data.files import MOST_BYTES, at
 from common.errors import Invalid
 from web.errors import UnsupportedMedia
 

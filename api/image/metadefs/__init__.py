@@ -1,0 +1,1 @@
+"""Metadata definitions: the catalogue of what this cloud understands, and its API."""

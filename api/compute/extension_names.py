@@ -1,6 +1,6 @@
-"""The former extensions of Nova's API, all of which it lists whatever it can do.
+"""The aliases of the former extensions of Nova's API; the list does not depend on features.
 
-Facts from nova's extension_info.py: clients of old look for an alias before they ask for more.
+Facts from nova's extension_info.py: old clients look for an alias before they use a feature.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class ComputeApi:
             query=Query.parse(req.query_string),
             links=links_of(req, self._cloud.conf.api.compute_link_prefix),
         )
-        # The policy says who is an administrator, and the conductor goes by it.
+        # The policy decides who is an administrator; the conductor relies on this flag.
         call.ctxt.is_admin = call.is_admin
         if any("\0" in value for value in params.values()):
             raise NotFound

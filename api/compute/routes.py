@@ -1,7 +1,7 @@
 """The whole compute API as one table.
 
 A row is a path under `/v2.1`, the resource that serves it, and {HTTP method: names of the
-resource's methods}; of several names the first one that exists at the request's version answers.
+resource's methods}; of several methods, the first that exists at the request's version is called.
 Rows with actions take the operation's name from the body.
 """
 
@@ -71,10 +71,10 @@ class Row:
     actions: Mapping[str, str] = field(default_factory=dict)
     """{action in the body of a POST: method}."""
     until: str | None = None
-    """The last version that has the path, where its operations live longer elsewhere."""
+    """The last version with this path, if its operations exist longer on other paths."""
 
     def limited(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a resource's method as the path has it."""
+        """Return a resource's method, limited to the versions with this path."""
         if self.until is None:
             return method
 

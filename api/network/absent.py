@@ -15,20 +15,20 @@ from common.errors import NotFound
 
 @dataclass(frozen=True)
 class Noun:
-    """One kind of what there is none of."""
+    """A kind of resource that this cloud does not have."""
 
     plural: str
     """The list's name in bodies."""
     singular: str
     """Its name in sentences."""
     error: str
-    """Neutron's type of the error about one that isn't there."""
+    """The `type` of Neutron's not-found error for this kind."""
     instead: str = ""
-    """Why there is none, or another way to what a user may want, as a sentence."""
+    """Why this cloud has none, or an alternative for the user, as a sentence."""
 
     @property
     def why(self) -> str:
-        """What is said wherever one is asked for."""
+        """The message for every request about one."""
         return f"This cloud has no {self.several}. {self.instead}".strip()
 
     @property

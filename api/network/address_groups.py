@@ -56,8 +56,8 @@ class Groups:
         self.store, self.policy, self.conductor = store, policy, conductor
 
     def check(self, call: Call, verb: str, project_id: str) -> None:
-        """Raise Forbidden unless the policy allows it to whoever asks; tell the conductor whether
-        that is for groups of any project."""
+        """Raise Forbidden unless the policy allows it to the user; record in the context, for the
+        conductor, whether the user may act on groups of all projects."""
         self.policy.check(call.ctxt, f"{verb}_address_group", of_project(project_id))
         call.ctxt.is_admin = of_all_projects(self.policy, call.ctxt)
 

@@ -68,8 +68,8 @@ class Ports:
         return bool(asked.get("fixed_ips")) and self.policy.allows(call.ctxt, rule, target)
 
     def check(self, call: Call, verb: str, asked: Mapping[str, Any], target: Target) -> None:
-        """Raise Forbidden unless the policy allows it to whoever asks; tell the conductor whether
-        that is for ports of any project."""
+        """Raise Forbidden unless the policy allows it to the user; record in the context, for the
+        conductor, whether the user may act on ports of all projects."""
         self.policy.check(call.ctxt, f"{verb}_port", target)
         if asked.get("mac_address") is not None:
             self.policy.check(call.ctxt, f"{verb}_port:mac_address", target)
@@ -155,7 +155,7 @@ class PortItem(Item):
 
     @operation(status=204)
     def on_delete(self, call: Call, record_id: str) -> Reply:
-        """Delete a port; one that a server has is detached first."""
+        """Delete a port, after detaching it from its server."""
         port = self._port(call, record_id)
         constrain(call)
         self._ports.check(call, "delete", {}, target_of(port))

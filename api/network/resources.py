@@ -66,7 +66,7 @@ class Kind:
     missing: type[NotFound]
     several: str = ""
     absent: str = "{} {} could not be found."
-    """What is said of one that isn't there: its kind and its ID."""
+    """The not-found message: a format with the kind and the ID."""
 
     @property
     def plural(self) -> str:

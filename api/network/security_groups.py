@@ -51,14 +51,14 @@ class Groups:
         self.store, self.policy, self.conductor = store, policy, conductor
 
     def check(self, call: Call, rule: str, project_id: str) -> None:
-        """Raise Forbidden unless the policy allows it to whoever asks; tell the conductor whether
-        that is for groups of any project."""
+        """Raise Forbidden unless the policy allows it to the user; record in the context, for the
+        conductor, whether the user may act on groups of all projects."""
         target = of_project(project_id)
         self.policy.check(call.ctxt, rule, target)
         call.ctxt.is_admin = of_all_projects(self.policy, call.ctxt)
 
     def ensure_default(self, call: Call) -> None:
-        """Have the project, or the one that the list is filtered by, get its default group."""
+        """Ensure that the project, or the project in the list's filter, has a default group."""
         named = [value for name, value in call.pairs if name in {"project_id", "tenant_id"}]
         project_id = next(iter(named), "") or call.ctxt.project_id or ""
         target = of_project(project_id)

@@ -54,7 +54,7 @@ class Shares:
         self.policy, self.conductor = policy, conductor
 
     def check(self, call: Call, verb: str, target: Target, whom: str | None = None) -> None:
-        """Raise Forbidden unless the policy allows it to whoever asks, for ``whom``."""
+        """Raise Forbidden unless the policy allows it to the user; ``whom``: the target tenant."""
         self.policy.check(call.ctxt, f"{verb}_rbac_policy", target)
         if whom is not None:
             named = {**target, "target_tenant": whom}

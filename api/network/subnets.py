@@ -107,7 +107,7 @@ class SubnetItem(Item):
 
     @operation(status=204)
     def on_delete(self, call: Call, record_id: str) -> Reply:
-        """Delete a subnet of which no port has an address."""
+        """Delete a subnet; refused while a port has an address of the subnet."""
         subnet = self._store.find(call.ctxt, record_id)
         self._policy.check(call.ctxt, "delete_subnet", target_of(subnet))
         constrain(call)

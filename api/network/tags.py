@@ -66,14 +66,14 @@ class Tag:
 
     @operation(status=204)
     def on_get(self, call: Call, record_id: str, tag: str) -> Reply:
-        """Answer whether the record has it."""
+        """Answer 204 if the record has the tag, else 404."""
         if _one(tag) not in self._tags.read(call, record_id):
             raise NotFound(f"Tag {tag} could not be found.", type="TagNotFound")
         return Reply()
 
     @operation(status=201)
     def on_put(self, call: Call, record_id: str, tag: str) -> Reply:
-        """Add it, if it isn't there."""
+        """Add the tag, unless it exists already."""
         self._tags.change(call, record_id, "update", TagChange((_one(tag),)))
         return Reply()
 

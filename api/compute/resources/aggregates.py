@@ -105,7 +105,7 @@ def _find(call: Call, aggregate_id: str) -> Aggregate:
 
 
 def _number(text: str) -> int:
-    """Return the ID in a path; one that no aggregate has where it is too large."""
+    """Return the ID in a path, cut to the column's range: 0 and the maximum match no aggregate."""
     found = digits.integer(text, _LARGEST)
     if found is None:
         raise Invalid("Invalid input received: id must be an integer")

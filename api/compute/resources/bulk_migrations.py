@@ -67,12 +67,12 @@ class BulkMigrations:
 
     @operation(policies.BULK_MIGRATIONS_STEER, status=202, body=schemas.steering("resume"))
     def resume(self, call: Call, number: str) -> None:
-        """Go on with a paused one."""
+        """Resume a paused bulk migration."""
         call.conductor.steer_bulk_migration(call.ctxt, _number(number), Wish.GO)
 
     @operation(policies.BULK_MIGRATIONS_STEER, status=202, body=schemas.steering("cancel"))
     def cancel(self, call: Call, number: str) -> None:
-        """Begin no more moves, and end with those under way. A drained host stays disabled."""
+        """Begin no more moves; finish those under way. A drained host remains disabled."""
         call.conductor.steer_bulk_migration(call.ctxt, _number(number), Wish.CANCEL)
 
 

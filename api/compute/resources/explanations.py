@@ -144,7 +144,7 @@ def _host(call: Call, found: Sequence[Story], *, operator: bool) -> dict[str, An
 
 
 def _move(call: Call, server_uuid: str) -> dict[str, Any]:
-    """Return how a server could be moved now, or why it can't; nothing for one that is gone."""
+    """Return how a server could be moved now, or why it can't; {} if it no longer exists."""
     now = call.read(hosts.situation, server_uuid)
     if now is None:
         return {}

@@ -21,9 +21,9 @@ from db.reads.migrations import Filters, Migration
 _ALL_PROJECTS = named("os-migrations:index:all_projects")
 _HOSTS = named("os-migrations:index:host")
 _HOSTS_OF_SERVER = named("servers:migrations:index:host")
-#: since when they come in pages, and filters by time apply
+#: the microversions that brought pages, and filters by time
 _PAGES_SINCE, _BEFORE_SINCE = 59, 66
-#: since when one that has not begun to copy can be aborted
+#: the microversion from which a migration that has not begun to copy can be aborted
 _EARLY_SINCE, _EARLY = 65, frozenset({MigrationStatus.QUEUED, MigrationStatus.PREPARING})
 
 
@@ -79,9 +79,9 @@ class ServerMigrations:
 
     @operation(named("servers:migrations:delete"), status=202, on=the_server, since="2.24")
     def abort(self, call: Call, migration_id: str) -> None:
-        """Abort a live migration in progress, where the agent's token may.
+        """Abort a live migration in progress, if the privileges of the agent's token allow it.
 
-        One that is still being prepared can be aborted since 2.65.
+        From 2.65 a migration that is still being prepared can be aborted as well.
         """
         uuid = call.server.uuid
         if call.version < _EARLY_SINCE and _is_number(migration_id):

@@ -47,7 +47,7 @@ class Networks(Removed):
 
 
 class TenantNetworks(Removed):
-    """The same networks, of which less is shown."""
+    """The same networks, with fewer attributes."""
 
     @operation(named("os-tenant-networks:list"), until=_UNTIL)
     def index(self, call: Call) -> Any:

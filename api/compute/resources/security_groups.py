@@ -180,7 +180,7 @@ def _rule(asked: Any, remote: str | None) -> Rule:
 
 
 def _whole(value: Any) -> int:
-    """Return a number, or one that a text stands for. Raises TypeError, ValueError."""
+    """Return an integer, given as a number or as text. Raises TypeError, ValueError."""
     found = digits.integer(value) if isinstance(value, str) else int(value)
     if found is None:
         raise ValueError(value)

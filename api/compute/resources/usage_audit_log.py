@@ -1,4 +1,4 @@
-"""`/os-instance_usage_audit_log`: of which hosts' servers notifications of usage were made."""
+"""`/os-instance_usage_audit_log`: the hosts for whose servers usage notifications were sent."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _log(call: Call, before: datetime.datetime) -> dict[str, Any]:
     audit = call.read(usage_audits.find, window)
     hosts = [one.host for one in call.read(services.list_services, binary=COMPUTE)]
     counts = {} if audit is None else audit.servers_by_host
-    # An audit goes through the servers of all hosts together: all hosts are done when it is.
+    # One audit covers the servers of all hosts: all hosts are done when the audit is.
     seen = [] if audit is None else sorted({*hosts, *counts})
     over = audit is not None and audit.finished_at is not None
     done = len(seen) if over else 0

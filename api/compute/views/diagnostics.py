@@ -49,7 +49,7 @@ def standardized(found: Diagnostics) -> dict[str, Any]:
 
 
 def _processor(number: int, found: Diagnostics) -> dict[str, Any]:
-    """Return one processor; the hypervisor tells the use of all together only."""
+    """Return one processor; the hypervisor reports only the total use of all processors."""
     of_one = found.cpu_percent if found.vcpus == 1 else None
     return {"id": number, "time": None, "utilisation": of_one}
 

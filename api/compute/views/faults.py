@@ -35,7 +35,7 @@ def message(
     return fault.message if category in _OPEN else owner_sentence(category, resource_type)
 
 
-#: Nova keeps 255 characters, and clients such as Heat put words of their own in front
+#: characters; Nova stores 255, and clients such as Heat prepend text of their own
 LONGEST = 200
 
 

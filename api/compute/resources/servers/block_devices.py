@@ -193,8 +193,8 @@ def _check_hardware(asked: Mapping[str, Any], image_id: str | None) -> None:
 def _bus(asked: Mapping[str, Any], *, root: bool) -> str | None:
     """Return the bus that is named; ``root``: for a root disk that is no volume.
 
-    Raises Invalid, in Nova's words, for one that Proxmox VE hasn't; NotSupported for one that a
-    disk that is plugged can't be on.
+    Raises Invalid, with Nova's message, for a bus that Proxmox VE doesn't have; NotSupported for a
+    bus to which a disk can't be plugged.
     """
     bus = asked.get("disk_bus") or None
     if bus is not None and bus not in DISK_BUSES:
@@ -248,9 +248,9 @@ def _truth(asked: Mapping[str, Any]) -> bool:
 
 
 def _legacy(asked: Sequence[Mapping[str, Any]], image_id: str | None) -> list[Device]:
-    """Return the devices of the older syntax, where the name tells the root disk.
+    """Return the devices of the older syntax, where the device name identifies the root disk.
 
-    The image is the root disk unless a volume has its name.
+    The image is the root disk unless a volume has the root disk's name.
     """
     found = [_of_legacy(one) for one in asked if not one.get("no_device")]
     if image_id and not any(one.boots for one in found):

@@ -21,7 +21,7 @@ from db.reads.images import Image
 from db.reads.volumes import Volume, VolumeType
 
 _GIB = 1024**3
-#: what a volume keeps of its image that are no properties (nova's VIM_IMAGE_ATTRIBUTES)
+#: metadata about a volume's image that are not image properties (nova's VIM_IMAGE_ATTRIBUTES)
 _OF_IMAGE = frozenset(
     {"image_id", "image_name", "size", "checksum"}
     | {"container_format", "disk_format", "min_ram", "min_disk"}
@@ -35,7 +35,7 @@ class Sources:
     devices: tuple[Device, ...]
     image: Image | None = None
     volume: Volume | None = None
-    """The root disk, where that is there; of one that is made of a snapshot, the snapshot's."""
+    """The root volume, if it exists; for a root disk made of a snapshot, the snapshot's volume."""
     types: Sequence[VolumeType] = ()
     """Those that may be used, where one is named."""
 

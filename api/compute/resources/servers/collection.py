@@ -83,7 +83,7 @@ class Servers:
 
     @operation(named("servers:delete"), status=204, on=the_server)
     def delete(self, call: Call) -> None:
-        """Delete a server asynchronously; where the cloud keeps it for some time it is stopped."""
+        """Delete a server asynchronously, or stop it and delete it later (soft delete)."""
         call.conductor.act(call.ctxt, call.server.uuid, "delete", {"deferred": True})
 
 

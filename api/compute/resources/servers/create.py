@@ -223,7 +223,7 @@ def least_disk_gib(image: Image) -> int:
 
 
 def snapshot(flavor: Flavor, disks: tuple[LocalDisk, ...] = ()) -> FlavorSnapshot:
-    """Return the copy of the flavor that a server keeps, with its disks beside the root disk."""
+    """Return the copy of a flavor that is stored with a server, with its additional disks."""
     return FlavorSnapshot(
         id=flavor.flavorid,
         name=flavor.name,

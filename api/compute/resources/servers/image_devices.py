@@ -1,7 +1,7 @@
 """The volumes that an image of a server that boots from volumes lists, as block devices. Pure.
 
-Nova keeps them as JSON in the image's property ``block_device_mapping``; its owner may have edited
-that.
+Nova stores them as JSON in the image property ``block_device_mapping``, which the image's owner
+may have edited.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from api.compute.resources.servers.block_devices import Device, invalid
 
 MAPPING = "block_device_mapping"
-#: properties about what servers are made of, which no server keeps
+#: image properties about block devices, which are not copied to a server
 OWN = frozenset({MAPPING, "bdm_v2", "root_device_name"})
 _SOURCES = frozenset({"snapshot", "volume", "image", "blank"})
 _WRONG = "the mapping in the image's properties can't be read."
@@ -34,9 +34,9 @@ def of_image(properties: Mapping[str, Any]) -> tuple[Device, ...]:
 
 
 def merged(listed: Sequence[Device], asked: Sequence[Device]) -> tuple[Device, ...]:
-    """Return what a server gets: what its image lists, and what is asked for beside.
+    """Return a server's devices: those that its image lists, and those requested in addition.
 
-    A root disk that is asked for as the image itself is the one that the image lists.
+    A requested root disk with the image as its source means the root disk that the image lists.
     """
     if not any(one.boots for one in listed):
         return (*listed, *asked)

@@ -34,7 +34,7 @@ class ServerInterfaces:
 
     @operation(named("os-attach-interfaces:create"), body=schemas.CREATE, on=the_server)
     def create(self, call: Call) -> Any:
-        """Attach an interface, to a running server too: it has it when this is answered."""
+        """Attach an interface, also to a running server; answer once it is attached."""
         asked = (call.body or {}).get("interfaceAttachment", {})
         network_id, port_id = asked.get("net_id"), asked.get("port_id")
         fixed_ip = next((one["ip_address"] for one in asked.get("fixed_ips", ())), None)
@@ -50,7 +50,7 @@ class ServerInterfaces:
 
     @operation(named("os-attach-interfaces:delete"), status=202, on=the_server)
     def delete(self, call: Call, port_id: str) -> None:
-        """Detach an interface; where the guest keeps it, it stays."""
+        """Detach an interface; if the guest does not release it, it remains attached."""
         call.conductor.detach_interface(call.ctxt, call.server.uuid, port_id)
 
 
@@ -79,7 +79,7 @@ class FixedIpActions:
         on=the_server,
     )
     def remove_fixed_ip(self, call: Call) -> None:
-        """Take an address from a server, with the interface that has it."""
+        """Remove an address from a server, with its interface."""
         address = call.body["removeFixedIp"]["address"]
         call.conductor.detach_address(call.ctxt, call.server.uuid, address)
 

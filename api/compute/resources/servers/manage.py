@@ -49,12 +49,12 @@ class ManageActions:
 
     @operation(policies.RELEASE, body=schemas.RELEASE, status=202, on=the_server)
     def release(self, call: Call) -> None:
-        """Unmanage a server; the VM stays, without the owner mark."""
+        """Unmanage a server; the VM is not deleted, only its owner mark is removed."""
         call.conductor.act(call.ctxt, call.server.uuid, "release")
 
     @operation(policies.MARK, body=schemas.MARK, status=202, on=the_server)
     def mark(self, call: Call) -> None:
-        """Rewrite the owner mark of the VM, where somebody edited it."""
+        """Restore the owner mark of the VM after it was edited."""
         call.conductor.mark_server(call.ctxt, call.server.uuid)
 
     @operation(policies.HOLD, body=schemas.HOLD, status=202, on=the_server)

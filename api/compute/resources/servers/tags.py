@@ -43,7 +43,7 @@ class ServerTags:
 
     @operation(named("os-server-tags:update"), since=_SINCE, status=201, on=the_server)
     def update(self, call: Call, tag: str) -> Any:
-        """Add a tag: 201, or 204 where the server has it."""
+        """Add a tag: 201, or 204 if it exists already."""
         _settled(call, "update tag")
         try:
             _is_tag(tag)

@@ -71,7 +71,7 @@ class ServerVolumes:
 
     @operation(body=schemas.UPDATE, status=202, on=the_server)
     def update(self, call: Call, volume_id: str) -> None:
-        """Change whether a volume goes with its server; volumes can't be swapped here."""
+        """Change whether a volume is deleted with its server; swapping volumes is refused."""
         asked = call.body["volumeAttachment"]
         swaps = call.version < 85 or asked["volumeId"] != volume_id
         if swaps:
@@ -89,7 +89,7 @@ class ServerVolumes:
 
     @operation(named("os-volumes-attachments:delete"), status=202, on=the_server)
     def delete(self, call: Call, volume_id: str) -> None:
-        """Detach a volume; where the guest keeps it, it stays."""
+        """Detach a volume; if the guest does not release it, it remains attached."""
         _require_shelved_api(call, DETACH)
         call.conductor.detach_volume(call.ctxt, call.server.uuid, volume_id)
 

@@ -77,7 +77,7 @@ class ServerActions(
         named("os-deferred-delete:force"), body=schemas.FORCE_DELETE, status=202, on=the_server
     )
     def force_delete(self, call: Call) -> None:
-        """Delete a server at once, also one that could be restored."""
+        """Delete a server at once, also a soft-deleted server."""
         call.conductor.act(call.ctxt, call.server.uuid, "delete")
 
     @operation(
@@ -102,7 +102,7 @@ class ServerActions(
 
     @operation(named("os-lock-server:unlock"), body=schemas.UNLOCK, status=202, on=the_server)
     def unlock(self, call: Call) -> None:
-        """Unlock a server; one that others locked only where the policy allows it."""
+        """Unlock a server; if another user locked it, only where the policy allows that."""
         target = {"project_id": call.server.project_id}
         override = call.allows(named("os-lock-server:unlock:unlock_override"), target)
         call.conductor.unlock_server(call.ctxt, call.server.uuid, override=override)

@@ -19,10 +19,10 @@ class EvacuateActions:
     def evacuate(self, call: Call) -> dict[str, None] | None:
         """Wait until the HA manager of Proxmox VE has recovered a server whose host is gone.
 
-        The manager chooses the host: one that is named is refused. Where it doesn't manage the VM
-        the 400 says why, and has the operator's command where there is one. Before 2.14
-        `onSharedStorage` is required, and no password is set; `force` (2.29 to 2.67) changes
-        nothing.
+        The manager chooses the host; a request that names a host is refused. Where the manager
+        does not manage the VM, the 400 says why, with the operator's command if there is one.
+        Before 2.14 `onSharedStorage` is required, and no password is set; `force` (2.29 to 2.67)
+        has no effect.
         """
         asked = call.body["evacuate"]
         host = asked.get("host")

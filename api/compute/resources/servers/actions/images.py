@@ -25,7 +25,7 @@ class ImageActions:
 
     @operation(named("servers:create_image"), body=schemas.CREATE_IMAGE, status=202, on=the_server)
     def create_image(self, call: Call) -> Reply:
-        """Make an image of a server, which runs on; it stays in the server's cluster."""
+        """Make an image of a server without stopping it; the data remain in its cluster."""
         asked = call.body["createImage"]
         return _made(call, _request(call, asked))
 

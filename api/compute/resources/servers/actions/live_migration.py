@@ -28,10 +28,10 @@ class LiveMigrationActions:
         errors={HostNotFound: Invalid},
     )
     def migrate_live(self, call: Call) -> None:
-        """Move a running server to another host; without `host` to one that is chosen.
+        """Move a running server to `host`; without `host` the scheduler chooses.
 
-        `block_migration`: whether its disks must be copied; since 2.25 `auto`: where they have to
-        be. `force` and `disk_over_commit` change nothing: a host without room is never taken.
+        `block_migration`: whether its disks must be copied; since 2.25 `auto`: only if necessary.
+        `force` and `disk_over_commit` have no effect: a host without room is never chosen.
         """
         asked = call.body["os-migrateLive"]
         host = asked["host"]

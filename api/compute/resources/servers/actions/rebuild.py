@@ -28,7 +28,7 @@ from db.reads.keypairs import KeyPair
 from web.guard import Reply
 
 _CERTIFICATES = "trusted_image_certificates"
-#: from this version on Nova makes a volume anew
+#: the microversion from which Nova writes the image to the root volume
 _REIMAGES = 93
 
 
@@ -45,9 +45,9 @@ class RebuildActions:
     def rebuild(self, call: Call) -> Any:
         """Give a server a new disk, made from an image; all that was on the old one is lost.
 
-        The server keeps its host, its addresses and its ID, and gets its firmware, TPM and NUMA
-        topology by no other image. It is stopped for it, and runs again if it ran. A volume that
-        it boots from stays as it is; from microversion 2.93 on it gets the image, too.
+        The host, addresses and ID don't change; an image can't change firmware, TPM or NUMA
+        topology. The server is stopped first, and started again if it was running. A root volume
+        is left unchanged; from microversion 2.93 the image is written to it as well.
         """
         request = _request(call)
         call.conductor.rebuild_server(call.ctxt, call.server.uuid, request)

@@ -30,9 +30,9 @@ class RescueActions:
     def rescue(self, call: Call) -> Any:
         """Run a server from a disk made of an image, by default its own, with its disks beside it.
 
-        Its disks keep their places, and the new one is the last (stable device rescue). An ISO
-        image is inserted as a CD. One that boots from a volume is rescued from microversion 2.87
-        on, by an image with hw_rescue_device and hw_rescue_bus.
+        The server's own disks retain their slots; the new disk is the last (stable device rescue).
+        An ISO image is inserted as a CD. A server that boots from a volume can be rescued from
+        microversion 2.87, with an image that has hw_rescue_device and hw_rescue_bus.
         """
         asked = call.body["rescue"] or {}
         startable.require(call, "rescue")
@@ -68,7 +68,10 @@ def _rescue_image(call: Call, asked: str | None) -> Image:
 
 
 def _require_stable(call: Call, properties: Mapping[str, Any]) -> None:
-    """Raise Invalid, in Nova's words, for a server on a volume, unless the image keeps devices."""
+    """Raise Invalid for a volume-backed server, unless image and version allow stable devices.
+
+    The message is Nova's.
+    """
     stable = {"hw_rescue_device", "hw_rescue_bus"} <= properties.keys()
     if call.server.volume_backed and not (stable and call.version >= _FROM_VOLUME_SINCE):
         raise Invalid(

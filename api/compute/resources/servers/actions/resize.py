@@ -30,8 +30,8 @@ class ResizeActions:
     def resize(self, call: Call) -> None:
         """Give a server another flavor, to be confirmed or reverted afterwards.
 
-        The server is stopped for it. It stays on its host where that has room, else it moves to
-        another one.
+        The server is stopped first. It remains on its host if that has room; otherwise it moves to
+        another host.
         """
         asked = call.body["resize"]
         flavor, image = call.read(_read, call, str(asked["flavorRef"]))
@@ -92,8 +92,8 @@ def _read(
 def _require_memory(call: Call, flavor: Flavor, image: Image | None) -> None:
     """Raise Invalid for a flavor with less memory than the image of a server on a volume needs.
 
-    As Nova does: the image that was named, or what the volume keeps of its own. A flavor's disk
-    says nothing of a volume.
+    As in Nova, the minimum is that of the named image, or else the one stored in the volume's
+    metadata. A flavor's disk size does not apply to a volume.
     """
     if image is not None:
         least = image.min_ram_mib

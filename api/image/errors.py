@@ -1,4 +1,4 @@
-"""Errors in Glance's form: HTML or JSON, as the client's Accept header has it."""
+"""Errors in Glance's form: HTML or JSON, depending on the client's Accept header."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Query:
     hidden: bool = False
 
     def reach(self, project: str | None) -> Reach:
-        """Return how far the list goes for who asks."""
+        """Return which of the images visible to the project are listed."""
         return Reach(self.visibility, self.member_status, project, self.hidden)
 
     def where(self, name: str, operator: str, value: Any) -> None:

@@ -31,7 +31,7 @@ class Import:
 
     @operation(status=202)
     def on_post(self, call: Call, image_id: str) -> None:
-        """Begin an import; the image and its task tell how it goes."""
+        """Begin an import; the image and its task show its progress and result."""
         store, ctxt = self._store, call.ctxt
         found = store.find(ctxt, image_id)
         if not self._methods.names:

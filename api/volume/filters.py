@@ -52,9 +52,9 @@ def require_known(call: Call, resource: str, since: int = _REFUSED_SINCE) -> Non
 
 
 def finds_nothing(call: Call, resource: str, *more: str) -> bool:
-    """Return whether an administrator filters by what Cinder's tables have not: nothing has it.
+    """Return whether an administrator's filter names a column Cinder lacks, which matches nothing.
 
-    ``more``: what a list can be filtered by besides FILTERS.
+    ``more``: the list's filters besides FILTERS.
     """
     return call.is_admin and not call.query.keys() <= _known(resource) | {*more}
 

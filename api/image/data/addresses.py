@@ -1,7 +1,7 @@
 """Where data may be downloaded from: hosts that the operator allows, at addresses of the Internet.
 
-A name is resolved once, and the connection goes to an address that was checked: so a name that
-changes its address in between reaches nothing else.
+A name is resolved once, its addresses are checked, and the connection is made to one of them: a
+DNS record that changes in between has no effect.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Source:
-    """Where one request goes."""
+    """The source of a download: an origin, and a target on it."""
 
     origin: Origin
     target: str

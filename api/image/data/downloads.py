@@ -272,7 +272,7 @@ class _Download:
             thread.join()
 
     def _tell(self) -> str:
-        """Tell the conductor that it goes on; return why it must not."""
+        """Report to the conductor that the download continues; return why it must stop, or ""."""
         try:
             self._conductor.keep_image_download(self._ctxt, self._found.id, self._task_id)
         except (Conflict, ImageNotFound) as error:

@@ -90,8 +90,8 @@ class Inspected:
 def virtual_size(file: BinaryIO, size_bytes: int, disk_format: str, inspected: Inspected) -> int:
     """Return the size of the disk that an image holds, bytes.
 
-    Raises UnsupportedMedia unless it is of this format, Invalid for one without a disk, and for
-    one that names other files.
+    Raises UnsupportedMedia unless the file is of this format, Invalid if it holds no disk or
+    refers to other files.
     """
     if not size_bytes:
         raise Invalid("The image has no data.")

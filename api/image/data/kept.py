@@ -1,4 +1,4 @@
-"""Downloads of what users uploaded, where the spool of this host keeps it."""
+"""Downloads of images that users uploaded, if the spool of this host retains them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Kept:
     """The data of an image, to be downloaded."""
 
     def __init__(self, store: Store, spool: Callable[[], Spool | None]) -> None:
-        """``spool``: that of this host, where it keeps data; else None."""
+        """``spool``: returns this host's spool, or None if the host retains no uploads."""
         self._store, self._spool = store, spool
         self._shares = Shares(PLACES, "downloads")
 

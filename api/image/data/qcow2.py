@@ -103,7 +103,7 @@ def _check_tables(head: bytes, cluster_bits: int, size: int, *, extended: int) -
         or snapshots > _MOST_SNAPSHOTS
         or counts << cluster_bits > _MOST_COUNTS_BYTES
         or l1_entries > _MOST_L1_ENTRIES
-        # One that says nothing of its tables is some program's placeholder.
+        # A header without an L1 table is a placeholder that some programs write: it is accepted.
         or (size <= MOST_BYTES and 0 < l1_entries < -(-size >> bits))
     )
     if wrong:

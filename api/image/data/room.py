@@ -41,7 +41,7 @@ class Room:
         try:
             total, free = self._measure(self._folder)
         except OSError:
-            return  # whoever writes there says why not
+            return  # the write that follows fails with the reason
         if free - size_bytes < self._reserve(total):
             raise TooLarge("Image storage media is full.")
 

@@ -1,7 +1,7 @@
-"""Places for what takes long in one process, which projects share.
+"""Slots for long-running work in one process, shared among projects.
 
-A project gets one more as long as more are free than it has: one alone gets half of them, and
-whoever comes later still finds one.
+A project gets another slot while more slots are free than it holds: a project alone gets half of
+them, and the next project still finds one free.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Uploaded data on this host, from the first byte until every cluster has them.
 
-``<image>.part`` is being written by the process that has it locked: one that nobody has locked is
-of a dead upload, and goes. ``<image>.<hash of a token>`` is complete: agents, who have the token,
-fetch it. It goes when no operation needs it any more.
+``<image>.part`` is an upload in progress, locked by the process that writes it; an unlocked one
+belongs to a dead upload and is deleted. ``<image>.<hash of a token>`` is complete: agents, which
+have the token, fetch it. It is deleted when no operation needs it any more.
 """
 
 from __future__ import annotations
@@ -115,10 +115,10 @@ class Spool:
 
     @contextlib.contextmanager
     def upload(self, image_id: str) -> Iterator[Upload]:
-        """Write data, which go with the end unless they are needed. Raises Conflict for a second
+        """Write data; at the end they are deleted unless needed. Raises Conflict for a second
         upload of the image, Unavailable where the directory can't be used.
 
-        It stays locked to the end, so that nobody takes it for a dead one.
+        The file is locked until the end, so that no process treats it as a dead upload.
         """
         self._make()
         part = self._folder / f"{image_id}{_PART}"
@@ -145,7 +145,9 @@ class Spool:
         try:
             needed = self._needed({_image_of(complete)})
         except Exception:
-            LOG.exception("Whether %s is needed isn't known; a later look tells.", complete.name)
+            LOG.exception(
+                "Upload %s: can't determine whether it is needed; not deleted.", complete.name
+            )
             return
         if not needed:
             complete.unlink(missing_ok=True)
@@ -153,15 +155,15 @@ class Spool:
     def complete(self, image_id: str, upload: Upload) -> None:
         """Let agents fetch an upload.
 
-        Nothing waits for the disk: whoever fetches compares the hash.
+        The data are not flushed to the disk first: the agent that fetches them compares the hash.
         """
         part = self._folder / f"{image_id}{_PART}"
         part.rename(self._complete(image_id, upload.token))
 
     def doubt(self, image_id: str, upload: Upload) -> None:
-        """Keep complete data for a while of which nobody knows whether they were taken.
+        """Retain complete data for a while if it is unknown whether the conductor accepted them.
 
-        Their modification time is set to the end of that, so that all processes heed it.
+        Their modification time is set to the end of that period, which all processes respect.
         """
         until = time.time() + DOUBT_SECONDS
         with contextlib.suppress(FileNotFoundError):
@@ -208,7 +210,7 @@ class Spool:
     # --- removal
 
     def watch(self) -> None:
-        """Remove what isn't needed now, and go on until nothing is left; returns at once."""
+        """Remove files that aren't needed, in a thread that runs until none is left."""
         self._again.set()
         with self._lock:
             self._looked = True
@@ -218,7 +220,7 @@ class Spool:
         threading.Thread(target=self._watch, name="image-spool", daemon=True).start()
 
     def watch_once(self) -> None:
-        """As ``watch``, at the first call in a process: what a dead one left goes."""
+        """Call ``watch`` once in a process, to remove the files of dead uploads."""
         if not self._looked:
             self.watch()
 

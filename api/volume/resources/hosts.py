@@ -79,19 +79,19 @@ class Hosts:
 
     @operation("volume_extension:services:update", body=schemas.ENABLE)
     def enable(self, call: Call) -> Any:
-        """Let new volumes be on a host."""
+        """Allow new volumes on a host."""
         return self._set(call, None, disabled=False)
 
     @operation("volume_extension:services:update", body=schemas.ENABLE)
     def disable(self, call: Call) -> Any:
-        """Have no new volumes on a host; what it has stays usable."""
+        """Allow no new volumes on a host; its existing volumes remain usable."""
         answer = self._set(call, None, disabled=True)
         del answer["disabled_reason"]
         return answer
 
     @operation("volume_extension:services:update", body=schemas.DISABLE_FOR_A_REASON)
     def disable_for_a_reason(self, call: Call) -> Any:
-        """Have no new volumes on a host, and say why."""
+        """Allow no new volumes on a host, with a reason."""
         return self._set(call, call.body.get("disabled_reason"), disabled=True)
 
     @staticmethod

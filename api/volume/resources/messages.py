@@ -14,7 +14,7 @@ from db.reads import volume_messages as reads
 from db.reads.keyset import MarkerNotFound, Page
 from db.reads.volume_messages import FILTERS, SORTABLE, Filter, Message
 
-#: how long Cinder keeps one; ours last as long as `[conductor] history_days`
+#: Cinder's time to live of a message; here `[conductor] history_days` decides
 _KEPT = datetime.timedelta(days=30)
 _PAGED_SINCE = 5
 _KIND = "volume_message"
@@ -52,7 +52,7 @@ class Messages:
 
     @operation("message:delete", since="3.3", status=204)
     def delete(self, call: Call, record_id: str) -> None:
-        """Delete a message; what it is about stays in the ledger."""
+        """Delete a message; its operation is not removed from the ledger."""
         call.conductor.delete_volume_message(call.ctxt, _find(call, record_id).operation_id)
 
 

@@ -25,7 +25,7 @@ class Actions:
 
     @operation(status=202, body=schemas.EXTEND)
     def extend(self, call: Call, volume_id: str) -> None:
-        """Extend a volume; since 3.42 also while a server has it."""
+        """Extend a volume; since 3.42 also while it is attached."""
         found = find(call, volume_id, "volume:extend")
         in_use = call.version >= 42
         if in_use and found.attachments:
@@ -66,7 +66,7 @@ class Actions:
 
     @operation(status=202, body=schemas.RESET)
     def reset_status(self, call: Call, volume_id: str) -> None:
-        """Say what a volume is; whether a server has it, and that it moves, can't be said."""
+        """Reset a volume's status; refuse another attach or migration status than the real one."""
         found = find(call, volume_id, "volume_extension:volume_admin_actions:reset_status")
         body = call.body["os-reset_status"]
         asked = {name: value.lower() for name, value in body.items() if value}
@@ -158,7 +158,7 @@ class Actions:
 
     @operation()
     def refuse(self, call: Call, volume_id: str) -> None:
-        """Refuse an action of the compute API, or one that isn't supported."""
+        """Refuse an action that the compute API performs, or that isn't supported."""
         name = next(iter(call.body))
         find(call, volume_id, _ADMINISTRATORS.get(name, "volume:get"))
         raise Invalid(f"{name} is not done here: {_INSTEAD[name]}")

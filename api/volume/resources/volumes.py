@@ -155,7 +155,7 @@ def _new(call: Call, asked: Mapping[str, Any], image_id: str | None) -> NewVolum
 
 
 def _zone(call: Call, asked: str | None) -> str | None:
-    """Return the zone that is asked for, if any. Raises Invalid for one that there is not."""
+    """Return the requested zone, if any. Raises Invalid for an unknown zone."""
     if asked and asked not in zones(call):
         raise Invalid(f"Availability zone '{asked}' is invalid.")
     return asked or None
@@ -210,7 +210,7 @@ def edit_of(asked: Mapping[str, Any]) -> VolumeEdit:
 
 
 def trimmed(text: str | None) -> str | None:
-    """Return a name or a description without the spaces around it, as Cinder keeps it."""
+    """Return a name or a description without surrounding spaces, as Cinder stores it."""
     return None if text is None else text.strip()
 
 

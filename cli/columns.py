@@ -1,7 +1,7 @@
 """Columns of tables: which attribute under which header, and how a value reads for people.
 
-With ``-f json`` and ``-f yaml`` a value keeps its structure; in tables it becomes text, in the
-form that python-openstackclient gives it.
+With ``-f json`` and ``-f yaml`` a value's structure is preserved; in tables it becomes text, in
+python-openstackclient's form.
 """
 
 from __future__ import annotations

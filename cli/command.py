@@ -95,13 +95,13 @@ def given(parsed_args: argparse.Namespace, *names: str) -> dict[str, Any]:
 
 
 class OneLineErrors(cliff.command.Command):
-    """Makes whatever goes wrong in a command one line; also mixed into those of others."""
+    """Reports any error of a command in one line; also mixed into other packages' commands."""
 
     exit_code = 0
-    """What a command that did its work sets where the answer itself is bad news."""
+    """Set by a command that did its work but whose result means failure."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser, which says first what is wrong."""
+        """Return the parser, which prints an error before the usage."""
         return reason_first(super().get_parser(prog_name))
 
     def get_epilog(self) -> str:
@@ -109,7 +109,7 @@ class OneLineErrors(cliff.command.Command):
         return ""
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run; whatever goes wrong becomes one line (cliff prints it, ``--debug`` all of it)."""
+        """Run; an error becomes one line, which cliff prints (with ``--debug``, its traceback)."""
         try:
             return super().run(parsed_args) or self.exit_code
         except BrokenPipeError:

@@ -1,7 +1,7 @@
 """The commands of ``micronova``: name → class, imported when it is used.
 
-Ours are in ``COMMANDS``; every other one that ``openstack`` has for the services that exist here
-is python-openstackclient's own (``cli.osc.names``), and is looked up only if ours don't match.
+Our own commands are in ``COMMANDS``. All other commands of ``openstack`` for the services that
+exist here are python-openstackclient's (``cli.osc.names``), looked up only if ours don't match.
 
 A module named here imports nothing heavy at its top (no openstack, SQLAlchemy, oslo or rich), so
 that ``micronova --help`` can read all the classes' docstrings at once. Commands that need a cloud

@@ -89,9 +89,9 @@ class Explain(Command):
         return known
 
     def _id(self, name_or_id: str) -> str:
-        """Return the ID of a server, or else of what block storage has of this name.
+        """Return the ID of a server, or else of a block storage resource, with this name.
 
-        :raises CommandFailed: nothing has it, or several servers, volumes … have.
+        :raises CommandFailed: no resource has the name, or several have.
         """
         if is_uuid(name_or_id):
             return name_or_id

@@ -33,7 +33,8 @@ _LISTS: Mapping[str, tuple[str, str, bool]] = {
     "user": ("identity", "users", False),
     "volume": ("block_storage", "volumes", False),
 }
-#: what is said of a wrong name: (kind, the argument that has it; None: the text has it)
+#: messages about an unknown name: (pattern, kind, argument with the name); None: a group of the
+#: pattern gives it
 _SAID: tuple[tuple[str, str | None, str | None], ...] = (
     (r"Invalid key_name provided", "keypair", "key_name"),
     (

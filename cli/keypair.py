@@ -1,6 +1,6 @@
-"""``micronova keypair create``: ours, because it keeps private keys private.
+"""``micronova keypair create``: our own, to protect the file of a private key.
 
-python-openstackclient's writes the key with the permissions of any new file, over one that exists.
+python-openstackclient writes it with the default permissions, and overwrites an existing file.
 """
 
 from __future__ import annotations

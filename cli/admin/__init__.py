@@ -1,1 +1,1 @@
-"""Commands of whoever runs a cloud: its nodes, its audits, where servers would fit."""
+"""Commands for administrators: nodes, audits, where servers would fit."""

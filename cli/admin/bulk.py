@@ -31,7 +31,7 @@ _ACTIONS = ("pause", "resume", "cancel")
 
 
 def choice(*more: Argument) -> OneOf:
-    """Return the options of which a command takes one at most."""
+    """Return a command's mutually exclusive options."""
     return one_of(*more, *STEERING)
 
 
@@ -49,7 +49,7 @@ def steered(parsed_args: argparse.Namespace) -> bool:
 def steer(cloud: Cloud, parsed_args: argparse.Namespace, action: str, host: str | None) -> int:
     """Pause, resume or cancel the latest bulk migration, as the options say; return its id.
 
-    ``action`` is ``drain`` or ``rebalance``, ``host`` the one that a drain empties. Without such
+    ``action`` is ``drain`` or ``rebalance``, ``host`` the host that a drain empties. Without such
     an option, as for ``--status``, nothing is changed.
 
     :raises CommandFailed: there is none.
@@ -76,7 +76,7 @@ def get(cloud: Cloud, number: int) -> Mapping[str, Any]:
 def until_over(cloud: Cloud, number: int, say: Callable[[str], None]) -> Mapping[str, Any]:
     """Wait until a bulk migration has ended, and return it.
 
-    Meanwhile ``say`` gets a line for each server whose state has changed.
+    Until then, ``say`` is called with a line for each server whose state has changed.
     """
     shown: dict[str, str] = {}
     pause = _FIRST_PAUSE_SECONDS

@@ -17,9 +17,9 @@ _PLAN = ("ID", "Name", "Way", "To", "Reason")
 class DrainNode(Lister):
     """Move a node's servers to others, and show which can't be moved and why.
 
-    The node is disabled first and stays so: `node enable` gives it servers again. Running servers
-    are moved while they run; those that can't be are stopped, moved and started again, unless
-    --live-only keeps them. It goes on without this command. Exit code: 1 if servers are left.
+    The node is disabled first and remains disabled until `node enable`. Running servers are
+    migrated live; those that can't be are stopped, moved and started again, or left in place with
+    --live-only. The drain continues if this command is stopped. Exit code: 1 if servers are left.
     """
 
     arguments = (

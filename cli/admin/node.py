@@ -95,7 +95,7 @@ def node_rows(
 ) -> list[tuple[Any, ...]]:
     """Return a row for each compute service with the hypervisor of the same host, by zone.
 
-    :param reported: why hosts can't be used, of those of which it is known.
+    :param reported: host → why it can't be used, for the hosts that reported a reason.
     """
     by_host = {(node.service_details or {}).get("host") or node.name: node for node in hypervisors}
     rows = [

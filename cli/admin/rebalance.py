@@ -16,11 +16,11 @@ from cli.errors import CommandFailed
 class Rebalance(Lister):
     """Propose migrations that fill the hosts more evenly, or carry them out.
 
-    Each server goes only where the scheduler lets it; running ones are moved while they run, and
-    no server is stopped. The gain is what a move takes off the score, in percent of what it is
-    now; the cost is what has to be copied: memory, and disks that aren't on a storage that both
-    hosts share. What --apply begins goes on without this command. Exit code: 1 if servers that
-    were to move are left.
+    Each server moves only to a host that the scheduler allows; running servers are migrated live,
+    and no server is stopped. The gain is the reduction of the score by a move, in percent of the
+    current score; the cost is the data to copy: memory, and disks that aren't on a storage that
+    both hosts share. Moves begun by --apply continue if this command is stopped. Exit code: 1 if
+    servers that were to move are left.
     """
 
     arguments = (

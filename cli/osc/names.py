@@ -48,7 +48,7 @@ def entry_points() -> Mapping[str, EntryPoint]:
 
 
 def by_noun(names: Collection[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield what the names of one first word have in common, and how each goes on.
+    """Yield, for the names with the same first word, their common prefix and the rest of each.
 
     >>> list(by_noun(["role add", "role assignment list", "quota show", "compute service list"]))
     [('compute service', ['list']), ('quota', ['show']), ('role', ['add', 'assignment list'])]

@@ -1,4 +1,4 @@
-"""What ``openstack server show`` says more, by cliff's hooks: its command stays as it is."""
+"""Additional output of ``openstack server show``, added by cliff's hooks, not a subclass."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """``--wait`` of python-openstackclient's server commands: the stages instead of a silent poll.
 
-The command itself only asks, as it does without ``--wait``. Then its stages are shown on standard
-error, so that standard output stays data, and a failure ends the wait with its reason.
+The command itself only sends the request, as without ``--wait``. Then the stages are shown on
+standard error, so that standard output has only data; a failure ends the wait with its reason.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _OTHER_ACTIONS = {
 def with_stages(name: str, command: type[Any]) -> type[Any]:
     """Return a command of python-openstackclient, with stages if it begins an action.
 
-    One that asks for a microversion too old to have its answer gets a newer one.
+    If the command's own microversion is too old for its output, a newer one is requested.
     """
     if name in AWAITED:
         return _mixed(Staged, command, awaited=AWAITED[name])

@@ -66,9 +66,9 @@ class VolumeWaiting:
             raise CommandFailed(f"{self._awaited} is {found.status}: {self._why()}")
 
     def until_gone(self) -> None:
-        """Return when it is no more.
+        """Return when the resource no longer exists.
 
-        :raises CommandFailed: it stays, with the reason.
+        :raises CommandFailed: it was not deleted; with the reason.
         """
         found = self._watch()
         if found is not None:

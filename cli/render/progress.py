@@ -153,5 +153,5 @@ def all_lines(progress: Progress) -> list[Line]:
 
 
 def _in_time(progress: Progress) -> list[Step]:
-    """Return the steps in order; a state goes before the step that began with it."""
+    """Return the steps in order; a state precedes the step that began with it."""
     return sorted(progress.steps, key=lambda step: (step.at_seconds, step.result != ""))

@@ -1,4 +1,4 @@
-"""Options that say what disks a new server has: the one that it boots from, and others."""
+"""Options for the disks of a new server: its boot disk and others."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class AdoptServer(ShowOne):
 
 
 class ReleaseServer(Command):
-    """Stop managing a server (admin only): its record is removed, its VM stays as it is.
+    """Stop managing a server (admin only): remove its record, leave its VM unchanged.
 
     Only the owner mark is removed from the VM. The reverse of adopt.
     """
@@ -111,9 +111,9 @@ class ReleaseServer(Command):
 class MarkServer(Command):
     """Restore the owner mark of a server's VM that somebody edited (admin only).
 
-    Only where the VM's SMBIOS UUID is the server's, the journal gave the server this VMID, and no
-    task on record says that others made the VM. Lines of its description that are nobody's mark
-    stay. What waited for the mark, a delete for one, goes on at once.
+    Only if the VM's SMBIOS UUID is the server's, the journal gave the server this VMID, and no
+    recorded task shows that others made the VM. Other lines of its description are not changed.
+    Operations that waited for the mark, such as a delete, continue at once.
     """
 
     arguments = (_SERVER, _ALL)
@@ -167,8 +167,8 @@ class ReleaseHold(HoldServers):
 class RetryServers(HoldServers):
     """Retry a waiting operation now, or check a server in ERROR (admin only).
 
-    For when the cause is gone: a lock, a missing privilege, a silent node. What ends a wait is
-    mostly seen by itself within seconds. A server that is held stays as it is.
+    For use after the cause was removed: a lock, a missing privilege, a silent node. The end of
+    the cause is usually detected within seconds without it. A held server remains held.
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
@@ -179,21 +179,21 @@ class RetryServers(HoldServers):
 class ForgetServer(Command):
     """Remove the record of a server whose VM isn't ours (admin only). The VM is not touched.
 
-    For a delete that never ends because somebody else's VM has the VMID. What was known stays in
-    the history, the VMID is not given out for a while.
+    For a delete that never ends because somebody else's VM has the VMID. What was known is
+    recorded in the history; the VMID is quarantined for some time.
     """
 
     arguments = (
         _SERVER,
         _ALL,
-        argument("--reason", metavar="<text>", help="Why; stays in the history"),
+        argument("--reason", metavar="<text>", help="Reason; recorded in the history"),
         flag("--force", help="The cluster is gone for good: its VMs can't be looked at"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Ask for it."""
+        """Request it."""
         if parsed_args.force and not parsed_args.reason:
-            raise CommandFailed("--force needs a --reason: it stays in the history")
+            raise CommandFailed("--force needs a --reason: it is recorded in the history")
         compute = self.cloud.compute
         found = _find(self.cloud, parsed_args.server, everywhere=parsed_args.all_projects)
         asked = {"force": parsed_args.force}

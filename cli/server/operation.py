@@ -26,7 +26,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class Look:
-    """An operation as one look has it."""
+    """The state of an operation at one poll."""
 
     began: str | None = None
     """ISO 8601."""

@@ -1,6 +1,6 @@
 """Waiting for a server's operation to end, showing its steps as they happen.
 
-Steps go to standard error, so that what a command prints on standard output stays data.
+Steps are written to standard error, so that standard output has only the command's data.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Waiting:
         self._watch(server_id, "adopt")
 
     def until_gone(self, server_id: str, name: str, action: str = "delete") -> None:
-        """Return when the server is no more.
+        """Return when the server no longer exists.
 
-        :raises CommandFailed: it stays (with the fault's sentence).
+        :raises CommandFailed: it was not deleted (with the fault's message).
         """
         server = self._watch(server_id, action)
         if server is not None and server.status not in ("DELETED", "SOFT_DELETED"):

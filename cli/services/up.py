@@ -177,10 +177,9 @@ class Up(Command):
             metavar="<group>.<option>=<value>",
             action="append",
             default=[],
-            help="An option of the services, as etc/micronova.conf.sample lists them, in place of "
-            "its default, e.g. conductor.reclaim_instance_interval=3600; repeat for further ones, "
-            "and for each line of one that a file may have several times. It holds until the "
-            "cloud stops",
+            help="Set an option of the services (see etc/micronova.conf.sample) until the cloud "
+            "stops, e.g. conductor.reclaim_instance_interval=3600; repeat for further options, "
+            "and for each value of an option that a file may list several times",
         ),
         flag(
             "--demo",
@@ -314,4 +313,4 @@ def _demo(supervisor: Supervisor, settings: Settings) -> int:
         try:
             return client.wait()
         finally:
-            client.terminate()  # does nothing to one that has ended
+            client.terminate()  # has no effect on a client that has ended

@@ -23,7 +23,7 @@ MOST, PEER_SHARE = 64, 0.5
 OPEN_SECONDS = 5.0
 #: a client that reads nothing for so long is gone
 SEND_SECONDS = 30
-#: how long a new connection waits for the threads of the one that it replaces to end
+#: how long a new connection waits for the threads of the connection that it replaces to end
 _LEAVE_SECONDS = 1.0
 
 

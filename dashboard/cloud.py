@@ -57,9 +57,9 @@ class Call:
     data: Data | None = None
     """Sent as it is, in place of a body."""
     optional: bool = False
-    """Whether the page goes without it: the answer is then `Missing`."""
+    """Whether the page can be shown without it: the answer is then `Missing`."""
     version: str = ""
-    """The microversion, where another one than that of `VERSIONS` has what is needed."""
+    """The microversion, if this request needs another one than that of `VERSIONS`."""
 
 
 @dataclass(frozen=True)

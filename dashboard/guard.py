@@ -134,13 +134,13 @@ class Site:
             resp.set_header("Server-Timing", f'api;desc="{visit.cloud.calls} calls";dur={took}')
 
     def go(self, req: falcon.Request, resp: falcon.Response, path: str) -> None:
-        """Answer with another page of ours; whoever uploads opens it when it is time."""
+        """Redirect to another page of ours; the script of an upload opens it after the upload."""
         security.headers(resp)
         resp.status = 201 if req.method == "PUT" else 303
         resp.location = security.root(req) + path
 
     def show_fault(self, req: falcon.Request, resp: falcon.Response, fault: Fault) -> None:
-        """Answer an error: with the login where it is missing, else with a page that says it."""
+        """Answer an error with an error page, or with the login page if no user is logged in."""
         if isinstance(fault.error, SessionEnded):
             self._to_login(req, resp)
             return

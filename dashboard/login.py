@@ -155,7 +155,7 @@ class SwitchProject:
 
 
 class Theme:
-    """Light, dark, or as the system has it."""
+    """The theme: light, dark, or the system's."""
 
     def __init__(self, site: Site) -> None:
         self._site = site

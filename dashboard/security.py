@@ -1,4 +1,4 @@
-"""What browsers are told and asked: headers, cookies, where a request comes from."""
+"""Browser security: response headers, cookies, the check of a request's origin."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Ran(NamedTuple):
 
 
 class Window(NamedTuple):
-    """A time in equal steps, of which the last may be cut short; in seconds since the epoch."""
+    """A period in equal steps (the last may be shorter); in seconds since the epoch."""
 
     begin: int
     end: float
@@ -102,7 +102,7 @@ class Series:
 
 
 def series(servers: Iterable[Ran], window: Window) -> Series:
-    """Return what servers took within a window. One that ends makes room at that instant."""
+    """Return what servers used within a window. A server's share is free at the time it ends."""
     changes = _changes(servers, window)
     times = iter(sorted(changes))
     following = next(times, math.inf)

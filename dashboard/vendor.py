@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Vendored:
-    """One file as a package has it."""
+    """One file of a package, unchanged."""
 
     path: str
     """Below `static/vendor/`."""

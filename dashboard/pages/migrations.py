@@ -77,7 +77,7 @@ def index(visit: Visit) -> Answer:
 
 
 def abort(visit: Visit) -> Answer:
-    """Abort a live migration: the server stays where it is."""
+    """Abort a live migration: the server remains on its host."""
     server, number = segment(visit.params["server_id"]), visit.params["number"]
     path = f"/servers/{server}/migrations/{number}"
     said = "The migration is being aborted."

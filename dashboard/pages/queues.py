@@ -20,7 +20,7 @@ class Line:
     """How many run, of how many at a time."""
     waiting: int
     oldest: float | None
-    """Seconds that the one that waits longest had waited; None: none waits."""
+    """The longest wait, seconds; None: none waits."""
 
 
 @dataclass(frozen=True)

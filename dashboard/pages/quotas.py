@@ -80,7 +80,7 @@ _OF_TYPES: Mapping[str, tuple[str, str]] = {
     "snapshots_": ("Snapshots of type", ""),
     "gigabytes_": ("Volumes and snapshots of type", "GiB"),
 }
-#: limits of one thing, of which nothing is used
+#: limits on the size of one resource, which have no usage
 _SIZES = frozenset({"metadata_items", "server_group_members", "per_volume_gigabytes"})
 
 

@@ -96,12 +96,12 @@ def show(visit: Visit) -> Answer:
 
 
 def is_busy(server: Mapping[str, Any]) -> bool:
-    """Return whether something is done to a server now."""
+    """Return whether an operation on a server is in progress."""
     return bool(server.get("OS-EXT-STS:task_state")) or server.get("status") == "BUILD"
 
 
 def _is_followed(operations: Sequence[Told]) -> bool:
-    """Return whether the last operation goes on: a server fails a moment before it does."""
+    """Return whether the last operation is open: a server fails a moment before its operation."""
     return bool(operations) and operations[0].is_open and not operations[0].facts.get("held")
 
 

@@ -81,11 +81,11 @@ class Used:
 
 @dataclass(frozen=True)
 class Found:
-    """What the API tells of a window."""
+    """The usage that the API reports for a window."""
 
     projects: Sequence[Used]
     is_cut: bool
-    """Whether there is more than is read."""
+    """Whether the usage is incomplete, as only a limited number of pages is read."""
 
     @property
     def servers(self) -> Iterator[Ran]:

@@ -21,25 +21,25 @@ Flashes: TypeAlias = tuple[tuple[str, str, str], ...]
 
 
 class Store(Protocol):
-    """Keeps bytes by key until a time; shared by all workers."""
+    """Stores bytes by key until they expire; shared by all workers."""
 
     def get(self, key: str, now: float) -> bytes | None:
-        """Return what is kept."""
+        """Return the value of a key; None if it does not exist or has expired."""
 
     def put(self, key: str, value: bytes, until: float) -> None:
-        """Keep it."""
+        """Store a value."""
 
     def replace(self, key: str, value: bytes, until: float) -> None:
         """Overwrite the value of a key; do nothing if the key does not exist."""
 
     def delete(self, key: str) -> None:
-        """Forget it."""
+        """Delete a key."""
 
     def count(self, key: str, now: float, seconds: int, *, more: int) -> int:
-        """Add to a counter atomically; return its value. It begins again after some seconds."""
+        """Add to a counter atomically; return its value. It is reset after ``seconds``."""
 
     def forget(self, key: str) -> None:
-        """Have a counter begin again."""
+        """Reset a counter."""
 
 
 @dataclass(frozen=True)
@@ -104,13 +104,13 @@ class Sessions:
         return session
 
     def write(self, name: str, session: Session) -> None:
-        """Keep what has changed in a session; nothing where it was ended meanwhile."""
+        """Store a changed session; do nothing if it has ended since it was read."""
         self.store.replace(*self._kept(name, session))
 
     def show(self, name: str, before: Flashes, after: Flashes) -> None:
-        """Have the next page show what a request has added, and not what it has shown.
+        """Add the messages of a request to the session, and remove those that it has shown.
 
-        The rest of the session is as other requests have left it meanwhile.
+        The session is read again, so that changes by concurrent requests are preserved.
         """
         session = self.read(name)
         if session is not None:
@@ -121,7 +121,7 @@ class Sessions:
             self.write(name, session)
 
     def using(self, name: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield what a request brings for a long time; meanwhile its session counts as used."""
+        """Yield the pieces of a long upload; until it ends, its session counts as used."""
         read_at = self._clock()
         for piece in pieces:
             if self._clock() - read_at > self._touch_seconds:
@@ -130,7 +130,7 @@ class Sessions:
             yield piece
 
     def end(self, name: str) -> None:
-        """Forget a session."""
+        """Delete a session."""
         self.store.delete(self._hash(name))
 
     def signed(self, text: str) -> str:

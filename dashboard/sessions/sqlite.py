@@ -51,12 +51,12 @@ class SqliteStore:
             )
 
     def delete(self, key: str) -> None:
-        """Forget it."""
+        """Delete a key."""
         with self._transaction() as connection:
             connection.execute("DELETE FROM kept WHERE key = ?", (key,))
 
     def count(self, key: str, now: float, seconds: int, *, more: int) -> int:
-        """Add to a counter; what has ended goes meanwhile."""
+        """Add to a counter; delete expired counters and values in the same transaction."""
         with self._transaction() as connection:
             connection.execute("DELETE FROM counted WHERE until <= ?", (now,))
             connection.execute("DELETE FROM kept WHERE until <= ?", (now,))

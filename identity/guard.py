@@ -109,7 +109,7 @@ def _check_query(raw: str) -> None:
     for name, value in queries.pairs(raw, errors="surrogateescape"):
         for text in (name, value):
             _readable("query string", text.encode("utf-8", "surrogateescape"))
-        # Keystone takes a parameter without a value for one that isn't there.
+        # Keystone treats a parameter without a value as absent.
         if name in NUMBERS and value and number(value, _MOST) is None:
             raise Invalid(f"Query parameter {name} is not a number.")
         if _ID.fullmatch(name) and len(value) > LONGEST_ID:

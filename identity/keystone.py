@@ -8,8 +8,8 @@
     ...
     keystone.stop()
 
-The parent owns the listening socket, so the port is taken before any work is done, may be 0
-(any free one), and stays taken when the child is started again.
+The parent owns the listening socket, so the port is bound before any work is done, may be 0
+(any free port), and remains bound when the child is restarted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OPTIONS = (
         min=1,
         max=64,
         help="Threads that serve Keystone's requests at the same time. A check of a password that "
-        "a user chose keeps one busy for about a third of a second.",
+        "a user chose occupies a thread for about a third of a second.",
     ),
     cfg.IntOpt(
         "login_failures",

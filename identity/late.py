@@ -7,10 +7,10 @@ import sys
 
 
 def import_at_use(*names: str) -> None:
-    """Have ``from package import module`` give modules that are loaded when they are used.
+    """Make ``from package import module`` load the module at its first use.
 
-    ``import package.module`` loads them at once, as ever. Their packages must be there; a module
-    that is missing or loaded already stays as it is.
+    ``import package.module`` still loads it at once. The packages must exist; a module that is
+    missing or loaded already is not affected.
     """
     for name in names:
         spec = None if name in sys.modules else importlib.util.find_spec(name)

@@ -1,8 +1,8 @@
 """Prepare Keystone's folder: the configuration, then a job for its process.
 
 A marker is written last. Without it the folder is from a first start that was interrupted: it is
-removed and made again. With it and the same job nothing is to do; with another job (new endpoints,
-passwords or Keystone) the job runs again on what is there.
+removed and made again. With it and the same job, nothing is done; with another job (new endpoints,
+passwords or Keystone) the job runs again on the existing folder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from identity.private_file import private_directory, sync_directory, write_priva
 Progress = Callable[[str], None]
 
 _MARKER = "complete"
-#: without a word of it
+#: without a line of output from the job
 _TIMEOUT_SECONDS = 300
 
 _CONFIGURATION = """\
@@ -61,11 +61,11 @@ key_repository = {folder}/credential-keys
 
 
 def prepare(state_dir: Path, job: Job, process: Child, progress: Progress) -> bool:
-    """Make `<state_dir>/keystone` hold what `job` says; return whether anything was to do.
+    """Apply `job` to `<state_dir>/keystone`; return whether anything was changed.
 
-    `process`, Keystone's, must not run; it is started where there is something to do, and goes on
-    to serve. `progress` is called with a few words before each step. Raises KeystoneFailed, with
-    the step that failed; the process doesn't run then.
+    `process`, Keystone's, must not run; it is started if there is something to change, and then
+    serves. `progress` is called with a short description before each step. Raises KeystoneFailed,
+    with the step that failed; the process doesn't run then.
     """
     folder = private_directory(state_dir / "keystone")
     private_directory(state_dir / "log")

@@ -93,7 +93,7 @@ def _made(job: str) -> bool:
 
             bootstrap.make(job)
             code = 0
-        except BaseException:  # noqa: BLE001 - it is told in the log, and the process ends
+        except BaseException:  # noqa: BLE001 - it is logged, and the process ends
             sys.excepthook(*sys.exc_info())
         finally:
             sys.stderr.flush()

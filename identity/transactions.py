@@ -1,9 +1,9 @@
 """How Keystone's transactions begin on SQLite: a writer as the one writer, a reader as none.
 
-oslo.db begins every transaction as a reader. One that writes later must become the writer then,
-which SQLite refuses at once ("database is locked") when another one has written meanwhile: waiting
-could not help it. So a transaction that Keystone opens for writing says so when it begins, and
-waits for its turn. Those that only read have an engine of their own and wait for nobody.
+oslo.db begins every transaction as a reader. A reader that writes later must become the writer,
+which SQLite refuses at once ("database is locked") if another transaction has written since it
+began: waiting could not help. So a transaction that Keystone opens for writing begins as the
+writer, and waits for its turn. Transactions that only read have their own engine and never wait.
 """
 
 from __future__ import annotations

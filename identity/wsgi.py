@@ -2,7 +2,7 @@
 
 Keystone reads `sys.argv` as its own command line when it is imported; gunicorn's arguments
 there would end the worker, so they are removed first. It loads its policy at the first request;
-others that come meanwhile would be refused by the part that is there, so it is loaded here.
+concurrent requests would be refused by a policy loaded in part, so it is loaded here.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def lines(conf: cfg.ConfigOpts, *, defaults: bool) -> Iterator[str]:
 
 
 def is_set(conf: cfg.ConfigOpts, group: str, name: str) -> bool:
-    """Return whether a file, or whoever started the process, gave the option a value."""
+    """Return whether a file, the command line or the environment gave the option a value."""
     where = conf.get_location(name, None if group == "DEFAULT" else group)
     return where is not None and where.location is not cfg.Locations.opt_default
 

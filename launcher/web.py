@@ -32,7 +32,7 @@ NAMES = frozenset({*wiring.APIS, *TOGETHER, DASHBOARD})
 _Prepared: TypeAlias = "tuple[cfg.ConfigOpts, WSGIApplication, Health]"
 
 _prepared: dict[str, _Prepared] = {}
-"""{name: what this process, or the one that it was forked from, has made ahead}."""
+"""{name: the API that this process, or its parent before the fork, made ahead}."""
 
 
 @functools.cache
@@ -50,9 +50,9 @@ def application(name: str) -> WSGIApplication:
 def preload(name: str) -> None:
     """Make an API ahead, for the workers that are forked afterwards to share its memory.
 
-    Making it opens nothing: connections and threads begin with a worker's first request. Again
-    before workers are forked that are to read the configuration again. One that isn't usable is
-    theirs to report.
+    Making it opens nothing: connections and threads begin with a worker's first request. Call it
+    again before forking workers that should read a changed configuration. Errors are not raised
+    here: the workers report an unusable configuration.
     """
     garbage.load()
     garbage.limit_arenas()

@@ -18,10 +18,10 @@ Check = Callable[[cfg.ConfigOpts], Iterator[Finding]]
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What there is, and what is wrong with it."""
+    """The clusters that were examined, and what is wrong."""
 
     lines: tuple[str, ...]
-    """What is there, a line each."""
+    """A line about each cluster."""
     findings: tuple[Finding, ...]
 
 

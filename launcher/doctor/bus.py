@@ -52,7 +52,7 @@ def bus(conf: cfg.ConfigOpts) -> Iterator[Finding]:
 
 
 def arguments(conf: cfg.ConfigOpts) -> list[dict[str, Any]]:
-    """Return kombu's arguments for each host of ``transport_url``, as the services' driver has it.
+    """Return kombu's arguments for each host of ``transport_url``, the same as the driver's.
 
     Raises ValueError for a URL without hosts and ports, RuntimeError for an unknown ssl_version.
     """

@@ -10,7 +10,7 @@ from oslo_config import cfg
 from common.findings import Finding, Level
 from launcher import databases as both
 
-#: a database that doesn't answer is most often one that doesn't run
+#: {code: remedy}; a database that doesn't answer is most often not running
 _LINES = {
     "schema_differs": ("micronova db upgrade",),
     "database_unreachable": ("systemctl restart postgresql",),

@@ -124,7 +124,7 @@ def _unreadable(rule: Any) -> bool:
 
 
 def _without(path: Path, text: str, rules: Mapping[Any, Any], name: str) -> str:
-    """Return the command that removes a rule; if it has more than its line, one that shows it."""
+    """Return a command that removes a rule, or one to show it if the rule spans several lines."""
     import yaml
 
     # a quote may be before and behind it

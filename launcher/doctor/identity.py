@@ -37,7 +37,7 @@ ROLES = frozenset({"admin", "service"})
 def keystone(conf: cfg.ConfigOpts) -> Iterator[Finding]:
     """Yield what is wrong with the login of `[placement]`, its roles, and the catalog.
 
-    Nothing where no login is configured: the embedded cloud has it from its own Keystone.
+    Yields nothing if no login is configured: the embedded cloud gets it from its own Keystone.
     """
     if not conf.placement.auth_type:
         return

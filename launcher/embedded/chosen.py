@@ -19,10 +19,10 @@ _CLUSTER = "proxmox:"
 
 
 def chosen(given: Iterable[str]) -> Sections:
-    """Return each ``group.option=value``; the last one of an option counts, and of an option that
-    a file may name several times each one, a line each.
+    """Return the options of ``group.option=value``. The last value of an option counts; an option
+    that a file may name several times gets all its values, a line each.
 
-    Raises ConfigurationError, one line, for one that doesn't exist, or a value that it can't have.
+    Raises ConfigurationError, one line, for an option that doesn't exist or an invalid value.
     """
     conf, made = configuration.load([], keystone.register), Sections()
     for text in given:

@@ -126,7 +126,7 @@ class _Pieces:
 
 
 def _input(request: requests.PreparedRequest) -> tuple[IO[bytes], int]:
-    """Return the body of a request and its length: one that isn't bytes is read as it comes."""
+    """Return the body of a request and its length; a body of pieces is read while it is sent."""
     body: Any = request.body or b""
     if isinstance(body, str | bytes):
         data = body.encode() if isinstance(body, str) else body

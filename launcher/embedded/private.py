@@ -14,10 +14,10 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def make_private(folder: Path) -> list[str]:
-    """Take from all others what they may do in `folder`; return a line for what was mended.
+    """Remove all permissions of other users in `folder`; return a line for what was changed.
 
-    Raises ConfigurationError where somebody else owns it, or something in it, or could exchange
-    it: what is there may then be of their making.
+    Raises ConfigurationError where another user owns the folder or a file in it, or could replace
+    them: their content can't be trusted then.
     """
     folder = folder.resolve()
     for parent in folder.parents:
@@ -50,7 +50,7 @@ def _is_mended(path: Path) -> bool:
     """Close a file to others; return whether it was open. Raises ConfigurationError."""
     try:
         status = path.lstat()
-    except FileNotFoundError:  # a database's journal comes and goes
+    except FileNotFoundError:  # a database's journal, removed since the folder was listed
         return False
     if status.st_uid != os.geteuid():
         raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""What a start and a stop report to whoever shows them."""
+"""The interface by which a start and a stop report their progress."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The options of `micronova up`, and the configuration file made of them.
 
-The file is all that the cloud process knows: the services read it as they read one that an
-operator wrote for separate processes.
+The file is the cloud process's only configuration: the services read it in the same way as an
+operator's file for separate processes.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ FLAVORS = (
     "84:m1.micro:1:192:1",
     "c1:cirros256:1:256:1",
 )
-"""ID:NAME:VCPUS:MEMORY_MIB:DISK_GIB, as OpenStack's development clouds have them."""
+"""ID:NAME:VCPUS:MEMORY_MIB:DISK_GIB, the flavors of OpenStack's development clouds."""
 
 
 Sections = dict[str, dict[str, str]]
-"""Options by section; one that is written several times has a line for each value."""
+"""Options by section; an option with several values has a line for each."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@
                  └─ cloud                gunicorn and its worker: every API, every service
 
 Children run in sessions of their own, so that Ctrl-C reaches this process alone, and die with it,
-however it ends. One that dies by itself ends the whole: whoever started `micronova up` starts it
+however it ends. If a child dies, everything stops: the user who started `micronova up` starts it
 again. A worker of gunicorn that dies is replaced by its master, which is reported.
 """
 
@@ -144,7 +144,7 @@ class Supervisor:
     def watch(self) -> None:
         """Never return: raise Interrupted at a signal, ChildFailed when a child ended.
 
-        Reports workers that end meanwhile and are replaced.
+        Reports workers that end and are replaced while it waits.
         """
         # Blocked before and after, so that none disturbs the end; received in between.
         signal.pthread_sigmask(signal.SIG_BLOCK, (*SIGNALS, signal.SIGCHLD))
@@ -187,7 +187,7 @@ class Supervisor:
                     )
 
     def _reap(self) -> None:
-        """Collect the exit codes of children that are done, so that none stays a zombie."""
+        """Collect the exit codes of children that have ended, so that none remains a zombie."""
         for child in self._children:
             _ = child.pid  # asks the system
 

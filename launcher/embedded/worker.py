@@ -133,7 +133,7 @@ class Cloud:
 
 
 def _copy(number: int) -> socket.socket:
-    """Return a socket of ours for one that the worker after this one needs, too."""
+    """Return a duplicate of a listening socket, as the next worker needs the original."""
     return socket.socket(fileno=os.dup(number))
 
 

@@ -1,8 +1,8 @@
 """Allocation candidates: which providers can serve a request. Pure, over a snapshot.
 
 Where no provider has a parent or shares, one provider serves the whole request: a walk over
-columns, in blocks, that ends at the limit. Everything else goes through `placement.trees`, which
-walks tree by tree and ends there too.
+columns, in blocks, that ends at the limit. All other cases are handled by `placement.trees`, which
+walks tree by tree and also ends at the limit.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class PlacementClient:
     """Placement, through an adapter of `common.credentials.adapter(conf, "placement")`.
 
     Threads may share it; connections are kept open. The request ID of the thread's current
-    context goes along as the global request ID.
+    context is sent as the global request ID.
     """
 
     def __init__(self, adapter: ksa_adapter.Adapter) -> None:
@@ -70,7 +70,7 @@ class PlacementClient:
         return messages.provider(self._call("PUT", f"/resource_providers/{uuid}", {"name": name}))
 
     def delete_provider(self, uuid: str) -> None:
-        """Delete a provider; one that doesn't exist is fine. 1 request.
+        """Delete a provider; do nothing if it doesn't exist. 1 request.
 
         Raises Conflict while it has allocations.
         """
@@ -207,8 +207,8 @@ class PlacementClient:
         """Return the providers that could serve a request. 1 request.
 
         All of `required` and none of `forbidden` are traits of the provider. Each entry of
-        `member_of` is an aggregate's UUID, or several of which any will do. `in_tree` is a
-        provider in whose tree it must be. Raises Invalid for an unknown class or trait.
+        `member_of` is an aggregate's UUID, or several UUIDs, any one of them sufficient. `in_tree`
+        is a provider in whose tree it must be. Raises Invalid for an unknown class or trait.
         """
         query: list[tuple[str, str]] = [
             ("resources", ",".join(f"{name}:{n}" for name, n in resources.items()))

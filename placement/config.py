@@ -22,8 +22,8 @@ DATABASE_OPTIONS = (
         default=16,
         min=1,
         max=1000,
-        help="Connections that a process keeps to the database for reads, and as many for writes "
-        "(SQLite: one). As many as the process has threads is enough; with fewer, requests "
+        help="Connections of a process to the database for reads, and the same number for writes "
+        "(SQLite: one). As many as the process has threads are enough; with fewer, requests "
         "wait.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Keeps a snapshot up to date with the database by reading changes only."""
+"""Updates a snapshot from the database by reading changes only."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Claimed:
 
     won: bool
     conflicts: int = 0
-    """How often a generation had changed meanwhile, and it was tried again."""
+    """How often the claim was retried because a generation had changed."""
 
     def __bool__(self) -> bool:
         return self.won

@@ -79,7 +79,7 @@ def resources(text: str) -> dict[str, int]:
 
 
 def traits(text: str, *, forbidden: bool, any_of: bool) -> Traits:
-    """Return (sets of which any is required, traits forbidden) of one `required` value.
+    """Return (sets of alternative traits, forbidden traits) of one `required` value.
 
     `forbidden` and `any_of` say whether "!TRAIT" and "in:A,B" are allowed. Raises Invalid.
     """
@@ -109,7 +109,7 @@ def traits(text: str, *, forbidden: bool, any_of: bool) -> Traits:
 
 
 def members(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return (aggregates of which any is required, aggregates forbidden) of one `member_of`.
+    """Return (alternative aggregates, forbidden aggregates) of one `member_of` value.
 
     Raises Invalid.
     """

@@ -34,7 +34,7 @@ def reshape(connection: Connection, wanted: Mapping[str, Wanted], claims: Sequen
     for uuid, (generation, _) in wanted.items():
         _require(uuid, known.get(uuid), generation)
     try:
-        # What goes must stay until nothing is allocated of it, what comes must be there before.
+        # Removed inventories must exist until nothing is allocated from them; added ones before.
         for uuid, (_, given) in wanted.items():
             if given:
                 there, _ = inventories.of(connection, known[uuid].id)

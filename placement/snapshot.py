@@ -1,7 +1,7 @@
 """An immutable snapshot of all providers, in columns, from which candidates are computed.
 
-A change makes a new snapshot that shares unchanged parts, so readers need no lock. A provider
-keeps its slot (row number) for its lifetime.
+A change makes a new snapshot that shares unchanged parts, so readers need no lock. A provider's
+slot (row number) never changes.
 """
 
 from __future__ import annotations

@@ -92,8 +92,8 @@ class Decider:
         """Choose for all servers of one create, or of creates that are alike, in one pass, and
         claim for them together.
 
-        The requests differ in their servers only. Where another request takes some of the room
-        meanwhile, each is decided on its own.
+        The requests differ in their servers only. If a concurrent request takes some of the
+        resources, each is decided on its own.
         """
         begun = self._timer()
         hosts, choices = self._choices(requests)

@@ -62,7 +62,7 @@ class SchedulerService:
 
     @property
     def health(self) -> Health:
-        """It lives if it consumes; it needs placement, and to have heard of hosts."""
+        """Live while it consumes messages; ready if placement answers and hosts have reported."""
         ready = {"bus": self._beat.bus, "placement": self._reaches, "hosts": self._knows}
         return Health({"messages": self._beat.consumes}, ready)
 

@@ -86,7 +86,7 @@ def json_body(req: falcon.Request, limit: int = MAX_BODY) -> Any:
 
 
 def check(value: Any, *, large_numbers: bool = False) -> None:
-    """Raise Invalid unless a JSON value keeps the limits; ``large_numbers``: any float does."""
+    """Raise Invalid if a JSON value exceeds the limits; ``large_numbers``: allow any float."""
     waiting: list[tuple[Any, int, str]] = [(value, 0, "")]
     while waiting:
         part, depth, name = waiting.pop()

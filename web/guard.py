@@ -194,10 +194,10 @@ class Guard(Generic[C]):
         """Answer, as Falcon's responder."""
         call = self._api.call(req, resp, params)
         method = self._method(call)
-        # An operation answers: what else clients send is not told apart, as it has no bounds.
+        # Only paths with an operation are labelled: the set of other paths is unbounded.
         req.env[ROUTE] = req.uri_template or ""
         if self._actions:
-            # One that there is: its name is bounded.
+            # An existing action: the set of names is bounded.
             req.env[ACTION] = next(iter(call.content))
         described = operation_of(method)
         status = described.status.at(call.version) or 200

@@ -33,7 +33,7 @@ class Microversions:
     history: Mapping[int, str]
     """Version → what it changed; without gaps."""
     header: str
-    """The header's name, as `Vary` has it."""
+    """The header's name, in the spelling used in `Vary`."""
     entry: re.Pattern[str]
     """One entry of the header that is for this API; group 1 is what it asks for."""
     number: re.Pattern[str]
@@ -77,7 +77,7 @@ class Microversions:
     def asked(self, header: str | None, legacy: str | None = None) -> int:
         """Return the version that the headers' values ask for; the oldest if they name none.
 
-        Raises Invalid for a text that is no version, NotAcceptable for one that isn't served.
+        Raises Invalid for a malformed version, NotAcceptable for a version that isn't served.
         """
         asked = self._entry(header) or (legacy or "").strip()
         if not asked:

@@ -124,7 +124,7 @@ _made: dict[tuple[int, int], Validator] = {}
 
 def validator(schema: Schema, words: Words) -> Validator:
     """Return the validator of a schema that is a constant: one, however many operations use it."""
-    # The validator keeps the schema alive, so that its identity is nobody else's.
+    # The validator refers to the schema, so that no other schema can get its id().
     return _made.setdefault((id(schema), id(words)), Validator(schema, words))
 
 

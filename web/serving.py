@@ -31,7 +31,7 @@ from web.loop import TICK_SECONDS, Loop
 from web.streaming import Body
 
 LINGER_SECONDS = 0.3
-"""How long an idle connection stays open when the worker stops, for a request in transit."""
+"""How long an idle connection is left open when the worker stops, for a request in transit."""
 
 STREAM_SECONDS = 60.0
 """Time for a client to send 64 KiB more of a body of any length; see ``web.pace``."""
@@ -173,7 +173,7 @@ class Worker(Loop, ThreadWorker):  # type: ignore[misc]
         )
 
     def _answer(self, connection: Connection, request: Request) -> bool:
-        """Make the answer, in a thread; return whether the connection stays open."""
+        """Make the answer, in a thread; return whether the connection is left open."""
         connection.sock = Outgoing()
         parsed = None
         try:

@@ -14,8 +14,8 @@ from web.incoming import Framing
 from web.pace import Pace
 
 PROGRESS_BYTES = 65_536
-"""So many bytes give a client its time again at first: one that trickles is as late as a silent
-one; more later (``web.pace``)."""
+"""After so many bytes a client's deadline is extended at first, so that a slow client times out
+like a silent one; later after more (``web.pace``)."""
 
 _RECEIVE_BYTES = 1 << 20
 _LINE_BYTES = 4096

@@ -14,7 +14,7 @@ _WAITED = os.WEXITED | os.WNOHANG | os.WNOWAIT
 
 
 def watch(master: Any, tell: Callable[[str], None]) -> None:
-    """Call ``tell`` with how each worker ended, unless it was told to stop."""
+    """Report how each worker ended, except after a successful exit."""
     reap = master.reap_workers
 
     def look_and_reap() -> None:

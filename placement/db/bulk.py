@@ -28,10 +28,10 @@ class NewProvider(NamedTuple):
 
 
 def create(connection: Connection, given: Sequence[NewProvider]) -> list[str]:
-    """Insert the providers of which neither UUID nor name is taken; return their UUIDs.
+    """Insert the providers whose UUID and name are both unused; return their UUIDs.
 
-    Raises Invalid for an unknown resource class or trait; IntegrityError when another transaction
-    inserts one of them meanwhile.
+    Raises Invalid for an unknown resource class or trait; IntegrityError when a concurrent
+    transaction inserts one of them.
     """
     _require_names(connection, given)
     new = _absent(connection, given)

@@ -24,8 +24,8 @@ LOG = logger(__name__)
 T = TypeVar("T")
 
 _PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL")
-#: A plan is kept for as long as its connection. One that was made while a table was small would
-#: read the whole of it with every statement when ten thousand rows are there: find by index only.
+#: A plan is cached as long as its connection is open. A plan made while a table was small would
+#: scan the whole table in every statement once it has ten thousand rows: find by index only.
 _SETTINGS = (
     "enable_seqscan = off",
     "enable_hashjoin = off",

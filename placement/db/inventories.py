@@ -184,12 +184,12 @@ def _delete(connection: Connection, provider_id: int, uuid: str, names: list[str
 
 
 def insert(connection: Connection, provider_id: int, wanted: Inventories) -> None:
-    """Insert inventories of which the provider has none yet."""
+    """Insert a provider's inventories of classes that it has no inventory of yet."""
     insert_all(connection, {provider_id: wanted})
 
 
 def insert_all(connection: Connection, wanted: Mapping[int, Inventories]) -> None:
-    """Insert inventories of which the providers, given by ID, have none yet: one statement."""
+    """Insert inventories of providers, given by ID, as ``insert`` does, in one statement."""
     now = sequence.seconds()
     rows = [
         {

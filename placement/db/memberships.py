@@ -129,8 +129,8 @@ def set_aggregates(
 ) -> int:
     """Make `wanted` the provider's aggregates and return its generation.
 
-    With `generation` (microversion 1.19) it must be the current one, and moves; without, the
-    generation stays as it is. Raises NotFound, ConcurrentUpdate.
+    With `generation` (microversion 1.19) it must be the current one, and is incremented; without,
+    the generation is not changed. Raises NotFound, ConcurrentUpdate.
     """
     uuids = set(wanted)
     provider = _lock(connection, uuid, generation)

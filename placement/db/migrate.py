@@ -22,7 +22,7 @@ from placement.db.engine import Database
 #: the key of the lock that upgrades of one PostgreSQL server take turns by
 _LOCK = 0x706C6163
 _LOCK_SECONDS = 60
-#: alembic keeps what it works on in a module
+#: alembic stores its current context in a module, so one thread at a time may use it
 _turn = threading.Lock()
 
 
@@ -82,8 +82,8 @@ def _migrate(connection: Connection, revision: str) -> None:
 def _check_foreign_keys(connection: Connection) -> None:
     """Raise RuntimeError, so that the upgrade is taken back, for a row that refers to none.
 
-    SQLite alters a table by recreating it. It must not follow foreign keys meanwhile: it would
-    delete what refers to the rows of the old one.
+    SQLite alters a table by recreating it. Foreign keys must be off during that: otherwise the
+    rows that refer to the old table's rows would be deleted.
     """
     if connection.dialect.name == "sqlite":
         for row in connection.exec_driver_sql("PRAGMA foreign_key_check"):

@@ -51,7 +51,7 @@ class Statement:
             # The text would end there.
             return None
         for tell in connection.dispatch.before_cursor_execute:
-            # Whoever listens to statements hears of these too.
+            # Listeners for statements are called for prepared statements as well.
             tell(connection, None, self.text, values, None, False)
         answer = pgconn.exec_prepared(self._name, given)
         if answer.status != pq.ExecStatus.TUPLES_OK or answer.ntuples != 1:

@@ -37,7 +37,7 @@ def prefilter(columns: HostColumns, request: RequestSpec) -> Prefilter:
 
 
 def _named(request: RequestSpec) -> Iterator[frozenset[str]]:
-    """Yield sets of hosts outside of which the filters refuse everything."""
+    """Yield sets of hosts; the filters refuse every host outside of any of them."""
     if request.force_host is not None:
         yield frozenset({request.force_host})
     near = hints.servers(request.hints, hints.SAME_HOST)

@@ -1,8 +1,8 @@
 """Plan which servers would move to fill the hosts more evenly. Pure.
 
 A server moves only within its cluster, to a host that passes every filter for its request and
-suits its soft policies no worse than its own. Each move is the one that improves the score of
-``scheduler.weighers.balance`` most for its cost.
+suits its soft policies no worse than its own. Each move is the best by improvement of the score
+of ``scheduler.weighers.balance`` per cost.
 """
 
 from __future__ import annotations

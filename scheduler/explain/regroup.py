@@ -1,4 +1,4 @@
-"""Possible changes to a server's group: the one that gives up least comes first."""
+"""Possible changes to a server's group, the smallest concession first."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from common.messages.scheduling import Change
 from common.server_groups import MAX_PER_HOST, SOFT, STRICT, GroupFacts, Policy
 
-#: of more numbers of servers on a host no more are tried
+#: how many values of max_server_per_host are tried at most
 _TRIED = 5
 
 
 def _larger(group: GroupFacts) -> Iterator[GroupFacts | None]:
-    """Yield groups that allow more servers on one host, as few more as may do."""
+    """Yield groups that allow more servers on one host, the smallest number first."""
     if group.policy == Policy.ANTI_AFFINITY:
         full = {number for number in group.members.values() if number >= group.max_per_host}
         for number in sorted(full)[:_TRIED]:

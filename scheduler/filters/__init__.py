@@ -45,8 +45,8 @@ def host_filter(*, after: str | None, words: str) -> Callable[[F], F]:
 def found() -> Mapping[str, Callable[..., str | None]]:
     """Return all filters of this room, in the default order.
 
-    Those after the same one are in the order of their names. Raises ValueError for a filter after
-    one that does not exist.
+    Filters with the same predecessor are ordered by name. Raises ValueError for a filter whose
+    predecessor does not exist.
     """
     known: dict[str, Callable[..., str | None]] = {}
     for info in pkgutil.iter_modules(__path__):

@@ -38,7 +38,7 @@ def _bound(columns: HostColumns, request: RequestSpec) -> Mask | None:
 @host_filter(after="near_host_ip", words="rules of high availability against it")
 @refusing(_bound, alike=alike_in(stands))
 def ha_rule(host: Host, request: RequestSpec) -> str | None:
-    """Refuse nodes outside of a strict rule: one that the flavor names, or one that binds the VM.
+    """Refuse nodes outside of a strict rule that the flavor names or that binds the VM.
 
     Where a rule isn't strict, the weigher ``ha_priority`` prefers its nodes.
     """

@@ -65,7 +65,7 @@ def _tried(columns: HostColumns, request: RequestSpec) -> Mask | None:
 @host_filter(after="forced_host", words="an earlier attempt that failed")
 @refusing(_tried, alike=all_alike)
 def retry(host: Host, request: RequestSpec) -> str | None:
-    """Refuse hosts on which an earlier attempt failed, and the one that a server moves off."""
+    """Refuse hosts on which an earlier attempt failed, and the source host of a move."""
     if host.name not in request.ignore_hosts:
         return None
     if request.cluster is not None:

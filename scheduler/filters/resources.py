@@ -18,23 +18,23 @@ from scheduler.hosts.host import Host
 from scheduler.hosts.usage import Amounts, Rows
 
 _NOTHING = "the flavor asks for nothing: all its resources are 0, so nothing can be claimed"
-#: names as placement has them
+#: the form of resource class names in placement
 _CLASS = re.compile(r"[A-Z0-9_]+", re.ASCII)
 _UNITS = {"VCPU": "VCPU", "MEMORY_MB": "MiB RAM", "DISK_GB": "GiB disk"}
 
 
 @dataclass(frozen=True)
 class Shortage:
-    """A resource of which no refused host has enough."""
+    """A resource that no refused host has enough of."""
 
     unit: str
     asked: int
     most: int
-    """The largest amount on one of them."""
+    """The largest amount on a refused host."""
     host: str
-    """The host that has it."""
+    """The host with this amount."""
     whole: bool
-    """It is the most that one server may have there, whatever is free."""
+    """Whether it is the maximum for one server there, whatever is free."""
 
     def __str__(self) -> str:
         unit = self.unit.split()[0]

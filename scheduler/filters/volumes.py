@@ -69,7 +69,7 @@ def volume_reach(host: Host, request: RequestSpec) -> str | None:
 
 
 def _needed_images(request: RequestSpec) -> Iterator[str]:
-    """Yield the images of which volumes are made, but for those that are in one place only."""
+    """Yield the images that volumes are made from, except volumes with a fixed place."""
     for need in request.volumes:
         if need.image_id is not None and need.home is None:
             yield need.image_id

@@ -70,7 +70,7 @@ class Kinds:
 
 
 class HostStates:
-    """All hosts, one row each; a host keeps its row."""
+    """All hosts, one row each; a host's row number never changes."""
 
     def __init__(self, hosts: Sequence[Host]) -> None:
         self.hosts = list(hosts)

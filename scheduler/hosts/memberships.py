@@ -10,12 +10,12 @@ from typing import Protocol
 
 from common.aggregates import ZONE, AggregateFacts
 
-#: metadata that begins so keeps the hosts for projects
+#: prefix of metadata that reserve an aggregate's hosts for projects
 TENANT = "filter_tenant_id"
-#: metadata that ends so is the multiplier of a weigher
+#: suffix of metadata that set the multiplier of a weigher
 MULTIPLIER = "_weight_multiplier"
 _LARGEST = 1e9
-#: image properties that Nova knows; others are the owner's own words
+#: image properties that Nova knows; others are free text of the owner
 _IMAGE_PROPERTY = re.compile(r"(hw|os|img)_.+")
 
 

@@ -40,9 +40,9 @@ def _counts(columns: HostColumns, name: str) -> tuple[Floats, Floats]:
 
 
 def cost_of(columns: HostColumns, request: RequestSpec) -> Floats:
-    """Return by how much the score would be worse if the request went to each of the hosts.
+    """Return by how much the score would be worse if the request were placed on each host.
 
-    Without what is the same for all of them: the mean share grows wherever it goes.
+    The growth of the mean share is left out, as it is the same for all hosts.
     """
     amounts, cost = wanted(request), np.zeros(len(columns))
     for name in CLASSES:

@@ -63,7 +63,7 @@ class PlainApi:
         """Admit all."""
 
     def check(self, call: Call, rule: str, target: Target) -> None:
-        """Raise Forbidden unless the policy allows it; without a target to who asks."""
+        """Raise Forbidden unless the policy allows it; default target: the user's project."""
         self._policy.check(call.ctxt, rule, target)
 
     def send(self, resp: falcon.Response, call: Call, result: Any, status: int) -> None:

@@ -47,7 +47,7 @@ class Links:
         return [{"rel": "bookmark", "href": href}]
 
     def image(self, image_id: str) -> str:
-        """Return an image's URL in the image API, which stands beside this one."""
+        """Return an image's URL in the image API, which is served next to this API."""
         beside = self.versions.rpartition("/")[0] if self.versions.endswith(_MOUNT) else ""
         return f"{beside or self.versions}/image/images/{image_id}"
 

@@ -72,7 +72,7 @@ class ComputeApi:
             }
 
     def check(self, call: Call, rule: str, target: Target) -> None:
-        """Raise Forbidden unless the policy allows it; without a target to who asks."""
+        """Raise Forbidden unless the policy allows it; default target: the user's project."""
         call.check(rule, target)
 
     def send(self, resp: falcon.Response, call: Call, result: Any, status: int) -> None:

@@ -162,7 +162,7 @@ def _id(value: Any) -> str:
 
 
 def _stored(name: str, value: Any) -> Any:
-    """Return what is stored: nothing said is empty, and a tag is there once."""
+    """Return the value to store: "" for None; tags sorted and without duplicates."""
     if name == "tags":
         return sorted(set(value))
     return "" if value is None else value

@@ -82,7 +82,7 @@ class ImageItem:
 
     @operation(status=204)
     def on_delete(self, call: Call, image_id: str) -> None:
-        """Delete an image of a project; protected ones stay. It works on a full disk, too."""
+        """Delete a project's image; a protected image is refused. Works on a full disk as well."""
         self._uploads.spool.room.drop_ballast()
         self._store.delete(call.ctxt, image_id)
         self._uploads.spool.watch()

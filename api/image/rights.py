@@ -19,7 +19,7 @@ ADMIN = "context_is_admin"
 
 
 class Rights(Protocol):
-    """What the policy lets who asks do."""
+    """The user's rights by the policy."""
 
     def allows(self, rule: str, target: Mapping[str, Any] | None = None) -> bool:
         """Return whether the policy allows it."""

@@ -89,7 +89,7 @@ class Store:
         return _Rights(self.policy, ctxt)
 
     def conductor(self, ctxt: RequestContext, image_id: str | None = None) -> ConductorRpc:
-        """Return who changes images for this user. Raises Forbidden where nobody does."""
+        """Return the conductor's client, for changes of images. Raises Forbidden without one."""
         if self._conductor is None:
             read_only(image_id)
         # The conductor, which checks the owner again, has no policy.

@@ -27,14 +27,14 @@ def member(found: Member) -> dict[str, Any]:
 
 
 def image(found: Image) -> dict[str, Any]:
-    """Return an image; its properties stand beside the base fields, which take precedence."""
+    """Return an image; its properties are added to the base fields, which take precedence."""
     digest = found.checksum or ""
     algorithm = _ALGORITHMS.get(len(digest))
     href = f"/v2/images/{found.id}"
     return {
         **found.properties,
         "visibility": found.visibility,
-        # What has no owner is on the clusters' storages: only operators delete it there.
+        # Images without an owner are on the clusters' storages; only operators delete them.
         "protected": found.protected,
         "os_hidden": found.hidden,
         "owner": found.project_id,

@@ -1,4 +1,4 @@
-"""What Neutron has and a cloud of bridges has not: lists that are empty, for clients that look.
+"""Neutron's resources that a cloud of bridges lacks: empty lists, for clients that read them.
 
 None of their extensions is announced, so that clients don't offer what isn't there.
 """
@@ -115,7 +115,7 @@ class Absent:
 
 
 class AbsentOne:
-    """One of what there is none of."""
+    """A resource of a kind that this cloud does not have."""
 
     def __init__(self, noun: Noun) -> None:
         self._noun = noun
@@ -164,7 +164,7 @@ class AbsentPart:
 
 
 def missing(noun: Noun, record_id: str) -> NotFound:
-    """Return the refusal of one of what there is none of."""
+    """Return the refusal of a request about a kind that this cloud does not have."""
     return NotFound(f"{noun.singular} {record_id} could not be found. {noun.why}", type=noun.error)
 
 

@@ -241,7 +241,7 @@ SECURITY_GROUP_RULE: Sequence[Attribute] = (
 )
 
 
-#: what a default rule hasn't, as it is of no group
+#: attributes that a default rule lacks, as it belongs to no group
 _OF_GROUP = frozenset({"tenant_id", "project_id", "security_group_id", "normalized_cidr"})
 
 

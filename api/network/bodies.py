@@ -31,7 +31,7 @@ Inputs = Mapping[str, Input]
 def of_create(
     body: Any, noun: str, inputs: Inputs, known: Collection[str]
 ) -> tuple[list[Values], bool]:
-    """Return what is to be created, and whether it is answered as a list.
+    """Return the resources to create, and whether the answer is a list.
 
     ``known`` are all attributes of the ``noun``. Raises Invalid.
     """

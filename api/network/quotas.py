@@ -126,7 +126,7 @@ class Quota:
 
     @operation("delete_quota", on=_whose, status=204)
     def on_delete(self, call: Call, project_id: str) -> Reply:
-        """Have a project's limits be the default ones again."""
+        """Reset a project's limits to the defaults."""
         _require_project(project_id)
         if not self._limits.own(project_id):
             raise QuotaNotFound(f"Quota for project {project_id} could not be found.")

@@ -39,7 +39,7 @@ TARGET: Target = {
 
 
 def of_project(project_id: str, network_project_id: str = "") -> Target:
-    """Return the target of what a project has, or makes, on a network of another project."""
+    """Return the policy target of a project's resource on another project's network."""
     return {
         **TARGET,
         "project_id": project_id,
@@ -169,7 +169,7 @@ class Store:
         return self._filtering is not None and not self._filtering.why_not(self._engine)
 
     def viewer(self, ctxt: RequestContext) -> networks.Viewer:
-        """Return who asks, with what the policy shows."""
+        """Return the user's project, and whose networks the policy shows to the user."""
 
         def allowed(**target: Any) -> bool:
             return self._policy.allows(ctxt, self.kind.rule, {**TARGET, **target})

@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,18}")
 
 
 def constrain(call: Call) -> None:
-    """Have the conductor refuse the change of another revision. Raises BadRequest."""
+    """Make the conductor refuse the change if the revision differs. Raises BadRequest."""
     header = cast(falcon.Request, call.request).get_header("If-Match") or ""
     etags = [quoted or plain for quoted, plain in _ETAG.findall(header)]
     named = [one.removeprefix(_PREFIX) for one in etags if one.startswith(_PREFIX)]

@@ -70,7 +70,7 @@ class ShareCollection(Collection):
 
     @operation(status=201)
     def on_post(self, call: Call) -> Any:
-        """Have a project, or all, use a network or a group."""
+        """Share a network or a group with a project, or with all."""
         asked, many = bodies.of_create(call.body(), "rbac_policy", _INPUTS, _KNOWN)
         for one in asked:
             self._require_type(one)
@@ -86,7 +86,7 @@ class ShareCollection(Collection):
         return self._store.shown_one(call.ctxt, made[0])
 
     def _require_type(self, asked: Mapping[str, Any]) -> None:
-        """Raise InvalidInput for what else Neutron can share."""
+        """Raise InvalidInput for other types that Neutron can share."""
         kind, action = asked["object_type"], asked["action"]
         if kind not in self._shares.objects:
             raise InvalidInput(

@@ -125,7 +125,7 @@ def volumes(call: Call) -> Filter:
 
 
 def _asks_for_nothing(call: Call) -> bool:
-    """Return whether a filter is of what no volume has."""
+    """Return whether a filter is by an attribute that no volume has."""
     more = (*_EQUAL, *_MORE, *_PROJECTS, "host", "glance_metadata", "volume_type")
     if _wants_free(call) or filters.finds_nothing(call, "volume", *more):
         return True
@@ -133,7 +133,7 @@ def _asks_for_nothing(call: Call) -> bool:
 
 
 def _wants_free(call: Call) -> bool:
-    """Return whether it is asked for what no quota counts: there is none."""
+    """Return whether only volumes that consume no quota are requested; none exist here."""
     return call.version >= _QUOTA_SINCE and not call.query.boolean("consumes_quota", default=True)
 
 

@@ -73,7 +73,7 @@ About = tuple[dict[str, Any], list[Story]]
 
 
 def _other(call: Call, named: str, project: str | None, *, operator: bool) -> About:
-    """Return what another resource is now, and what was done to it: the first that there is."""
+    """Return the current state of the first other resource with this ID, and its operations."""
     for find in (_port, _volume, _snapshot, _transfer, _image):
         about, found = find(call, named, project, operator=operator)
         if about or found:

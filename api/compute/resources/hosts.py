@@ -38,7 +38,7 @@ class Hosts:
 
     @operation(named("os-hosts:show"), until=_UNTIL)
     def show(self, call: Call, host: str) -> Any:
-        """Show what a host has, and what each project's servers take of it."""
+        """Show a host's resources, and what each project's servers use of them."""
         found = _find(call, host)
         facts = found.facts
         whole = (facts.get("vcpus", 0), facts.get("memory_mib", 0), facts.get("disk_gib", 0))

@@ -139,7 +139,7 @@ def _find(call: Call, image_id: str) -> Image:
 
 
 def _require_own(call: Call, found: Image) -> None:
-    """Raise Forbidden for an image of others; let the conductor know who asks."""
+    """Raise Forbidden for another project's image; send the user's rights to the conductor."""
     call.ctxt.is_admin = call.is_admin
     owner = found.project_id
     if owner is None or not (call.is_admin or owner == call.ctxt.project_id):

@@ -144,7 +144,7 @@ def _snapshot(call: Call, snapshot_id: str) -> Snapshot:
 
 
 def _new(call: Call, asked: Mapping[str, Any]) -> NewVolume:
-    """Return what is to be made. Raises NotFound, Invalid."""
+    """Return the request for the new volume. Raises NotFound, Invalid."""
     snapshot_id, zone = asked.get("snapshot_id"), asked.get("availability_zone") or None
     hosts = call.read(services.list_services, binary="nova-compute") if zone else ()
     if zone and all(one.availability_zone != zone for one in hosts):

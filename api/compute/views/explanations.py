@@ -181,7 +181,7 @@ def _event(event: Event, *, operator: bool) -> dict[str, Any]:
     return view | ({"detail": detail} if detail or event.name in _OWNERS_DETAIL else {})
 
 
-#: steps whose detail the owner sees beside how far they are: the request, the project's quota
+#: steps whose details the owner sees, not only progress: the request, the project's quota
 _OWNERS_DETAIL: Mapping[str, Sequence[str]] = {
     "api_request": ("method", "path", "status"),
     "conductor_take_quota": (

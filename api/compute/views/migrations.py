@@ -14,7 +14,7 @@ COLLECTION = "os-migrations"
 
 @dataclass(frozen=True)
 class Sight:
-    """What who asks may see of migrations."""
+    """Which attributes of migrations the user may see."""
 
     version: int
     hosts: bool

@@ -55,7 +55,7 @@ class Upload:
         self._check_bytes = self._check_at = 0
         self.inspected = formats.Inspected(())
         self.is_needed = False
-        """Whether the data stay when the upload has ended."""
+        """Whether the data are retained when the upload has ended."""
 
     def at_every(self, size_bytes: int, check: Callable[[], None]) -> None:
         """Call this after so many bytes each time, which may raise what ends the upload."""
@@ -192,7 +192,7 @@ class Spool:
         return found
 
     def find(self, image_id: str) -> FilePart | None:
-        """Return complete data, if this host has them."""
+        """Return the complete data of an image, if they are on this host."""
         for path in self._files():
             if _image_of(path) == image_id and path.suffix != _PART:
                 with contextlib.suppress(FileNotFoundError):
@@ -225,7 +225,7 @@ class Spool:
             self.watch()
 
     def tidy(self) -> int:
-        """Remove what nobody writes and no operation needs; return how many files are left."""
+        """Remove unlocked files that no operation needs; return how many files are left."""
         files = self._files()
         complete = [path for path in files if path.suffix != _PART]
         needed = self._needed({_image_of(path) for path in complete}) if complete else ()
@@ -237,7 +237,7 @@ class Spool:
         return len(self._files())
 
     def _remove_unlocked(self, path: Path) -> None:
-        """Remove a file that nobody writes; asked again, as its upload may just have ended."""
+        """Remove an unlocked file if it is still not needed: its upload may just have ended."""
         with contextlib.suppress(FileNotFoundError), _locked(path, 0) as file:
             if file is None or (path.suffix != _PART and self._needed({_image_of(path)})):
                 return
@@ -281,7 +281,7 @@ def _image_of(path: Path) -> str:
 
 @contextlib.contextmanager
 def _locked(path: Path, flags: int = os.O_CREAT) -> Iterator[BinaryIO | None]:
-    """Open a file that nobody else has locked, and lock it; None: somebody has."""
+    """Open and lock a file; None: another process has locked it."""
     while True:
         number = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o600)
         with os.fdopen(number, "r+b", buffering=0) as file:

@@ -55,7 +55,7 @@ _SPOOL = re.compile(r"/v2/images/[^/]+/spool/?")
 
 
 class Uploads:
-    """Where the data of images go on this host; see ``[images]``."""
+    """Uploads of image data to this host; see ``[images]``."""
 
     def __init__(self, conf: cfg.ConfigOpts, engine: sa.Engine) -> None:
         options = conf.images

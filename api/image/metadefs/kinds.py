@@ -20,9 +20,9 @@ class Kind:
     """A kind of what a namespace defines."""
 
     name: str
-    """As the database and messages have it."""
+    """The name used in the database and in messages."""
     plural: str
-    """As paths have it."""
+    """The name used in paths."""
     listed: str
     """The key of a list."""
     schema: Mapping[str, Any]

@@ -196,7 +196,7 @@ _READ_ONLY = ("self", "schema", "created_at", "updated_at")
 
 
 def validated(body: Any, schema: _Schema) -> dict[str, Any]:
-    """Return the body. Raises Invalid, and Forbidden for what nobody sets."""
+    """Return the body. Raises Invalid, and Forbidden for read-only fields."""
     if not isinstance(body, dict):
         raise Invalid("Body expected in request.")
     for name in _READ_ONLY:

@@ -1,4 +1,4 @@
-"""What there is none of: empty lists, and refusals that say so. Lists under Cinder's keys."""
+"""Resources that this cloud does not have: empty lists (with Cinder's keys), and refusals."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _SINCE: Mapping[str, int] = {
 
 
 class Empty:
-    """A list of what there is none of."""
+    """An empty list."""
 
     def __init__(self, key: str, collection: str) -> None:
         self._key, self._what = key, REFUSED.get(collection, "")

@@ -98,7 +98,7 @@ class Backups:
 
     @operation(status=202, body=schemas.RESTORE)
     def restore(self, call: Call, backup_id: str) -> Any:
-        """Restore a backup into a new volume, or in place of what a volume has."""
+        """Restore a backup into a new volume, or over the content of an existing volume."""
         find_backup(call, backup_id, "backup:restore")
         asked = call.body["restore"] or {}
         volume_id = asked.get("volume_id")

@@ -1,4 +1,4 @@
-"""`/default-types`: the types of projects' volumes for which none is named."""
+"""`/default-types`: each project's type of new volumes for which no type is named."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class DefaultTypes:
 
     @operation("volume_extension:default_unset", since=_SINCE, status=204)
     def delete(self, call: Call, project_id: str) -> None:
-        """Have a project's volumes be of the cloud's default type again."""
+        """Reset a project's default volume type to the cloud's."""
         call.conductor.set_default_volume_type(call.ctxt, project_id, None)
 
 

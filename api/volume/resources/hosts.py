@@ -1,4 +1,4 @@
-"""`/os-hosts`, `/os-services/{action}` and `/workers/cleanup`: hosts are compute's, seen here."""
+"""`/os-hosts`, `/os-services/{action}` and `/workers/cleanup`, about the hosts of compute."""
 
 from __future__ import annotations
 

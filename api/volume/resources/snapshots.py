@@ -14,7 +14,7 @@ from conductor.rpc.volume_snapshots import NewVolumeSnapshot
 from db.reads import volume_snapshots
 from db.reads.volume_snapshots import Snapshot
 
-#: from when on a server may have the volume without ``force`` (cinder, SNAPSHOT_IN_USE)
+#: the version from which an attached volume needs no ``force`` (cinder, SNAPSHOT_IN_USE)
 _IN_USE_SINCE = 66
 
 
@@ -112,7 +112,7 @@ class Snapshots:
 
 
 def _in_use(call: Call, asked: Mapping[str, Any]) -> bool:
-    """Return whether a server may have the volume. Raises Invalid."""
+    """Return whether the volume may be attached to a server. Raises Invalid."""
     force = asked.get("force")
     wanted = truth(force)
     if call.version < _IN_USE_SINCE:

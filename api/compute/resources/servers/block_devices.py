@@ -24,7 +24,7 @@ LEGACY, V2 = "block_device_mapping", "block_device_mapping_v2"
 #: the name of the root disk, where the older syntax names it
 _ROOT_NAME = "vda"
 _SWAP = "swap"
-#: those of disks that have the controller of their own that they are plugged with (virtio-scsi)
+#: buses that give a plugged disk a controller of its own (virtio-scsi)
 _BUSES_BESIDE = frozenset({"scsi", "virtio"})
 #: nova's default of max_local_block_devices
 _MOST_LOCAL = 3
@@ -94,8 +94,10 @@ def check_devices(found: Sequence[Device]) -> None:
 def local_disks_of(
     devices: Sequence[Device], ephemeral_gib: int, swap_mib: int
 ) -> tuple[LocalDisk, ...]:
-    """Return the local disks beside the root disk, by a flavor's sizes. Raises Invalid for more
-    than those."""
+    """Return the local disks in addition to the root disk, by a flavor's sizes.
+
+    Raises Invalid for more disks than the sizes allow.
+    """
     blank = [one for one in devices if one.source == "blank" and not one.on_volume]
     ephemeral = sum(one.size_gib or ephemeral_gib for one in blank if not one.swap)
     if ephemeral > ephemeral_gib:

@@ -1,4 +1,4 @@
-"""What the servers of a create boot from: an image, or a volume that is there or is made."""
+"""The boot source of a create: an image, an existing volume, or a new volume."""
 
 from __future__ import annotations
 

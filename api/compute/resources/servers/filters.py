@@ -72,7 +72,7 @@ _PATTERNS: Mapping[str, str] = {
     "access_ip_v6": "access_ip_v6",
 }
 
-#: filters for what no server here has: they match nothing
+#: filters by attributes that no server here has: they match nothing
 _NEVER = ("kernel_id", "ramdisk_id")
 
 #: Nova's sort key → column; None: the same for every server

@@ -27,7 +27,7 @@ class ShelveActions:
         named("os-shelve:shelve_offload"), body=schemas.SHELVE_OFFLOAD, status=202, on=the_server
     )
     def shelve_offload(self, call: Call) -> None:
-        """Give back what a shelved server still claims beside its disk."""
+        """Release everything that a shelved server still claims except its disk."""
         call.conductor.act(call.ctxt, call.server.uuid, "shelveOffload")
 
     @operation(named("os-shelve:unshelve"), body=schemas.UNSHELVE, status=202, on=the_server)

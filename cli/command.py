@@ -177,7 +177,7 @@ class Command(OneLineErrors):
         self.app.stderr.flush()
 
     def each(self, names: Sequence[str], what: str, act: Callable[[str], object]) -> None:
-        """Do ``act`` for every name; go on after a failure, and fail at the end.
+        """Do ``act`` for every name; continue after a failure, and fail at the end.
 
         :param what: for the message, e.g. ``delete flavor``.
         :raises CommandFailed: some failed; each has had its own line.

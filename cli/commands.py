@@ -92,7 +92,7 @@ class CommandTable(cliff.commandmanager.CommandManager):
         raise ValueError(unknown_command(words, [*self.commands, *self.theirs]))
 
     def match(self, words: Sequence[str]) -> str:
-        """Return the longest beginning of the words that is a command; nothing where none is."""
+        """Return the longest beginning of the words that is a command; empty if there is none."""
         ours = longest(words, self.commands)
         if len(ours.split()) == len(words):
             return ours
@@ -115,7 +115,7 @@ class CommandTable(cliff.commandmanager.CommandManager):
 
 
 def longest(words: Sequence[str], names: Container[str]) -> str:
-    """Return the longest beginning of the words that is a name; nothing where none is.
+    """Return the longest beginning of the words that is a name; empty if there is none.
 
     >>> longest(["server", "list", "x"], {"server", "server list"})
     'server list'

@@ -115,7 +115,7 @@ class Demo:
             self._say(f"nothing is left of it: {what}")
 
     def _held(self) -> dict[str, Any]:
-        """Return what there is now, by where it is."""
+        """Return the quota, allocations and simulated resources in use now."""
         found: dict[str, Any] = {
             "quota": _usage(self._cloud),
             "allocations": _allocations(self._admin),

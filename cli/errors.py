@@ -51,7 +51,7 @@ def sentence(error: BaseException) -> str:
 
 
 def may_not() -> str:
-    """Return what is said in place of a policy's rule: who may, and how to be that one."""
+    """Return the text in place of a policy's rule: who may do it, and by which `--os-cloud`."""
     from openstack.config import OpenStackConfig
 
     said = "This user may not do that; an administrator may"

@@ -108,7 +108,7 @@ class Explain(Command):
             ) from error
 
     def _found(self, kind: str, name: str) -> str | None:
-        """Return the ID of what has this name; None: nothing has, or there is no block storage."""
+        """Return the ID of the resource with this name; None: not found, or no block storage."""
         from openstack import exceptions
 
         try:

@@ -159,7 +159,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             # Also where the parser has printed its help, and exits.
             sys.stdout.flush()
     except BrokenPipeError:
-        # Who read the output has seen enough; nothing more may be written, nor at the exit.
+        # The reader of the output has closed it; nothing more may be written, nor at the exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _PIPE_CLOSED
     return code

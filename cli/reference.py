@@ -25,38 +25,38 @@ _HEAD = """\
 
 `micronova` runs the services and is a client of the cloud. It has two kinds of commands:
 
-- Its own, described below. Where `openstack` has the same name, options and columns mean the
-  same, and ours says more: `--wait` shows the steps and why one failed, an unknown name is
-  answered with the names there are. Three lack options that `openstack` has: `server create`
+- Its own, described below. If `openstack` has a command of the same name, options and columns mean
+  the same, and ours shows more: with `--wait` the steps and the reason of a failure, after an
+  unknown name the existing names. Three commands lack options of `openstack`: `server create`
   `--block-device-mapping`, `--file`, `--image-property`, `--no-security-group`, `--password` and
   `--trusted-image-cert`; `server list` a few filters; `server show` `--diagnostics`
-  and `--topology`. `explain` and `node` are also there as `openstack micronova explain` and
+  and `--topology`. `explain` and `node` also exist as `openstack micronova explain` and
   `openstack micronova node …`.
-- Those of python-openstackclient, run as they are: flavors, images, key pairs, networks, quotas,
-  aggregates, server groups, hypervisors, projects, users and all the other actions on servers
-  (`server resize`, `server migrate`, `server lock` …). With osc-placement installed also those of
-  placement (`resource provider list` …). What they print is what `openstack` prints. Where one
-  begins an action on servers, `--wait` is ours for it too: it is there for all of them, shows the
-  stages on standard error, and fails with the reason.
+- Those of python-openstackclient, unchanged: flavors, images, key pairs, networks, quotas,
+  aggregates, server groups, hypervisors, projects, users and all other actions on servers
+  (`server resize`, `server migrate`, `server lock` …). With osc-placement installed, also those of
+  placement (`resource provider list` …). Their output is that of `openstack`. All commands that
+  begin an action on servers have our `--wait`: it shows the stages on standard error, and fails
+  with the reason.
 
-`micronova help` lists both; commands of services that don't exist here (object storage,
-routers …) are left out, and `openstack` has them. Both kinds use the same credentials
-(`--os-…` before `OS_…` before `clouds.yaml`, as with `openstack`) and one session. The options of
-rarer authentication plugins are taken as well. A command is imported when it runs, so that
-`openstack`'s cost nothing until then. An error is one line with the request ID for both. A word
-that is no command runs nothing, nor does the beginning of one. The APIs are spoken at the newest
-microversion that both sides know, unless `--os-compute-api-version`, `--os-volume-api-version` or
-`--os-placement-api-version` says which.
+`micronova help` lists both, without commands of services that don't exist here (object storage,
+routers …); use `openstack` for those. Both kinds use the same credentials (`--os-…` before `OS_…`
+before `clouds.yaml`, as with `openstack`) and one session. The options of rarer authentication
+plugins are accepted as well. A command is imported when it runs, so that `openstack`'s commands
+cost nothing until then. Both kinds report an error in one line with the request ID. An unknown or
+abbreviated command runs nothing. The APIs are used at the newest microversion that both sides
+know, unless `--os-compute-api-version`, `--os-volume-api-version` or
+`--os-placement-api-version` names another.
 
 
     micronova [global options] <command> [its options]
     micronova help <command>
 
 Exit code: 0 done, 1 failed (one line on standard error says why, `--debug` shows all of it),
-2 wrong usage. With `--wait` the steps go to standard error, so that standard output stays data. A
-step that copies disks or memory says how far it is, where Proxmox VE tells it: percent, bytes and
-the time left by the rate so far. On a terminal it is drawn again, else there is a line for each
-tenth.
+2 wrong usage. With `--wait` the steps are written to standard error, so that standard output has
+only data. A step that copies disks or memory shows its progress, if Proxmox VE reports it:
+percent, bytes and the time left at the average rate so far. On a terminal the line is redrawn,
+else a line is printed for each tenth.
 
 Completion for bash: `micronova complete > /etc/bash_completion.d/micronova`, or
 `source <(micronova complete)` for one shell. For zsh, in a folder of `$fpath`:

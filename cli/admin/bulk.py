@@ -23,7 +23,7 @@ AT_ONCE = argument(
 WAIT = flag("--wait", help="Wait for the end, and show each server's stages")
 STEERING = (
     flag("--pause", help="Begin no more moves for now; those under way end"),
-    flag("--resume", help="Go on with a paused one"),
+    flag("--resume", help="Resume a paused bulk migration"),
     flag("--cancel", help="Begin no more moves, and end with those under way"),
     flag("--status", help="Show how far the last one is"),
 )

@@ -1,4 +1,4 @@
-"""``micronova metrics``: numbers for Prometheus, as its node exporter's text files have them."""
+"""``micronova metrics``: metrics for Prometheus, in the text format of its node exporter."""
 
 from __future__ import annotations
 

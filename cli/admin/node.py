@@ -55,7 +55,7 @@ class EnableNode(Command):
 
 
 class DisableNode(Command):
-    """Keep new servers off a node; its servers stay."""
+    """Disable a node for new servers; its servers remain on it."""
 
     arguments = (
         HOST,

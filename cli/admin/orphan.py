@@ -12,7 +12,7 @@ from cli.command import Command, Lister, argument, flag
 from cli.errors import CommandFailed
 from common.story.findings import is_orphan, runs, unproven
 
-#: audits that are waited for until a removal is seen, and how long each may take
+#: how many audits may pass until a removal is confirmed, and the time for each
 _AUDITS, _AUDIT_SECONDS, _PAUSE_SECONDS = 20, 900.0, 1.0
 _HEADERS = ("Finding", "Kind", "Subject", "Node", "Age", "Ours", "Status", "Cause", "Evidence")
 
@@ -80,7 +80,7 @@ class ReapOrphans(Command):
                 self.each(list(begun), "see orphan gone", see_gone)
 
     def _see_gone(self, number: str, began: str) -> None:
-        """Wait until an audit has seen it gone. Raises CommandFailed with the reason."""
+        """Wait until an audit confirms the removal. Raises CommandFailed with the reason."""
         result = began
         for _ in range(_AUDITS):
             fresh(self.cloud, _AUDIT_SECONDS)

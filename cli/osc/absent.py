@@ -1,4 +1,4 @@
-"""What ``openstack`` has commands for and doesn't exist here, by their first words."""
+"""Resources that have commands in ``openstack`` but don't exist here, by first words."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Begins:
     argument: str | None = None
     """The command's argument that names it; None: the command makes it, and shows its ID."""
     gone: bool = False
-    """Whether it is no more at the end."""
+    """Whether the resource is deleted at the end."""
     only_with: tuple[str, ...] = ()
     """Options without which the command changes records alone."""
     of_snapshot: bool = False

@@ -136,7 +136,7 @@ def _step(rows: Element, step: Mark) -> None:
     _add(row, "td", label(result), class_="result")
     _add(row, "td", one_line(event.get("host") or ""))
     if is_open:
-        # What went wrong has the whole width.
+        # An error message spans the whole width.
         cell = _add(_add(rows, "tr"), "td", class_="more", colspan="6")
         _add(cell, "pre", "\n".join(lines))
 

@@ -1,4 +1,4 @@
-"""The steps of a server's operation as they are seen: folded from looks at it, shown as lines."""
+"""The steps of a server's operation, collected by polling it, shown as lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from common.story.text import Line, duration, how_far, one_line, seconds_between
 
 @dataclass(frozen=True)
 class Step:
-    """One thing seen: a task_state, or an event of the instance action."""
+    """One step: a task_state, or an event of the instance action."""
 
     key: str
     text: str
@@ -69,7 +69,7 @@ class Seen(Protocol):
 
 @dataclass(frozen=True)
 class Progress:
-    """All that was seen so far, in the order it was first seen."""
+    """All steps so far, in the order of their first appearance."""
 
     steps: tuple[Step, ...] = ()
     task_state: str | None = field(default=None)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 #: shown by nobody else's cloud
 COLUMN = "micronova:move"
-#: only administrators are shown it, as policies have it
+#: shown to administrators only, by the default policies
 _HOST = "OS-EXT-SRV-ATTR:host"
 
 

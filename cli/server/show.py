@@ -42,7 +42,7 @@ _RENAMED = {
     "user_data": "OS-EXT-SRV-ATTR:user_data",
     "vm_state": "OS-EXT-STS:vm_state",
 }
-#: what only a request has, what the SDK computes, and second names
+#: attributes of requests only, attributes that the SDK computes, and aliases
 _HIDDEN = frozenset(
     (
         *("block_device_mapping", "flavor_id", "host", "image_id", "max_count", "min_count"),
@@ -67,7 +67,7 @@ _SINCE = {"pinned_availability_zone": "2.96", "scheduler_hints": "2.100"}
 def server_shown(
     server: Mapping[str, Any], image_name: str | None, supports: Callable[[str], bool]
 ) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-    """Return names and values of a server, as ``openstack server show`` has them.
+    """Return names and values of a server, as in ``openstack server show``.
 
     :param server: the SDK's server as a dict.
     :param image_name: name of its image, where it was found.

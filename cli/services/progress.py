@@ -56,7 +56,7 @@ class RichProgress:
         self._status.start()
 
     def detail(self, text: str) -> None:
-        """Show it beside the step."""
+        """Show a text after the step."""
         self._status.update(f"{self._text}: {text}")
 
     def note(self, text: str) -> None:

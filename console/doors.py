@@ -38,7 +38,7 @@ class _Visitor:
         self.waits_since = time.monotonic()
 
     def leave(self) -> None:
-        """Have its threads see that it ends."""
+        """Shut the connection down, which ends its threads."""
         self.is_busy = True  # isn't chosen again
         _shut(self.real)
 

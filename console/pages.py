@@ -1,4 +1,4 @@
-"""The files that browsers get: the page, and noVNC as it is released."""
+"""The files that browsers get: the page, and the release of noVNC."""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ class Sessions:
     def join(self, grant: str, agent: Stream, opened: Callable[[], None]) -> bool:
         """Hand an agent's stream to the session of its grant, and return at the session's end.
 
-        `opened` is called once it is handed over. False: nobody waits for it; a grant is good
-        once.
+        `opened` is called once it is handed over. False: no session waits for it; a grant can be
+        used once.
         """
         with self._lock:
             found = self._expected.pop(_key(grant), None)

@@ -48,7 +48,7 @@ def encrypted(connection: socket.socket, made: ssl.SSLContext, seconds: float) -
 
 
 def _begin(wrapped: ssl.SSLSocket) -> int | None:
-    """Go on with the handshake; return the event that it waits for, None at its end."""
+    """Continue the handshake; return the event that it waits for, None at its end."""
     try:
         wrapped.do_handshake()
     except ssl.SSLWantReadError:

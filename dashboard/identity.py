@@ -60,7 +60,7 @@ class Identity:
         return tuple((key, name) for name, key in pairs[:_MOST])
 
     def revoke(self, token: str) -> None:
-        """Have a token end now. Raises ApiRefused or ApiUnreachable."""
+        """Revoke a token. Raises ApiRefused or ApiUnreachable."""
         self._send("DELETE", "/auth/tokens", {"X-Auth-Token": token, "X-Subject-Token": token})
 
     def _token(

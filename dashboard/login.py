@@ -197,7 +197,7 @@ def begin(
 
 
 def _revoke(site: Site, session: Session) -> None:
-    """Have a session's token end now; without Keystone it ends by itself."""
+    """Revoke a session's token; if Keystone is unreachable, the token expires by itself."""
     try:
         site.identity.revoke(session.token)
     except (ApiRefused, ApiUnreachable) as error:

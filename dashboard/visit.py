@@ -28,7 +28,7 @@ def as_number(text: str) -> int | str:
 
 @dataclass
 class Visit:
-    """Who asks for what."""
+    """A page request: the user, and the arguments."""
 
     session: Session
     access: AccessInfoV3
@@ -67,11 +67,11 @@ class Visit:
         return [one for one in self.form.get(name, []) if one]
 
     def note(self, text: str, kind: str = "done", request_id: str = "") -> None:
-        """Have the next page show a sentence."""
+        """Show a sentence on the next page."""
         self.session = self.session.noting(kind, text, request_id)
 
     def number(self, name: str) -> int | str:
-        """Return a field as a number; what is none is for the API to refuse."""
+        """Return a field as a number; any other text unchanged, for the API to refuse."""
         return as_number(self.field(name))
 
     def changed(self, send: Any, *arguments: Any) -> Any | None:

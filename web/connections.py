@@ -38,7 +38,7 @@ class Outgoing:
         """What follows the bytes."""
 
     def take_file(self, part: FilePart) -> None:
-        """Have a part of a file sent behind the bytes."""
+        """Queue a part of a file to be sent after the bytes."""
         self.file = part
 
     def sendall(self, data: bytes) -> None:

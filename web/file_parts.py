@@ -1,4 +1,4 @@
-"""Parts of files as bodies of answers: long ones, which nobody holds in memory."""
+"""Parts of files as response bodies: long bodies that are never held in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PIECE_BYTES = 1 << 20
 
 
 class FilePart:
-    """A part of a file. The file is open until all is sent, or nobody has this any more."""
+    """A part of a file, which is open until all is sent or this object is garbage-collected."""
 
     def __init__(self, path: Path) -> None:
         """All of it. Raises OSError."""

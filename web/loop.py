@@ -62,7 +62,7 @@ class Loop:
         return TICK_SECONDS
 
     def _pause_accepting(self) -> None:
-        """Accept nobody until the next round: there are no descriptors left."""
+        """Accept no connection until the next round: there are no descriptors left."""
         raise NotImplementedError
 
     def _next_request(self, connection: Connection) -> None:

@@ -56,7 +56,7 @@ class Microversions:
         return max(self.history)
 
     def text(self, version: int) -> str:
-        """Return the version as headers and documents have it, such as `2.90`."""
+        """Return the version in the form of headers and documents, such as `2.90`."""
         return f"{self.major}.{version}"
 
     def negotiate(self, req: falcon.Request, resp: falcon.Response) -> int:

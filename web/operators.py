@@ -130,7 +130,7 @@ class _Thread:
         self._started = False
 
     def ask(self, answered: Callable[[bytes, bytes], None]) -> bool:
-        """Have the answer made, and `answered` called with its head and body; of the loop.
+        """Queue a request; `answered` is called with its head and body. Called by the loop.
 
         False: too many wait already.
         """
@@ -184,7 +184,7 @@ class _Loop(Loop):
         self._begin_with(PLACES, PEER_SHARE)
 
     def wake(self) -> None:
-        """Have the loop look at what is done; from any thread."""
+        """Wake the loop, so that it handles finished answers; from any thread."""
         with contextlib.suppress(OSError):  # it is about to wake, or has ended
             self._waker.send(b"w")
 

@@ -1,6 +1,7 @@
 """The least rate of a client: the longer it takes, the more it must send or read in the same time.
 
-So a slow line gets through, and nobody holds a place for hours with a few bytes a minute. Pure.
+So a slow line gets through, and no client occupies a slot for hours with a few bytes a minute.
+Pure.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ MOST_BYTES_PER_SECOND = 32_768
 
 
 class Pace:
-    """Time for so many bytes, again and again; twice as many after each such time."""
+    """Repeated deadlines for a number of bytes, which doubles after each period."""
 
     def __init__(self, seconds: float, least_bytes: int, now: float) -> None:
         """``seconds``: for the first ``least_bytes``, and for what follows each time."""
@@ -23,7 +24,7 @@ class Pace:
 
     @property
     def needed_bytes(self) -> int:
-        """How many bytes give the client its time again."""
+        """How many bytes extend the client's deadline."""
         most = max(self._least_bytes, int(self._seconds * MOST_BYTES_PER_SECOND))
         return min(most, int(self._least_bytes * 2 ** min(32.0, self._spent / self._seconds)))
 
@@ -36,7 +37,7 @@ class Pace:
             self.deadline = now + self._seconds
 
     def pause(self, now: float) -> None:
-        """Count no time: nobody waits for the client."""
+        """Stop counting time: the server is not waiting for the client."""
         self._paused_at = now
 
     def resume(self, now: float) -> None:

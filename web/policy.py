@@ -37,7 +37,7 @@ SERVICE = "role:service"
 ANYONE = "@"
 NOBODY = "!"
 
-#: rules that other rules refer to; every `Enforcer` has them unless it is given others
+#: rules that other rules refer to; the defaults of every `Enforcer`
 BASE: Sequence[policy.RuleDefault] = (
     policy.RuleDefault("context_is_admin", "role:admin", "An administrator."),
     policy.RuleDefault(

@@ -158,7 +158,7 @@ class Worker(Loop, ThreadWorker):  # type: ignore[misc]
         self._begin(connection, request)
 
     def _begin(self, connection: Connection, request: Request) -> None:
-        """Have a thread answer it."""
+        """Pass a request to a thread."""
         pool: Executor = self.tpool
         if request.body is not None:
             pool = self._stream_pool

@@ -69,7 +69,7 @@ def ask(visit: Visit) -> Answer:
 
 
 def heal(visit: Visit) -> Answer:
-    """Have a finding healed that is proven ours."""
+    """Request the repair of a finding whose resource is proven ours."""
     number = visit.params["number"]
     body = {"heal": {"force": visit.field("force") == "true"}}
     path = f"/audit/findings/{number}/action"

@@ -136,7 +136,7 @@ def _as_lines(image: Mapping[str, Any]) -> str:
 
 
 def _editable(image: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return the properties that a form gives back as they are; others stay as they are."""
+    """Return the properties that a form can edit; other properties are left unchanged."""
     return [
         (name, value) for name, value in image.items() if name not in BASE and _fits(name, value)
     ]

@@ -65,7 +65,7 @@ def show(visit: Visit) -> Answer:
 
 
 def upload(visit: Visit) -> Answer:
-    """Send a file on to the API, and have it imported."""
+    """Send a file to the API, and request its import."""
     path = _path(visit)
 
     def send() -> Any:
@@ -77,7 +77,7 @@ def upload(visit: Visit) -> Answer:
 
 
 def take(visit: Visit) -> Answer:
-    """Have data imported: from the URL of the form, else those that an upload left."""
+    """Request an import: from the URL of the form, else of the uploaded data."""
     said = "The data are being imported."
     body = _import(visit.field("uri"))
     return visit.change(

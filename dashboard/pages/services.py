@@ -78,7 +78,7 @@ CHANGES: Mapping[str, Change] = {
 
 
 def changes_of(service: Mapping[str, Any]) -> list[Change]:
-    """Return what may be done to a service as it is."""
+    """Return the actions that a service's state allows."""
     if service["binary"] != COMPUTE_BINARY:
         return []
     return [one for one in CHANGES.values() if service[one.field] == one.when]

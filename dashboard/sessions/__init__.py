@@ -1,4 +1,4 @@
-"""Sessions: what is kept on the server of a user who is logged in."""
+"""Sessions: the data stored on the server about a user who is logged in."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class MemcachedStore:
         return found
 
     def put(self, key: str, value: bytes, until: float) -> None:
-        """Keep it."""
+        """Store a value."""
         self._client.set(_PREFIX + key, value, expire=_seconds(until))
 
     def replace(self, key: str, value: bytes, until: float) -> None:
@@ -57,7 +57,7 @@ class MemcachedStore:
         return int(change(name, abs(more)) or 0)
 
     def forget(self, key: str) -> None:
-        """Have a counter begin again."""
+        """Reset a counter."""
         self._client.delete(_COUNTER + key)
 
 

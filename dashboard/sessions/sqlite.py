@@ -39,7 +39,7 @@ class SqliteStore:
         return bytes(row[0]) if row else None
 
     def put(self, key: str, value: bytes, until: float) -> None:
-        """Keep it."""
+        """Store a value."""
         with self._transaction() as connection:
             connection.execute("REPLACE INTO kept VALUES (?, ?, ?)", (key, value, until))
 
@@ -74,7 +74,7 @@ class SqliteStore:
         return int(row[0]) if row else 0
 
     def forget(self, key: str) -> None:
-        """Have a counter begin again."""
+        """Reset a counter."""
         with self._transaction() as connection:
             connection.execute("DELETE FROM counted WHERE key = ?", (key,))
 

@@ -55,7 +55,7 @@ def _create_database() -> None:
     from keystone.common.sql import upgrades
 
     upgrades.offline_sync_database_to_version()
-    # Kept in the file: those who read and the one who writes don't wait for each other.
+    # Kept in the file: readers and the writer don't wait for each other.
     path = os.path.join(os.environ["OS_KEYSTONE_CONFIG_DIR"], "keystone.db")
     connection = sqlite3.connect(path)
     try:

@@ -37,7 +37,7 @@ _prepared: dict[str, _Prepared] = {}
 
 @functools.cache
 def application(name: str) -> WSGIApplication:
-    """Return one API, or those of a name in `TOGETHER`; each is made once, or was made ahead."""
+    """Return one API, or those of a name in `TOGETHER`; made once, or by `preload`."""
     garbage.load()
     garbage.limit_arenas()
     conf, made, health = _prepared.pop(name) if name in _prepared else _prepare(name)

@@ -32,7 +32,7 @@ LOG = logger(__name__)
 _ROUNDS = 2
 
 
-#: how an attempt to claim ended, as it is kept with the decision
+#: the result of an attempt to claim, as stored with the decision
 CLAIMED = "claimed"
 TAKEN = "taken by another"
 CHANGED = "changed by others each time"
@@ -252,7 +252,7 @@ class Decider:
 
 
 def _claim_entry(host: Host, result: str, conflicts: int = 0) -> dict[str, Any]:
-    """Return an attempt to claim as it is kept with the decision."""
+    """Return an attempt to claim, in the form stored with the decision."""
     return {"host": host.name, "result": result, "generation_retries": conflicts}
 
 

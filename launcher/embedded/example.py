@@ -1,4 +1,4 @@
-"""What is printed at the start: an image that the cloud has, and how many servers there are."""
+"""Facts printed at the start: the name of an image, and the number of servers."""
 
 from __future__ import annotations
 

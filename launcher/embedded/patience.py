@@ -12,19 +12,19 @@ from common.errors import Unavailable
 SECONDS = 90
 _PAUSE_SECONDS = 0.1
 _DETAIL_SECONDS = 5
-#: pause after a look, in multiples of what it took: looking costs those who are waited for
+#: pause after a poll, in multiples of its duration: polling slows down the polled processes
 _REST = 9
 
 
 class Missing(NamedTuple):
-    """What is missing, in words, and how much is there already."""
+    """What is missing, in words, and how much exists already."""
 
     text: str
     done: int = 0
 
 
 class Patience:
-    """Looks again until nothing is missing; `stopping` ends the looking.
+    """Polls until nothing is missing; `stopping` ends the polling.
 
     `report` is called with what is missing while that changes, at most every few seconds.
     """

@@ -1,4 +1,4 @@
-"""Readiness of the embedded cloud: every part was seen to work, through the public APIs."""
+"""Readiness of the embedded cloud: every part was checked through the public APIs."""
 
 from __future__ import annotations
 

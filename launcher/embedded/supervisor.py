@@ -129,7 +129,9 @@ class Supervisor:
         if not settings.proxmox:
             self._start_identity(keystone, passwords)
         hosts = self._follow(preparation, PREPARATION_SECONDS)["hosts"]
-        if settings.proxmox:  # what people give may be wrong: seen before anything takes long
+        if (
+            settings.proxmox
+        ):  # the options of a real cluster may be wrong: checked before anything slow
             self._start_identity(keystone, passwords)
         write(hosts=hosts)
         self._start_cloud(config_file, listener, console_listener, metrics_listener)

@@ -32,7 +32,7 @@ class Names:
         self._used_in = used_in
         self._missing = missing
         self._columns = (table.c.name, table.c.created_at)
-        # Standard names are never deleted, so what was there once needs no second look.
+        # Standard names are never deleted, so a name that was seen once is not looked up again.
         self._standard: WeakKeyDictionary[Engine, dict[str, int]] = WeakKeyDictionary()
 
     def find(self, connection: Connection, name: str) -> Name:

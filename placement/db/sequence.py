@@ -60,11 +60,11 @@ _READ_POSTGRESQL, _READ_PREPARED = sa.text(_POSTGRESQL), Statement(_POSTGRESQL)
 
 
 class Position(NamedTuple):
-    """What a reader has seen.
+    """The places that a reader has seen.
 
-    `floor`: all places below it; `ceiling`: none from it on. `seen` is the database's own word
-    for it. `names_at` moves with the lists of names, `pruned_at` is the last place whose removals
-    are forgotten, and another `epoch` is another database, or a restored one.
+    All below `floor`, none from `ceiling` on; `seen` is the same in the database's own form.
+    `names_at` changes with the lists of names, `pruned_at` is the last place whose removals are
+    no longer recorded, and another `epoch` means another database, or a restored one.
     """
 
     floor: int
@@ -84,7 +84,7 @@ class Position(NamedTuple):
 
 
 def read(connection: Connection) -> Position:
-    """Return what can be seen now; one statement."""
+    """Return the position of a reader that has seen everything visible now; one statement."""
     if connection.dialect.name != "postgresql":
         value, names_at, pruned_at = connection.execute(_READ).one()
         return Position(value + 1, value + 1, str(value), names_at, pruned_at)
@@ -98,7 +98,7 @@ _TO_COME = "CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS text) AS bigint
 
 
 class _Unseen(FunctionElement[bool]):
-    """Whether the place in a column is not among those seen."""
+    """Whether a reader has not seen the place in a column."""
 
     type = sa.Boolean()
     inherit_cache = True

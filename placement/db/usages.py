@@ -103,7 +103,7 @@ def used(connection: Connection, provider_id: int) -> dict[str, int]:
 def by_type(
     connection: Connection, project_id: str, user_id: str | None
 ) -> tuple[list[TypeUsage], dict[str | None, int]]:
-    """Return what a project (or one user in it) has, by type of consumer and resource class.
+    """Return the usage of a project (or one user in it), by consumer type and resource class.
 
     Also returns how many consumers there are of each type.
     """

@@ -50,7 +50,7 @@ def dictionary(pattern: str, values: Schema, *, least: int = 0) -> Schema:
 
 
 def _described(error: Refusal) -> str:
-    """Return what is wrong, by which rule, and where: jsonschema's text without the values."""
+    """Return the error, its rule, and its place: jsonschema's text without the values."""
     rule = _index("schema", list(error.relative_schema_path)[:-1])
     where = _index("instance", error.absolute_path)
     said = wording.sentence(error)

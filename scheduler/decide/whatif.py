@@ -19,7 +19,7 @@ from scheduler.hosts.host import Host
 from scheduler.hosts.usage import Amounts
 from scheduler.messages import Capacity, Fit
 
-#: servers that ask for nothing: so many on a host
+#: the number per host of servers that request no resources
 _NO_LIMIT = 1_000_000
 
 

@@ -73,7 +73,7 @@ def nearest(
 
 
 def changed(request: RequestSpec, way: Way) -> RequestSpec:
-    """Return the request as the suggestion would have it."""
+    """Return the request with the suggested changes."""
     values = {change.field: change.works for change in way.changes}
     values["group"] = regroup.changed(request.group, values)
     return dataclasses.replace(request, **values)

@@ -20,7 +20,7 @@ _MARK = "host_filter"
 
 @dataclass(frozen=True)
 class Marked:
-    """What is said of a filter beside its function."""
+    """A filter's attributes besides its function."""
 
     after: str | None
     """The filter that it follows in the default order; None: it is the first."""

@@ -130,7 +130,7 @@ def _group(
 
 
 def shortages(columns: HostColumns, request: RequestSpec, positions: Rows) -> list[Shortage]:
-    """Return what none of these hosts has enough of, with the largest amount on one of them."""
+    """Return the resources that no given host has enough of, with the largest amount of a host."""
     found: list[Shortage] = []
     amounts = wanted(request)
     if _senseless(request, amounts) is not None:

@@ -1,4 +1,4 @@
-"""Prefer hosts without recent failed builds, and those that have the image ready."""
+"""Prefer hosts without recent failed builds, and hosts with the image already present."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def locked(connection: sa.Connection) -> list[Operation]:
 
 
 def get_locked(connection: sa.Connection, operation_id: int) -> Operation | None:
-    """Return one that is open, locked until the transaction ends."""
+    """Return an open bulk migration, locked until the transaction ends; None: it isn't open."""
     row = connection.execute(
         sa.select(*ledger.FIELDS)
         .where(_T.id == operation_id, _T.action.in_(ACTIONS), _T.state.in_(OPEN_STATES))
@@ -39,7 +39,7 @@ def get_locked(connection: sa.Connection, operation_id: int) -> Operation | None
 
 
 def wake_after(connection: sa.Connection, operation_id: int) -> bool:
-    """Make all open ones due now if this migration has ended; return whether it has.
+    """Make all open bulk migrations due now if this migration has ended; return whether it has.
 
     That one looks for its next move, and others may have waited for the room.
     """

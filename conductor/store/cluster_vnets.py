@@ -1,4 +1,4 @@
-"""The SDN vnets that clusters have, whoever made them, as heartbeats report them."""
+"""The SDN vnets of clusters, also those made by others, as heartbeats report them."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _PARTS = (
 
 
 def of_new(connection: sa.Connection, group_id: str, *, default: bool) -> list[Rule]:
-    """Return the rules of a new group; ``default``: of one that is its project's default one."""
+    """Return the rules of a new group; ``default``: of a project's default group."""
     used = _C.used_in_default_sg if default else _C.used_in_non_default_sg
     query = sa.select(*(_C[name] for name in _PARTS)).where(used).order_by(_C.created_at, _C.id)
     found = [Rule(*row) for row in connection.execute(query)]
@@ -36,7 +36,7 @@ def of_new(connection: sa.Connection, group_id: str, *, default: bool) -> list[R
 
 
 def create(connection: sa.Connection, wanted: Sequence[NewDefaultRule]) -> list[str]:
-    """Write rules; return their ids. Raises Conflict for one that is there, or twice."""
+    """Write rules; return their ids. Raises Conflict for a rule that exists, or is given twice."""
     meanings = [one.rule.meaning() for one in wanted]
     if len(set(meanings)) != len(meanings):
         raise Conflict(

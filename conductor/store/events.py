@@ -33,7 +33,7 @@ _KEY = ("operation_id", "attempt", "name")
 def upsert(connection: sa.Connection, rows: list[dict[str, Any]]) -> None:
     """Insert or replace rows of ``operation_events``: one statement.
 
-    Reports may overtake each other on the bus: a row that is finished stays finished.
+    Reports may overtake each other on the bus: a finished row remains finished.
     """
     latest: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:

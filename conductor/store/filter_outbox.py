@@ -1,7 +1,7 @@
-"""The filter outbox: servers whose VM's firewall must be made what their ports' groups say.
+"""The filter outbox: servers whose VM's firewall must be updated to their ports' security groups.
 
-An entry is one server, however many changes there are; it goes when what its latest change says
-was written. Only servers with a filtered port get one.
+An entry is one server, however many changes there are; it is deleted once its latest change was
+written. Only servers with a filtered port get an entry.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def add(connection: sa.Connection, server_uuids: Collection[str]) -> None:
         return
     new = {"token": ids.new_uuid(), "not_before": clock.utcnow(), "failures": 0}
     mine = _F.server_uuid.in_(wanted)
-    # In one order, as whoever else adds some of them.
+    # Lock in a fixed order, so that transactions adding the same servers don't deadlock.
     known = sa.select(_F.server_uuid).where(mine).order_by(_F.server_uuid).with_for_update()
     there = set(connection.execute(known).scalars())
     if there:
@@ -59,7 +59,7 @@ def add(connection: sa.Connection, server_uuids: Collection[str]) -> None:
 
 
 def groups_changed(connection: sa.Connection, group_ids: Collection[str]) -> None:
-    """Record that rules of these groups have changed: those in them must know."""
+    """Add the servers with ports in these groups, whose rules have changed."""
     add(connection, connection.execute(_OF_GROUPS, {"groups": sorted(group_ids)}).scalars().all())
 
 
@@ -115,13 +115,13 @@ def pending(connection: sa.Connection, limit: int) -> list[Pending]:
 
 
 def remove(connection: sa.Connection, one: Pending) -> None:
-    """Remove an entry, unless there was another change meanwhile."""
+    """Remove an entry, unless there was another change since it was read."""
     mine = (_F.server_uuid == one.server_uuid) & (_F.token == one.token)
     connection.execute(filter_changes.delete().where(mine))
 
 
 def postpone(connection: sa.Connection, one: Pending, seconds: float, *, failed: bool) -> None:
-    """Have an entry tried again later, or sooner if there is another change."""
+    """Retry an entry later, or sooner if there is another change."""
     mine = (_F.server_uuid == one.server_uuid) & (_F.token == one.token)
     values = {"not_before": clock.after(seconds), "failures": one.failures + failed}
     connection.execute(filter_changes.update().where(mine).values(**values))

@@ -22,7 +22,7 @@ QUEUED, RUNNING, DONE, FAILED = "queued", "running", "done", "failed"
 
 
 def request(connection: sa.Connection, request_id: str) -> int:
-    """Request an audit; return its id. One that has not begun serves both requests."""
+    """Request an audit; return its id. An audit that has not begun serves both requests."""
     waiting: int | None = connection.execute(
         sa.select(audits.c.id).where(audits.c.state == QUEUED).order_by(audits.c.id).limit(1)
     ).scalar()

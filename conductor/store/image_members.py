@@ -38,7 +38,7 @@ def create(connection: sa.Connection, image: Any, member: str) -> None:
 def change(
     connection: sa.Connection, image: Any, member: str, status: str, project_id: str | None
 ) -> None:
-    """Store what a project said; ``project_id`` is the only one that may, None: any.
+    """Store a member's status; ``project_id``: the only project that may do so, None: any may.
 
     Raises Forbidden, NotFound.
     """

@@ -1,6 +1,6 @@
-"""Imports of images: data that wait to be imported, and downloads under way.
+"""Imports of images: staged data that wait to be imported, and downloads in progress.
 
-Neither is an operation until the data are whole: what nobody goes on with ends by its age.
+Neither is an operation until the data are complete: an abandoned import or download expires.
 """
 
 from __future__ import annotations
@@ -62,20 +62,23 @@ def begin_download(connection: sa.Connection, ctxt: RequestContext, row: Any, ur
 
 
 def keep(connection: sa.Connection, row: Any, task_id: str) -> None:
-    """Write that a download of an image that is locked goes on. Raises Conflict."""
+    """Record progress in downloading a locked image. Raises Conflict as ``require``."""
     require(row, task_id)
     _write(connection, row.id)
 
 
 def fail(connection: sa.Connection, row: Any, task_id: str, why: str) -> None:
-    """Write that a download of an image that is locked has failed. Raises Conflict."""
+    """Record that downloading a locked image has failed. Raises Conflict as ``require``."""
     _end(connection, row, require(row, task_id), why)
 
 
 def expire(
     connection: sa.Connection, staged_before: datetime.datetime, heard_before: datetime.datetime
 ) -> list[str]:
-    """End what was staged, or last heard of, before these times; return the images' ids."""
+    """End imports staged, and downloads last reported, before these times.
+
+    Return the images' ids.
+    """
     saved = sa.exists().where(
         operations.c.resource_type == ResourceType.IMAGE,
         operations.c.resource_id == _C.id,
@@ -103,7 +106,7 @@ def task_of(row: Any) -> ImportTask | None:
 
 
 def require(row: Any, task_id: str) -> ImportTask:
-    """Return the download of an image that is locked. Raises Conflict unless it goes on."""
+    """Return the download of a locked image. Raises Conflict unless it is in progress."""
     task = task_of(row)
     if row.status != IMPORTING or task is None or task.id != task_id:
         raise Conflict(f"Image {row.id} is not being downloaded any more.")

@@ -3,8 +3,8 @@
 An operation in progress has a lease: an owner and an expiry. A conductor takes it with the row; an
 agent's lease is renewed by its reports. When it runs out, the first conductor that looks takes it
 over and continues from the record, whether the old owner is dead, cut off or slow. Without a lease
-an operation is ``queued``; one that unwinds keeps that state with or without one, as nothing else
-in its row says that it must not go on.
+an operation is ``queued``. An unwinding operation remains ``unwinding`` with or without a lease,
+as nothing else in its row says that it must not advance.
 """
 
 from __future__ import annotations
@@ -217,10 +217,10 @@ def advance(
 
 
 def reach(connection: sa.Connection, operation: Operation, plan: Plan, stage: str) -> None:
-    """Store which stage, or undo, follows the one that was read, and what was decided.
+    """Store the stage, or undo, that follows the stage read, and what was decided.
 
-    By compare-and-set on that one: the lease may be an agent's. Raises StaleTransition when
-    another one has gone on already, or the operation has ended.
+    By compare-and-set on the stage read: the lease may be an agent's. Raises StaleTransition if
+    another process has advanced the operation already, or it has ended.
     """
     _reach(connection, _REACH, operation, plan, stage)
 
@@ -233,9 +233,9 @@ def reach_owned(
     owner: str,
     lease_seconds: float,
 ) -> None:
-    """Do as ``reach``, and have ``owner`` hold the lease from then on, an agent's too."""
+    """Do as ``reach``, and give the lease to ``owner``, even if an agent holds it."""
     lease = owned(owner, lease_seconds)
-    del lease["state"]  # The statement has it.
+    del lease["state"]  # set by the statement
     _reach(connection, _REACH_OWNED, operation, plan, stage, **lease)
 
 
@@ -266,12 +266,12 @@ def _reach(
 
 @dataclass(frozen=True)
 class Read:
-    """What must still be so of an operation that was read, for it to unwind."""
+    """What must still hold for an operation that was read, for it to unwind."""
 
     stages: Collection[str]
-    """It has reached one of these, the one that was read, or none."""
+    """It is at one of these stages, at the stage read, or at none."""
     owner: str | None
-    """Who has the lease; None: anybody."""
+    """The holder of the lease; None: any."""
 
 
 def unwind(
@@ -280,7 +280,7 @@ def unwind(
     """Store that the operation unwinds, without lease, due after that time.
 
     By compare-and-set on what was read. ``values`` are further columns. Raises StaleTransition
-    when another process has gone on already, or the operation has ended.
+    if another process has advanced the operation already, or it has ended.
     """
     columns = operations.c
     onward = (OperationState.QUEUED, OperationState.RUNNING)
@@ -407,8 +407,8 @@ def renew(connection: sa.Connection, working: Sequence[Working], lease_seconds: 
 def end_former(connection: sa.Connection, heartbeat: Heartbeat, lease_seconds: float) -> bool:
     """End a worker's leases last renewed before its process began; return whether any.
 
-    The process that held them has ended, and its successor doesn't know them. Commands that are
-    sent again meanwhile are harmless.
+    The process that held them has ended, and its successor doesn't know them. Commands sent again
+    in between are harmless.
     """
     up = heartbeat.up_seconds
     if up is None or up > lease_seconds:

@@ -109,10 +109,10 @@ def insert(
     dest_node: str | None = None,
     claim: Mapping[str, int] | None = None,
 ) -> New:
-    """Write a migration that begins.
+    """Write a new migration.
 
-    ``new`` is the flavor that it ends with; ``claim`` what the server holds of its host
-    meanwhile, None: as its size says.
+    ``new``: the server's flavor after it; ``claim``: what the server holds of its host during it,
+    None: what its size says.
     """
     uuid = ids.new_uuid()
     old, same = _number(connection, server.flavor), new.get("id") == server.flavor.get("id")
@@ -267,5 +267,5 @@ def claim_of(connection: sa.Connection, server_uuid: str) -> Mapping[str, int] |
 
 
 def _number(connection: sa.Connection, flavor: Mapping[str, Any]) -> int | None:
-    """Return the number of a flavor, unless it was deleted meanwhile."""
+    """Return the number of a flavor; None if it has been deleted."""
     return connection.execute(_NUMBER, {"flavorid": str(flavor.get("id"))}).scalar()

@@ -92,7 +92,7 @@ def parse_subnet(text: str) -> Subnet:
 def ensure_network(connection: sa.Connection, bridge: str) -> str:
     """Return the id of a bridge's network, which is created if it is new."""
     network_id = ids.named("network", bridge)
-    # One that an administrator made before the bridge was seen is it, too.
+    # Also a network that an administrator made before the bridge was seen.
     same = networks.c.discovered | (networks.c.segment == 0)
     known = sa.select(networks.c.id).where(networks.c.bridge == bridge, same)
     found = connection.execute(known.order_by(networks.c.discovered.desc())).scalar()
@@ -137,9 +137,9 @@ def _require_free(connection: sa.Connection, bridge: str, vlan: int | None) -> N
 
 
 def ensure_subnet(connection: sa.Connection, wanted: Subnet) -> None:
-    """Take over a configured subnet; addresses in use stay. Mostly only reads.
+    """Store a configured subnet; addresses in use are retained. Mostly only reads.
 
-    Raises ConfigurationError if it overlaps one that was made through the API.
+    Raises ConfigurationError if it overlaps a subnet that was made through the API.
     """
     network_id = ensure_network(connection, wanted.bridge)
     subnet_id = ids.named("subnet", f"{wanted.bridge}/{wanted.cidr}")
@@ -257,7 +257,7 @@ class Port:
     up: bool = True
     """Whether it is switched on."""
     second: Address | None = None
-    """The IPv6 address of one that has an IPv4 address, too."""
+    """The IPv6 address, if ``ip`` is an IPv4 address."""
     more: tuple[Address, ...] = ()
     """Addresses beyond these."""
 
@@ -345,7 +345,7 @@ class Wish:
     fixed_ip: str | None = None
     tag: str | None = None
     port_security: bool = True
-    """Whether its network has it filtered, where ports are."""
+    """Whether its network has port security; it matters where ports are filtered."""
 
 
 def bridges_of(connection: sa.Connection, server_uuid: str) -> list[tuple[str, int | None]]:
@@ -435,7 +435,7 @@ def _new_port(
 
 
 def address_columns(given: Sequence[tuple[str, str]]) -> dict[str, str | None]:
-    """Return the columns of a port's (subnet, address), of which it has two at the most."""
+    """Return the columns of a port's (subnet, address) pairs, at most two."""
     (subnet_id, ip), (subnet6_id, ip6) = [*given, *[(None, None)] * 2][:2]
     return {"subnet_id": subnet_id, "ip": ip, "subnet6_id": subnet6_id, "ip6": ip6}
 
@@ -473,7 +473,7 @@ def address_in_use(connection: sa.Connection, network_id: str, fixed_ip: str) ->
 
 
 def delete_port(connection: sa.Connection, port_id: str, server_uuid: str | None) -> None:
-    """Take one port from this server, if it still has it: one that a user made stays."""
+    """Detach a port from this server, if it is still its port; delete it unless a user made it."""
     mine = (ports.c.id == port_id) & (ports.c.server_uuid == server_uuid)
     if connection.execute(ports.delete().where(mine, ~ports.c.kept)).rowcount:
         security_groups.unbind(connection, port_id)

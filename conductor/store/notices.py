@@ -1,6 +1,6 @@
-"""What a transaction does to servers and operations, for the notifications that tell of it.
+"""Notes of what a transaction does to servers and operations, for its notifications.
 
-The store's functions note it where it happens. Nothing is noted unless a recorder is there; see
+The store's functions write them where it happens. Nothing is noted without a recorder; see
 ``Store``.
 """
 
@@ -68,7 +68,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Told:
-    """Something else than a server, with all that is told of it."""
+    """A notification of something other than a server, with its whole payload."""
 
     event: str
     kind: str

@@ -115,7 +115,7 @@ def trim(connection: sa.Connection, most: int) -> int:
 
 @dataclass(frozen=True)
 class Request:
-    """An operation, as far as its notifications tell of it."""
+    """The part of an operation that its notifications need."""
 
     id: int
     action: str

@@ -181,7 +181,7 @@ def _row(ctxt: RequestContext, new: NewOperation, now: datetime.datetime) -> dic
         "lease_owner": new.owner,
         "lease_expires_at": now + datetime.timedelta(seconds=new.lease_seconds),
         "deadline": now + datetime.timedelta(seconds=new.timeout_seconds),
-        "context": {**ctxt.to_message(), "asked": None},  # a step tells of it
+        "context": {**ctxt.to_message(), "asked": None},  # ``asked`` is stored as a step
         "params": new.params,
         "plan": new.plan,
         "stage": new.stage,
@@ -347,7 +347,7 @@ upsert_events = events.upsert
 
 
 def record_failure(connection: sa.Connection, operation: Operation, failure: Failure) -> None:
-    """Store the fault of an attempt; every attempt's fault stays."""
+    """Store the fault of an attempt; faults of earlier attempts are not removed."""
     rule = RULES[failure.category]
     measured.fault(connection, operation.action, failure.category)
     connection.execute(

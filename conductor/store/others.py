@@ -1,7 +1,7 @@
-"""VMs and containers that the record doesn't know, and what their interfaces have.
+"""VMs and containers that the record doesn't know, and the addresses of their interfaces.
 
-Nobody else gets a MAC address of theirs, or an address on the same network, while they are seen:
-whoever made them, and also where this record forgot that it did, as after a restore.
+While they are seen, no port gets one of their MAC addresses, or of their addresses on the same
+network. It doesn't matter who made them: the record may have lost its own, as after a restore.
 """
 
 from __future__ import annotations

@@ -86,8 +86,8 @@ def worker_of(connection: sa.Connection, provider_uuid: str, host: str) -> str |
 def remove(connection: sa.Connection, provider_uuid: str, host: str, version: int) -> None:
     """Remove a provider from the outbox: placement has its aggregates as of this version.
 
-    If it was changed, or sent by another conductor, meanwhile, an older state may have been sent
-    last: it stays in the outbox then.
+    If it has since been changed, or sent by another conductor, an older state may have been sent
+    last: then it remains in the outbox.
     """
     mine = aggregate_mirrors.c.provider_uuid == provider_uuid
     done = connection.execute(

@@ -128,17 +128,17 @@ class Macs:
             self.tried = [self._new() if mac in taken else mac for mac in self.tried]
 
     def take(self) -> str:
-        """Return one that was not returned yet."""
+        """Return an address that was not returned yet."""
         return self.tried.pop()
 
 
 class Pools:
     """The addresses of some networks: their subnets' rows are locked until the transaction ends,
-    always in the same order, as who took them one by one could wait for another who waits too.
+    always in the same order, so that concurrent transactions don't deadlock.
 
-    None of the networks is deleted meanwhile: that takes the locks of its subnets. Where it has
-    none, its own row is locked. Raises NetworkNotFound, and Unsettled while what VMs in the
-    cluster have, that the record doesn't know, isn't known either.
+    Until then none of the networks can be deleted, as that takes the locks of its subnets. A
+    network without subnets has its own row locked. Raises NetworkNotFound, and Unsettled until
+    the addresses of VMs that the record doesn't know have been read from the cluster.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class Pools:
         return None if None in found else [one for one in found if one is not None]
 
     def close(self) -> None:
-        """Write where the next search goes on. One statement."""
+        """Store where the next search continues. One statement."""
         moved = [
             {"of": subnet_id, "next_ip": state.text(state.next)}
             for subnet_id, state in self._states.items()

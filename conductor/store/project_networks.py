@@ -105,7 +105,7 @@ def has_vnet(connection: sa.Connection, network_id: str, mtu: int | None) -> Non
 def change(connection: sa.Connection, network_id: str, asked: Mapping[str, Any]) -> None:
     """Change attributes of a network: its columns, and ``shared``.
 
-    Of one that is a cluster's, neither ``external`` nor ``shared`` can be changed. Raises
+    Neither ``external`` nor ``shared`` of a cluster's network can be changed. Raises
     NetworkNotFound, Conflict, Invalid.
     """
     row = network_locks.locked(connection, network_id)

@@ -236,7 +236,7 @@ _ROW_LOCKED = _ROW.with_for_update(read=True, key_share=True, of=services)
 def host(connection: sa.Connection, name: str, *, lock: bool = False) -> tuple[HostFacts, str]:
     """Return (facts, worker) of a host, with its zone from aggregates. Raises HostNotFound.
 
-    With ``lock`` it stays in that zone until the transaction ends.
+    With ``lock`` it remains in that zone until the transaction ends.
     """
     return _read(_row(connection, name, lock=lock))
 
@@ -311,7 +311,7 @@ _IMAGE = sa.select(images).where(images.c.id == sa.bindparam("id"))
 
 
 def image_location(connection: sa.Connection, image_id: str, cluster: str) -> Any | None:
-    """Return the image's row, if that cluster has it."""
+    """Return the image's row, if that cluster stores the image."""
     row = connection.execute(_IMAGE, {"id": image_id}).first()
     return row if row is not None and cluster in row.locations else None
 
@@ -350,7 +350,7 @@ def update_service(connection: sa.Connection, service_uuid: str, changes: dict[s
 
 
 def disable(connection: sa.Connection, host: str, reason: str) -> None:
-    """Have a host take no more servers; the reason of one that is disabled already stays."""
+    """Disable a host for new servers; a disabled host's reason is not changed."""
     connection.execute(
         services.update()
         .where(services.c.binary == COMPUTE, services.c.host == host, ~services.c.disabled)

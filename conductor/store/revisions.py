@@ -29,7 +29,7 @@ def _require(
 ) -> None:
     """Raise PreconditionFailed unless a record has the revision that the request is for.
 
-    It has it until the transaction ends. A record that isn't there is the caller's to find.
+    The record is locked until the transaction ends. The caller checks whether it exists.
     """
     wanted = ctxt.if_revision
     if wanted is None:

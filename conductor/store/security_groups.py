@@ -55,9 +55,9 @@ _UNBIND_OF_SERVERS = port_security_groups.delete().where(
 
 
 def default(connection: sa.Connection, project_id: str) -> str:
-    """Return the id of a project's default group, which is made if there is none.
+    """Return the id of a project's default group, which is created if it doesn't exist.
 
-    Where another makes it meanwhile, the transaction is repeated and finds it.
+    If another transaction creates it at the same time, this one is repeated and finds it.
     """
     found = connection.execute(_DEFAULT, {"project": project_id}).scalar()
     if found is not None:
@@ -191,10 +191,10 @@ def bind(connection: sa.Connection, groups: Sequence[tuple[str, str]]) -> None:
 def bind_named(
     connection: sa.Connection, project_id: str, wanted: Sequence[str], port_ids: Sequence[str]
 ) -> None:
-    """Put ports of a project into the groups that a server was to have: ids, or ``default``; none:
-    that one.
+    """Put ports of a project into the groups requested for a server: ids, or ``default``, which is
+    also used if none was requested.
 
-    Raises NotFound for one that is gone.
+    Raises NotFound for a deleted group.
     """
     if not port_ids:
         return

@@ -14,7 +14,7 @@ from conductor.store import others, quotas, vnets
 from db.schema import networks
 
 _C = networks.c
-#: kind of finding: a VM that isn't ours has a tag of a network's, or of one that may be made
+#: kind of finding: a VM that isn't ours uses the VLAN tag of a network, or one that one may get
 OF_OTHERS = "vlan_of_others"
 #: no project's name has a space
 _LOCK = "segments of networks"
@@ -89,7 +89,7 @@ class Segments:
         return Segment(*self._on_bridge(kind, bridge, number))
 
     def _any(self) -> Segment:
-        """Return one that is free: with a VLAN tag, while there is one, else with a VNI."""
+        """Return a free segment: with a VLAN tag while a tag is free, else with a VNI."""
         if not self._vnis:
             return Segment(*self._free(self._ranges))
         tagged = self._free_tag(self._ranges)

@@ -241,10 +241,10 @@ def _insert(connection: sa.Connection, group_uuid: str, host: str, holder: str) 
 
 
 def take_beside(connection: sa.Connection, server: Server, host: str, holder: str) -> str | None:
-    """Take a place on the host that a server moves to, beside the one that it has; return why
-    there is none, or None.
+    """Take a place on the host that a server moves to, in addition to its own; return why no place
+    is free, or None.
 
-    ``holder``, the UUID of the migration, has it until ``move_place`` or ``drop``.
+    ``holder``, the UUID of the migration, holds the place until ``move_place`` or ``drop``.
     """
     if server.server_group_uuid is None:
         return None

@@ -110,14 +110,14 @@ def forget_parked(connection: sa.Connection, server_uuid: str) -> None:
 
 
 def least_of(connection: sa.Connection, image_id: str | None) -> tuple[int, int]:
-    """Return the GiB of disk and the MiB of memory that an image needs; 0 of one that is gone."""
+    """Return the GiB of disk and the MiB of memory that an image needs; 0 for a deleted image."""
     query = sa.select(_C.min_disk_gib, _C.min_ram_mib).where(_C.id == image_id)
     row = connection.execute(query).first()
     return (0, 0) if row is None else (int(row.min_disk_gib), int(row.min_ram_mib))
 
 
 def save(connection: sa.Connection, image_id: str, home: ImageHome, vmid: int) -> bool:
-    """Store where it is being saved, with its template; return False if it was deleted."""
+    """Store where an image is being saved, with its template; return False if it was deleted."""
     changed = connection.execute(
         images.update()
         .where(_C.id == image_id)
@@ -142,7 +142,7 @@ def save(connection: sa.Connection, image_id: str, home: ImageHome, vmid: int) -
 
 
 def activate(connection: sa.Connection, image_id: str, cluster: str, copied: Copied) -> bool:
-    """Store that it can be used; return False if it was deleted meanwhile."""
+    """Store that a saved image can be used; return False if it has been deleted."""
     size = copied.virtual_size_bytes
     changed = connection.execute(
         images.update()

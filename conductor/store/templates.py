@@ -1,9 +1,9 @@
 """Cached templates: which image's template has which VMID, and which are not needed any more.
 
-One per image and node, or per image and shared storage. A template's VMID stays reserved as long
-as its row exists; the row of its VMID has in ``reason`` whether it is not needed (``IDLE``) or
-being removed (``RETIRING``), and in ``since`` since when. If removing it, or caching it ahead of a
-build (``NOT_MADE``), failed, it has the reason: operators read it in the list of VMIDs.
+One per image and node, or per image and shared storage. A template's VMID remains reserved as long
+as its row exists. In the row of its VMID, ``reason`` says whether it is not needed (``IDLE``) or
+being removed (``RETIRING``), and ``since`` since when. If removing it, or caching it ahead of a
+build (``NOT_MADE``), failed, ``reason`` says why: operators read it in the list of VMIDs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What else than servers notifications tell of: read for them when they are wanted, only then.
+"""Notification payloads of aggregates, flavors, key pairs, server groups and services.
 
-Each is called in the transaction that makes the change: after it, and before a deletion.
+They are read only if notifications are wanted. Each function is called in the transaction that
+makes the change: after the change, but before a deletion.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _WHOLE = ("start", "end")
 
 
 def flavor(connection: Transaction, ctxt: RequestContext, flavorid: str, action: str) -> None:
-    """Tell of a flavor: create, update, delete."""
+    """Notify of a flavor: create, update, delete."""
     row = _row(connection, flavors, flavors.c.flavorid == flavorid)
     if row is None:
         return
@@ -58,7 +59,7 @@ def flavor(connection: Transaction, ctxt: RequestContext, flavorid: str, action:
 def keypair(
     connection: Transaction, ctxt: RequestContext, user_id: str, name: str, action: str
 ) -> None:
-    """Tell of a key pair: create (or import, by what it is), delete."""
+    """Notify of a key pair: create (import, if its public key was given), delete."""
     mine = (keypairs.c.user_id == user_id) & (keypairs.c.name == name)
     row = _row(connection, keypairs, mine)
     if row is None:
@@ -71,7 +72,7 @@ def keypair(
 
 
 def server_group(connection: Transaction, ctxt: RequestContext, uuid: str, action: str) -> None:
-    """Tell of a server group: create, delete, add_member."""
+    """Notify of a server group: create, delete, add_member."""
     row = _row(connection, server_groups, server_groups.c.uuid == uuid)
     if row is None:
         return
@@ -87,7 +88,7 @@ def server_group(connection: Transaction, ctxt: RequestContext, uuid: str, actio
 
 
 def aggregate(connection: Transaction, ctxt: RequestContext, number: int, action: str) -> None:
-    """Tell of an aggregate: create, delete, add_host, remove_host, update_prop and so on."""
+    """Notify of an aggregate: create, delete, add_host, remove_host, update_prop and so on."""
     row = _row(connection, aggregates, aggregates.c.id == number)
     if row is None:
         return
@@ -102,14 +103,14 @@ def aggregate(connection: Transaction, ctxt: RequestContext, number: int, action
 
 
 def service(connection: Transaction, ctxt: RequestContext, uuid: str, action: str) -> None:
-    """Tell of a service: update, delete."""
+    """Notify of a service: update, delete."""
     row = _row(connection, services, services.c.uuid == uuid)
     if row is not None:
         _tell_service(connection, ctxt, row, action)
 
 
 def new_services(connection: Transaction, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Tell of services that have just been registered by their first signs of life."""
+    """Notify of services that have just been registered by their first heartbeats."""
     if notices.watched(connection):
         unset = dict.fromkeys(("disabled_reason", "aggregate_zone"))
         for row in rows:

@@ -34,7 +34,7 @@ _AFTER = "micronova.after_commit"
 
 
 def after_commit(connection: Transaction, work: Callable[[], None]) -> None:
-    """Have `work` done once the transaction is committed; never if it is rolled back."""
+    """Run `work` once the transaction is committed; never if it is rolled back."""
     connection.info.setdefault(_AFTER, []).append(work)
 
 
@@ -59,14 +59,14 @@ def _was_rolled_back(error: sa.exc.DBAPIError) -> bool:
 
 
 def _write(recorder: Recorder, connection: sa.Connection) -> None:
-    """Have it write. Raises _Unrecorded where that fails and trying again is no use."""
+    """Run a recorder. Raises _Unrecorded if it fails and a retry wouldn't help."""
     found = notices.noted(connection)
     if not found:
         return
     try:
         recorder.write(connection, found)
     except Exception as error:
-        # Nobody is told then, and it is counted: no operation fails because of that.
+        # The record is lost and counted: no operation fails because of that.
         if _asks_again(error) and not isinstance(error, sa.exc.IntegrityError):
             raise
         recorder.lost(error)
@@ -88,7 +88,7 @@ class _Unrecorded(Exception):
 class Store:
     """Runs use cases against the cloud database.
 
-    With recorders, each transaction ends with what it has to tell others.
+    Each transaction ends by running the recorders, if there are any.
     """
 
     def __init__(self, writer: sa.Engine, reader: sa.Engine) -> None:
@@ -97,7 +97,7 @@ class Store:
         self._reader = reader
         self._refused = False
         """Whether the last failure was a write that the database didn't take."""
-        # SQLite lets one writer in and has the others poll: so they queue here.
+        # SQLite admits one writer and the others poll: so they queue here.
         single = writer.dialect.name == "sqlite"
         self._gate: contextlib.AbstractContextManager[Any] = (
             threading.Lock() if single else contextlib.nullcontext()
@@ -132,7 +132,7 @@ class Store:
         return done
 
     def _recorded(self, work: Callable[[sa.Connection], T]) -> T:
-        """Run it with what it has to tell others; without, where that can't be written."""
+        """Run a transaction with the recorders; without them, if one of them can't write."""
         try:
             done: T = self._retrying(self._once, work, self.recorders)
         except _Unrecorded:
@@ -143,7 +143,7 @@ class Store:
         with self._gate, self._writer.connect() as connection:
             # Returning the connection rolls back, unless it is committed.
             transaction = connection.begin()
-            connection.info.pop(_AFTER, None)  # of one that was rolled back
+            connection.info.pop(_AFTER, None)  # from a transaction that was rolled back
             notices.watch(connection, bool(recorders))
             done = work(connection)
             for recorder in recorders:

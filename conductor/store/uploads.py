@@ -60,9 +60,9 @@ def stored(connection: sa.Connection, row: Any, cluster: str, volid: str) -> Non
 
 
 def gave_up(connection: sa.Connection, row: Any, operation_id: int) -> None:
-    """Write that one place won't have an image that is locked.
+    """Record that storing a locked image in one place has failed.
 
-    It is killed if none has it, and none may get it any more.
+    The image is killed if no place stores it, or may still get it.
     """
     others = sa.select(operations.c.id).where(
         resources.about(ResourceType.IMAGE, row.id),
@@ -75,7 +75,7 @@ def gave_up(connection: sa.Connection, row: Any, operation_id: int) -> None:
 
 
 def kill(connection: sa.Connection, image_id: str) -> None:
-    """Write that an image which is being made won't be, if there is such a one."""
+    """Set an image that is being saved to killed, if there is one."""
     made = (_C.id == image_id) & (_C.status == SAVING)
     connection.execute(
         images.update().where(made).values(status=KILLED, updated_at=clock.utcnow())

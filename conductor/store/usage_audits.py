@@ -1,4 +1,4 @@
-"""How far the usage of audit periods was told, and the servers that were there in them."""
+"""The progress of usage audits, and the servers that existed in their periods."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Used:
 
 
 def begin(connection: sa.Connection, window: Window, unit: str) -> list[Window]:
-    """Note that a period is being told; return others that were not told to their end.
+    """Record that a period's audit begins; return the periods whose audits were not finished.
 
-    These are given up, and of older ones only some are kept.
+    These are given up, and only the latest finished ones are retained.
     """
     _delete_old(connection)
     unfinished = usage_audits.c.finished_at.is_(None)
@@ -62,8 +62,8 @@ def _delete_old(connection: sa.Connection) -> None:
 def page(connection: sa.Connection, window: Window, after: int, limit: int) -> list[Used]:
     """Return the next servers of a period by their ids, deleted ones included.
 
-    As Nova's audit, which goes by hosts, it leaves out those that never were on one or were
-    shelved off it.
+    As in Nova, which audits each host, servers that never were on a host, or were shelved off it,
+    are left out.
     """
     begin, end = window
     query = (
@@ -90,7 +90,7 @@ def advance(
     *,
     finished: bool,
 ) -> bool:
-    """Note how far it was told; return False where another conductor has told more meanwhile."""
+    """Store how far an audit is; return False if another conductor has advanced it."""
     as_known = (
         usage_audits.c.finished_at.is_(None),
         usage_audits.c.last_server_id == known.last_server_id,

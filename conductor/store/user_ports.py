@@ -1,4 +1,4 @@
-"""Ports that users make: a server gets them by their IDs, and they stay when it goes.
+"""Ports that users make: a server gets them by their IDs, and they outlive it.
 
 Refusals are Neutron's: its words, and the ``type`` of its answers in the details.
 """
@@ -59,8 +59,8 @@ def create(
     """Write ports; return their ids. The number of statements doesn't grow with them.
 
     ``viewer`` is the project that asks, and whose security groups may be named; None: an
-    administrator. ``unfiltered``: why ports can't be filtered; empty: those are of which nothing
-    else is said.
+    administrator. ``unfiltered``: why ports can't be filtered; empty: ports are filtered unless
+    the request says otherwise.
 
     Raises Unsettled (see ``Pools``), NetworkNotFound, SubnetNotFound, Conflict for a MAC or an
     address in use, or none left, Invalid for an address that no port of the network can have,
@@ -91,7 +91,7 @@ def create(
 
 
 def _as_network_says(new: NewPort, network: networks.Network) -> NewPort:
-    """Return a port of which its maker has not said whether it is filtered."""
+    """Return a port with its network's port security, unless the request sets the port's own."""
     if network.port_security or new.port_security is not None:
         return new
     return dataclasses.replace(new, port_security=False)
@@ -137,8 +137,8 @@ def change(
     """Change a port. ``project_id``: whose security groups may be named; None: any.
     ``unfiltered``: why ports can't be filtered; empty: they can.
 
-    Raises as ``create``, PortNotFound, and Conflict where a server has it and its addresses are to
-    change: its guest would not learn that.
+    Raises what ``create`` does, PortNotFound, and Conflict for other addresses of a server's port:
+    its guest would not learn them.
     """
     row = locked(connection, port_id)
     values: dict[str, Any] = revisions.changed(schema.ports)
@@ -225,7 +225,7 @@ def find(
 def give(
     connection: sa.Connection, port_id: str, server_uuid: str, position: int, tag: str | None
 ) -> None:
-    """Give a port to a server. Raises Conflict if another has got it meanwhile."""
+    """Give a port to a server. Raises Conflict if a server has got the port already."""
     values = {"server_uuid": server_uuid, "position": position, "tag": tag}
     free = (_C.id == port_id) & (_C.server_uuid == "")
     done = connection.execute(

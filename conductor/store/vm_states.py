@@ -115,7 +115,7 @@ def in_error(
     changed = sa.func.coalesce(
         columns.updated_at, columns.created_at, type_=columns.created_at.type
     )
-    # An administrator's ERROR stays, unless it is asked for.
+    # An ERROR that an administrator set remains, unless a server is named.
     reset = operations.c.action == InternalAction.RESET_STATE
     asked = () if server_uuid is not None else (reset.is_not(sa.true()),)
     query = (

@@ -1,7 +1,7 @@
 """VMIDs: reserved from our own band before use, under a unique key.
 
-The search goes round the band, so an id is reused as late as possible. Doubtful ids are
-quarantined with the reason; those that other VMs have are ``taken`` for as long as they are seen.
+The search cycles through the band, so an id is reused as late as possible. Doubtful ids are
+quarantined with the reason; ids of other VMs are ``taken`` for as long as the VMs are seen.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def claim(
 
 
 def let_go(connection: sa.Connection, cluster: str, vmid: int, reason: str) -> None:
-    """Release the VMID of a VM that stays but isn't ours; in our band it is quarantined."""
+    """Release the VMID of a VM that remains but isn't ours; in our band it is quarantined."""
     band = connection.execute(
         sa.select(vmid_bands.c.low, vmid_bands.c.high).where(vmid_bands.c.cluster == cluster)
     ).first()
@@ -171,7 +171,7 @@ def free_all(connection: sa.Connection, places: Sequence[tuple[str, int]]) -> No
 def hold(
     connection: sa.Connection, cluster: str, vmid: int, server_uuid: str, operation_id: int | None
 ) -> bool:
-    """Reserve one given VMID for a server; return False when another one has it."""
+    """Reserve a given VMID for a server; return False if it is reserved for another server."""
     mine = (vmids.c.cluster == cluster) & (vmids.c.vmid == vmid)
     row = connection.execute(sa.select(vmids).where(mine).with_for_update()).first()
     values = {
@@ -296,7 +296,7 @@ def take_notice(
 ) -> None:
     """Store which VMIDs others have, while they are seen, and which are free again."""
     if seen:
-        # The lock for reserving VMIDs: those reserved meanwhile are ours.
+        # The lock for reserving VMIDs: ids reserved since they were seen are ours.
         band = sa.select(vmid_bands.c.cluster).where(vmid_bands.c.cluster == cluster)
         connection.execute(band.with_for_update())
         known = set(

@@ -1,7 +1,7 @@
 """The vnets that clusters have, or are to have, for networks of projects.
 
-A row stays until its vnet was seen gone, also when its network is deleted: its VNI is in use.
-Who changes the row of a network and those of its vnets locks the network's first.
+A row remains until its vnet is confirmed absent, even if its network is deleted: its VNI is in
+use. To change the rows of a network and of its vnets, lock the network's row first.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def delete(connection: sa.Connection, network_id: str, cluster: str) -> None:
 
 
 def settle(connection: sa.Connection, network_id: str) -> None:
-    """Have a network show what its vnets are: usable as soon as one cluster has it."""
+    """Set a network's status by its vnets: active as soon as one cluster has its vnet."""
     states = {one.state for one in of_network(connection, network_id)}
     if State.ACTIVE in states:
         status = Status.ACTIVE

@@ -51,7 +51,7 @@ def insert(
 
 
 def of_volume(connection: sa.Connection, volume_id: str) -> Any | None:
-    """Return the attachment of a volume; None: no server has it."""
+    """Return the attachment of a volume; None: there is none."""
     query = sa.select(volume_attachments).where(_C.volume_id == volume_id)
     return connection.execute(query).first()
 
@@ -110,9 +110,9 @@ def set_status(
 
 
 def place(connection: sa.Connection, volume_id: str, server_uuid: str, slot: int) -> None:
-    """Have a volume of a server, whose row is locked, be in a slot.
+    """Record the slot of a volume of a server, whose row is locked.
 
-    One that is to get that slot by the record, and has not got it, gets the former one of this.
+    Another volume recorded in that slot, which it has not got, gets this volume's former slot.
     """
     theirs = _C.server_uuid == server_uuid
     mine = theirs & (_C.volume_id == volume_id)
@@ -144,7 +144,7 @@ def built(connection: sa.Connection, server_uuids: Collection[str]) -> None:
 
 
 def keep(connection: sa.Connection, volume_id: str, server_uuid: str, *, delete: bool) -> bool:
-    """Set whether a volume goes with its server; return whether the server has it."""
+    """Set whether a volume is deleted with its server; return whether it is attached to it."""
     mine = (_C.volume_id == volume_id) & (_C.server_uuid == server_uuid)
     changed = volume_attachments.update().where(mine).values(delete_on_termination=delete)
     return bool(connection.execute(changed).rowcount)

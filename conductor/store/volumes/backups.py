@@ -16,7 +16,7 @@ from conductor.store.volumes import records
 from db.schema import volume_backups, volumes
 
 _C, _V = volume_backups.c, volumes.c
-#: volumes that are being made; one that another backup is restored into is there already
+#: volumes being created; an existing volume that a backup is restored into has a volid
 _BEING_MADE = sa.and_(
     _V.status.in_((VolumeStatus.CREATING, VolumeStatus.RESTORING_BACKUP)), _V.volid.is_(None)
 )
@@ -63,7 +63,7 @@ def get(connection: sa.Connection, backup_id: str) -> Any | None:
 
 
 def held(connection: sa.Connection, backup_id: str) -> Any | None:
-    """Return a backup's row, locked, whosever it is; None: it is gone."""
+    """Return a backup's row of any project, locked; None: it is deleted."""
     query = sa.select(volume_backups).where(_C.id == backup_id).with_for_update()
     return connection.execute(query).first()
 
@@ -122,7 +122,7 @@ def restored_values(row: Any, volume: Any) -> dict[str, Any]:
     """Return the columns of a volume that a backup brings back, besides its content.
 
     As in Cinder they are its metadata, its image's, and whether it can be booted from; its name
-    and description only where it has no name but the one that a restore gave it.
+    and description only if it has no name, or a name that a restore gave it.
     """
     described = row.described or {}
     values = {"image_metadata": row.image_metadata, "bootable": row.bootable}

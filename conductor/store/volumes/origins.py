@@ -25,7 +25,7 @@ def image(connection: sa.Connection, image_id: str, project_id: str) -> Image | 
 
 
 def image_volumes(connection: sa.Connection, image_id: str) -> dict[str, str]:
-    """Return the image's volume in each cluster that has it."""
+    """Return the image's volume by cluster, for each cluster that stores the image."""
     query = sa.select(table.c.locations).where(table.c.id == image_id)
     found: dict[str, str] = connection.execute(query).scalar_one()
     return found

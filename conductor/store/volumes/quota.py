@@ -1,4 +1,4 @@
-"""Quota of block storage: the sum over what there is, checked and taken under one lock."""
+"""Quota of block storage: the sum over existing resources, checked and taken under one lock."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def take_of_type(
 ) -> None:
     """Raise QuotaExceeded unless the project may have this much more of one type.
 
-    Of all types together it has it already. The project's lock is held as ``take`` holds it.
+    The total over all types is not checked, as the project has that already. The project's lock
+    is held as ``take`` holds it.
     """
     quotas.lock(connection, project_id)
     allowed, used = limits(connection, project_id, conf), usage(connection, project_id)

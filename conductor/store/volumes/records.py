@@ -1,4 +1,4 @@
-"""The rows of volumes. Whoever changes one locks it, or compares its status as it writes."""
+"""The rows of volumes. To change a row, lock it, or compare its status in the update."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def insert(connection: sa.Connection, new: NewVolume, user_id: str, **more: Any)
 
 
 def again(connection: sa.Connection, row: Any) -> str:
-    """Write a volume like one that is locked, which is to be made; return its id."""
+    """Write a new volume, to be created, with the values of a locked one; return its id."""
     new = NewVolume(
         row.project_id,
         row.size_gib,
@@ -88,7 +88,7 @@ def locked(connection: sa.Connection, volume_id: str, project_id: str | None) ->
 
 
 def held(connection: sa.Connection, volume_id: str) -> Any | None:
-    """Return a volume's row, locked, whosever it is; None: it is gone."""
+    """Return a volume's row of any project, locked; None: it is deleted."""
     query = sa.select(volumes).where(_C.id == volume_id).with_for_update()
     return connection.execute(query).first()
 
@@ -120,9 +120,9 @@ def show_begun(connection: sa.Connection, row: Any, action: str) -> None:
 
 
 def end(connection: sa.Connection, row: Any, action: str, *, ok: bool, **values: Any) -> bool:
-    """Have a volume that is locked show how its action ended; return whether it showed it.
+    """Set a locked volume's status at the end of an action; return whether it showed the action.
 
-    Another status than the action's stays: somebody has reset it, or it is being removed.
+    Any status but the action's is left unchanged: it was reset, or the volume is being removed.
     """
     rule = RULES[action]
     if row.status != rule.meanwhile:
@@ -133,7 +133,7 @@ def end(connection: sa.Connection, row: Any, action: str, *, ok: bool, **values:
 
 
 def edit(connection: sa.Connection, row: Any, asked: VolumeEdit) -> None:
-    """Change what users say of a volume that is locked. Raises NotFound, Invalid."""
+    """Change what users can set of a locked volume. Raises NotFound, Invalid."""
     values: dict[str, Any] = edited(row, asked)
     image = dict(row.image_metadata or {})
     if asked.image_metadata is not None:

@@ -1,4 +1,4 @@
-"""The rows of snapshots of volumes. Whoever changes one has locked its volume, if there is one."""
+"""The rows of snapshots of volumes. To change a row, lock its volume, if it has one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from conductor.store.volumes import records
 from db.schema import operations, volume_snapshots, volumes
 
 _C, _V = volume_snapshots.c, volumes.c
-#: volumes that are being copied from something; one that gets another image is there already
+#: volumes being copied from a source; an existing volume that gets another image has a volid
 _BEING_MADE = sa.and_(
     _V.status.in_((VolumeStatus.CREATING, VolumeStatus.DOWNLOADING)), _V.volid.is_(None)
 )

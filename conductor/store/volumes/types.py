@@ -28,7 +28,7 @@ KIND, SHARED, SNAPSHOTS = "storage:type", "storage:shared", "storage:snapshots"
 def follow(connection: sa.Connection, backends: Iterable[Backend]) -> list[str]:
     """Write a type for each storage that has none yet; return their names.
 
-    What there is stays as it is: administrators may have changed it, and a storage may come back.
+    Existing types are not changed: administrators may have edited them, and a storage may return.
     """
     found: dict[str, list[Backend]] = {}
     for one in backends:
@@ -132,10 +132,10 @@ def create(connection: sa.Connection, asked: VolumeTypeEdit) -> str:
 def edit(
     connection: sa.Connection, type_id: str, asked: VolumeTypeEdit, default: str | None
 ) -> None:
-    """Change a type. Raises NotFound, Conflict; Invalid for another name of the default one.
+    """Change a type. ``default``: the name of the default type, if there is one.
 
-    Also for other extra specs of one that volumes have.
-    ``default``: the name of the default one, if there is one.
+    Raises NotFound, Conflict, Invalid (another name for the default type, or other extra specs
+    for a type that volumes have).
     """
     quotas.lock(connection, _LOCK)
     row = _required(connection, type_id)

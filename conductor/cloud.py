@@ -75,7 +75,7 @@ class Cloud:
         return registry.worker_of(connection, host, self._patience())
 
     def down(self, connection: Transaction) -> frozenset[str]:
-        """Return the hosts whose agents are down: silent for long although they could be heard."""
+        """Return the hosts whose agents are down: silent for long although the bus delivers."""
         return frozenset(registry.silent(connection, registry.COMPUTE, self._patience()))
 
     def _patience(self) -> float:

@@ -97,15 +97,15 @@ OPTIONS = [
         "live_migration_timeout_seconds",
         default=3600,
         min=10,
-        help="Seconds after which a live migration is no longer waited for. One that runs is "
-        "never stopped: the server is followed to where it is once that has ended.",
+        help="Seconds after which a live migration is no longer waited for. It is never stopped: "
+        "once it has ended, the record follows the VM to its host.",
     ),
     cfg.IntOpt(
         "move_timeout_seconds",
         default=3600,
         min=10,
-        help="Seconds after which a resize or a migration fails and is undone. Disks on storage "
-        "of a node's own are copied meanwhile. An evacuation waits for the HA manager as long.",
+        help="Seconds after which a resize or a migration fails and is undone. The time to copy "
+        "disks on node-local storage counts. An evacuation waits as long for the HA manager.",
     ),
     cfg.IntOpt(
         "bulk_migration_timeout_seconds",
@@ -125,7 +125,7 @@ OPTIONS = [
         "allow_resize_to_same_host",
         default=True,
         help="Whether a server is resized on its own host where that has room, so that nothing "
-        "is copied. Otherwise it always goes to another host. A cold migration always does.",
+        "is copied. Otherwise it always moves to another host. A cold migration always does.",
     ),
     cfg.IntOpt(
         "max_attempts",

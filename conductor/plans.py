@@ -168,9 +168,9 @@ class ResizePlan(MovePlan):
 
 @dataclass(frozen=True)
 class NewContent:
-    """What a volume is to have in it instead: made in another holder, beside the one that it has.
+    """New content of a volume, made in another holder beside the current content's.
 
-    The volume's record has that one until the new one is taken.
+    The volume's record names the current content until the new content replaces it.
     """
 
     volume_id: str = ""
@@ -243,9 +243,9 @@ class RebuildPlan(SwapPlan):
     root_volume_id: str = ""
     """Its root disk, if that is a volume."""
     content: NewContent | None = None
-    """What the root volume is to have in it; None: it stays as it is."""
+    """The root volume's new content; None: it is left unchanged."""
     other_image: bool = False
-    """Whether the root volume is to be made of another image than before."""
+    """Whether the root volume's new image differs from its former image."""
 
 
 @dataclass(frozen=True)
@@ -300,13 +300,13 @@ class VolumePlan(Plan):
     """What it had before it is extended."""
     volid: str | None = None
     source: VolumeSource | None = None
-    """What it is copied from; None: it is empty, or there already."""
+    """What it is copied from; None: it is empty, or exists already."""
     backup_id: str | None = None
     """The backup that it is restored from."""
     gone: bool = False
-    """Whether the record goes with it; else only what was left of a failure is removed."""
+    """Whether the record is deleted with it; else only what a failure left is removed."""
     users: tuple[VolumeUser, ...] = ()
-    """Servers that had it, beside the one that the record has as the last."""
+    """Servers that had it, besides the last one in the record."""
 
 
 @dataclass(frozen=True)
@@ -345,7 +345,7 @@ class VolumeSnapshotPlan(Plan):
     """None: it is a copy."""
     way: str = ""
     gone: bool = True
-    """Whether its record goes with it; else only what was left of a failure is removed."""
+    """Whether its record is deleted with it; else only what a failure left is removed."""
 
 
 @dataclass(frozen=True)
@@ -359,7 +359,7 @@ class BackupPlan(Plan):
     """The archive's."""
     archive: str | None = None
     gone: bool = True
-    """Whether its record goes with it; else only what was left of a failure is removed, and the
+    """Whether its record is deleted with it; else only what a failure left is removed, and the
     volume is parked."""
 
 

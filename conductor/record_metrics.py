@@ -1,7 +1,7 @@
-"""The metrics of the record: what every conductor says of the database when it is asked.
+"""The metrics of the record: what every conductor reports about the database when scraped.
 
-A scrape gets what was read last, and has it read again beside it once it is older than
-``[metrics] record_seconds``. Without scrapes nothing is read.
+A scrape gets the values that were read last. If they are older than ``[metrics] record_seconds``,
+it also starts another read in the background. Without scrapes nothing is read.
 """
 
 from __future__ import annotations

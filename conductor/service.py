@@ -187,7 +187,7 @@ class ConductorService:
         self._beat.start()
 
     def stop(self) -> None:
-        """Take no more requests, finish those in progress; the rest stays in the ledger."""
+        """Take no more requests, finish those in progress; the rest remains in the ledger."""
         self._beat.stop()
         self._server.stop()
         self.auditor.stop()

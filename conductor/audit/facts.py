@@ -193,7 +193,7 @@ class HolderFacts:
     server_uuid: str
     open: bool
     host: str | None
-    """The host of which it holds something while it is open."""
+    """The host whose resources it holds while it is open."""
     amounts: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -265,8 +265,8 @@ class Facts:
     attachments: tuple[AttachmentFacts, ...] = ()
     snapshots: tuple[SnapshotFacts, ...] = ()
     busy_volumes: frozenset[str] = frozenset()
-    """Volumes with an open operation before or after the look, and those whose attachment or
-    snapshots have changed meanwhile."""
+    """Volumes with an open operation before or after the look, and volumes whose attachment or
+    snapshots changed in between."""
     ports: tuple[PortFacts, ...] = ()
     networks: Mapping[str, NetworkFacts] = field(default_factory=dict)
     """By their ids."""

@@ -1,7 +1,7 @@
 """Gathers the facts of one look: the record, placement, every cluster, and the record again.
 
 The record is read before and after: a server with an open operation in either is in flux, and
-findings are compared with servers created or deleted meanwhile.
+findings are compared with servers created or deleted in between.
 """
 
 from __future__ import annotations

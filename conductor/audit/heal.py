@@ -97,7 +97,7 @@ class Healer:
     # --- what is on a hypervisor
 
     def _destroy(self, finding: Kept) -> Answer:
-        """Begin a reap: the server has no VM there, the journal has it, no operation is open."""
+        """Begin a reap: the server has no VM there, the journal had, no operation is open."""
         operation = self._cloud.store.run(lambda c: self._begin_reap(c, finding))
         self._runner.submit(operation)
         return Answer(f"Operation {operation.id} removes it.", operation.id)
@@ -117,7 +117,7 @@ class Healer:
         if not had and not named:
             raise RefusedError(f"The journal never gave VMID {vmid} to server {server.uuid}.")
         host, node = proof.host(connection, cluster, finding.node)
-        # Only the state that was seen may be removed: a VM started or moved meanwhile stays.
+        # Only the VM as it was seen may be removed, not if it was started or moved since then.
         running = finding.evidence.get("status") not in (None, "stopped")
         stopped_on = None if running else finding.node or node
         target = Place(host=host, cluster=cluster, node=node, vmid=vmid)
@@ -129,7 +129,7 @@ class Healer:
         return operation
 
     def _begin_tidying(self, connection: Transaction, finding: Kept, server: Server) -> Operation:
-        """Begin to remove the config drive that a move left; the server keeps its VMID."""
+        """Begin to remove the config drive that a move left; the server retains its VMID."""
         cluster, vmid = str(finding.cluster), int(finding.vmid or 0)
         if not proof.has_vm(server) or (server.cluster, server.vmid) != (cluster, vmid):
             raise RefusedError("The record says that the VM is not the server's.")
@@ -244,7 +244,7 @@ class Healer:
         return Answer(f"Operation {operation.id} parks it.", operation.id)
 
     def _affinity(self, finding: Kept) -> Answer:
-        """Write the group to the cluster as the record has it; remove it if it is deleted."""
+        """Write the recorded group to the cluster; remove a deleted group."""
         cluster, uuid = str(finding.cluster), finding.subject.partition("/")[2]
         with self._cloud.store.read() as connection:
             group = server_groups.strict(connection, [uuid]).get(uuid)
@@ -306,7 +306,7 @@ class Healer:
         with self._cloud.store.read() as connection:
             now = servers.get(connection, server.uuid)
         if not proof.has_vm(now):
-            # It was deleted meanwhile, perhaps before this began.
+            # The server was deleted, perhaps before this began.
             self._cloud.placement.release(server.uuid)
         return Answer(f"Its allocation is what the record says, on {server.host}.")
 

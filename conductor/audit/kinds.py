@@ -23,7 +23,7 @@ class Verb(enum.StrEnum):
     RETIRE = "retire"  #: a RetireTemplate command: fenced, and only while nothing depends on it
     DELETE_PORTS = "delete_ports"  #: release ports and addresses
     FREE_PLACE = "free_place"  #: release a server group's place on a host
-    AFFINITY = "affinity"  #: write a group to the hypervisor as the record has it
+    AFFINITY = "affinity"  #: write the recorded group to the hypervisor
     FREE_VMID = "free_vmid"
     RESERVE_VMID = "reserve_vmid"
     REMOVE_FILE = "remove_file"  #: a RemoveImage command: only a file named after the image

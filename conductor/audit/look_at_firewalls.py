@@ -22,8 +22,8 @@ def firewalls(
 ) -> dict[str, FilterCheck] | None:
     """Return how the firewalls of the VMs that were read differ, by server.
 
-    None: ports are not filtered here. ``workers``: cluster → the one that is asked; ``unseen``
-    gets a sentence for each VM of which nothing is known.
+    None: ports are not filtered here. ``workers``: cluster → the worker to ask; ``unseen``
+    gets a sentence for each VM whose firewall could not be read.
     """
     if cloud.conf.networks.firewall == "off":
         return None

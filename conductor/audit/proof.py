@@ -63,7 +63,7 @@ def provider(connection: Transaction, server: Server) -> str:
 
 
 def has_it(connection: Transaction, finding: Kept, cluster: str, vmid: int) -> bool:
-    """Return whether the server that reserved a VMID has it, or is worked on."""
+    """Return whether a VMID is that of its server's VM. Raises RefusedError as ``idle``."""
     try:
         server = idle(connection, finding, lock=True)
     except ServerNotFound:

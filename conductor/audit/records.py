@@ -132,8 +132,8 @@ def _allocations(facts: Facts) -> Iterator[Finding]:
 
 
 def _held_by_migrations(facts: Facts, hosts: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield differences between what migrations hold and what they are to hold: the host that a
-    server moves to, then, until it is confirmed or reverted, the one that it came from."""
+    """Yield differences between what migrations hold and should hold: resources of the host that a
+    server moves to, and then, until it is confirmed or reverted, of the host that it left."""
     for holder in facts.holders.values():
         if holder.server_uuid in facts.busy:
             continue

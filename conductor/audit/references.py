@@ -1,4 +1,4 @@
-"""Compares the volumes that VMs name with the attachments, and tells of their snapshots. Pure.
+"""Compares the volumes that VMs name with the attachments, and reports their snapshots. Pure.
 
 Only VMs whose configuration was read in this look show what they name. A reference that no
 attachment explains is never cut: somebody may be writing to the volume by it.

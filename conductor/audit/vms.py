@@ -39,7 +39,7 @@ def vms(facts: Facts) -> Iterator[Finding]:
 
 def _is_suspended(vm: SeenVm, owner: ServerFacts | None) -> bool:
     """Return whether its lock belongs to a suspended server."""
-    # One that was shelved while it was suspended keeps its memory.
+    # A server that was shelved while it was suspended retains its saved memory.
     may = {VmState.SUSPENDED, VmState.SHELVED, VmState.SHELVED_OFFLOADED}
     return vm.lock == "suspended" and owner is not None and owner.vm_state in may
 

@@ -61,7 +61,7 @@ def _sizes(facts: Facts, cluster: str, inventory: ClusterInventory) -> Iterator[
         if volume.cluster != cluster or volume.volid is None or is_busy(facts, volume):
             continue
         has = bytes_of.get(volume.volid, 0)
-        # A storage that tells no sizes shows 0; one that is in error may not be whole.
+        # A storage that reports no sizes shows 0; a volume in error may not be whole.
         if has in (0, volume.size_gib * GIB) or volume.status == VolumeStatus.ERROR:
             continue
         yield Finding(

@@ -56,8 +56,8 @@ def _left_behind(
         if one.place is not None and one.cluster == inventory.cluster
     }
     replicas = {(one.vmid, one.node) for one in inventory.replicas or ()}
-    # Where a storage is shared that Proxmox VE was not told of, each node shows the VM's own
-    # volume; a copy is made at another time.
+    # If a storage is shared, but not configured so in Proxmox VE, each node shows the VM's own
+    # volume; a copy has another creation time.
     used = {
         _looks(volume)
         for volume in inventory.volumes
@@ -123,7 +123,8 @@ def _copy(facts: Facts, cluster: str, volume: SeenVolume, server: ServerFacts) -
     text = f"VM {volume.vmid} of server {server.uuid} is on {server.node}, this volume is not."
     if volume.server_uuid is None:
         return _finding("volume_left_behind", cluster, volume, text, False, server.uuid)
-    # Without its time it can't be told from the VM's own, on a storage that is shared unsaid.
+    # Without its creation time it may be the VM's own volume, on a storage that is shared but not
+    # configured so.
     had = facts.journal.get((cluster, volume.vmid), frozenset())
     proven = server.uuid in had and volume.created_at is not None
     return _finding("config_drive_left_behind", cluster, volume, text, proven, server.uuid)

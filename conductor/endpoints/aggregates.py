@@ -1,8 +1,8 @@
-"""Host aggregates: the API's requests, and publishing them and hosts' settings to the others.
+"""Host aggregates: the API's requests, and publishing aggregates and hosts' settings.
 
 Schedulers and agents get them by fanout, at each change and at intervals, so that a lost message
-does no lasting harm. Placement gets them after the transaction; what it has not taken stays in the
-outbox and is sent again.
+does no lasting harm. Placement gets them after the transaction; an update that it has not taken
+remains in the outbox and is sent again.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Notifier:
     def spread(self, ctxt: RequestContext) -> None:
         """Publish a change: to schedulers at once, to placement in the background.
 
-        The change stays committed even if nobody can be reached.
+        The change remains committed even if neither can be reached.
         """
         try:
             self.publish(ctxt)
@@ -200,7 +200,7 @@ class Notifier:
         return True
 
     def _ask_back(self, one: placement_outbox.Pending) -> None:
-        """Ask the agent of a host whose provider was removed meanwhile to create it again."""
+        """Ask the agent of a host, whose provider has been removed, to create it again."""
         with self._cloud.store.read() as connection:
             worker = placement_outbox.worker_of(connection, one.provider_uuid, one.host)
         if worker is not None:

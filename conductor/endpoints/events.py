@@ -36,7 +36,7 @@ class EventEndpoint:
         self._reports.take(reports)
 
     def may_undo(self, ctxt: RequestContext, worker: str, working: Working) -> bool:
-        """Renew the lease of an attempt, if the worker still has it."""
+        """Renew the lease of an attempt, if the worker still holds it; return whether it does."""
         return self._reports.may_undo(worker, working)
 
     def vm_states(self, ctxt: RequestContext, seen: VmStates) -> None:

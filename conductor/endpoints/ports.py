@@ -88,7 +88,7 @@ def _visible(
     *,
     also_network_owner: bool = False,
 ) -> str:
-    """Return the server of a port, empty where none has it; its row is locked.
+    """Return the server of a port, empty if it has none; the port's row is locked.
 
     ``also_network_owner``: the owner of its network may do so too, with any project's server.
     Raises PortNotFound, also for another project's.

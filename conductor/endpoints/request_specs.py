@@ -28,8 +28,8 @@ class PlacedServer:
 def of_servers(connection: Transaction, placed: Placed) -> list[PlacedServer]:
     """Return the request specs of these servers.
 
-    A server keeps its disk: no image is needed. An operator asks, so hints may name servers of any
-    project.
+    A server retains its disk: no image is needed. The request is an operator's, so hints may name
+    servers of any project.
     """
     rows, nics = placed.rows, placed.nics
     named = {uuid for row in rows for uuid in hints.all_servers(row.scheduler_hints)}

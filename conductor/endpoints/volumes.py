@@ -65,7 +65,7 @@ class VolumeEndpoint:
             self._require_free(ctxt, connection, row, force=force, cascade=cascade)
             snapshots.require_alone(connection, row)
             for one in snapshots.of_volume(connection, row.id):
-                # With the last of them the volume goes.
+                # The removal of the last snapshot begins that of the volume.
                 records.change(connection, row.id, status=VolumeStatus.DELETING)
                 remove_snapshot.begin(connection, self._cloud, ctxt, one, row)
             if records.has_snapshots(connection, row.id):
@@ -74,7 +74,8 @@ class VolumeEndpoint:
                 records.delete(connection, row.id)
                 return None
             records.change(connection, row.id, status=VolumeStatus.DELETING)
-            # One that makes it, or removes what was left of it, goes by the status when it ends.
+            # An open create or cleanup operation reads the status at its end and removes the
+            # volume then.
             if ledger.open_of(connection, row.id, ResourceType.VOLUME):
                 return None
             where = remove_volume.place_of(row)

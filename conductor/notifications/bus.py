@@ -1,7 +1,7 @@
 """The notification bus: one message to one topic, and whether the bus took it.
 
-oslo.messaging's Notifier logs what the bus doesn't take and goes on. What is in the outbox must
-not get lost so: it is sent as that one's drivers send it, and an error is an error.
+oslo.messaging's Notifier logs a message that the bus doesn't take, and continues. Messages of the
+outbox must not be lost like that: they are sent as its drivers send them, and errors are raised.
 """
 
 from __future__ import annotations
@@ -61,7 +61,10 @@ class Bus:
         self._transport = oslo_messaging.get_notification_transport(url.conf, url)
 
     def send(self, topic: str, message: Message) -> None:
-        """Return once the bus has it. Raises BusError; anything else is the message's fault."""
+        """Return once the bus has taken the message.
+
+        Raises BusError; any other exception is the message's fault.
+        """
         target = oslo_messaging.Target(
             exchange=self._exchange, topic=f"{topic}.{message.priority.lower()}"
         )

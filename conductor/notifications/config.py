@@ -52,15 +52,15 @@ OPTIONS = [
     cfg.BoolOpt(
         "instance_usage_audit",
         default=False,
-        help="Whether instance.exists is sent at the end of each audit period, of every server "
-        "that was there in it. Nova has it as [DEFAULT] instance_usage_audit.",
+        help="Whether instance.exists is sent at the end of each audit period, for every server "
+        "that existed in it. In Nova: [DEFAULT] instance_usage_audit.",
     ),
     cfg.StrOpt(
         "instance_usage_audit_period",
         default=audit_periods.DEFAULT,
         regex=audit_periods.PATTERN,
         help="The audit period: hour, day, month or year, in UTC, each with @ and the minute, "
-        "hour, day (to 28) or month that it begins with, such as month@15. Nova has it as "
+        "hour, day (to 28) or month that it begins with, such as month@15. In Nova: "
         "[DEFAULT] instance_usage_audit_period.",
     ),
     cfg.StrOpt(
@@ -75,16 +75,16 @@ OPTIONS = [
             ("durable", "classic, with amqp_durable_queues = true"),
             ("classic", "classic, without: oslo.messaging's own default"),
         ],
-        help="How queues of notifications are declared where they are not there yet. Consumers "
-        "must declare them alike, or RabbitMQ refuses whoever comes second. Not set: as "
+        help="How queues of notifications are declared if they don't exist yet. Consumers "
+        "must declare them alike, or RabbitMQ refuses the second declaration. Not set: as "
         "[oslo_messaging_rabbit] says, which is quorum by default.",
     ),
     cfg.IntOpt(
         "max_pending",
         default=100_000,
         min=1,
-        help="Notifications that are kept while they can't be sent. Of more the oldest are "
-        "dropped, and counted.",
+        help="Notifications that are stored while they can't be sent. Beyond this number the "
+        "oldest are dropped, and counted.",
     ),
 ]
 

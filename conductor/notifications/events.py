@@ -54,9 +54,9 @@ def _one(name: str, *, error: bool = False) -> Sent:
 _EXISTS = "exists"
 _RESIZE = Sent(("resize_prep", "resize", "resize_finish"), error="resize", first=(_EXISTS,))
 
-#: {action of an operation: what is sent of it}
+#: {action of an operation: its notifications}
 OF_ACTION: Mapping[str, Sent] = {
-    # Its error is told once the server shows it: what was made is removed later.
+    # Its error is sent once the server is in ERROR, before the cleanup.
     "create": _one("create"),
     "adopt": _one("create", error=True),
     "delete": Sent(("delete",), within="shutdown"),
@@ -106,7 +106,7 @@ ASKED: tuple[tuple[str, str], ...] = (
     ("live_migration_force_complete", "end"),
 )
 
-#: {from a task_state to another one: the part that ends with it, the one that begins}
+#: {(task_state before, task_state after): (the part that ends, the part that begins)}
 ON_THE_WAY: Mapping[tuple[str | None, str | None], tuple[str, str]] = {
     (TaskState.RESIZE_PREP, TaskState.RESIZE_MIGRATING): ("resize_prep", "resize"),
     (TaskState.RESIZE_MIGRATING, TaskState.RESIZE_FINISH): ("resize", "resize_finish"),

@@ -1,7 +1,7 @@
-"""Writes what a transaction has to tell into the outbox, as the last part of that transaction.
+"""Writes a transaction's notifications into the outbox, as the last part of that transaction.
 
-A row has what may be another by the time that it is sent: the server as the transaction leaves
-it. The rest is read then.
+A row has the values that may change before it is sent: the server as the transaction leaves it.
+The rest is read when it is sent.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from conductor.store.transactions import Transaction, after_commit
 LOG = logger(__name__)
 
 _VM_STATE, _VM_AND_TASK_STATE = "vm_state", "vm_and_task_state"
-#: the message of an operation that another one ended
+#: the message of an operation that another operation ended
 OVERTAKEN = "Overtaken."
-#: changes of these columns are told whatever is configured, as Nova does
+#: changes of these columns are notified whatever is configured, as in Nova
 _ALWAYS = frozenset({"tags"})
-#: of these, no notification tells
+#: changes of these columns are never notified
 _NEVER = frozenset({"held", "addresses", "locked_by", "locked_reason", "power_state"})
 
 
@@ -66,7 +66,7 @@ class Outbox:
             after_commit(connection, self._wake)
 
     def lost(self, error: Exception) -> None:
-        """Count it: an operation doesn't fail because nobody is told of it."""
+        """Count lost notifications: an operation doesn't fail because of them."""
         table.NOTIFICATIONS_LOST.count()
         LOG.error("Notifications of a transaction are lost: %s", error, exc_info=error)
 
@@ -74,7 +74,7 @@ class Outbox:
 def rows_of(
     noted: Sequence[Notice], on_state_change: str | None, now: datetime.datetime
 ) -> list[dict[str, Any]]:
-    """Return the rows that tell of a transaction. Pure, but for their new ids."""
+    """Return the outbox rows of a transaction. Pure, except for their new ids."""
     found = list(events_of(noted, on_state_change))
     if not found:
         return []
@@ -132,7 +132,7 @@ def _columns(server: Server) -> dict[str, Any]:
 
 
 def events_of(noted: Iterable[Notice], on_state_change: str | None) -> Iterable[Event]:
-    """Yield what a transaction has to tell, in order: changes of state before what caused them.
+    """Yield a transaction's notifications, in order: changes of state before what caused them.
 
     Pure.
     """
@@ -171,7 +171,7 @@ def events_of(noted: Iterable[Notice], on_state_change: str | None) -> Iterable[
 
 def _ends(one: Ended, moves: Sequence[Moved]) -> list[str]:
     if one.state != OperationState.DONE:
-        # What overtook it is told; its error might come after that one's end.
+        # The operation that overtook it is notified; this error might follow that one's end.
         return [] if one.message == OVERTAKEN else events.when_failed(one.action)
     if not moves:
         return events.when_done(one.action, None, None)

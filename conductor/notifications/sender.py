@@ -1,7 +1,7 @@
-"""Sends what is in the outbox, in order, at least once: one conductor at a time.
+"""Sends the notifications of the outbox, in order, at least once: one conductor at a time.
 
-The lease of that name is taken with each batch. One that is sent twice, as a conductor died
-between sending it and removing it, has the same ``message_id``.
+The lease ``notifications`` is taken with each batch. A notification that is sent twice, as a
+conductor died between sending and removing it, has the same ``message_id``.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ LOG = logger(__name__)
 
 NAME = "notifications"
 LEASE_SECONDS = 30.0
-#: a batch is left after this, so that the lease doesn't run out meanwhile
+#: a batch ends after this, so that the lease doesn't expire before
 BATCH_SECONDS = 10.0
 BATCH = 100
 #: how often a conductor looks for what others wrote
 LOOK_SECONDS = 1.0
-#: pauses while the bus takes nothing; the last one stays
+#: pauses while the bus takes nothing; the last one is repeated
 PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0)
-#: after so many failures of the first one, whether the bus takes the next one is tried
+#: after this many failures of the first notification, the next one is tried
 SUSPECT = 5
-#: how often one that breaks what sends it is tried
+#: attempts for a notification that fails other than by the bus
 BREAKS = 3
 
 Send = Callable[[str, Message], None]
@@ -77,7 +77,7 @@ class Sender:
         self._turns.start()
 
     def stop(self, seconds: float = 5.0) -> None:
-        """Take no more; what is not sent stays in the outbox."""
+        """Stop sending; unsent notifications remain in the outbox."""
         self._turns.stop(seconds)
         try:
             self._store.run(lambda c: process_leases.drop(c, NAME, self._name))
@@ -96,8 +96,8 @@ class Sender:
         try:
             self.send_all()
         except Exception:
-            # Whatever it is, the thread goes on: nobody else would send.
-            LOG.exception("Notifications were not sent; it is tried again.")
+            # The thread must survive any error: without it nothing would be sent.
+            LOG.exception("Notifications could not be sent; trying again later.")
             loops.failed(NAME)
             return PAUSES[-1]
         loops.done(NAME, PAUSES[-1])
@@ -151,7 +151,7 @@ class Sender:
             return []
         entries = outbox.first(connection, BATCH)
         if not entries:
-            # Whoever writes next may send it at once.
+            # The conductor that writes the next notification may send it at once.
             process_leases.drop(connection, NAME, self._name)
         return entries
 
@@ -197,7 +197,7 @@ class Sender:
         return True
 
     def _broke(self, entry: Entry, error: Exception, done: _Result) -> bool:
-        """Give it up once it has broken the sending often enough."""
+        """Count a failure; give the notification up after ``BREAKS`` of them."""
         self._breaks[entry.id] = self._breaks.get(entry.id, 0) + 1
         if self._breaks[entry.id] >= BREAKS:
             self._give_up(entry, f"It can't be sent: {error!r}", done)

@@ -23,24 +23,24 @@ class Subject:
     context: Mapping[str, Any]
     """Of the request, as plain values."""
     body: Mapping[str, Any]
-    """What the outbox has of it."""
+    """The entry's body in the outbox."""
     audit_period: Window
-    """Of which it tells: one that is over, or what has passed of the current one."""
+    """The period that it reports: the last one, or the elapsed part of the current one."""
     server: Mapping[str, Any] | None = None
-    """Its columns; None: it is about something else."""
+    """The server's columns; None: the notification is about something else."""
     plan: Mapping[str, Any] | None = None
     """Of the operation."""
     failed: str | None = None
     """The operation's message where it ended badly."""
     fault: Fault | None = None
     volumes: Sequence[Mapping[str, Any]] | None = None
-    """What is attached; None: not to be told."""
+    """The attached volumes; None: they are not reported."""
     publisher: tuple[str, str] = ("api", "")
-    """Who tells of it: compute, conductor or api, and where."""
+    """The service that publishes it (compute, conductor or api), and its host."""
 
     @property
     def of(self) -> Mapping[str, Any]:
-        """The server. Raises ValueError where there is none any more."""
+        """The server. Raises ValueError if it no longer exists."""
         if self.server is None:
             raise ValueError("its server is not in the database")
         return self.server

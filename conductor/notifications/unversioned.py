@@ -132,12 +132,12 @@ def _more(subject: Subject) -> dict[str, Any]:
 
 def _exists(subject: Subject) -> dict[str, Any]:
     begins, ends = subject.audit_period
-    # That of a rebuild, whose server has the new image already, tells of the image before:
+    # A rebuild's server has the new image already, but this reports the image before:
     # nova.compute.manager, _do_rebuild_instance.
     former = subject.planned.get("former")
     return {
         **(_image(former) if former else {}),
-        # Here Nova writes times otherwise than elsewhere.
+        # Nova formats these times differently from the others.
         "audit_period_beginning": str(begins.replace(tzinfo=None)),
         "audit_period_ending": str(ends.replace(tzinfo=None)),
     }

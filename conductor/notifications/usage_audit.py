@@ -1,7 +1,7 @@
 """Writes the notification ``instance.exists`` of each server at the end of an audit period.
 
-One conductor does it, some servers in each transaction, which also notes how far it has come: so
-the next conductor goes on there. Where several periods were missed, only the last one is audited.
+One conductor does it, some servers in each transaction, which also stores its progress: the next
+conductor continues from there. If several periods were missed, only the last one is audited.
 """
 
 from __future__ import annotations

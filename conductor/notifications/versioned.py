@@ -113,7 +113,7 @@ _TIMES = ("created_at", "launched_at", "terminated_at", "deleted_at", "updated_a
 
 
 def flavor(kept: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a flavor as the server has it."""
+    """Return the payload of the flavor stored with a server."""
     return shown(
         "FlavorPayload",
         {

@@ -123,7 +123,7 @@ class ImageRpc(Protocol):
     ) -> None:
         """Have clusters fetch the data of a queued image, which is 'saving' from now on.
 
-        ``task_id``: of the download that brought them; its image stays 'importing'. Raises
+        ``task_id``: the download that brought the data; its image remains 'importing'. Raises
         Conflict for an image in another state, Unavailable if no cluster has room.
         """
 
@@ -142,17 +142,17 @@ class ImageRpc(Protocol):
     def begin_image_download(self, ctxt: RequestContext, image_id: str, uri: str) -> str:
         """Store that the API downloads the data of a queued image; return the task's id.
 
-        The image is 'importing', and 'queued' again if nothing is heard for a while. Raises
+        The image is 'importing', and 'queued' again if no progress is reported for a while. Raises
         Conflict for an image in another state.
         """
 
     def keep_image_download(self, ctxt: RequestContext, image_id: str, task_id: str) -> None:
-        """Tell that a download goes on. Raises Conflict if it was given up."""
+        """Report that a download is in progress. Raises Conflict if it was given up."""
 
     def fail_image_download(
         self, ctxt: RequestContext, image_id: str, task_id: str, why: str
     ) -> None:
-        """Tell that a download has failed: the image is 'queued' again. Raises Conflict."""
+        """Report that a download has failed: the image is 'queued' again. Raises Conflict."""
 
     def tag_image(self, ctxt: RequestContext, image_id: str, tag: str, *, wanted: bool) -> None:
         """Give an image a tag, or take it away. Raises NotFound (the tag), TooLarge."""
@@ -163,15 +163,15 @@ class ImageRpc(Protocol):
     def create_metadef_namespace(
         self, ctxt: RequestContext, namespace: MetadefNamespace, items: list[MetadefItem]
     ) -> None:
-        """Make a namespace with what it defines. Raises Conflict for one that is there."""
+        """Create a namespace with its definitions. Raises Conflict if the name is in use."""
 
     def update_metadef_namespace(
         self, ctxt: RequestContext, name: str, namespace: MetadefNamespace
     ) -> None:
-        """Change a namespace, its name too. Raises NotFound, Conflict for the name of another."""
+        """Change a namespace, also its name. Raises NotFound, Conflict if the name is in use."""
 
     def delete_metadef_namespace(self, ctxt: RequestContext, name: str) -> None:
-        """Delete a namespace with what it defines. Raises NotFound, Forbidden if protected."""
+        """Delete a namespace with its definitions. Raises NotFound, Forbidden if protected."""
 
     def change_metadef_items(
         self,
@@ -181,10 +181,11 @@ class ImageRpc(Protocol):
         removed: list[str] | None,
         items: list[MetadefItem],
     ) -> None:
-        """Remove what a namespace defines, and add to it; what comes in place of it is changed.
+        """Remove definitions from a namespace, and add others; those of both lists are changed.
 
-        ``removed``: the names; None: all of the kind. Raises NotFound for a name that isn't there,
-        Conflict for one that is, and Forbidden to remove from a protected namespace.
+        ``removed``: the names; None: all of the kind. Raises NotFound for a name to remove that
+        doesn't exist, Conflict for a name to add that does, Forbidden to remove from a protected
+        namespace.
         """
 
     def create_image_member(self, ctxt: RequestContext, image_id: str, member: str) -> None:

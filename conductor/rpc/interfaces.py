@@ -26,7 +26,7 @@ class InterfaceRpc(Protocol):
     def attach_interface(
         self, ctxt: RequestContext, server_uuid: str, asked: Attachment, *, wait: bool
     ) -> str:
-        """Attach an interface; return its port's id, with ``wait`` once the VM has it.
+        """Attach an interface; return its port's id, with ``wait`` once it is in the VM.
 
         Raises ServerNotFound, ServerLocked, ServerStateConflict, Conflict (the address or the
         port is in use, the host's agent is down), NotFound (network or port), Invalid (no network
@@ -35,7 +35,7 @@ class InterfaceRpc(Protocol):
         """
 
     def detach_interface(self, ctxt: RequestContext, server_uuid: str, port_id: str) -> None:
-        """Begin to detach an interface; where the guest keeps it, it stays.
+        """Begin to detach an interface; it remains attached if the guest doesn't release it.
 
         Raises ServerNotFound, ServerLocked, ServerStateConflict, NotFound (no such port of the
         server), Conflict (the host's agent is down).
@@ -44,5 +44,5 @@ class InterfaceRpc(Protocol):
     def detach_address(self, ctxt: RequestContext, server_uuid: str, address: str) -> None:
         """Begin to detach the interface with this address.
 
-        Raises what ``detach_interface`` does, and Invalid where no interface has it.
+        Raises what ``detach_interface`` does, and Invalid if no interface has the address.
         """

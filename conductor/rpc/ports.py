@@ -52,17 +52,17 @@ class AddressPair:
 
 @dataclass(frozen=True)
 class TagChange:
-    """What is to change of the tags of a network, subnet, port or security group."""
+    """Changes to the tags of a network, subnet, port or security group."""
 
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
     replace: bool = False
-    """Whether only those that are added stay."""
+    """Whether all tags that are not in ``add`` are removed."""
 
 
 @dataclass(frozen=True)
 class PortChange:
-    """What is to change of a port; None: it stays."""
+    """Changes to a port; None: unchanged."""
 
     name: str | None = None
     description: str | None = None
@@ -90,10 +90,10 @@ class PortRpc(Protocol):
         """
 
     def update_port(self, ctxt: RequestContext, port_id: str, asked: PortChange) -> None:
-        """Change a port. Raises as ``create_ports``, PortNotFound, Conflict (a server has it)."""
+        """Change a port. Raises as ``create_ports``, PortNotFound, Conflict (the port in use)."""
 
     def delete_port(self, ctxt: RequestContext, port_id: str) -> None:
-        """Delete a port; one that a server has is detached first, as an operation of the server.
+        """Delete a port; a server's port is detached first, as an operation of the server.
 
         Raises PortNotFound, ServerLocked, ServerStateConflict, Conflict (the agent is down).
         """

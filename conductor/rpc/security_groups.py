@@ -21,7 +21,7 @@ class NewSecurityGroup:
 
 @dataclass(frozen=True)
 class SecurityGroupChange:
-    """What is to change of a security group; None: it stays."""
+    """Changes to a security group; None: unchanged."""
 
     name: str | None = None
     description: str | None = None

@@ -40,7 +40,7 @@ class ServerVolumeRpc(Protocol):
         """
 
     def detach_volume(self, ctxt: RequestContext, server_uuid: str, volume_id: str) -> None:
-        """Begin to detach a volume; where the guest keeps it, it stays.
+        """Begin to detach a volume; it remains attached if the guest doesn't release it.
 
         Raises ServerNotFound, ServerLocked, ServerStateConflict, VolumeNotFound, NotFound (the
         server hasn't it), Invalid (its status, a root disk), Conflict (its memory is saved, the
@@ -50,4 +50,4 @@ class ServerVolumeRpc(Protocol):
     def keep_volume(
         self, ctxt: RequestContext, server_uuid: str, volume_id: str, *, delete: bool
     ) -> None:
-        """Set whether a volume goes with its server. Raises ServerNotFound, NotFound."""
+        """Set whether a volume is deleted with its server. Raises ServerNotFound, NotFound."""

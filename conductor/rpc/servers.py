@@ -14,10 +14,10 @@ from conductor.rpc.flavors import FlavorSnapshot
 
 @dataclass(frozen=True)
 class BlockDevice:
-    """A volume that a new server gets: one that is there, or one that is made with it."""
+    """A volume that a new server gets: an existing volume, or a volume made with the server."""
 
     volume_id: str | None = None
-    """One that is there; the rest says what is made."""
+    """An existing volume; without it, the next fields describe the volume to make."""
     size_gib: int = 0
     type_id: str | None = None
     """None: the default type."""
@@ -114,7 +114,7 @@ class RebuildServer:
     admin_password: str | None = field(default=None, repr=False)
     files: tuple[GuestFile, ...] = ()
     reimages: bool = False
-    """Whether a root disk that is a volume gets the image, too; else it stays as it is."""
+    """Whether a root disk that is a volume gets the image, too; else it is left unchanged."""
 
 
 @dataclass(frozen=True)
@@ -161,8 +161,8 @@ class ServerRpc(Protocol):
 
         Raises ServerStateConflict (details: attribute, state, action, server_uuid), ServerLocked
         and ServerNotFound, and QuotaExceeded for a restore. A second delete of a server that is
-        being deleted changes nothing. With ``deferred`` a delete may be taken back, where the
-        cloud keeps deleted servers for some time.
+        being deleted changes nothing. With ``deferred`` a delete can be reverted, where the cloud
+        retains deleted servers for some time.
         """
 
     def resize_server(self, ctxt: RequestContext, server_uuid: str, flavor: FlavorSnapshot) -> int:
@@ -281,14 +281,14 @@ class ServerRpc(Protocol):
         """
 
     def reset_server_state(self, ctxt: RequestContext, server_uuid: str, state: str) -> None:
-        """Say what a server is, one of ``VmState``; for administrators. No VM is touched.
+        """Set the state of a server, one of ``VmState``; for administrators. No VM is touched.
 
-        Raises ServerNotFound, and ServerStateConflict while something is under way that neither
-        gives way nor goes on by itself.
+        Raises ServerNotFound, and ServerStateConflict while an operation is open that neither is
+        superseded by this nor continues independently.
         """
 
     def unlock_server(self, ctxt: RequestContext, server_uuid: str, *, override: bool) -> None:
-        """Unlock a server; ``override``: also one that others locked.
+        """Unlock a server; ``override``: also a server that others locked.
 
         Raises ServerNotFound, Forbidden.
         """

@@ -27,14 +27,14 @@ class VolumeSnapshotRpc(Protocol):
     def create_volume_snapshot(self, ctxt: RequestContext, snapshot: NewVolumeSnapshot) -> str:
         """Begin to take a snapshot of a volume; return its id.
 
-        Raises VolumeNotFound, Invalid (the volume's status, or what its storage can't do while a
-        server has it), QuotaExceeded.
+        Raises VolumeNotFound, Invalid (the volume's status, or its storage can't do it while the
+        volume is attached), QuotaExceeded.
         """
 
     def edit_volume_snapshot(
         self, ctxt: RequestContext, snapshot_id: str, edit: VolumeEdit
     ) -> None:
-        """Change what is said of a snapshot. Raises SnapshotNotFound, also for metadata."""
+        """Change a snapshot's record. Raises SnapshotNotFound, also for metadata."""
 
     def delete_volume_snapshot(self, ctxt: RequestContext, snapshot_id: str) -> None:
         """Begin to remove a snapshot. Raises SnapshotNotFound, Invalid (its status)."""

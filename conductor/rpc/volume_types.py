@@ -10,13 +10,13 @@ from common.context import RequestContext
 
 @dataclass(frozen=True)
 class VolumeTypeEdit:
-    """A volume type, or what changes of it; None: it stays."""
+    """A volume type, or changes to one; None: unchanged."""
 
     name: str | None = None
     description: str | None = None
     is_public: bool | None = None
     extra_specs: dict[str, str] | None = None
-    """All of them then."""
+    """These replace all others."""
 
 
 class VolumeTypeRpc(Protocol):

@@ -30,16 +30,16 @@ class NewVolume:
 
 @dataclass(frozen=True)
 class VolumeEdit:
-    """What changes of a volume's record, or of a snapshot's; None: it stays."""
+    """Changes to the record of a volume or snapshot; None: unchanged."""
 
     name: str | None = None
     description: str | None = None
     clear_description: bool = False
     metadata: dict[str, str] | None = None
-    """Added to what there is, unless ``replace_metadata``."""
+    """Added to the current metadata, unless ``replace_metadata``."""
     replace_metadata: bool = False
     remove_metadata: tuple[str, ...] = ()
-    """Raises NotFound for one that isn't there."""
+    """Raises NotFound for a key that doesn't exist."""
     image_metadata: dict[str, str] | None = None
     remove_image_metadata: str | None = None
     bootable: bool | None = None
@@ -74,13 +74,13 @@ class VolumeRpc(Protocol):
     ) -> None:
         """Begin to remove a volume; ``force``: in more states; ``cascade``: its snapshots, too.
 
-        Raises VolumeNotFound, Invalid (a server has it, it has snapshots, or its status).
+        Raises VolumeNotFound, Invalid (it is attached, has snapshots, or its status).
         """
 
     def extend_volume(
         self, ctxt: RequestContext, volume_id: str, size_gib: int, *, in_use: bool
     ) -> None:
-        """Begin to extend a volume; ``in_use``: also while a server has it.
+        """Begin to extend a volume; ``in_use``: also while it is attached.
 
         Raises VolumeNotFound, Invalid (not larger, or its status), QuotaExceeded.
         """
@@ -88,7 +88,7 @@ class VolumeRpc(Protocol):
     def reimage_volume(
         self, ctxt: RequestContext, volume_id: str, image_id: str, *, reserved: bool
     ) -> None:
-        """Begin to give a volume that no server has an image; ``reserved``: also a reserved one.
+        """Begin to write an image to a volume that is not attached; ``reserved``: or is reserved.
 
         Raises VolumeNotFound, ImageNotFound, Invalid (its status, its size, its snapshots).
         """
@@ -98,8 +98,9 @@ class VolumeRpc(Protocol):
     ) -> None:
         """Give a volume another type, or begin to; ``may_move``: also to another storage.
 
-        Where its storage may not or can't take it, the volume has a fault, and stays as it is.
-        Raises VolumeNotFound, NotFound (the type), Invalid (its status), QuotaExceeded.
+        If it may not move, or the type's storage can't take it, the volume gets a fault and is
+        left unchanged. Raises VolumeNotFound, NotFound (the type), Invalid (its status),
+        QuotaExceeded.
         """
 
     def upload_volume(self, ctxt: RequestContext, volume_id: str, image: NewVolumeImage) -> str:

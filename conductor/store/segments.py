@@ -14,7 +14,7 @@ from conductor.store import others, quotas, vnets
 from db.schema import networks
 
 _C = networks.c
-#: kind of finding: a VM that isn't ours uses the VLAN tag of a network, or one that one may get
+#: kind of finding: a VM that isn't ours uses the VLAN tag of a network, or a tag for new networks
 OF_OTHERS = "vlan_of_others"
 #: no project's name has a space
 _LOCK = "segments of networks"

@@ -35,13 +35,13 @@ class Sized(Protocol):
 
 
 def wanted(server: Sized) -> dict[str, int]:
-    """Return the amounts of each resource class, as the scheduler claims them; of a parked server
-    those that it keeps."""
+    """Return the amounts of each resource class, as the scheduler claims them; for a parked server
+    only those that it retains."""
     return parked(server) if server.vm_state == VmState.SHELVED_OFFLOADED else whole(server)
 
 
 def parked(server: Sized) -> dict[str, int]:
-    """Return what is left of it while the server is parked: its disk."""
+    """Return the amounts that a parked server retains: its disk."""
     return {name: amount for name, amount in whole(server).items() if name == _DISK}
 
 

@@ -44,7 +44,7 @@ class Difference:
 def differences(
     report: VmStates, servers: Iterable[Known], hosts: Mapping[str, HostOf], settle_seconds: float
 ) -> Iterator[Difference]:
-    """Return the servers of which the message has something new that it may report."""
+    """Yield the servers with a new state that this message is entitled to report."""
     seen = {vm.vmid: vm for vm in report.vms if vm.kind == VM}
     others = {vm.vmid for vm in report.vms if vm.kind != VM}
     carried = {one.host for one in hosts.values() if one.worker == report.worker}

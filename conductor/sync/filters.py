@@ -13,11 +13,11 @@ from conductor.store.filter_outbox import Pending
 
 LOG = logger(__name__)
 
-#: the periodic task, and its lease: one conductor at a time, so that nothing older is written last
+#: the periodic task, and its lease: one conductor at a time, so that older rules never come last
 NAME = "filters"
-#: whoever makes a change wakes it; this is for changes of others
+#: a change wakes the task of its own conductor; the interval is for changes of the others
 SECONDS = 2.0
-#: where new ports are not filtered any more: those that are have to be kept as they should be
+#: interval where new ports are no longer filtered: earlier ports must still follow their groups
 IDLE_SECONDS = 60.0
 #: a build writes the firewall itself; what has changed since is written after it
 BUSY_SECONDS = 2.0

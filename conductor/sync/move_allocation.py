@@ -41,7 +41,7 @@ class MoveAllocation:
         with self._cloud.store.read() as connection:
             gone = servers.get(connection, server.uuid).deleted_at is not None
         if gone:
-            # It was deleted meanwhile and its allocation released, perhaps before ours.
+            # The server was deleted and its allocation released, perhaps before ours was made.
             self._cloud.placement.release(server.uuid)
         result = "Success" if room else "Error"
         detail = {"host": facts.host, "room": room}

@@ -45,12 +45,12 @@ class Outcomes:
         }
 
     def ends(self, ended: Ended) -> bool:
-        """Return whether the outcome is one that ``take`` takes."""
+        """Return whether ``take`` handles this outcome."""
         ending = self._endings.get(ended.task.operation.action)
         return ending is not None and ending.of(ended)
 
     def take(self, found: Sequence[Heard]) -> None:
-        """End the operations; in another thread where something is given back first."""
+        """End the operations; in another thread where resources are released first."""
         by_action: dict[str, list[Heard]] = {}
         for one in found:
             by_action.setdefault(one.ended.task.operation.action, []).append(one)

@@ -31,12 +31,12 @@ from conductor.sync.move_allocation import MoveAllocation
 
 LOG = logger(__name__)
 
-#: the stage that follows once it was seen where the VM is: there is no return
+#: the stage after the VM's host is known: the flow can't turn back
 MOVE_ALLOCATION = "move_allocation"
 
 
 class Follow:
-    """The flow of ``InternalAction.FOLLOW``: the conductor keeps the lease and calls an agent."""
+    """The flow of ``InternalAction.FOLLOW``: the conductor holds the lease and calls an agent."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud

@@ -1,4 +1,4 @@
-"""Where a server's VM is, as seen now, and the record of one that others have moved there."""
+"""Where a server's VM is now, and recording that others have moved it there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conductor.store.transactions import Transaction
 
 
 def ha_service(cloud: Cloud, ctxt: RequestContext, server: Server) -> HaService | None:
-    """Return its VM as the HA manager has it; None: it has not. Raises Unavailable."""
+    """Return the HA manager's entry of its VM; None: there is none. Raises Unavailable."""
     worker = _worker(cloud, server, None)
     return cloud.compute.ha_service(ctxt, worker, str(server.cluster), int(server.vmid or 0))
 
@@ -62,7 +62,7 @@ def arrive(
     *,
     takes_over: bool = False,
 ) -> tuple[Server, str | None]:
-    """Record that its VM is on this host; return its record, and how its group is broken."""
+    """Record that its VM is on this host; return the server, and how its group is violated."""
     zone = registry.host(connection, facts.host, lock=True)[0].availability_zone
     broken = server_groups.follow(connection, server, facts.host)
     now = transitions.move(

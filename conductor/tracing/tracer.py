@@ -27,12 +27,12 @@ from conductor.tracing.spans import Span, spans_of, wanted
 LOG = logger(__name__)
 
 NAME = "tracing"
-#: agents report their last steps in batches: so long they are waited for
+#: how long an operation's last steps are waited for, as agents report them in batches
 SETTLE_SECONDS = 2.0
-#: operations that wait to be sent; of more the oldest are dropped
+#: operations that wait to be sent; beyond this number the oldest are dropped
 MOST = 10_000
 BATCH = 50
-#: pauses while the endpoint takes nothing; the last one stays
+#: pauses while the endpoint takes nothing; the last one is repeated
 PAUSES = (1.0, 5.0, 15.0, 60.0)
 #: after so many failures a batch is dropped: seven minutes
 GIVE_UP = 10
@@ -118,7 +118,7 @@ class Tracer:
         self._turns.start()
 
     def stop(self, seconds: float = 5.0) -> None:
-        """Send what is there, without waiting for anything, and end."""
+        """Send all collected traces, without waiting for anything, and end."""
         self._turns.stop(seconds)
         self._exporter.close()
 

@@ -111,8 +111,8 @@ OPTIONS = [
         "bulk_migration_timeout_seconds",
         default=86_400,
         min=10,
-        help="Seconds after which a drain or a rebalance begins no more moves; it ends with those "
-        "under way, and says which servers remain.",
+        help="Seconds after which a drain or a rebalance begins no more moves; it ends with the "
+        "moves in progress, and reports which servers remain.",
     ),
     cfg.IntOpt(
         "bulk_moves_in_all",
@@ -198,8 +198,8 @@ OPTIONS = [
         "template_grace_seconds",
         default=3600,
         min=0,
-        help="Seconds for which an image's cached template is kept once the image is gone and no "
-        "server uses it.",
+        help="Seconds for which an image's cached template is kept once the image is deleted and "
+        "no server uses it.",
     ),
     cfg.IntOpt(
         "history_days",

@@ -406,7 +406,7 @@ class BulkPlan(Plan):
 
     moves: tuple[Move, ...] = ()
     at_once: int = 1
-    """How many moves may be under way for it."""
+    """How many of its moves may be in progress."""
     live_only: bool = False
     """Whether running servers are moved only while they run."""
     wish: Wish = Wish.GO

@@ -200,7 +200,7 @@ class ConductorService:
         try:
             self.store.run(lambda connection: leases.give_back(connection, self._name))
         except Unavailable as error:
-            LOG.warning("The leases could not be released, and will expire: %s", error)
+            LOG.warning("The leases of %s were not released; they expire: %s", self._name, error)
 
     def _seed(self, connection: Transaction) -> None:
         for text in self._conf.networks.subnets:

@@ -96,7 +96,7 @@ class Auditor:
         try:
             self.turn()
         except Exception:
-            LOG.exception("The audit failed; it is tried again.")
+            LOG.exception("The audit failed; trying again later.")
             failed = True
         soon = self._asked or failed
         return ASKED_SECONDS if soon else max(0.0, self._due_at - time.monotonic())
@@ -196,7 +196,7 @@ class Auditor:
                 tries.append(operation_id)
             except MicronovaError as error:
                 text = error.message
-                LOG.warning("%s %s is not healed: %s", finding.kind, finding.subject, text)
+                LOG.warning("%s %s was not healed: %s", finding.kind, finding.subject, text)
             self._note(finding, text, operation_id)
         return tries
 

@@ -18,7 +18,7 @@ _ROOTS = frozenset({_ROOT, "virtio0", "sata0", "ide0"})
 
 
 def disks(facts: Facts) -> Iterator[Finding]:
-    """Yield disks that servers should have and their VMs haven't, or only by name."""
+    """Yield disks of servers that their VMs lack, or only name."""
     for server, vm in read_vms(facts):
         if vm.drives is None:
             continue

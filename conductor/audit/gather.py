@@ -252,7 +252,7 @@ def _servers(
 def _holders(
     rows: Iterable[migrations.Holder], servers: Mapping[str, ServerFacts]
 ) -> dict[str, HolderFacts]:
-    """Return what migrations hold beside their servers, by UUID."""
+    """Return what migrations hold in addition to their servers, by UUID."""
     found = {}
     for row in rows:
         server = servers.get(row.server_uuid)

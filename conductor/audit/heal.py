@@ -97,7 +97,10 @@ class Healer:
     # --- what is on a hypervisor
 
     def _destroy(self, finding: Kept) -> Answer:
-        """Begin a reap: the server has no VM there, the journal had, no operation is open."""
+        """Begin a reap: the journal gave the server this VMID, where the record has no VM of it.
+
+        No operation of the server is open.
+        """
         operation = self._cloud.store.run(lambda c: self._begin_reap(c, finding))
         self._runner.submit(operation)
         return Answer(f"Operation {operation.id} removes it.", operation.id)

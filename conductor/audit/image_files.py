@@ -10,7 +10,7 @@ from conductor.audit.facts import Facts, Finding
 
 
 def image_files(facts: Facts) -> Iterator[Finding]:
-    """Yield findings for files without an image, and for images whose file a cluster has not."""
+    """Yield findings for files without an image, and for images whose file a cluster lacks."""
     us = image_files_of.cloud_in_name(facts.cloud)
     for cluster, inventory in facts.inventories.items():
         for file in inventory.image_files or ():

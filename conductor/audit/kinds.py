@@ -39,7 +39,7 @@ class Severity(enum.StrEnum):
 
     LEAK = "leak"  #: something exists that no record owns
     DAMAGE = "damage"  #: the record is wrong
-    NOTICE = "notice"  #: somebody else's, or changed by a person: worth knowing
+    NOTICE = "notice"  #: not ours, or changed by a person: worth knowing
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def nics(facts: Facts) -> Iterator[Finding]:
 
 
 def read_vms(facts: Facts) -> Iterator[tuple[ServerFacts, SeenVm]]:
-    """Yield servers that nobody works on, with their VMs that were read and prove to be theirs."""
+    """Yield each server without an open operation, and its VM, if that was read and is proven."""
     vms = {
         (cluster, vm.vmid): vm
         for cluster, inventory in facts.inventories.items()
@@ -67,7 +67,7 @@ def _of_vm(
 
 
 def tags_of_others(facts: Facts) -> Iterator[Finding]:
-    """Yield VLAN tags of ``[networks] tenant_vlans`` that VMs of others have."""
+    """Yield VLAN tags of ``[networks] tenant_vlans`` that other VMs use."""
     networks = {(one.bridge, one.vlan): one for one in facts.networks.values()}
     for cluster, inventory in facts.inventories.items():
         for tag in inventory.other_tags or ():

@@ -57,7 +57,7 @@ def _in_band(facts: Facts, cluster: str, vm: SeenVm) -> bool:
 
 
 def _in_flux(facts: Facts, cluster: str, vm: SeenVm, owner: ServerFacts | None) -> bool:
-    """Return whether an operation, or anybody's task, may be at work on this VM."""
+    """Return whether an operation, or a task of any user, may work on this VM."""
     reserved = facts.reservations.get((cluster, vm.vmid))
     named = {vm.server_uuid, owner.uuid if owner else None}
     named.add(reserved.server_uuid if reserved else None)
@@ -93,7 +93,7 @@ def _unexplained(facts: Facts, cluster: str, vm: SeenVm) -> Finding | None:
 
 
 def _foreign(facts: Facts, cluster: str, vm: SeenVm) -> Finding | None:
-    """Return a finding for somebody else's VM, unless it was unmanaged and so is known."""
+    """Return a finding for a VM that isn't ours, unless it was unmanaged and so is known."""
     had = facts.journal.get((cluster, vm.vmid), _NOBODY)
     if vm.server_uuid is None and had & facts.released:
         return None

@@ -28,7 +28,7 @@ LOG = logger(__name__)
 DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
 #: interval at which everything is published to schedulers again
 PUBLISH_SECONDS = 60.0
-#: interval at which placement is sent again what it has not taken
+#: interval at which updates that placement has not taken are sent again
 RETRY_SECONDS = 10.0
 #: the periodic task that updates placement
 PLACEMENT = "tell_placement"

@@ -101,6 +101,6 @@ class BackupEndpoint:
             if status == BackupStatus.AVAILABLE and row.archive is None:
                 raise Invalid(f"Invalid backup: There is no archive of backup {row.id}.")
             backups.change(connection, row.id, status=status)
-            LOG.warning("Backup %s is %s, as an administrator says.", row.id, status)
+            LOG.warning("Backup %s: an administrator set its status to %s.", row.id, status)
 
         self._cloud.store.run(work)

@@ -29,7 +29,9 @@ class ManageEndpoint:
     def adopt(self, ctxt: RequestContext, adoption: Adoption) -> Adopted:
         adopted, operation = self._acceptance.adopt(ctxt, adoption)
         ctxt.server_uuid = adopted.server_uuid
-        LOG.info("Adoption accepted, as operation %d.", operation.id)
+        LOG.info(
+            "Adoption of server %s accepted: operation %d.", adopted.server_uuid, operation.id
+        )
         self._runner.submit(operation)
         return adopted
 

@@ -55,9 +55,8 @@ class ServerGroupEndpoint:
             except MicronovaError as error:
                 # The group is deleted; the audit updates the cluster.
                 LOG.warning(
-                    "A deleted group could not be removed from cluster %s: %s",
-                    cluster,
-                    error.message,
+                    "Cluster %s: the rules of deleted server group %s were not removed: %s",
+                    *(cluster, group_uuid, error.message),
                 )
 
     def _workers(self, connection: Transaction, uuid: str) -> dict[str, str]:

@@ -56,7 +56,7 @@ class ServerEndpoint:
         created, operations = self._accept.create(ctxt, request)
         for operation in operations:
             ctxt.server_uuid = operation.server_uuid
-            LOG.info("Server accepted, as operation %d.", operation.id)
+            LOG.info("Server %s accepted: operation %d.", operation.server_uuid, operation.id)
         if len(operations) > 1:
             self._runner.submit_many(operations, self._begin_builds)
         else:

@@ -69,7 +69,7 @@ class VolumeSnapshotEndpoint:
                     "way."
                 )
             snapshots.change(connection, row.id, status=status)
-            LOG.warning("Snapshot %s is %s, as an administrator says.", row.id, status)
+            LOG.warning("Snapshot %s: an administrator set its status to %s.", row.id, status)
 
         self._cloud.store.run(work)
 

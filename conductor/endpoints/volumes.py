@@ -159,7 +159,7 @@ class VolumeEndpoint:
             # What offered it to another project counts no more.
             transfers.end_of(connection, row.id)
             records.change(connection, row.id, status=status, previous_status=None)
-            LOG.warning("Volume %s is %s, as an administrator says.", row.id, status)
+            LOG.warning("Volume %s: an administrator set its status to %s.", row.id, status)
 
         self._with(ctxt, volume_id, work)
 

@@ -28,14 +28,14 @@ _QUEUES: Mapping[str, Mapping[str, bool]] = {
 }
 #: what a message's envelope is, by the driver
 _VERSIONS: Mapping[str, float] = {"messagingv2": 2.0, "messaging": 1.0}
-#: tries of one message at once; 0 would mean for ever where a connection is made
+#: attempts to send a message at once; with 0, connecting would be tried for ever
 _TRIES = 1
-#: what RabbitMQ says of a queue that is declared otherwise than it is
+#: RabbitMQ's error for a queue declared with other arguments than it has
 _CLASH = "inequivalent arg"
 
 
 class BusError(Exception):
-    """The bus did not take a message. It may all the same have it."""
+    """The bus did not confirm a message. It may have it nevertheless."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class Composer:
         self._periods = AuditPeriods.parse(options.instance_usage_audit_period)
 
     def subjects(self, connection: Transaction, entries: Sequence[Entry]) -> dict[int, Subject]:
-        """Return what each is made of; three to five statements for all."""
+        """Return the subject of each; three to five statements for all."""
         uuids = [one.server_uuid for one in entries if one.server_uuid]
         numbers = [one.operation_id for one in entries if one.operation_id]
         servers = outbox.servers_of(connection, uuids) if uuids else {}

@@ -41,7 +41,7 @@ class Event:
     server_uuid: str | None = None
     operation_id: int | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
-    """What else its body has, beside the server."""
+    """Its body, without the server."""
     columns: Mapping[str, Any] | None = None
     """The server's columns; None: as the transaction leaves them."""
 
@@ -68,7 +68,7 @@ class Outbox:
     def lost(self, error: Exception) -> None:
         """Count lost notifications: an operation doesn't fail because of them."""
         table.NOTIFICATIONS_LOST.count()
-        LOG.error("Notifications of a transaction are lost: %s", error, exc_info=error)
+        LOG.error("The notifications of a transaction are lost: %s", error, exc_info=error)
 
 
 def rows_of(

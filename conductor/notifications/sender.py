@@ -108,11 +108,14 @@ class Sender:
     # --- bound
 
     def bound(self) -> None:
-        """Drop the oldest of more than are kept: a periodic task of every conductor."""
+        """Drop the oldest beyond the limit: a periodic task of every conductor."""
         dropped = self._store.run(lambda c: outbox.trim(c, self._max_pending))
         if dropped:
             table.NOTIFICATIONS_DROPPED.count(by=dropped)
-            LOG.error("%d notifications are dropped: more than can be kept are unsent.", dropped)
+            LOG.error(
+                "%d notifications were dropped: the outbox is limited to %d.",
+                *(dropped, self._max_pending),
+            )
         with self._store.read() as connection:
             self._bounds = outbox.bounds(connection)
 
@@ -186,7 +189,10 @@ class Sender:
             self._failures += 1
             done.failed = str(error)
             table.NOTIFICATION_FAILURES.count()
-            LOG.warning("The notification bus doesn't take %s: %s", entry.event, error)
+            LOG.warning(
+                "The notification bus doesn't take notification %d, %s: %s",
+                *(entry.id, entry.event, error),
+            )
             return False
         except Exception as error:  # noqa: BLE001 - it must not stop the others
             return self._broke(entry, error, done)
@@ -202,7 +208,10 @@ class Sender:
         if self._breaks[entry.id] >= BREAKS:
             self._give_up(entry, f"It can't be sent: {error!r}", done)
             return True
-        LOG.warning("Notification %s broke: %r. Trying again.", entry.event, error)
+        LOG.warning(
+            "Notification %d, %s, could not be sent: %r. Trying again.",
+            *(entry.id, entry.event, error),
+        )
         self._failures += 1
         done.failed = repr(error)
         return False

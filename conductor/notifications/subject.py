@@ -1,4 +1,4 @@
-"""What a notification is made of: the server as it was, who asked, and how it went."""
+"""The data of a notification: the server as it was, the request's context, and the outcome."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def _resize_prep(subject: Subject) -> dict[str, Any]:
 
 
 def _image_name(subject: Subject) -> str:
-    """Return the name of the image that is used, empty as long as the plan hasn't it."""
+    """Return the name of the image that is used, empty until it is in the plan."""
     return str((subject.planned.get("image") or {}).get("name") or "")
 
 

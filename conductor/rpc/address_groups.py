@@ -42,7 +42,7 @@ class AddressGroupRpc(Protocol):
     ) -> None:
         """Add addresses to a group, or remove some, and have interfaces filtered so.
 
-        Raises NotFound (the group, or an address that is to be removed), Conflict (one is there).
+        Raises NotFound (the group, or an address to remove), Conflict (an address to add exists).
         """
 
     def delete_address_group(self, ctxt: RequestContext, group_id: str) -> None:

@@ -35,7 +35,7 @@ class AggregateRpc(Protocol):
     def add_aggregate_host(self, ctxt: RequestContext, number: int, host: str) -> None:
         """Add a host.
 
-        Raises NotFound, HostNotFound; Conflict for a host that can't be in it, or is.
+        Raises NotFound, HostNotFound; Conflict for a host that can't be a member, or is one.
         """
 
     def remove_aggregate_host(self, ctxt: RequestContext, number: int, host: str) -> None:

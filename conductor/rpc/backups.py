@@ -36,12 +36,12 @@ class BackupRpc(Protocol):
         """
 
     def edit_backup(self, ctxt: RequestContext, backup_id: str, edit: VolumeEdit) -> None:
-        """Change what is said of a backup. Raises BackupNotFound."""
+        """Change a backup's record. Raises BackupNotFound."""
 
     def delete_backup(self, ctxt: RequestContext, backup_id: str, *, force: bool = False) -> None:
         """Begin to remove a backup; ``force``: in more states.
 
-        Raises BackupNotFound, Invalid (its status, or a volume is made of it).
+        Raises BackupNotFound, Invalid (its status, or a volume is being made from it).
         """
 
     def restore_backup(

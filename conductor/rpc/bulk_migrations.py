@@ -21,11 +21,11 @@ class BulkMigrationRpc(Protocol):
     def apply_rebalance(self, ctxt: RequestContext, limit: int, at_once: int) -> int:
         """Begin what ``rebalance`` plans now, at most so many moves; return the operation's id.
 
-        Raises Unavailable; Conflict if a rebalance is under way already.
+        Raises Unavailable; Conflict if a rebalance is open already.
         """
 
     def steer_bulk_migration(self, ctxt: RequestContext, number: int, wish: Wish) -> None:
-        """Pause, resume or cancel one; moves under way end in any case.
+        """Pause, resume or cancel a bulk migration; moves in progress end in any case.
 
         Raises NotFound; Conflict if it has ended or was cancelled.
         """

@@ -27,18 +27,18 @@ class FlavorSnapshot:
     volume_backed: bool = False
     """Whether its server boots from a volume, and has no root disk of this size."""
     local_disks: tuple[LocalDisk, ...] = ()
-    """Those beside the root disk that its server has."""
+    """The server's disks other than the root disk."""
 
     @property
     def local_gib(self) -> int:
-        """Return what the disks beside the root disk claim."""
+        """Return what the disks other than the root disk claim."""
         if not self.local_disks:
             return 0
         return local_disks.claim_gib(self.ephemeral_gib, self.swap_mib)
 
 
 def local_disks_of(flavor: Mapping[str, Any]) -> tuple[LocalDisk, ...]:
-    """Return a server's disks beside the root disk by its ``FlavorSnapshot``."""
+    """Return a server's disks other than the root disk, by its ``FlavorSnapshot``."""
     return tuple(codec.load(LocalDisk, one) for one in flavor.get("local_disks") or ())
 
 

@@ -111,7 +111,7 @@ class ImageRpc(Protocol):
     def edit_image(self, ctxt: RequestContext, image_id: str, edits: list[ImageEdit]) -> None:
         """Change attributes and properties, all or none.
 
-        Raises Conflict for a property that isn't there, TooLarge, and Forbidden for what
+        Raises Conflict for a property that doesn't exist, TooLarge, and Forbidden for what
         operators' storages and configuration say, and for formats of an image that has data.
         """
 
@@ -158,7 +158,7 @@ class ImageRpc(Protocol):
         """Give an image a tag, or take it away. Raises NotFound (the tag), TooLarge."""
 
     def activate_image(self, ctxt: RequestContext, image_id: str, *, wanted: bool) -> None:
-        """Let servers be made of an image, or no more. Raises Forbidden in other states."""
+        """Activate or deactivate an image for new servers. Raises Forbidden in other states."""
 
     def create_metadef_namespace(
         self, ctxt: RequestContext, namespace: MetadefNamespace, items: list[MetadefItem]
@@ -189,7 +189,7 @@ class ImageRpc(Protocol):
         """
 
     def create_image_member(self, ctxt: RequestContext, image_id: str, member: str) -> None:
-        """Share an image with a project. Raises Conflict if it is so already, TooLarge."""
+        """Share an image with a project. Raises Conflict if it is shared already, TooLarge."""
 
     def update_image_member(
         self, ctxt: RequestContext, image_id: str, member: str, status: str

@@ -1,4 +1,4 @@
-"""Calls about ports of users, and the tags of all that is of the network."""
+"""Calls about ports of users, and about the tags of Neutron's resources."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class PortChange:
 
 
 class PortRpc(Protocol):
-    """Ports of users, and the tags of all that is of the network."""
+    """Ports of users, and the tags of Neutron's resources."""
 
     def create_ports(self, ctxt: RequestContext, ports: list[NewPort]) -> list[str]:
         """Make all of these ports or none; return their ids.
@@ -90,7 +90,7 @@ class PortRpc(Protocol):
         """
 
     def update_port(self, ctxt: RequestContext, port_id: str, asked: PortChange) -> None:
-        """Change a port. Raises as ``create_ports``, PortNotFound, Conflict (the port in use)."""
+        """Change a port. Raises as ``create_ports``, PortNotFound, Conflict (it is in use)."""
 
     def delete_port(self, ctxt: RequestContext, port_id: str) -> None:
         """Delete a port; a server's port is detached first, as an operation of the server.

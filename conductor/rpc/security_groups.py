@@ -74,7 +74,7 @@ class SecurityGroupRpc(Protocol):
         """Make all of these rules of one group or none; return their ids.
 
         ``project_id`` is the group's. Raises NotFound (a group), Invalid (several groups),
-        Conflict (a rule is there, or twice; the quota).
+        Conflict (a rule exists, or is given twice; the quota).
         """
 
     def delete_security_group_rule(self, ctxt: RequestContext, rule_id: str) -> None:

@@ -43,7 +43,7 @@ class ServerVolumeRpc(Protocol):
         """Begin to detach a volume; it remains attached if the guest doesn't release it.
 
         Raises ServerNotFound, ServerLocked, ServerStateConflict, VolumeNotFound, NotFound (the
-        server hasn't it), Invalid (its status, a root disk), Conflict (its memory is saved, the
+        server lacks it), Invalid (its status, a root disk), Conflict (its memory is saved, the
         host's agent is down).
         """
 

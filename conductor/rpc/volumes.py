@@ -48,7 +48,7 @@ class VolumeEdit:
 
 @dataclass(frozen=True)
 class NewVolumeImage:
-    """An image that is made of a volume."""
+    """An image that is made from a volume."""
 
     name: str
     disk_format: str = "raw"
@@ -67,7 +67,7 @@ class VolumeRpc(Protocol):
         """
 
     def edit_volume(self, ctxt: RequestContext, volume_id: str, edit: VolumeEdit) -> None:
-        """Change what is said of a volume. Raises VolumeNotFound, also for missing metadata."""
+        """Change a volume's record. Raises VolumeNotFound, also for missing metadata."""
 
     def delete_volume(
         self, ctxt: RequestContext, volume_id: str, *, force: bool = False, cascade: bool = False

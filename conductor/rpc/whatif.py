@@ -14,13 +14,13 @@ from scheduler.messages import Capacity, Rebalancing
 
 @dataclass(frozen=True)
 class Evacuation:
-    """A server of a host that is assumed to be gone, and where it would go."""
+    """A server of a host that is assumed to be lost, and where it would be moved."""
 
     server_uuid: str
     name: str
     decision: Decision
     kept: str = ""
-    """Why it can't be moved while its node is gone; empty: it can."""
+    """Why it can't be moved while its node is lost; empty: it can."""
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def add(connection: sa.Connection, row: Any, addresses: Sequence[str]) -> None:
 
 
 def remove(connection: sa.Connection, row: Any, addresses: Sequence[str]) -> None:
-    """Remove addresses from a group that is locked. Raises NotFound for those that it hasn't."""
+    """Remove addresses from a locked group. Raises NotFound for an address not in the group."""
     missing = sorted(set(addresses) - set(row.addresses))
     if missing:
         raise NotFound(
@@ -105,7 +105,7 @@ def require(connection: sa.Connection, group_ids: Sequence[str], project_id: str
 
 
 def missing(group_id: str) -> NotFound:
-    """Return the refusal of a group that isn't there."""
+    """Return the refusal of a group that doesn't exist."""
     return NotFound(f"Address group {group_id} could not be found.", type="AddressGroupNotFound")
 
 

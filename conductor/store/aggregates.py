@@ -150,7 +150,7 @@ def delete(connection: sa.Connection, number: int) -> None:
 
 
 def add_host(connection: sa.Connection, number: int, host: str) -> None:
-    """Add a host. Raises NotFound, HostNotFound; Conflict if it can't be added, or is there."""
+    """Add a host. Raises NotFound, HostNotFound; Conflict if it can't be added, or is a member."""
     version = begin(connection)
     zone_before = _lock_host(connection, host)
     aggregate = get(connection, number)

@@ -215,7 +215,7 @@ def is_holder(connection: sa.Connection, cluster: str, vmid: int) -> bool:
 
 
 def is_reserved(connection: sa.Connection, cluster: str, vmid: int) -> bool:
-    """Return whether anybody has the VMID reserved."""
+    """Return whether the VMID is reserved."""
     columns = schema.vmids.c
     query = sa.select(columns.vmid).where(
         columns.cluster == cluster, columns.vmid == vmid, columns.state == RESERVED

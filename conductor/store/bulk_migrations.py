@@ -51,12 +51,12 @@ def wake_after(connection: sa.Connection, operation_id: int) -> bool:
 
 
 def any_ended(connection: sa.Connection, plan: BulkPlan) -> bool:
-    """Return whether a migration that the plan has under way has ended."""
+    """Return whether a migration that is in progress according to the plan has ended."""
     return any(state not in OPEN_STATES for state, _ in states(connection, plan).values())
 
 
 def save(connection: sa.Connection, operation: Operation, plan: BulkPlan, **values: Any) -> None:
-    """Store what a locked one has come to, if that is something new."""
+    """Store the progress of a locked bulk migration, if it has changed."""
     if values or plan != operation.plan:
         ledger.save(connection, operation.id, plan=plan, **values)
 
@@ -76,7 +76,7 @@ def servers_of(
 
 
 def states(connection: sa.Connection, plan: BulkPlan) -> Mapping[int, tuple[str, str | None]]:
-    """Return (state, message) of the migrations that it has under way. One query, or none."""
+    """Return (state, message) of its migrations in progress. One query, or none."""
     ids = [one.operation_id for one in plan.moves if one.state in UNDER_WAY and one.operation_id]
     if not ids:
         return {}

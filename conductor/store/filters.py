@@ -88,7 +88,7 @@ def wanted_of(connection: sa.Connection, server_uuids: Collection[str]) -> Mappi
 
 
 def _is_up(row: Any) -> bool | None:
-    """Return whether an interface has a link; None: nobody has said."""
+    """Return whether an interface has a link; None: not specified."""
     said = [one for one in (row.port_up, row.network_up) if one is not None]
     return all(said) if said else None
 

@@ -166,7 +166,7 @@ def get(connection: sa.Connection, finding_id: int) -> Kept:
 
 
 def healed(connection: sa.Connection, ids: Collection[int]) -> None:
-    """Close findings that are not seen any more: healed if that was tried, or gone anyhow."""
+    """Close findings that are no longer seen: as healed if that was tried, else as gone."""
     for key in ids:
         mine = findings.c.id == key
         connection.execute(

@@ -40,7 +40,7 @@ class _Draft:
 def after(row: Any, edits: Sequence[ImageEdit]) -> dict[str, Any]:
     """Return the columns that change.
 
-    Raises Conflict for a property that isn't there, TooLarge, Forbidden.
+    Raises Conflict for a property that doesn't exist, TooLarge, Forbidden.
     """
     draft = _Draft(properties=dict(row.properties))
     for edit in edits:

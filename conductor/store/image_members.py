@@ -1,4 +1,4 @@
-"""The projects that images are shared with. The image's row is locked by who changes them."""
+"""The projects that images are shared with. To change them, lock the image's row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quota of images: the sum over what there is, checked and taken under one lock."""
+"""Quota of images: the sum over existing images, checked and taken under one lock."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _C = images.c
 
 
 def stage(connection: sa.Connection, ctxt: RequestContext, row: Any, data: ImageData) -> None:
-    """Write that the data of an image that is locked are there. Raises Conflict."""
+    """Record that the data of a locked image are staged. Raises Conflict."""
     if row.status != QUEUED:
         raise Conflict(f"Image status transition from {row.status} to uploading is not allowed")
     if row.disk_format != data.disk_format:

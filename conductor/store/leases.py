@@ -70,7 +70,7 @@ def of_worker(worker: str) -> str:
 
 
 def worker_with(lease_owner: str | None) -> str | None:
-    """Return the agent's worker that has a lease; None: it is a conductor's, or nobody's."""
+    """Return the agent's worker that holds a lease; None: a conductor holds it, or no process."""
     if lease_owner is None or not lease_owner.startswith(_AGENTS):
         return None
     return lease_owner.removeprefix(_AGENTS)

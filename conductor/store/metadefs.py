@@ -112,7 +112,7 @@ def _add(
 
 
 def _require_new(namespace: str, kind: str, names: Sequence[str]) -> None:
-    """Raise Conflict for a name that is there twice; those of tags have no case."""
+    """Raise Conflict for a name that is given twice; names of tags are case-insensitive."""
     seen = set()
     for name in names:
         key = name.lower() if kind == _TAG else name

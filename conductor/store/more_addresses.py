@@ -1,7 +1,7 @@
 """Addresses of a port beyond the first one of each family.
 
 The port's row has them for its readers; a table of their own holds that no two ports have one.
-Rows of ports that are gone hold nothing: who takes the address removes them.
+Rows of deleted ports hold nothing: they are removed when their address is taken.
 """
 
 from __future__ import annotations

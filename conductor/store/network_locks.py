@@ -13,7 +13,7 @@ from db.schema import networks, subnets
 def locked(connection: sa.Connection, network_id: str) -> Any:
     """Return a network's row. Nobody makes a port on it until the transaction ends.
 
-    Its subnets are locked too: who makes a port locks those. Raises NetworkNotFound.
+    Its subnets are locked too, as creating a port locks those. Raises NetworkNotFound.
     """
     row = connection.execute(
         sa.select(networks).where(networks.c.id == network_id).with_for_update()

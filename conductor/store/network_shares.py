@@ -100,7 +100,7 @@ def delete_all(connection: sa.Connection, network_id: str) -> None:
 
 
 def _locked(connection: sa.Connection, share_id: str) -> tuple[Any, Any]:
-    """Return a share and its network, which nobody else changes or makes ports on.
+    """Return a share and its network, locked: no other transaction changes it or adds ports.
 
     Raises NotFound.
     """

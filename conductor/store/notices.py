@@ -124,7 +124,7 @@ def noted(connection: sa.Connection) -> Sequence[Notice]:
 
 
 def note(connection: sa.Connection, what: Iterable[Notice]) -> None:
-    """Note it, if anybody wants to know."""
+    """Note it, if there is a recorder."""
     kept: list[Notice] | None = connection.info.get(_NOTED)
     if kept is not None:
         kept.extend(what)

@@ -37,12 +37,12 @@ ADDRESSES = sa.select(_N.ip).select_from(_ON_WIRE).where(subnets.c.id == _OF, _N
 
 @dataclass(frozen=True)
 class Compared:
-    """How a report of a cluster's VMs differs from what is stored of others'."""
+    """How a report of a cluster's VMs differs from the stored VMs of others."""
 
     came: tuple[VmFacts, ...] = ()
     """New ones, moved ones, and those that changed: they are to be read."""
     left: tuple[int, ...] = ()
-    """VMIDs that are gone, or the record's by now."""
+    """VMIDs that no longer exist, or are now the record's."""
 
     def __bool__(self) -> bool:
         return bool(self.came or self.left)
@@ -88,7 +88,7 @@ def take(connection: sa.Connection, cluster: str, found: Compared) -> None:
 
 
 def forget(connection: sa.Connection, cluster: str, vmids: Collection[int]) -> None:
-    """Forget VMs that are gone, or the record's by now."""
+    """Forget VMs that no longer exist, or are now the record's."""
     for table in (other_nics, other_vms) if vmids else ():
         mine = (table.c.cluster == cluster) & table.c.vmid.in_(sorted(vmids))
         connection.execute(table.delete().where(mine))

@@ -22,7 +22,7 @@ from db.schema import networks, other_nics, port_addresses, ports, subnets
 _MACS: sa.BindParameter[Sequence[str]] = sa.bindparam("macs", expanding=True)
 _CLUSTER: sa.BindParameter[str] = sa.bindparam("cluster")
 _SINCE: sa.BindParameter[datetime.datetime] = sa.bindparam("since")
-#: what is asked beside a lock, to need no further statement
+#: columns read together with a lock, to save a statement
 _OPEN = sa.type_coerce(others.unsettled(_CLUSTER, _SINCE), sa.Boolean).label("unsettled")
 _UNSETTLED = sa.select(_OPEN)
 _BESIDE = (sa.exists(others.macs(_MACS)).label("macs_taken"), _OPEN)

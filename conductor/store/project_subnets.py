@@ -23,7 +23,7 @@ _C = subnets.c
 
 def create(connection: sa.Connection, wanted: Sequence[NewSubnet]) -> list[str]:
     """Write subnets; return their ids. Raises NetworkNotFound, Invalid, Conflict."""
-    # One at a time, in one order: who makes others of the same networks waits.
+    # Lock networks in ID order, so that concurrent creates wait instead of deadlocking.
     locked = {
         network_id: network_locks.locked(connection, network_id)
         for network_id in sorted({new.network_id for new in wanted})

@@ -1,10 +1,10 @@
-"""Whether a conductor was at work all the time, and which deadlines passed while none was.
+"""Whether a conductor was running all the time, and which deadlines passed while none was.
 
-Each conductor stores every few seconds that it works, in a row of its own: clocks differ, and a
-conductor whose own last sign is young has seen everything itself. If all rows are old, nobody ran:
-all were stopped or frozen, or an older copy of the database was put back. What the record says of
-open operations may then be of the past, and a deadline that passed in that time proves nothing:
-such an operation has ``overslept``, and its commands only look from then on.
+Each conductor stores a sign every few seconds, in a row of its own: clocks differ, and a conductor
+whose own last sign is young has seen everything itself. If all rows are old, no conductor ran: all
+were stopped or frozen, or an older copy of the database was restored. The record of open
+operations may then be outdated, and a deadline that passed in that time proves nothing: such an
+operation has ``overslept``, and its commands only look from then on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOG = logger(__name__)
 
 #: seconds between two signs of a conductor
 SECONDS = 3.0
-#: seconds without a sign after which nobody counts as having been at work
+#: seconds without a sign after which no conductor counts as having worked
 GAP_SECONDS = 10.0
 #: seconds that an operation which overslept gets for its look
 LOOK_SECONDS = 300.0
@@ -43,10 +43,10 @@ _RENEW = leases.update().where(
 
 
 def sign(connection: sa.Connection, owner: str) -> None:
-    """Store that ``owner`` works on the ledger; mark what overslept, if nobody did for a while.
+    """Store that ``owner`` works on the ledger; mark operations as overslept after a gap.
 
     One statement, unless there was a gap. A sign of the future is of a clock that is ahead, or
-    was put back: somebody has run, or deadlines are of that clock, too.
+    was put back: a conductor has run, or deadlines are of that clock, too.
     """
     now = clock.utcnow()
     gap = datetime.timedelta(seconds=GAP_SECONDS)
@@ -70,8 +70,8 @@ def sign(connection: sa.Connection, owner: str) -> None:
     _store(connection, AWAKE, owner, now, known=awake_since(connection) is not None)
     marked = _mark(connection, last, now)
     LOG.warning(
-        "No conductor worked from %s to %s: %d operations whose deadline passed are looked at, and"
-        " nothing is removed because of it.",
+        "No conductor worked from %s to %s: the deadlines of %d operations passed unseen; they are"
+        " checked again, and nothing is removed because of that.",
         *(last.isoformat(timespec="seconds"), now.isoformat(timespec="seconds"), marked),
     )
 
@@ -105,7 +105,7 @@ def _store(
 
 def _mark(connection: sa.Connection, last: datetime.datetime, now: datetime.datetime) -> int:
     """Mark open operations whose deadline passed in the gap, or will before they can be carried
-    out; return how many. What unwinds was decided while somebody ran."""
+    out; return how many. Unwinding was decided while a conductor ran."""
     columns = operations.c
     until = now + datetime.timedelta(seconds=LOOK_SECONDS)
     marked = connection.execute(

@@ -257,9 +257,9 @@ def delete_limits(connection: sa.Connection, project_id: str, resources: Sequenc
 
 
 def rename_resources(connection: sa.Connection, names: Mapping[str, str]) -> None:
-    """Have limits of projects and classes be those of resources of other names (old → new).
+    """Rename resources (old → new) in the limits of projects and classes.
 
-    A limit under the new name is of something that is gone.
+    A limit that has the new name already is that of a deleted resource, and is replaced.
     """
     for table in (quota_limits, quota_classes):
         resource = table.c.resource

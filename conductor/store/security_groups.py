@@ -103,7 +103,7 @@ def delete(connection: sa.Connection, row: Any, *, also_default: bool) -> None:
             "Insufficient rights for removing default security group.",
             type="SecurityGroupCannotRemoveDefault",
         )
-    # Nobody is in it, but others' rules name it.
+    # No port is in it, but other groups' rules name it.
     filter_outbox.members_changed(connection, [row.id])
     named = sa.or_(_R.security_group_id == row.id, _R.remote_group_id == row.id)
     connection.execute(security_group_rules.delete().where(named))
@@ -237,7 +237,7 @@ def unbind_of_servers(connection: sa.Connection, server_uuids: Sequence[str]) ->
 
 
 def missing(group_id: str) -> NotFound:
-    """Return the refusal of a group that isn't there."""
+    """Return the refusal of a group that doesn't exist."""
     return NotFound(f"Security group {group_id} does not exist", type="SecurityGroupNotFound")
 
 

@@ -80,7 +80,7 @@ class Server:
 _FIELDS = [item.name for item in dataclasses.fields(Server)]
 _NAMES = set(_FIELDS)
 _COLUMNS = [servers.c[name].label(name) for name in _FIELDS]
-#: the columns of a Server, beside those of other tables
+#: the columns of a Server, without those of other tables
 BESIDE = [servers.c[name].label(f"server_{name}") for name in _FIELDS]
 #: the columns of a row that has no value for them
 _EMPTY: dict[str, Any] = dict.fromkeys(_FIELDS)

@@ -23,7 +23,7 @@ class Traced:
 
 
 def traced(connection: sa.Connection, ids: Sequence[int]) -> list[Traced]:
-    """Return these operations, as far as they are there: seven statements at most."""
+    """Return those of these operations that exist: seven statements at most."""
     query = sa.select(operations.c.id, operations.c.context).where(operations.c.id.in_(ids))
     parents = {row.id: (row.context or {}).get("traceparent") for row in connection.execute(query)}
     stories = reads.stories_of(connection, ids)

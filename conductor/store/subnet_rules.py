@@ -25,7 +25,7 @@ def columns_of_new(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns of a new subnet.
 
     ``asked`` has ``cidr`` and ``ip_version`` and may have the other attributes of a subnet; a
-    ``gateway_ip`` that isn't there is chosen, None means none. Raises Invalid, Conflict.
+    missing ``gateway_ip`` is chosen, None means none. Raises Invalid, Conflict.
     """
     network = _network(asked)
     gateway = asked["gateway_ip"] if "gateway_ip" in asked else _first_host(network)

@@ -202,7 +202,7 @@ def _say(connection: sa.Connection, known: Known, reason: str | None) -> None:
 
 
 def gone(connection: sa.Connection, cluster: str, vmid: int) -> bool:
-    """Delete a template that was seen gone; return False if none was being removed there."""
+    """Delete a template confirmed absent; return False if none was being removed there."""
     mine = (vmids.c.cluster == cluster) & (vmids.c.vmid == vmid)
     freed = connection.execute(vmids.delete().where(mine, vmids.c.reason.startswith(RETIRING)))
     if freed.rowcount:

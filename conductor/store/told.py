@@ -137,7 +137,7 @@ def _tell_service(
 def _row(
     connection: Transaction, table: sa.Table, mine: sa.ColumnElement[bool]
 ) -> Mapping[str, Any] | None:
-    """Return the row by the columns' names here; None also where nobody wants to know."""
+    """Return the row by the columns' names here; None also if notifications are not wanted."""
     if not notices.watched(connection):
         return None
     columns = [column.label(column.key) for column in table.columns]

@@ -148,7 +148,7 @@ class Store:
             done = work(connection)
             for recorder in recorders:
                 _write(recorder, connection)
-            # As late as possible: after a long wait, undo it if nobody waits for it any more.
+            # As late as possible: after a long wait, undo it if its caller has given up.
             deadlines.check()
             try:
                 transaction.commit()

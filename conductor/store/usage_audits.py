@@ -21,7 +21,7 @@ KEPT = 100
 
 @dataclass(frozen=True)
 class Used:
-    """A server that was there in a period."""
+    """A server that existed in a period."""
 
     id: int
     uuid: str

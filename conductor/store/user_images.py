@@ -1,6 +1,6 @@
 """Images that users make: rows without data; and what users change of any image.
 
-An image's row is locked by who changes it, its tags or its members.
+To change an image, its tags or its members, lock the image's row.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def tag(connection: sa.Connection, row: Any, name: str, *, wanted: bool) -> None
 
 
 def activate(connection: sa.Connection, row: Any, *, wanted: bool) -> None:
-    """Let servers be made of an image that is locked, or no more. Raises Forbidden."""
+    """Activate or deactivate a locked image for new servers. Raises Forbidden."""
     if row.status not in {ACTIVE, DEACTIVATED}:
         verb = "reactivate" if wanted else "deactivate"
         raise Forbidden(f"Not allowed to {verb} image in status '{row.status}'")

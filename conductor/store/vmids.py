@@ -157,7 +157,7 @@ def let_go(connection: sa.Connection, cluster: str, vmid: int, reason: str) -> N
 
 
 def free(connection: sa.Connection, cluster: str, vmid: int) -> None:
-    """Release a VMID: nothing of it is left."""
+    """Release a VMID: nothing is left in the cluster."""
     free_all(connection, [(cluster, vmid)])
 
 
@@ -230,7 +230,7 @@ def holds(connection: sa.Connection, operation_id: int) -> bool:
 
 
 def release_held(connection: sa.Connection, operation_id: int) -> None:
-    """Release the VMID that an operation held: nothing of it is left."""
+    """Release the VMID that an operation held: nothing is left in the cluster."""
     connection.execute(vmids.delete().where(vmids.c.operation_id == operation_id))
 
 
@@ -294,7 +294,7 @@ def unexplained(
 def take_notice(
     connection: sa.Connection, cluster: str, seen: Mapping[int, VmFacts], free: Collection[int]
 ) -> None:
-    """Store which VMIDs others have, while they are seen, and which are free again."""
+    """Store which VMIDs other VMs have, while the VMs are seen, and which are free again."""
     if seen:
         # The lock for reserving VMIDs: ids reserved since they were seen are ours.
         band = sa.select(vmid_bands.c.cluster).where(vmid_bands.c.cluster == cluster)

@@ -27,7 +27,7 @@ class State(enum.StrEnum):
 
     MAKING = "making"  #: an operation makes it
     ACTIVE = "active"  #: it was seen applied
-    ERROR = "error"  #: it can't be made; perhaps something of it is there
+    ERROR = "error"  #: it can't be made; parts of it may exist
     REMOVING = "removing"  #: its network is deleted; an operation removes it
 
 
@@ -174,7 +174,7 @@ def make_with(connection: sa.Connection, network_id: str, vni: int) -> list[Vnet
 
 
 def delete(connection: sa.Connection, network_id: str, cluster: str) -> None:
-    """Forget a vnet that was seen gone."""
+    """Forget a vnet confirmed absent."""
     mine = (_C.network_id == network_id) & (_C.cluster == cluster)
     connection.execute(table.delete().where(mine, _C.state == State.REMOVING))
 
@@ -193,7 +193,7 @@ def settle(connection: sa.Connection, network_id: str) -> None:
 
 
 def lacking(connection: sa.Connection, ranges: Iterable[VniRange]) -> list[Vnet]:
-    """Return the vnets that networks could have in clusters with their zone, and haven't."""
+    """Return the vnets that networks lack in clusters with their zone."""
     found = zone_hosts(connection)
     places = {(cluster, one.zone) for one in ranges for cluster in clusters_with(found, one)}
     missing: list[Vnet] = []

@@ -26,7 +26,7 @@ class Saw(enum.StrEnum):
 
     MOVED = "moved"
     VANISHED = "vanished"  #: nowhere
-    FOREIGN = "foreign"  #: the VM with the VMID belongs to somebody else
+    FOREIGN = "foreign"  #: the VM with the VMID isn't ours
     UNMANAGED = "unmanaged"  #: on a node that no agent carries
 
 
@@ -64,7 +64,7 @@ def differences(
 def _absent(
     report: VmStates, known: Known, carried: set[str], others: set[int]
 ) -> Difference | None:
-    """Return whether it is gone: missing twice from the whole cluster, its node included."""
+    """Return whether it has vanished: missing twice from the whole cluster, its node included."""
     covered = report.low is not None and report.high is not None
     within = covered and report.low <= known.vmid <= report.high  # type: ignore[operator]
     gone = within or known.vmid in report.gone or known.vmid in others

@@ -60,7 +60,7 @@ class Filters:
         except MicronovaError as error:
             seconds = backoff(one.failures + 1)
             LOG.warning(
-                "The firewall of server %s is not as its security groups say yet: %s It is tried "
+                "The firewall of server %s was not updated to its security groups: %s Trying "
                 "again in %d s.",
                 *(one.server_uuid, error.message, seconds),
             )
@@ -89,10 +89,10 @@ class Filters:
         done = self._cloud.compute.converge_filter(context.internal(), where, wanted)
         if done.writes:
             LOG.info(
-                "The firewall of server %s is as its security groups say; requests: %d.",
+                "The firewall of server %s was updated to its security groups; requests: %d.",
                 one.server_uuid,
                 done.writes,
             )
         for rule in done.unsaid:
-            LOG.warning("Proxmox VE has no words for rule %s: it lets nothing through.", rule)
+            LOG.warning("Proxmox VE can't express rule %s: the rule allows nothing.", rule)
         return True

@@ -56,6 +56,6 @@ def _settled(connection: Transaction, operation: Operation, step: Step, done: bo
     if done:
         ledger.close(connection, operation.id, OperationState.DONE)
         return
-    # The host has no room in placement, although the VM is there: when there is room.
+    # The VM is on the host, but placement has no room for it: retry until there is room.
     following = leases.next_attempt(connection, operation)
     leases.postpone(connection, following.id, backoff(operation.attempt))

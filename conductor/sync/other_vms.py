@@ -1,4 +1,4 @@
-"""Reads the interfaces of VMs that the record doesn't know: nobody else gets what they have."""
+"""Reads the interfaces of VMs that the record doesn't know, to reserve their addresses."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class OtherVms:
         try:
             read = self._cloud.compute.look_at_others(internal(), worker, cluster, wanted)
         except Unavailable as error:
-            LOG.warning("VMs of others in cluster %s can't be read: %s", cluster, error.message)
+            LOG.warning("Cluster %s: other VMs can't be read: %s", cluster, error.message)
             return False
         self._cloud.store.run(lambda c: others.keep(c, cluster, read))
         return True

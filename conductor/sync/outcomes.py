@@ -75,7 +75,7 @@ class Outcomes:
                 ending.release(ended)
             self._store.run(work)
         except MicronovaError as error:
-            LOG.info("%d operations end one by one: %s", len(found), error.message)
+            LOG.info("%d operations could not be ended together: %s", len(found), error.message)
             self._one_by_one(found)
             return
         for one in ended:

@@ -42,8 +42,8 @@ class Reclaim:
             try:
                 operation = self._accept.reclaim(ctxt, uuid)
             except (Conflict, NotFound) as error:
-                LOG.info("Server %s is not reclaimed now: %s", uuid, error.message)
+                LOG.info("Server %s can't be reclaimed yet: %s", uuid, error.message)
                 continue
             if operation is not None:
-                LOG.info("Server %s was not restored in time: it is deleted.", uuid)
+                LOG.info("Server %s was not restored in time: deleting it.", uuid)
                 self._runner.submit(operation)

@@ -128,7 +128,7 @@ class Reports:
         if self._runner.may_undo(working.operation_id, working.attempt, owner):
             return True
         LOG.warning(
-            "Worker %s may not undo attempt %d of operation %d, which it has not any more.",
+            "Worker %s may not undo attempt %d of operation %d: it no longer holds the lease.",
             *(worker, working.attempt, working.operation_id),
         )
         return False
@@ -156,7 +156,7 @@ class Reports:
     def _believed(report: Report, known: Known) -> bool:
         """Return whether the report is current and from the host of the server by the record."""
         if report.operation_id not in known:
-            LOG.warning("Host %s reports on an unknown operation.", report.host)
+            LOG.warning("Host %s reports unknown operation %s.", report.host, report.operation_id)
             return False
         operation, server = known[report.operation_id]
         hosts = {operation.plan.target.host, None if server is None else server.host}

@@ -102,7 +102,7 @@ class VmSync:
             lambda c: waiting.hasten(c, report.cluster, report.unlocked, report.eased)
         )
         if hastened:
-            LOG.info("Cluster %s: %d operations are due early.", report.cluster, hastened)
+            LOG.info("Cluster %s: %d waiting operations continue early.", report.cluster, hastened)
             self._cloud.wake()
 
     # --- servers in ERROR whose VMs may be well
@@ -161,7 +161,7 @@ class VmSync:
             power_state=power_state,
         )
         ledger.close(connection, operation.id, OperationState.DONE)
-        LOG.info("Server %s is %s, as its VM was seen.", server.uuid, becomes)
+        LOG.info("Server %s: its VM was seen, its state is now %s.", server.uuid, becomes)
 
     # --- a VM that isn't where it was
 
@@ -170,7 +170,7 @@ class VmSync:
         if operation is not None:
             where = f"on {difference.node}" if difference.node else "nowhere"
             LOG.warning(
-                "The VM of server %s was seen %s, not on %s: looking closer.",
+                "The VM of server %s was seen %s, not on %s: inspecting it.",
                 operation.server_uuid,
                 where,
                 difference.known.node,

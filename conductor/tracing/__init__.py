@@ -1,1 +1,1 @@
-"""Traces: operations that have ended, as OpenTelemetry spans, made of the ledger."""
+"""Traces: operations that have ended, as OpenTelemetry spans, made from the ledger."""

@@ -1,4 +1,4 @@
-"""Spans of an operation, made of what the ledger has of it. Pure; knows no OpenTelemetry.
+"""Spans of an operation, made from its rows of the ledger. Pure; knows no OpenTelemetry.
 
 A span per operation, per task_state of its server, per step and per task of Proxmox VE; attempts,
 decisions and faults are events of the operation's. IDs follow from the request ID and from what a

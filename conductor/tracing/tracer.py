@@ -158,7 +158,7 @@ class Tracer:
             sent = not spans or self._exporter.send(spans)
         except Exception:
             # The collector's client raises what it likes; the operations are put back.
-            LOG.exception("Traces were not sent; it is tried again.")
+            LOG.exception("Traces could not be sent; trying again later.")
             sent = False
         if sent:
             self._failures = 0
@@ -178,10 +178,10 @@ class Tracer:
             if self._failures < GIVE_UP:
                 self._waiting.extendleft((0.0, number) for number in reversed(numbers))
                 return
-            # It may be what is sent, not who takes it: others get their turn.
+            # The content may be the cause, not the endpoint: continue with the others.
             self._failures = 0
         table.TRACES_DROPPED.count(by=len(numbers))
-        LOG.error("Traces of %d operations are given up.", len(numbers))
+        LOG.error("The traces of %d operations were dropped.", len(numbers))
 
     def _spans(self, numbers: Sequence[int]) -> list[Span]:
         with self._store.read() as connection:
@@ -192,5 +192,5 @@ class Tracer:
                 spans += spans_of(one) if wanted(one, self._ratio) else ()
             except Exception:
                 # It must not keep the others from being sent.
-                LOG.exception("Operation %d has no trace.", one.story.operation.id)
+                LOG.exception("Operation %d: its trace can't be built.", one.story.operation.id)
         return spans

@@ -107,7 +107,7 @@ def edit(connection: sa.Connection, row: Any, asked: VolumeEdit) -> None:
 
 
 def delete(connection: sa.Connection, backup_id: str) -> None:
-    """Forget a backup that was seen gone."""
+    """Forget a backup confirmed absent."""
     connection.execute(volume_backups.delete().where(_C.id == backup_id))
 
 
@@ -135,7 +135,7 @@ def restored_values(row: Any, volume: Any) -> dict[str, Any]:
 
 
 def require_uncopied(connection: sa.Connection, row: Any) -> None:
-    """Raise Invalid while a volume is made of a backup that is locked."""
+    """Raise Invalid while a volume is made from a locked backup."""
     query = sa.select(_V.id).where(_BEING_MADE, _V.backup_id == row.id)
     if connection.execute(query.limit(1)).first() is not None:
         raise Invalid(f"Invalid backup: Backup {row.id} is busy: a volume is made of it.")

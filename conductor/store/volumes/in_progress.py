@@ -1,4 +1,4 @@
-"""Whether something is under way with a volume, whatever the operation is filed under."""
+"""Whether an operation works on a volume, also an operation of another resource."""
 
 from __future__ import annotations
 

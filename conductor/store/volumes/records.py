@@ -191,7 +191,7 @@ def _require_few(items: Sized, before: Sized) -> None:
 
 
 def delete(connection: sa.Connection, volume_id: str) -> None:
-    """Forget a volume that was seen gone; what offered it has ended."""
+    """Forget a volume confirmed absent, and end the offer of its transfer."""
     transfers.end_of(connection, volume_id)
     connection.execute(
         volume_attachments.delete().where(volume_attachments.c.volume_id == volume_id)

@@ -77,7 +77,7 @@ def locked(connection: sa.Connection, snapshot_id: str, project_id: str | None) 
 
 
 def held(connection: sa.Connection, snapshot_id: str) -> Any | None:
-    """Return a snapshot's row, locked; None: it is gone."""
+    """Return a snapshot's row, locked; None: it is deleted."""
     query = sa.select(volume_snapshots).where(_C.id == snapshot_id).with_for_update()
     return connection.execute(query).first()
 
@@ -110,7 +110,7 @@ def edit(connection: sa.Connection, row: Any, asked: VolumeEdit) -> None:
 
 
 def delete(connection: sa.Connection, snapshot_id: str) -> None:
-    """Forget a snapshot that was seen gone."""
+    """Forget a snapshot confirmed absent."""
     connection.execute(volume_snapshots.delete().where(_C.id == snapshot_id))
 
 
@@ -139,7 +139,7 @@ def require_alone(connection: sa.Connection, volume: Any) -> None:
 
 
 def require_uncopied(connection: sa.Connection, row: Any) -> None:
-    """Raise Invalid while a volume is made of a snapshot that is locked."""
+    """Raise Invalid while a volume is made from a locked snapshot."""
     query = sa.select(_V.id).where(_BEING_MADE, _V.snapshot_id == row.id)
     if connection.execute(query.limit(1)).first() is not None:
         raise Invalid(f"Invalid snapshot: Snapshot {row.id} is busy: it is copied.")

@@ -35,6 +35,7 @@ _OF_WEB = (
     ("<why>", "maintenance"),
 )
 SENTENCES = [
+    Reading("docs/doctor.md", who="micronova", sentences=("micronova node list",)),
     Reading(
         "docs/operate.md",
         who="micronova",

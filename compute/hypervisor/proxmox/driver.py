@@ -197,7 +197,7 @@ class ProxmoxHypervisor:
         return opening.problem(self.shared, target)
 
     def open_console(self, target: ConsoleTarget) -> Stream:
-        """See ``port.Hypervisor``. Three calls, the last one stays open."""
+        """See ``port.Hypervisor``. Three calls; the last remains open."""
         return opening.open_console(self.shared, target)
 
     def diagnose(self, target: GuestTarget) -> Diagnostics:

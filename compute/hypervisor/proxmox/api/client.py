@@ -256,7 +256,7 @@ class Client:
     def upload(self, node: str, storage: str, content: str, name: str, data: bytes) -> str:
         """Upload a file into a storage; return the UPID. A file of that name is replaced silently.
 
-        The request goes to the node itself where its endpoint is known and answers: another node
+        The request is sent to the node itself if its endpoint is known and answers: another node
         would copy the file there by ssh.
         """
         stream = io.BytesIO(data)
@@ -330,7 +330,8 @@ class Client:
     def preferred(self, path: str) -> _Endpoint | None:
         """Return the best endpoint for a request, if there is one.
 
-        ``/cluster/status`` says whose endpoint was asked: one of which that isn't known is.
+        ``/cluster/status`` names the node that answers, so it is sent to an endpoint whose node
+        is not known yet.
         """
         if path == _STATUS:
             with self._lock:

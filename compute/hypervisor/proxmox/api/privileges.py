@@ -229,7 +229,7 @@ def grant_lines(
 ) -> list[str]:
     """Return the commands that grant it, to run as root on a node of the cluster.
 
-    ``granted``: what the token has, none of which it may lose.
+    ``granted``: the token's present privileges, which it must not lose.
     """
     lines = []
     for role in roles(_with_inherited(missing, granted or {})):
@@ -269,7 +269,7 @@ def token_lines(token: Token) -> list[str]:
 
 
 def secret_lines(token: Token) -> list[str]:
-    """Return the commands that make the token, or give one that exists a new secret.
+    """Return the commands that create the token, or give an existing token a new secret.
 
     Both print the secret, which then belongs into the token's file: see ``token_file``.
     """
@@ -299,7 +299,7 @@ def all_grant_lines(token: Token) -> list[str]:
     return grant_lines(documented(), token)
 
 
-#: how Proxmox VE names what was lacking: a path, and privileges of which any is enough
+#: how Proxmox VE names missing privileges: a path, and alternatives, any one sufficient
 _REFUSED = re.compile(r"Permission check failed \((/[^,]*), ([\w.|]+)\)")
 #: a privilege is granted on all objects of a kind, and for vnets on their zone
 _ROOTS = (

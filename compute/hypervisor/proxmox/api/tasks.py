@@ -183,7 +183,7 @@ class Tasks:
     def wait(self, work: Work, upid: str, expected_bytes: int = 0) -> Ended:
         """Wait until the task has ended well (warnings included).
 
-        Of one that copies for long it is reported how far it is; see ``transfers``.
+        The progress of a long copy is reported; see ``transfers``.
 
         Raises ApiError with the task's category, id and log tail when it failed,
         ``unknown_outcome`` when that can't be read, ``task_timeout`` after the deadline of its

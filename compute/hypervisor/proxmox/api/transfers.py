@@ -43,7 +43,7 @@ class Transfers:
             elif (match := _DISK.search(line)) is not None:
                 self._disk(match[1], _bytes(match[2], match[3]), _bytes(match[4], match[5]))
             elif (match := _DD.search(line)) is not None:
-                # Both ends of the copy report; neither goes back.
+                # Both ends of the copy report their bytes; neither number decreases.
                 self._dd = max(self._dd, int(match[1]))
             elif _NEXT.search(line) is not None:
                 self._dd_before += self._dd
@@ -71,7 +71,7 @@ class Transfers:
 
     def _disk(self, name: str | None, done: int, total: int) -> None:
         if name is None:
-            # One after the other: the next one begins anew.
+            # One after the other: a smaller number is the next disk's.
             before = self._disks.get(str(self._unnamed), (0, 0))[0]
             self._unnamed += done < before
             name = str(self._unnamed)

@@ -43,7 +43,7 @@ def maker(shared: Shared, node: str, vmid: int, lock: str) -> Upid | None:
 
 
 def creator(shared: Shared, node: str, vmid: int) -> Upid | None:
-    """Return the last task that created or restored a VM of this id, whoever began it."""
+    """Return the last task of any user that created or restored a VM of this id."""
     made = [task for kind in CREATING for task in shared.tasks.of_vm(node, vmid, kind)]
     return max(made, key=lambda task: task.start, default=None)
 

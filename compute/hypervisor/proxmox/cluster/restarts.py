@@ -1,9 +1,9 @@
-"""Restarted VMs, whose node keeps the configuration lock for some time.
+"""Restarted VMs, whose node holds the configuration lock for some time.
 
 When QEMU has ended, the node cleans up after it, beginning some seconds later. If the VM runs
 again by then, the clean-up takes the configuration's lock and waits up to 30 s for an end that
-doesn't come. A call that needs the lock meanwhile waits 10 s, fails, and leaves an error in the
-node's task list. So calls wait here until such a clean-up is about to end.
+doesn't come. A call that needs the lock during that time waits 10 s, fails, and leaves an error
+in the node's task list. So calls wait here until such a clean-up is about to end.
 """
 
 from __future__ import annotations

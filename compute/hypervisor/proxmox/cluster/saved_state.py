@@ -46,7 +46,8 @@ def needed_bytes(config: Mapping[str, Any]) -> int:
 def storage(shared: Shared, node: str, config: Mapping[str, Any]) -> Storage | None:
     """Return the storage for the memory, as Proxmox VE chooses it; None: it isn't known.
 
-    The configured one, else a shared one that has a disk of the VM, else a local one that has.
+    The configured storage, else a shared storage with a disk of the VM, else a local one with a
+    disk of the VM.
     """
     configured = config.get("vmstatestorage")
     names = disks.storages(config) if configured is None else [str(configured)]

@@ -84,7 +84,7 @@ class Width:
 
 @dataclass(eq=False)
 class _Turn:
-    """One operation, which waits for a slot or has it."""
+    """One operation, which waits for a slot or holds one."""
 
     node: str
     came_at: float

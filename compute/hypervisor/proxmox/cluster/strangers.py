@@ -1,7 +1,7 @@
-"""What VMs of others use of ours: VLAN tags, and disks. No list of Proxmox VE has them: a few VMs
+"""Our VLAN tags and disks that VMs of others use. No list of Proxmox VE shows them, so a few VMs
 are read each time.
 
-What was read is kept until the VM goes, or its turn comes again.
+A VM's result is held until the VM is deleted or read again.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Strangers:
             )
 
     def _turn(self, vmids: list[int]) -> list[int]:
-        """Return those after the last one that was read, then the first ones."""
+        """Return the VMIDs after the last read one, then the first ones."""
         later = [vmid for vmid in vmids if vmid > self._last]
         earlier = [vmid for vmid in vmids if vmid <= self._last]
         return (later + earlier)[:MOST]

@@ -155,7 +155,7 @@ class Vm:
     def _whose(self, config: Config) -> tuple[Category, str | None]:
         """Return what became of a VM that isn't ours by its marks, and the remedy, if it has one.
 
-        One that a build meets at its VMID was never the server's.
+        A VM that a build finds at its VMID was never the server's.
         """
         wanted = self.mark.smbios_uuid
         if wanted is None or isinstance(self.work.command, Build):
@@ -178,7 +178,7 @@ class Vm:
     def unlocked(self, config: Config | None) -> Config | None:
         """Return the configuration once it is unlocked, waiting for the live task that locked it.
 
-        That of a suspended VM counts as unlocked. None if the VM is gone meanwhile. Raises
+        A suspended VM counts as unlocked. None if the VM is gone by then. Raises
         HypervisorError (lock) when no live task explains the lock: only root can clear that, and
         the remedy says how.
         """

@@ -6,12 +6,12 @@ HA enforces the rule. Proxmox VE itself removes a purged VM from its rule, and t
 last VM.
 
 Each write directly follows a look that proves ownership (``ownership``); where Proxmox VE takes a
-digest, the write is bound to that look. Deletes take none: what is to be deleted is looked at
-last, and again if the rest changed meanwhile. After a failure nothing is repeated without another
-look. A VM becomes a resource only while all marks prove it to be its server's. A resource of ours
-whose VMID is another VM's by now is still ours: removing it changes no VM. A resource that others
-started or put into a rule of theirs is theirs: it only loses our comment. No lock is held over a
-call: others write too.
+digest, the write is bound to that look. Deletes take none: the object to delete is looked at
+last, and again if the rest changed since the look. After a failure nothing is repeated without
+another look. A VM becomes a resource only while all marks prove it to be its server's. A resource
+of ours whose VMID belongs to another VM by now is still ours: removing it changes no VM. A
+resource that others started or put into a rule of theirs is theirs: it only loses our comment. No
+lock is held over a call: others write too.
 """
 
 from __future__ import annotations
@@ -106,7 +106,11 @@ class Affinity:
         if problem is not None and (asked or not isinstance(problem, NotOursError)):
             raise problem
         if problem is not None:
-            LOG.warning("The rule of server group %s is removed. %s", group.uuid, problem.message)
+            LOG.warning(
+                "The affinity rule of server group %s was removed, with a problem: %s",
+                group.uuid,
+                problem.message,
+            )
 
     def seen(self) -> tuple[SeenAffinity, ...]:
         """Return all resources and rules that are a cloud's of micronova."""
@@ -149,7 +153,7 @@ class Affinity:
     def _manage_all(
         self, whose: Whose, asked: Iterable[int], proven: Proven
     ) -> tuple[frozenset[int], HypervisorError | None]:
-        """Return the VMs that are resources of ours now, and the error of one that can't be."""
+        """Return the VMs that are resources of ours now, and the last error of the others."""
         kept, problem = set(), None
         for vmid in asked:
             try:
@@ -214,7 +218,7 @@ class Affinity:
         members = managed if only is None else managed & only
         detail = {"rule": ownership.rule_name(whose), "vmids": sorted(members)}
         if len(members) < 2:
-            # Proxmox VE refuses a rule for one VM, but keeps one when the others are purged.
+            # Proxmox VE refuses a new rule for one VM, but retains it if the others are purged.
             if rule is not None and not (members and rule.members <= members):
                 self._drop(rule, whose)
             return {**detail, "waits_for": "a second server of the group in this cluster"}
@@ -263,7 +267,7 @@ def _theirs(what: str, why: str) -> NotOursError:
 
 
 def _fenced(cloud: str) -> None:
-    """Require a cloud id: without one, clouds' rules could not be told apart."""
+    """Require a cloud id: without one, the rules of two clouds could not be distinguished."""
     if not cloud:
         raise HypervisorError(Category.CONFIGURATION, "The cloud has no id of its own.")
 

@@ -1,8 +1,8 @@
 """Who owns HA resources and affinity rules, by their content. Pure.
 
 A resource is ours if its comment names a cloud and a group. A rule is ours if its name and comment
-name a group, and if none of its guests is somebody else's resource: whoever changes the comment or
-adds guests of theirs has taken it over.
+name a group, and if none of its guests is somebody else's resource: others take a rule over by
+changing its comment or adding guests of theirs.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from common.messages.facts import HaService
 def service(
     current: Iterable[Mapping[str, Any]], status: Iterable[Mapping[str, Any]], vmid: int
 ) -> HaService | None:
-    """Return a VM as the manager has it, of ``GET /cluster/ha/status/current`` and
-    ``GET /cluster/status``; None: it is no resource, or to be ignored. Pure."""
+    """Return the HA manager's state of a VM, from ``GET /cluster/ha/status/current`` and
+    ``GET /cluster/status``; None: it is no resource, or ignored. Pure."""
     sid = f"vm:{vmid}"
     one = next((row for row in current if row.get("sid") == sid), None)
     if one is None or one.get("request_state") == "ignored":

@@ -196,7 +196,7 @@ class InventoryReader:
     # --- VMs
 
     def _vm(self, one: Mapping[str, Any], online: frozenset[str]) -> SeenVm | None:
-        """Return one VM; None if it went meanwhile, or has no mark but our tag."""
+        """Return one VM; None if it was deleted since the list, or has no mark but our tag."""
         vmid, node, lock = int(one["vmid"]), str(one["node"]), one.get("lock")
         memory = int(one.get("maxmem") or 0)
         facts: dict[str, Any] = {

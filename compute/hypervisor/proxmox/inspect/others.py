@@ -1,6 +1,7 @@
 """The interfaces of VMs and containers that the record doesn't know, with their addresses.
 
-Only what the conductor asks for is read, each once and then rarely: no list of Proxmox VE has it.
+No list of Proxmox VE shows them. Only the VMs that the conductor asks for are read, once and then
+rarely.
 One call each, and for filtered interfaces without a port's line those of its IP sets.
 """
 

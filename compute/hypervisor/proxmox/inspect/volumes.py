@@ -24,7 +24,7 @@ _CONFIG_DRIVE = re.compile(r"micronova-([0-9]+)-([0-9a-f-]{36})(?:-2)?\.iso$")
 
 
 class VolumeReader:
-    """Lists storages; what can't be read goes into ``unseen``, with its node."""
+    """Lists storages; adds what can't be read to ``unseen``, with its node."""
 
     def __init__(self, shared: Shared, unseen: dict[str, str]) -> None:
         self._shared, self._unseen = shared, unseen

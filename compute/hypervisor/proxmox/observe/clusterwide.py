@@ -55,7 +55,7 @@ class ClusterwideFacts:
 
 
 class Clusterwide:
-    """Keeps the last result until the next read is due. Used by one thread."""
+    """Holds the last result until the next read is due. Used by one thread."""
 
     def __init__(self, reads: Reads, content_seconds: float, detail_seconds: float) -> None:
         self._reads, self._client = reads, reads.client

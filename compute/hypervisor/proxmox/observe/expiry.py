@@ -19,7 +19,7 @@ from compute.hypervisor.proxmox.api.client import Client
 
 LOG = logger(__name__)
 
-#: certificates of a node's API, the one that it uses first
+#: certificates of a node's API, in the order in which pveproxy prefers them
 _SERVED = ("pveproxy-ssl.pem", "pve-ssl.pem")
 _TOKEN = ""
 

@@ -19,7 +19,7 @@ _CONFIG_DRIVE = re.compile(CONFIG_DRIVE_NAME)
 
 
 def image_name(volid: str) -> str:
-    """Return ``debian-12`` of ``shared:import/debian-12.qcow2``; an ISO image keeps its suffix."""
+    """Return ``debian-12`` of ``shared:import/debian-12.qcow2``; of an ISO image with suffix."""
     file = volid.rsplit("/", 1)[-1]
     stem, _, suffix = file.rpartition(".")
     return stem if stem and suffix in SUFFIXES else file

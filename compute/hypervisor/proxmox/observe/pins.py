@@ -16,7 +16,7 @@ from compute.hypervisor.proxmox.vmconfig.hardware import CONFIG_DRIVE_NAME
 #: content types whose volumes may pin a VM to its node
 CONTENTS = frozenset({"images", "iso"})
 _DRIVE = re.compile(CONFIG_DRIVE_NAME)
-#: a clone's volume id begins with its base where the storage keeps the two linked
+#: a clone's volume id begins with its base if the storage links the two
 _CLONE = re.compile(r"[:/]base-[0-9]+-[^/]+/")
 
 

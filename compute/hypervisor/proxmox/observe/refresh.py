@@ -43,7 +43,7 @@ Zones = Mapping[str, Mapping[str, str]]
 
 
 class Refresher:
-    """Keeps what is read rarely between refreshes. Used by one thread at a time."""
+    """Caches rarely read facts between refreshes. Used by one thread at a time."""
 
     def __init__(self, client: Client, content_seconds: float, detail_seconds: float) -> None:
         self._client, self._reads = client, Reads(client)
@@ -76,7 +76,7 @@ class Refresher:
         full = {name: self._with_slow_facts(node) for name, node in nodes.items()}
         clusterwide = self._clusterwide.look(full.values())
         if clusterwide.vnets != self._vnets:
-            # Their nodes changed: they are read again with the next refresh.
+            # The nodes' vnets changed: the details are read again with the next refresh.
             self._vnets = clusterwide.vnets
             self._details = {name: (0.0, one) for name, (_, one) in self._details.items()}
         return Snapshot(
@@ -202,7 +202,7 @@ class Refresher:
         return pins.of_storage(storage, listed)
 
     def _read(self, items: list[Any], read: Callable[[Any], T]) -> Iterable[tuple[Any, T]]:
-        """Read several things at a time; one that fails is left for the next refresh."""
+        """Read several items at a time; a failed item is left for the next refresh."""
         futures = [(item, self._readers.submit(read, item)) for item in items]
         for item, future in futures:
             try:

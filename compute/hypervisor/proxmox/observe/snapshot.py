@@ -25,7 +25,7 @@ class Unread:
 
 @dataclass(frozen=True)
 class Storage:
-    """One storage as one node has it; sizes in bytes."""
+    """One storage as seen by one node; sizes in bytes."""
 
     name: str
     type: str
@@ -72,7 +72,7 @@ class Node:
     name: str
     online: bool
     maintenance: bool = False
-    """Whether high availability keeps guests off it."""
+    """Whether the HA manager moves guests off it."""
     ip: str = ""
     cpus: int = 0
     load: float = 0.0

@@ -31,7 +31,7 @@ def is_network(entry: Entry, network_id: str, cloud: str) -> bool:
 
 
 def are_ours(entry: Entry) -> bool:
-    """Return whether a vnet is one that an agent makes or removes for a network."""
+    """Return whether an agent is making or removing the vnet for a network."""
     named = vnets.is_ours(str(entry.get("vnet"))) and vnets.owner(str(value(entry, "alias")))
     return bool(named) and entry.get("state") in (NEW, DELETED)
 

@@ -79,7 +79,7 @@ class _Vnet:
         self._name, self._network_id, self._cloud = name, command.server_uuid, command.cloud
 
     def look(self) -> Entry | None:
-        """Return it as it is listed, with what is pending. Raises for one that isn't ours."""
+        """Return the listed vnet with its pending values. Raises if the vnet isn't ours."""
         for one in self._client.get(_VNETS, pending=1):
             if one.get("vnet") != self._name:
                 continue
@@ -153,7 +153,7 @@ class _Vnet:
                 yield from changes.of_others("subnet", found)
 
     def create(self, command: MakeVnet) -> None:
-        """Configure it; where the answer is lost, what is there counts."""
+        """Configure the vnet; if the answer is lost, the current configuration decides."""
         alias = vnets.alias(self._network_id, self._cloud)
         values = {"zone": command.zone, "tag": command.vni, "alias": alias}
         try:
@@ -163,7 +163,7 @@ class _Vnet:
                 raise
 
     def delete(self) -> None:
-        """Delete it from the configuration; where the answer is lost, what is there counts."""
+        """Delete the vnet from the configuration, which decides if the answer is lost."""
         try:
             self._client.delete(f"{_VNETS}/{self._name}")
         except ApiError:
@@ -172,7 +172,7 @@ class _Vnet:
                 raise
 
     def apply(self, done: Any) -> None:
-        """Apply the configuration unless another one's command has ``done`` it meanwhile."""
+        """Apply the configuration unless another network's command has ``done`` it."""
         with _one_at_a_time(self._shared, self._work):
             if done():
                 return
@@ -182,12 +182,12 @@ class _Vnet:
                 self._work.report(upid=upid)
                 self._shared.tasks.wait(self._work, upid)
             except ApiError:
-                # Applied or not: what is there counts.
+                # Applied or not: the current state decides.
                 if not self._settled(done):
                     raise
 
     def await_node(self, zone: str) -> None:
-        """Wait until the placed node has it. Raises HypervisorError (network) if it doesn't."""
+        """Wait until the placed node has the vnet. Raises HypervisorError (network) if not."""
         if not self._settled(lambda: self.on_node(zone)):
             node = self._work.command.placed.node
             raise HypervisorError(

@@ -1,8 +1,8 @@
 """Finds the user of a volume: Proxmox VE deletes volumes even if a configuration names them.
 
-A snapshot that names a volume is a user as well. Where that is gone it can neither be rolled back
-to nor deleted, and its VM stays locked; LVM-thin, btrfs and RBD remove the volume's own snapshots
-with it.
+A snapshot that names a volume is a user as well. Without the volume it can neither be rolled back
+to nor deleted, and its VM remains locked; LVM-thin, btrfs and RBD remove the volume's own
+snapshots with it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def user(
 ) -> str | None:
     """Return a VM with access to its storage that names the volume, or None.
 
-    ``but``: the VMID of one that may. Named in a snapshot counts.
+    ``but``: the VMID of a VM that may name it. Named in a snapshot counts.
 
-    One call per VM: only for leftovers, which are rare. Raises ApiError if one can't be read,
+    One call per VM: only for leftovers, which are rare. Raises ApiError if a VM can't be read,
     since then it isn't known.
     """
     where = node or vm.node
@@ -44,7 +44,7 @@ def user(
             )
         except ApiError as error:
             if error.no_config:
-                continue  # it went meanwhile, or moved; then its disks did, too
+                continue  # deleted or moved since the list, with its disks
             raise
         if named or snapshot:
             return f"{snapshot and f'snapshot {snapshot} of '}VM {one['vmid']} on {one['node']}"

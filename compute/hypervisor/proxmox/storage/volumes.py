@@ -29,7 +29,7 @@ class Volume:
     node: str
     """The node that saw it."""
     created: int | None
-    """Seconds since the epoch, if the storage has it."""
+    """Seconds since the epoch, if the storage records it."""
 
 
 @dataclass
@@ -238,8 +238,8 @@ def require_no_vm(vm: Vm, found: Iterable[Volume]) -> None:
 def free(vm: Vm, volume: Volume) -> None:
     """Delete one volume of a VMID that has no VM, and wait.
 
-    Proxmox VE refuses nothing, so the owner must be known before. A VM created meanwhile may have
-    a volume of the same name: each call is preceded by a look for a VM.
+    Proxmox VE refuses nothing, so the owner must be known before. A VM created since then may
+    have a volume of the same name: each call is preceded by a look for a VM.
     """
     one_volume.delete(
         vm, volume.node, volume.storage, volume.volid, fence=lambda: require_no_vm(vm, (volume,))

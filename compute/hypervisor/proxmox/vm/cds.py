@@ -39,9 +39,9 @@ def take_out(vm: Vm, volids: Collection[str]) -> list[str]:
 
 
 def put_in(vm: Vm) -> Detail:
-    """Insert the CDs that are noted, and remove the note.
+    """Insert the noted CDs, and remove the note.
 
-    A file that the node doesn't have is left out; a drive that has another CD by now keeps it.
+    A file that the node doesn't have is left out; a drive with another CD by now is left alone.
     """
     noted = ejected.noted(_current(vm))
     if not noted:

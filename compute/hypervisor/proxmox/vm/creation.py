@@ -165,8 +165,8 @@ class Creation:
 
 
 def _root_as_asked(build: Build, config: Config) -> dict[str, str]:
-    """Return the parameters that put a clone's root disk, which is where its template has it, on
-    the bus that the image asks for, with the flavor's bounds."""
+    """Return the parameters that move a clone's root disk from its template's slot to the bus
+    that the image asks for, with the flavor's bounds."""
     if build.boots_from_volume:
         return {}
     has = guest.of(build)

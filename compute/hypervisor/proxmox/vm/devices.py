@@ -1,7 +1,7 @@
 """Devices of a VM that exists: plugged and unplugged, running or not, found by what they are.
 
-Proxmox VE keeps a change that a running VM doesn't take as pending, and makes it at the next
-start. So the list of pending changes is read after each change, and what is pending is reverted.
+Proxmox VE stores a change that a running VM doesn't take as pending, and makes it at the next
+start. So the list of pending changes is read after each change, and pending ones are reverted.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 
 @dataclass(frozen=True)
 class Device:
-    """One device, wherever a configuration has it."""
+    """One device, in any option of a configuration."""
 
     keys: re.Pattern[str]
-    """The options that may have it."""
+    """The options that may hold it."""
     is_it: Callable[[Any], bool]
     """Whether an option's value is this one."""
     what: str
@@ -105,10 +105,10 @@ def plug(
 
 
 def unplug(vm: Vm, device: Device, also: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Unplug it, wherever it is. Raises HypervisorError if the guest keeps it; then it stays.
+    """Unplug the device from any option. If the guest doesn't release it, the device remains.
 
-    ``also``: parameters of the removal. An ApiError with ``in_use`` is about a disk that isn't
-    freed since a snapshot names it.
+    ``also``: parameters of the removal. Raises HypervisorError if the guest doesn't release it;
+    an ApiError with ``in_use`` names a disk that isn't freed since a snapshot names it.
     """
     if look(vm, device).gone:
         return

@@ -1,7 +1,7 @@
 """Images of servers and volumes: a disk is imported into a VM that becomes a template.
 
-Proxmox VE copies a running VM's disk while the VM runs, and holds the lock of its configuration
-for as long: it can't be stopped, started or changed meanwhile. Its task is never stopped.
+Proxmox VE copies a running VM's disk while the VM runs, and holds the lock of its configuration:
+the VM can't be stopped, started or changed until the copy ends. Its task is never stopped.
 """
 
 from __future__ import annotations

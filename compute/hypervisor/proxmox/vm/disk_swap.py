@@ -68,11 +68,11 @@ class VmDisks:
         return {"volume": root.volid}
 
     def swapped(self, swap: Swap) -> bool:
-        """Return whether it has the new root disk and all that goes with it."""
+        """Return whether the VM has the new root disk and all other changes of the swap."""
         if noted_swap.is_swapped(self._vm, swap.operation_id, self._wanted(swap)):
             return True
-        # For one that may repeat it, an earlier operation's number proves nothing: numbers are
-        # used again once an older database was put back.
+        # If the swap may be repeated, an earlier operation's number proves nothing: after an older
+        # database is restored, numbers are used again.
         return may_only_look() and noted_swap.has_ended(self._vm, swap.operation_id)
 
     def has_former(self, *, rescued: bool = False) -> bool:
@@ -108,7 +108,7 @@ class VmDisks:
         return {"image": image.name, "volume": swaps.volume(made)}
 
     def _name_root(self, swap: Swap, root: ServerVolume) -> Detail:
-        """Name the volume as root disk: what was named before stays in its own holder."""
+        """Name the volume as root disk: the former volume remains in its own holder."""
         storage = root.volid.partition(":")[0]
         wanted = self._wanted(swap)
         noted_swap.swap(self._vm, swap.operation_id, wanted, storage, root.volid)

@@ -146,7 +146,7 @@ class _Filtering:
             elif name in mine:
                 there = {str(one["cidr"]) for one in self._client.get(f"{base}/{name}")}
             else:
-                # A person's stays as it is, and holds what passes.
+                # An IP set made by a person is left alone, and restricts what passes.
                 continue
             for gone in sorted(there - addresses):
                 self._delete_entry(name, gone)

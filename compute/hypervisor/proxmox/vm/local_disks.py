@@ -67,7 +67,7 @@ def _remove_swap(vm: Vm, config: Config, wanted: LocalDisk) -> None:
     except ApiError as error:
         if error.in_use != disk:
             raise
-        # It stays with the VM, as unused.
+        # The disk remains with the VM, as unused.
         vm.work.report(left=f"{disk}: a snapshot of {vm} names it")
         devices.unplug(vm, swap)
 

@@ -160,7 +160,7 @@ class ProxmoxMachine:
         if to_remove:
             removal.require_unprotected(self._vm, config)
             quorum.require(self._vm)
-        # One that may be removed only stopped is left as it is.
+        # A VM that may be removed only while stopped is left as it is.
         if self._suspended and removal.stopped_on(self._vm) is None and self._vm.running():
             saved.complete(self._vm)
             self._suspended = False
@@ -232,7 +232,7 @@ class ProxmoxMachine:
         return config is not None and not self._changes(config, size, former, image_properties)
 
     def shape(self, size: Size, former: Size, image_properties: Mapping[str, str]) -> Detail:
-        """Change the configuration, bound to the one that was proven ours."""
+        """Change the configuration, bound to the digest of the configuration proven ours."""
 
         def call() -> Any:
             config = self._vm.fence()
@@ -280,11 +280,11 @@ class ProxmoxMachine:
         return {"mac": mac}
 
     def plug_volume(self, plug: PlugVolume) -> Detail:
-        """Name it in its slot, if its holder has it parked."""
+        """Name the volume in its slot, if it is parked in its holder."""
         return {"volume": plug.volid, "slot": attachment.plug(self._vm, plug)}
 
     def unplug_volume(self, volid: str) -> Detail:
-        """Name it no more."""
+        """Remove the volume from the configuration."""
         attachment.unplug(self._vm, volid)
         return {"volume": volid}
 
@@ -323,7 +323,7 @@ class ProxmoxMachine:
         return config_drive.remove(self._vm, self._work.command.server_uuid)
 
     def let_go_of_config_drive(self) -> Removal:
-        """Delete the ISO of a server that doesn't own this VM, or the one that a move left."""
+        """Delete the ISO of a server that doesn't own this VM, or the ISO that a move left."""
         command = self._work.command
         if isinstance(command, Destroy) and command.left_behind is not None:
             return copies.remove_drive(self._vm, self._see(), command)

@@ -1,8 +1,8 @@
 """The move of a VM between two nodes: once asked for, only looked at. Implements ``port.Moving``.
 
 A migration holds the VM from beginning to end, and is never stopped: that would leave a lock
-which only root can clear, a process and copies. Whether it was done is decided by the
-configurations on the two nodes, of which exactly one exists.
+which only root can clear, a process and copies. The VM's configuration, which exists on exactly
+one of the two nodes, shows whether the migration was done.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class ProxmoxMoving:
         return {"to_copy": copied, **({"takes_out": out} if out else {})}
 
     def _require_unmanaged(self) -> None:
-        """Raise HypervisorError if the HA manager would move it: it is told a node, no storage."""
+        """Raise HypervisorError if the HA manager would move it: that takes no target storage."""
         if (self._vm.status().get("ha") or {}).get("managed"):
             raise HypervisorError(
                 Category.CONFIGURATION,
@@ -157,7 +157,7 @@ class ProxmoxMoving:
     # --- inner
 
     def _require(self) -> Config:
-        """See where it is. Raises HypervisorError where neither node has it."""
+        """Find the VM's node. Raises HypervisorError if neither node has the VM."""
         self._node = ""
         config = self._see()
         if config is None:

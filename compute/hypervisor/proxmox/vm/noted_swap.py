@@ -1,8 +1,8 @@
-"""Swaps disks and options of one stopped VM: it gets new ones and keeps the old ones beside them,
-until it gets those back or they are removed.
+"""Swaps disks and options of one stopped VM: it gets new ones; the old ones remain beside them
+until they are given back or removed.
 
-Proxmox VE keeps a disk that is replaced as ``unusedN``. What the VM had is noted in its
-description first, so each function here may run again after a crash, on whichever agent.
+Proxmox VE retains a replaced disk as ``unusedN``. The VM's former disks and options are first
+noted in its description, so each function here may run again after a crash, on any agent.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def root_storage(vm: Vm, config: Config) -> str:
 
 
 def noted(vm: Vm, operation_id: int) -> Note | None:
-    """Return the operation's note, if the VM has it."""
+    """Return the operation's note from the VM's description, or None."""
     found = swaps.note_of(vm.look() or {})
     return found if found is not None and found.operation_id == operation_id else None
 
@@ -56,8 +56,8 @@ def drive_before(vm: Vm) -> str:
 
 
 def end_others(vm: Vm, operation_id: int) -> None:
-    """End another operation's swap, which was left: the VM keeps the root disk that it has, and
-    is rescued no more. Raises HypervisorError if that fails."""
+    """End a swap that another operation left open: the VM retains its present root disk, and is
+    no longer rescued. Raises HypervisorError if that fails."""
     found = swaps.note_of(vm.look() or {})
     if found is None or found.operation_id == operation_id:
         return
@@ -95,7 +95,7 @@ def has_former(vm: Vm, operation_id: int | None) -> bool:
 def swap(
     vm: Vm, operation_id: int, wanted: Callable[[Config], Wanted], storage: str, source: str
 ) -> None:
-    """Give the VM what ``wanted`` returns for its configuration, and see that it has it.
+    """Give the VM what ``wanted`` returns for its configuration, and verify it.
 
     ``source`` is what a disk is made from, on this storage.
     """
@@ -119,9 +119,10 @@ def swap(
 def give_back(vm: Vm, server_uuid: str, operation_id: int | None = None) -> Removal:
     """Give the VM back what it had before the operation's swap, and remove what it was given.
 
-    None: before its rescue, whichever operation's. A VM without that note has what it had: only a
-    config drive that nothing names is removed. Where nothing may be removed, what the VM names
-    counts: a note or a drive beside that goes with the next swap, or with the VM.
+    None: what it had before its rescue, by any operation. A VM without that note has its former
+    disks already: only a config drive that nothing names is removed. Where nothing may be removed,
+    the VM's configuration decides: a note or a drive left beside it is removed by the next swap,
+    or with the VM.
     """
     config = vm.look() or {}
     found = _own(config, operation_id)
@@ -179,7 +180,7 @@ def _require_not_rescued(vm: Vm, config: Config) -> None:
 
 
 def let_go(vm: Vm, server_uuid: str, operation_id: int) -> Removal:
-    """Remove what the VM had before the operation's swap: it keeps what it was given."""
+    """Remove what the VM had before the operation's swap; what it was given remains."""
     found = _own(vm.look() or {}, operation_id)
     cleaned = _free(vm, found.replaced) if found is not None else []
     return _end(vm, server_uuid, cleaned, found, swaps.with_end)
@@ -244,12 +245,12 @@ def _set_description(
 def _free(vm: Vm, volumes: frozenset[str]) -> list[str]:
     """Delete the unused disks with these volumes, and see them gone; return them in words.
 
-    A disk that a snapshot names stays with the VM as unused: the snapshot may be wanted back.
+    A disk that a snapshot names remains with the VM as unused: a rollback may need it.
     """
     kept: set[str] = set()
 
     now = vm.look() or {}
-    # Somebody may have removed a file whose name the new disk got: Proxmox VE keeps both names.
+    # If somebody removed a file and the new disk got its name, Proxmox VE retains both entries.
     used = {disks.file_of(volid) for _, volid in disks.drives(now)}
     volumes = frozenset(one for one in volumes if disks.file_of(one) not in used)
 

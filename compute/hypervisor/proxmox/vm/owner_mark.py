@@ -1,7 +1,7 @@
 """The owner mark of a VM that existed before: set or removed, nothing else changed.
 
-The mark is lines of the VM's description, the one setting that never needs a restart. The SMBIOS
-UUID stays; if it isn't the server's UUID, a line of the mark names it.
+The mark is lines of the VM's description, the only setting that never needs a restart. The SMBIOS
+UUID is not changed; if it isn't the server's UUID, a line of the mark names it.
 """
 
 from __future__ import annotations

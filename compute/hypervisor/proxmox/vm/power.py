@@ -3,8 +3,8 @@
 A VM under high availability is started and stopped by the HA manager: Proxmox VE turns our call
 into a request, whose task (``hastart``, ``hastop``) ends OK at once. So the manager has the state
 that the server's owner wants and doesn't revert it; here the result is waited for.
-A hard reboot is a reset where that is enough: the same QEMU goes on, and the node has nothing to
-clean up (see ``restarts``). Pending changes need a new QEMU.
+A hard reboot is a reset where that is enough: the QEMU process continues, and the node has
+nothing to clean up (see ``restarts``). Pending changes need a new QEMU process.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ _SAME_FOR_ALL = frozenset({Category.LOCK, Category.AUTHORIZATION, Category.NODE_
 def suffices(vm: Vm) -> bool:
     """Return whether a reset does what a stop and a start would.
 
-    It doesn't with pending changes, with a newer QEMU installed than the one that runs, for a
-    paused VM, nor for one under high availability.
+    It doesn't with pending changes, with a newer QEMU installed than the running one, for a
+    paused VM, nor for a VM under high availability.
     """
     status = vm.status()
     running = status.get("status") == "running" and status.get("qmpstatus") == "running"

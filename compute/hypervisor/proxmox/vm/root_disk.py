@@ -15,7 +15,7 @@ from compute.hypervisor.proxmox.vmconfig import disks, marks
 def require(vm: Vm, config: Config) -> None:
     """Raise HypervisorError (disk_lost) if a configuration has no root disk.
 
-    One that is kept unused can be given back; otherwise a rebuild makes a new one.
+    A disk that remains as unused can be given back; otherwise a rebuild makes a new one.
     """
     if not disks.lacks_root(config, adopted=marks.is_adopted(config)):
         return

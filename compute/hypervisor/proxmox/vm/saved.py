@@ -1,6 +1,6 @@
 """Pause and suspend of one VM, and the ways back, each seen done.
 
-A paused VM keeps its process; a suspended one is stopped, and has its memory in a volume and the
+A paused VM still has its process; a suspended VM is stopped, with its memory in a volume and the
 lock ``suspended``, which starts and removals ignore.
 """
 
@@ -18,7 +18,7 @@ from compute.hypervisor.proxmox.cluster import saved_state
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.vmconfig import power_states
 
-#: the lock of a VM whose memory is being written; it stays where that failed
+#: the lock of a VM whose memory is being written; it remains after a failure
 SUSPENDING = "suspending"
 
 
@@ -145,7 +145,7 @@ def _check(vm: Vm, config: Config, status: Mapping[str, Any]) -> dict[str, str]:
 def _left_locked(vm: Vm, error: ApiError) -> HypervisorError | None:
     """Return the error that names the lock which a failed save left; None: there is none.
 
-    Only root can clear it, and the VM goes on running.
+    Only root can clear it, and the VM is still running.
     """
     config = vm.look()
     if config is None or config.get("lock") != SUSPENDING:

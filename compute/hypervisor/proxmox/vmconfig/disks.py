@@ -22,7 +22,7 @@ _LIMITS = re.compile(r"(?:iops|mbps)(?:_rd|_wr)?=")
 RESCUE_DISK = "scsi15"
 #: where a VM has the ISO image that it was made from
 INSTALL_CD = "ide0"
-#: where it has the one that it is rescued from, by bus; ide1 and ide3 don't exist with q35
+#: slot of the ISO image that a VM is rescued from, by bus; ide1 and ide3 don't exist with q35
 RESCUE_CDS = {"sata": "sata5", "ide": INSTALL_CD, "scsi": "scsi14"}
 CONFIG_DRIVE = "ide2"
 BOOT = "boot"
@@ -75,7 +75,7 @@ def imported(storage: str, storage_type: str, volid: str) -> str:
 
 
 def made_of(image: Image, storage: str, storage_type: str, gib: int) -> str:
-    """Return the value of a root disk: made of an image, or blank beside one that is a CD."""
+    """Return the value of a root disk: made of the image, or blank if the image is a CD."""
     if image.cd:
         return blank(storage, storage_type, gib)
     return imported(storage, storage_type, image.volid)
@@ -234,7 +234,7 @@ def file_of(volid: str) -> str:
 
 
 def unused(config: Mapping[str, Any]) -> list[str]:
-    """Return the volumes that a VM keeps without giving them to its guest."""
+    """Return a VM's unused volumes, which its guest doesn't see."""
     return [
         str(value).split(",", 1)[0]
         for key, value in sorted(config.items())

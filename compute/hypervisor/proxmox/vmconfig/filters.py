@@ -1,6 +1,6 @@
 """What the firewall of a VM is to have for its ports' security groups. Pure.
 
-Rules are told from a person's by their comment, IP sets by theirs. All rules accept, the policy
+The comment distinguishes our rules and IP sets from a person's. All rules accept, the policy
 drops, so the order of ours does not matter. See docs/proxmox.md.
 """
 

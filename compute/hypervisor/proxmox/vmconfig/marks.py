@@ -3,9 +3,9 @@
 A server's VM has its UUID twice: in the description and as SMBIOS UUID. The description also has
 the IDs of the cloud that made the VM, of the server's project and user, and of each port with its
 addresses, which nothing else in a configuration shows. A clone gets a new SMBIOS UUID, so until it
-is configured another line of the description says that it is being built. An adopted VM keeps its
-SMBIOS UUID; if that isn't the server's UUID, a line names it, so that a copy of the VM, which gets
-another one, can be recognised. Nothing else is ever changed or destroyed.
+is configured another line of the description says that it is being built. An adopted VM's SMBIOS
+UUID is not changed; if that isn't the server's UUID, a line names it, so that a copy of the VM,
+which gets another one, can be recognised. Nothing else is ever changed or destroyed.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def marks_of(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def is_claimed(config: Mapping[str, Any]) -> bool:
-    """Return whether the description names what any micronova has it for."""
+    """Return whether the description has the mark of any micronova."""
     return any(line.startswith(OWNED) for line in lines(config))
 
 

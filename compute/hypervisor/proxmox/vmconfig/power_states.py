@@ -39,5 +39,5 @@ def listed(status: str, lock: str) -> PowerState:
 
 
 def is_locked(config: Mapping[str, Any]) -> bool:
-    """Return whether a configuration carries a lock that keeps others out."""
+    """Return whether a configuration carries a lock that excludes other operations."""
     return str(config.get("lock", SUSPENDED)) != SUSPENDED

@@ -1,6 +1,6 @@
 """A flavor's size in Proxmox VE's options, and what of them differs from a configuration. Pure.
 
-Firmware, machine type and disks are not among them: a server keeps those for its life.
+Firmware, machine type and disks are not among them: they never change during a server's life.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def changes(
     image_properties: Mapping[str, str],
     cpu_type: str,
 ) -> dict[str, str]:
-    """Return the parameters that give a configuration this size; empty: it has it."""
+    """Return the parameters that give a configuration this size; empty: none are missing."""
     wanted = _wanted(config, size, image_properties, cpu_type)
     before = _wanted(config, former, image_properties, cpu_type)
     decided = _ALWAYS | {

@@ -1,7 +1,7 @@
 """What storages of each type can do, by Proxmox VE's storage plugins. Pure.
 
-An LVM storage with `snapshot-as-volume-chain` (since 9.0) is a type of its own here: it keeps
-qcow2 volumes, and each snapshot is one.
+An LVM storage with `snapshot-as-volume-chain` (since 9.0) is a type of its own here: its volumes
+are qcow2, and each snapshot is a volume.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ TYPES: Mapping[str, StorageType] = {
     "zfspool": replace(_ZFS, copied=True, moves_snapshots=True),
     "zfs": _ZFS,
     LVM: StorageType(copied=True),
-    # A snapshot takes the whole size again, and renames the disk under who has it open.
+    # A snapshot takes the whole size again, and renames the disk under any process that uses it.
     LVM_CHAIN: StorageType(
         form=QCOW2,
         snapshots=SnapshotWay.OFFLINE,

@@ -1,7 +1,7 @@
-"""What a VM had before its disks were swapped, noted in its description; what it gets. Pure.
+"""A VM's disks and options before a swap, noted in its description, and the new ones. Pure.
 
-The note is written before anything else, and removed last: whoever finds the VM in between can
-give it back what it had, or let that go, without any other journal.
+The note is written before anything else, and removed last: an agent that finds the VM in between
+can restore what the VM had, or remove it, without any other journal.
 """
 
 from __future__ import annotations
@@ -123,14 +123,14 @@ def _without(config: Config, *marked: str) -> str:
 def missing(config: Config, noted: Note, wanted: Mapping[str, str | None]) -> dict[str, str]:
     """Return the parameters that give the VM what is wanted, {option: value, None: not set}.
 
-    A disk that is to be made is there once its volume isn't one that the VM had before; a volume
-    that has a name, once the VM names it.
+    A disk to be made exists once the slot's volume isn't a former one of the VM; a volume with a
+    name, once the VM names it.
     """
     return _parameters(config, wanted, lambda name, value: _has_new(config, noted, name, value))
 
 
 def given_back(config: Config, noted: Note) -> dict[str, str]:
-    """Return the parameters that give the VM back what it had; empty: it has it."""
+    """Return the parameters that give the VM back what it had; empty: nothing is missing."""
     return _parameters(config, noted.before, lambda name, value: _has(config, name, value))
 
 
@@ -154,8 +154,8 @@ def hardware(
 ) -> dict[str, str | None]:
     """Return the options that another image changes: {option: value; None: not set}.
 
-    Options that both images decide alike stay, as an operator may have changed them. Firmware and
-    TPM are not among them: a server keeps those for its life.
+    Options that both images decide alike are left out, as an operator may have changed them. So
+    are firmware and TPM: they never change during a server's life.
     """
     wanted, before = guest.options(new, cpu_type), guest.options(old, cpu_type)
     changes: dict[str, str | None] = {

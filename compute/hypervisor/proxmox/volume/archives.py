@@ -1,7 +1,7 @@
 """Backups of a volume: archives that Proxmox VE makes of its holder, with the disk plugged in.
 
-An archive is a backup's if its notes say so. One that lacks them, because its task was ended
-before it wrote them, is the task's that names it.
+An archive belongs to the backup that its notes name. An archive without notes, whose task was
+ended before it wrote them, belongs to the task that names it.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _dump(shared: Shared, holder: Holder, command: BackUpVolume, archives: Archi
 
 
 def _require_privileges(shared: Shared, command: BackUpVolume) -> None:
-    """Raise HypervisorError (authorization): Proxmox VE would tell it in a task's log alone."""
+    """Raise HypervisorError (authorization), which Proxmox VE reports only in a task's log."""
     needed = privileges.backups(command.storage, f"/vms/{command.placed.vmid}")
     lacks = privileges.lacking(shared.client.get("access/permissions"), needed)
     if lacks:
@@ -228,7 +228,7 @@ class Archives:
             )
 
     def _require_unchanged(self, archive: Archive) -> None:
-        """Raise HypervisorError (protected) if somebody has changed its notes meanwhile."""
+        """Raise HypervisorError (protected) if the archive's notes changed since it was read."""
         for one in self._listed():
             if one.volid == archive.volid and one.notes != archive.notes:
                 raise HypervisorError(

@@ -96,7 +96,7 @@ class ProxmoxVolume:
         return removal.remove(self._vm)
 
     def unmake(self) -> Removal:
-        """See ``port.Volume``: what was never told to anybody has no users."""
+        """See ``port.Volume``: a volume that was never reported has no users."""
         try:
             if self._seen() is not None:
                 self._holder.unprotect()

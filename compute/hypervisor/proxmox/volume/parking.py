@@ -143,5 +143,5 @@ class Holder:
 
 
 def protected(config: Config) -> bool:
-    """Return whether Proxmox VE keeps a VM and its disks from removal."""
+    """Return whether Proxmox VE protects a VM and its disks from removal."""
     return str(config.get("protection", "0")) == "1"

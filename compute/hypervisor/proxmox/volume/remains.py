@@ -1,7 +1,7 @@
-"""What a restore leaves that failed: a VM without lock, without options, and without our marks.
+"""What a failed restore leaves: a VM without lock, without options, and without our marks.
 
-Proxmox VE removes the disks and the lock, and keeps the VMID. Nobody's mark is in it; that the
-last task which created a VM of this id was a restore by our token proves whose it is.
+Proxmox VE removes the disks and the lock, but not the VMID's empty configuration. It has nobody's
+mark; it is ours if the last task that created a VM of this id was a restore by our token.
 """
 
 from __future__ import annotations

@@ -174,8 +174,8 @@ def _require_unnamed(vm: Vm, volid: str) -> None:
 def _copies(shared: Shared, vm: Vm, storage: str, there: list[Volume]) -> list[Volume]:
     """Return the volumes that moves of this holder's disk by our token have made.
 
-    A log names them, but not if the task was killed before. Then its time says it; a storage that
-    keeps no times was clear of others' volumes when the task began.
+    The task's log names them, unless the task was killed before. Then the volume's time decides; a
+    storage without times was clear of others' volumes when the task began.
     """
     me, named, unnamed = shared.settings.token.id, set(), False
     for task in shared.tasks.of_vm(vm.node, vm.vmid, _MOVE):

@@ -1,8 +1,8 @@
 """Snapshots of a volume: Proxmox VE takes them of its holder, with the disk plugged in.
 
-A storage that keeps snapshots itself (LVM-thin, RBD, btrfs) can take one while a running server
+A storage with snapshots of its own (LVM-thin, RBD, btrfs) can take one while a running server
 has the volume: the holder is off, so no QEMU is asked, and the snapshot is what a power cut would
-leave. A snapshot inside a qcow2 file needs the file closed; so does one that is a volume of its
+leave. A snapshot inside a qcow2 file needs the file closed; so does a snapshot as a volume of its
 own, for which the disk is renamed.
 """
 
@@ -69,7 +69,7 @@ def undo(shared: Shared, holder: Holder, command: SnapVolume) -> Removal:
 def _require_closed(holder: Holder, command: SnapVolume) -> None:
     """Raise HypervisorError (protected) if a running VM has the volume's file open.
 
-    Asked first, and again right before each write: the server may start meanwhile.
+    Checked first, and again right before each write: the server may start in between.
     """
     inside = command.volid.endswith(f".{storage_types.QCOW2}")
     if command.user is None or (command.storage_way == SnapshotWay.ONLINE and not inside):
@@ -135,7 +135,7 @@ def _remove(shared: Shared, holder: Holder, command: SnapVolume) -> None:
 
 
 def _revert(shared: Shared, holder: Holder, command: SnapVolume) -> None:
-    """Bring the volume back. It may run twice: nobody has the volume meanwhile."""
+    """Roll the volume back. It may run twice: no server has the volume during it."""
     vm = holder.vm
     if not _is_whole(_listed(shared, vm, command.name)):
         raise HypervisorError(

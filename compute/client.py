@@ -153,7 +153,7 @@ class ComputeClient:
     def ha_service(
         self, ctxt: RequestContext, worker: str, cluster: str, vmid: int
     ) -> HaService | None:
-        """Return a VM as the manager of high availability has it; None: it has not.
+        """Return the HA manager's state of a VM; None: the VM is no HA resource.
 
         Raises Unavailable when the worker or the cluster doesn't answer.
         """
@@ -204,7 +204,7 @@ class ComputeClient:
         self._workers.to(order.target.worker).call(ctxt, WorkerRpc.open_console, order=order)
 
     def console_log(self, ctxt: RequestContext, worker: str, server_uuid: str) -> str | None:
-        """Return what the worker kept of a server's serial line; None: it keeps nothing.
+        """Return the worker's log of a server's serial line; None: the worker has no logs.
 
         Raises Unavailable when the worker doesn't answer.
         """

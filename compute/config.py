@@ -67,9 +67,9 @@ OPTIONS = [
         default=3600,
         min=0,
         max=604800,
-        help="Seconds between two examinations of this worker's clusters (see docs/doctor.md), "
-        "the first of which follows its first refresh: some ten calls to a cluster and three "
-        "to each node, one after the other. What is found is logged. 0: there are none.",
+        help="Seconds between two examinations of this worker's clusters (see docs/doctor.md). "
+        "The first follows the first refresh. Each makes some ten calls to a cluster and three "
+        "to each node, one after the other, and logs its findings. 0: no examinations.",
     ),
     cfg.IntOpt(
         "threads",
@@ -112,9 +112,9 @@ OPTIONS = [
         default=64,
         min=0,
         max=1024,
-        help="KiB of what each server's serial line says while it boots that this worker keeps "
-        "in memory, of its last 1000 servers, for the console's log. 0: there are no logs, and "
-        "they are refused with 501. Where the hypervisor has no consoles there are none either.",
+        help="KiB of each server's serial output during boot that this worker holds in memory for "
+        "the console log, for its last 1000 servers. 0: no logs; requests for them get 501. A "
+        "hypervisor without consoles has no logs either.",
     ),
     cfg.IntOpt(
         "console_log_lines",

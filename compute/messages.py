@@ -139,7 +139,7 @@ class SeenBackup:
 
 @dataclass(frozen=True)
 class SeenReplica:
-    """A node on which a replication job keeps copies of a VM's disks."""
+    """A node to which a replication job copies a VM's disks."""
 
     vmid: int
     node: str
@@ -154,7 +154,7 @@ class SeenAffinity:
     managed: tuple[int, ...] = ()
     """The VMIDs that are resources for it."""
     members: tuple[int, ...] = ()
-    """The VMIDs in its rule, whoever added them."""
+    """The VMIDs in its rule, added by anybody."""
     rule: bool = False
     """Whether there is a rule."""
 
@@ -191,7 +191,7 @@ class ClusterInventory:
     short: bool = False
     """VMs or storages may be hidden from the token: absence from lists means nothing."""
     unseen_nodes: tuple[str, ...] = ()
-    """Nodes of which something could not be read."""
+    """Nodes that could not be read completely."""
     affinity: tuple[SeenAffinity, ...] = ()
     writes_affinity: bool = False
     """Whether strict server groups are to be written there."""

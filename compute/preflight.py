@@ -186,7 +186,7 @@ def _lacking(
 
 
 def _optional(client: Client, path: str) -> Mapping[str, Any]:
-    """Return what is there, nothing where it can't be read: the rest is looked at all the same."""
+    """Return the answer of a GET, empty where it can't be read: the rest is still checked."""
     try:
         found: Mapping[str, Any] = client.get(path)
     except HypervisorError as error:
@@ -231,7 +231,7 @@ def _remedy(cluster: ClusterSettings, error: HypervisorError) -> tuple[str, ...]
         return (error.remedy or f"pvesh get /{error.path}",)
     if error.category is not Category.AUTHORIZATION:
         return ()
-    if _is_unknown(error):  # what it may do is told when it is known
+    if _is_unknown(error):  # its privileges are checked once the token is known
         return (*privileges.secret_lines(cluster.token), privileges.token_file(cluster))
     return tuple(privileges.all_grant_lines(cluster.token))
 

@@ -29,7 +29,7 @@ def build(
 ) -> Outcome:
     """Run the steps of a build. ACTIVE means seen running; the guest agent isn't waited for.
 
-    One that only looks succeeds if the VM is there as a build leaves it.
+    With ``job.only_look`` it succeeds if the VM is as a completed build leaves it.
 
     ``write_group`` adds the VM to its strict group in the hypervisor; it never fails a build.
     """
@@ -38,14 +38,14 @@ def build(
     todo = steps(machine, command)
     if write_group is not None:
         todo += (Step("compute_write_affinity", write_group),)
-    # What an earlier run has finished may be reported already, and its server be in use: whether
-    # it goes is the conductor's to commit first, and a Destroy's to do.
+    # A build that an earlier run finished may be reported, and its server in use. Only a Destroy,
+    # which the conductor commits first, may remove it.
     failure = carry_out(job, todo, keeps=lambda: machine.finished)
     if failure is None:
         return Outcome(True, PowerState.RUNNING)
     if failure.step in (CHECK, IMAGE) and not machine.finished:
         _look_behind(job, machine, command)
-    # Nothing of ours is left if all was seen absent, or if what is there was never ours.
+    # Nothing of ours is left if everything was seen absent, or if what was found is not ours.
     clean = failure.clean and (machine.absent or machine.foreign)
     # What only the operator can remove is reported, and its VM id quarantined.
     set_aside = bool(machine.stuck) and set(failure.left) == set(machine.stuck)

@@ -1,4 +1,4 @@
-"""Fetches what a user uploaded from the API's host that has it, piece by piece."""
+"""Fetches a user's upload piece by piece from the API host that stores it."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ class Job:
         self.only_look = ctxt.only_look
         """Whether it may change nothing: it succeeds if what is asked is so."""
         self.done_before = done_before or self.only_look
-        """Whether what is there may be in use, so that this undoes nothing: an earlier run ended
-        well, and may be reported, or it only looks."""
+        """Whether the result may be in use, so that this job undoes nothing: an earlier run ended
+        well, and may be reported, or the job only looks."""
         self.ctxt = ctxt
         self.journal = Journal(command, send)
         self._deadline = command.deadline
@@ -93,8 +93,8 @@ class Job:
     def require_still_ours(self) -> None:
         """Raise Abandoned unless the ledger still has the attempt as this worker's.
 
-        This thread may have hung: its lease may have run out, and the operation been carried out
-        by whoever took it over. An undo would then change a server that is in use.
+        This thread may have hung, its lease run out, and another worker have taken the operation
+        over and carried it out. An undo would then change a server that is in use.
         """
         if not self._may_undo(self.working()):
             raise Abandoned

@@ -1,4 +1,4 @@
-"""Move: a VM goes to another node; until it is seen there a failure leaves it as it was."""
+"""Move: migrate a VM to another node; until it is seen there a failure leaves it as it was."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def _image(command: Move) -> Callable[[], bytes] | None:
 def _remove_copies(job: Job, moving: Moving) -> None:
     """Remove what is left where the VM isn't; what can't be removed is reported, no failure.
 
-    It is tried again at once, as a single answer may get lost. What stays all the same the audit
-    shows, and removes if it is a config drive.
+    It is tried again at once, as a single answer may get lost. The audit shows what is left, and
+    removes config drives.
     """
     for _ in range(_TRIES):
         if remove(job, "compute_remove_copies", moving.clean_up).gone:

@@ -48,7 +48,7 @@ def _is_settled(machine: Machine, action: PowerAction) -> bool:
 
 
 def _require(machine: Machine, action: PowerAction) -> None:
-    """Check the power state: somebody may have locked or moved the VM meanwhile."""
+    """Check the power state: somebody may have locked or moved the VM since the action."""
     now, wanted = machine.power_state(), _WANTED.get(action)
     if wanted not in (None, now):
         raise HypervisorError(
@@ -67,7 +67,7 @@ _WANTED = {
     PowerAction.RESUME: PowerState.RUNNING,
 }
 
-#: those of which nothing is left to do once the power state is there
+#: actions with nothing left to do once the VM has the power state
 _SETTLED_BY_A_LOOK = frozenset(
     {PowerAction.START, PowerAction.STOP, PowerAction.PAUSE, PowerAction.UNPAUSE}
 )

@@ -53,8 +53,9 @@ def carry_out(
 ) -> Failure | None:
     """Run the steps; return None if all succeeded, else the failure and what was cleaned up.
 
-    ``keeps``: whether nothing may be undone, asked after the failure. ``Failure.clean`` is about
-    the undos that ran; if none ran the flow decides. Raises Abandoned without a further report.
+    The last argument, called after the failure, returns whether nothing may be undone.
+    ``Failure.clean`` is about the undos that ran; if none ran the flow decides. Raises Abandoned
+    without a further report.
     """
     for position, step in enumerate(steps):
         try:
@@ -95,9 +96,9 @@ def _unwind(job: Job, steps: Sequence[Step]) -> Unwound:
 
 
 def undo_if_ours(job: Job, name: str, undo: Callable[[], Removal]) -> Removal:
-    """Run one undo as a step, if the ledger says that the attempt is still this worker's to undo.
+    """Run one undo as a step, if the ledger confirms that this worker still has the attempt.
 
-    Raises Abandoned, also where it does not: whoever has the operation now goes on with it.
+    Raises Abandoned if it does not: the operation's new worker continues it.
     """
     job.require_still_ours()
     return remove(job, name, undo)

@@ -1,6 +1,6 @@
-"""Swap: a VM gets another root disk, or one to be rescued from; on failure it is as it was.
+"""Swap: give a VM another root disk, or a rescue disk; on failure it is as it was.
 
-The old disk stays beside the new one until the conductor has it removed (``EndSwap``).
+The old disk remains beside the new one until the conductor sends ``EndSwap``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Examines the configured clusters: what keeps servers from being built, and other faults."""
+"""Examines the configured clusters for faults, such as those that prevent builds."""
 
 from __future__ import annotations
 

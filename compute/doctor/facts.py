@@ -24,7 +24,7 @@ class Endpoint:
     line: str = "systemctl status pveproxy"
     """What mends it, or shows what it is."""
     trusted: bool = True
-    """Whether its certificate is; of one that can't be reached it is not known."""
+    """Whether its certificate is trusted; meaningless if the endpoint can't be reached."""
     certificate_ends: datetime.datetime | None = None
     members: frozenset[str] = frozenset()
     """The nodes of the cluster that answers there."""

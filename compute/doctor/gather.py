@@ -83,7 +83,7 @@ class _Reader:
         self.unread: dict[str, Unread] = {}
 
     def read(self, path: str, nothing: Any) -> Any:
-        """Return what is there; ``nothing`` where it can't be read."""
+        """Return the answer of a GET; ``nothing`` where it can't be read."""
         try:
             found = self.client.get(path)
         except HypervisorError as error:

@@ -29,7 +29,7 @@ LOG = logger(__name__)
 
 #: nodes of a cluster that a worker looks at, three calls each; the command looks at all
 MOST_NODES = 50
-#: in how long a cluster is looked at again of which something is broken
+#: seconds until a cluster with a finding of level BROKEN is examined again
 BROKEN_SECONDS = 60.0
 _LOOP = "doctor"
 

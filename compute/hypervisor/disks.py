@@ -23,10 +23,10 @@ class Disks(Protocol):
         """Return whether there is something to give back; see ``give_back``."""
 
     def upload(self, swap: Swap, image: Callable[[], bytes]) -> Detail:
-        """Upload the config drive, which `image` makes, beside the one that the VM has."""
+        """Upload the config drive, which `image` makes, beside the VM's present one."""
 
     def swap(self, swap: Swap) -> Detail:
-        """Give the stopped VM the disk and the config drive; it keeps the old ones beside them."""
+        """Give the stopped VM the disk and the config drive; the old ones remain beside them."""
 
     def give_back(self, *, rescued: bool = False) -> Removal:
         """Give the stopped VM back what it had before this operation's swap, and remove what is

@@ -33,8 +33,7 @@ class Moving(Protocol):
     def carry_out(self) -> Detail:
         """Move the VM and see it on the target.
 
-        It is never tried twice, nor stopped: if nothing is heard of it, a look at both nodes
-        decides.
+        It is never retried nor stopped: if its outcome is unknown, a look at both nodes decides.
         """
 
     def clean_up(self) -> Removal:

@@ -190,7 +190,7 @@ class NullHypervisor:
         return tuple(image for image in self._images if image.volid != volid)
 
     def disk_copy(self, work: Work, command: Copy) -> NullCopy:
-        """Return the copy of a server's disk, of which only the name is kept."""
+        """Return the copy of a server's disk; only its name is stored."""
         return NullCopy(self.vms, self.volumes, self.templates, self.lock, command)
 
     def look_at_others(self, wanted: Sequence[OtherVm]) -> list[OtherVm]:

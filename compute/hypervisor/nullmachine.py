@@ -198,7 +198,7 @@ class NullMachine:
         return {"ports": len(filter_.ports)}
 
     def plug_volume(self, plug: PlugVolume) -> Detail:
-        """Keep that it has it."""
+        """Record that the VM has the volume."""
         vm = self.required()
         with self._lock:
             there = vm.volumes.setdefault(plug.slot, plug.volid)
@@ -310,7 +310,7 @@ class NullMoving:
 
     @property
     def node(self) -> str:
-        """The host that has it."""
+        """The VM's host."""
         return self._node
 
     def find(self) -> Detail:

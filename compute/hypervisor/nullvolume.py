@@ -56,7 +56,7 @@ class NullVolume:
         return _made(kept)
 
     def remove(self, command: RemoveVolume) -> Removal:
-        """Remove it, if it is this one and no VM has it."""
+        """Remove the volume, if it is the command's and no VM uses it."""
         with self._lock:
             kept = self._mine()
             users = () if kept is None else self._users(kept.volid)

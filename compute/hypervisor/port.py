@@ -142,7 +142,7 @@ class Machine(Protocol):
 
     @property
     def stuck(self) -> tuple[str, ...]:
-        """What was seen under the VM id that only the operator can remove, whoever made it."""
+        """What was found under the VM id that only the operator can remove, of any origin."""
 
     def check_host(self, build: Build) -> Detail:
         """Refuse a host that can't take the server: health, room, leftovers, privileges."""
@@ -204,7 +204,7 @@ class Machine(Protocol):
         another one."""
 
     def shape(self, size: Size, former: Size, image_properties: Mapping[str, str]) -> Detail:
-        """Give the stopped VM this size, but for its disk, and see that it has it."""
+        """Give the stopped VM this size, except the disk's, and verify the configuration."""
 
     def grow_disk(self, gib: int) -> Detail:
         """Grow the root disk to this size; never shrinks it."""
@@ -226,7 +226,7 @@ class Machine(Protocol):
         """Give the VM the interface and see it there, running or not."""
 
     def unplug(self, mac: str) -> Detail:
-        """Take the interface away and see it gone; where the guest keeps it, it stays."""
+        """Unplug the interface and see it gone; if the guest doesn't release it, it remains."""
 
     def plug_volume(self, plug: PlugVolume) -> Detail:
         """Give the VM the volume and see it there, running or not; nobody else may have it.
@@ -235,7 +235,7 @@ class Machine(Protocol):
         """
 
     def unplug_volume(self, volid: str) -> Detail:
-        """Take the volume away and see it gone; where the guest keeps it, it stays."""
+        """Unplug the volume and see it gone; if the guest doesn't release it, it remains."""
 
     def remove(self) -> Removal:
         """Remove the VM and its disks, if they are provably this server's."""
@@ -310,7 +310,7 @@ class Observation:
     cluster: ClusterFacts
     hosts: tuple[HostFacts, ...]
     vms: tuple[VmFacts, ...] = ()
-    """Every VM that is no template, whoever owns it, and all else with a VMID of the band."""
+    """Every VM that is no template, of any owner, and all else with a VMID of the band."""
     nodes: tuple[str, ...] = ()
     """Nodes that are online."""
     whole: bool = False
@@ -393,7 +393,7 @@ class Hypervisor(Protocol):
     ) -> Detail:
         """Ensure that the cluster has the image's file, and list it; ``pieces`` has its data.
 
-        Raises HypervisorError; what is there then may be half of it.
+        Raises HypervisorError; then the file may be incomplete.
         """
 
     def remove_image(self, work: Work, command: RemoveImage) -> Removal:
@@ -411,8 +411,8 @@ class Hypervisor(Protocol):
     def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
         """Look closely at one VM, wherever in the cluster it is; changes nothing.
 
-        ``node`` is where it should be, ``server_uuid`` whose it should be. It is absent only if
-        neither its node, which must answer, nor the cluster's list has it. Raises
+        ``node`` is where it should be, ``server_uuid`` whose it should be. The VM is absent only
+        if neither its node, which must answer, nor the cluster's list shows it. Raises
         HypervisorError when that is not known.
         """
 
@@ -423,7 +423,7 @@ class Hypervisor(Protocol):
         """
 
     def ha_service(self, vmid: int) -> HaService | None:
-        """Return the VM as the manager of high availability has it; None: it has not.
+        """Return the HA manager's state of the VM; None: the VM is no HA resource.
 
         Raises HypervisorError.
         """

@@ -1,7 +1,7 @@
-"""What the serial lines of this worker's VMs say while they boot: the newest of it is kept.
+"""The newest serial output of this worker's VMs during boot.
 
-Proxmox VE keeps nothing. A line has one reader at a time: a user's console takes it over, and what
-it shows is kept too. It is in memory only, and gone with the process.
+Proxmox VE stores none. A line has one reader at a time: a user's console takes it over, and its
+output is logged too. The logs are in memory only, and lost when the process ends.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOG = logger(__name__)
 
 #: a boot is over by then
 FOLLOW_SECONDS = 600.0
-#: servers whose text is kept; the one that began to boot longest ago goes first
+#: servers with a log; beyond that, the log of the earliest boot is dropped
 MOST = 1000
 _BOOTS = frozenset({PowerAction.START, PowerAction.REBOOT_SOFT, PowerAction.REBOOT_HARD})
 
@@ -63,14 +63,14 @@ class ConsoleLogs:
         ).start()
 
     def text(self, server_uuid: str) -> str | None:
-        """Return what is kept of a server, perhaps nothing; None: nothing ever is."""
+        """Return a server's log, perhaps empty; None: this worker has no logs."""
         if not self._bytes:
             return None
         with self._lock:
             return bytes(self._texts.get(server_uuid, b"")).decode(errors="replace")
 
     def keep(self, server_uuid: str, content: bytes) -> None:
-        """Add what a line said; the oldest goes."""
+        """Append a line's output; the oldest output is dropped beyond the limit."""
         if not self._bytes:
             return
         with self._lock:
@@ -99,7 +99,11 @@ class ConsoleLogs:
         self.let_go(server)
         with self._lock:
             if len(self._open) >= self._most:
-                LOG.info("No log is kept of a console: %d are read already.", self._most)
+                LOG.info(
+                    "Server %s: console log skipped: the limit of %d readers is reached.",
+                    server,
+                    self._most,
+                )
                 return
             # A new boot, a new text.
             self._texts[server] = bytearray()
@@ -107,7 +111,7 @@ class ConsoleLogs:
         try:
             stream = self._hypervisors[target.cluster].open_console(target)
         except HypervisorError as error:
-            LOG.info("No log is kept of a console: %s", error.message)
+            LOG.info("Server %s: console log skipped: %s", server, error.message)
             return
         with self._lock:
             self._open[server] = stream
@@ -126,7 +130,7 @@ class ConsoleLogs:
 
 
 class Kept:
-    """A console's stream, of which a log keeps what it shows."""
+    """A console's stream whose output is also written to the log."""
 
     def __init__(self, stream: Stream, logs: ConsoleLogs, server_uuid: str) -> None:
         self._stream, self._logs, self._server = stream, logs, server_uuid

@@ -88,7 +88,7 @@ class Consoles:
         try:
             guest = hypervisor.open_console(order.target)
         except HypervisorError as error:
-            LOG.warning("A console can't be opened: %s", error.message)
+            LOG.warning("Server %s: its console can't be opened: %s", server, error.message)
             raise Unavailable("The console can't be opened.") from error
         try:
             proxy = self._dial(order)

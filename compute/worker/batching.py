@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Coalesced:
-    """An action that runs once more after it was asked for, however often that was meanwhile."""
+    """An action that runs once after any number of requests during its last run."""
 
     def __init__(self, action: Callable[[], None]) -> None:
         self._action = action

@@ -87,7 +87,7 @@ class Heartbeats:
     def beat(self, *, published: bool = False) -> None:
         """Send the conductor and the schedulers a heartbeat with what changed.
 
-        ``published``: all of it goes to placement, whatever went there before.
+        ``published``: all hosts are published to placement, also those without changes.
         """
         with self._one_beat:
             self._beat_at = self._timer()

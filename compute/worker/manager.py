@@ -45,7 +45,7 @@ class Manager:
         self._logs = logs
 
     def execute(self, ctxt: RequestContext, command: Command) -> None:
-        """Accept a command. One that is being worked on is answered with a heartbeat."""
+        """Accept a command. A command already in progress is answered with a heartbeat."""
         if not self._executor.accept(ctxt, command):
             self._heartbeats.beat()  # it renews the operation's lease
 
@@ -89,7 +89,7 @@ class Manager:
         return self._carried(cluster).look_at_others(wanted)
 
     def ha_service(self, ctxt: RequestContext, cluster: str, vmid: int) -> HaService | None:
-        """Return a VM as the manager of high availability has it."""
+        """Return the HA manager's state of a VM."""
         try:
             return self._carried(cluster).ha_service(vmid)
         except HypervisorError as error:
@@ -122,7 +122,7 @@ class Manager:
         self._consoles.open(self._carried(order.target.cluster), order)
 
     def console_log(self, ctxt: RequestContext, server_uuid: str) -> str | None:
-        """Return what is kept of a server's console."""
+        """Return the log of a server's console; None: this worker has no logs."""
         return self._logs.text(server_uuid)
 
     def diagnose(self, ctxt: RequestContext, target: GuestTarget) -> Diagnostics:
@@ -181,7 +181,12 @@ class Manager:
             nobody = StrictGroup(group, apart=False)
             self._carried(cluster).converge_affinity(cloud, nobody, {})
         except (HypervisorError, Unavailable) as error:
-            LOG.warning("Cluster %s keeps group %s: %s", cluster, group, error.message)
+            LOG.warning(
+                "Cluster %s: affinity rule of server group %s was not removed: %s",
+                cluster,
+                group,
+                error.message,
+            )
 
     def _carried(self, cluster: str) -> Hypervisor:
         """Return the cluster's driver. Raises Unavailable if this worker has no agent of it."""

@@ -18,7 +18,7 @@ LOG = logger(__name__)
 RETRY_SECONDS = 5.0
 #: hosts published at the same time: mostly they wait for placement
 AT_ONCE = 4
-#: hosts of one batch; what changes meanwhile waits for its end
+#: hosts of one batch; later changes wait for its end
 BATCH = 200
 #: from so many hosts on, one list of all providers is cheaper than a request each
 MANY = 8

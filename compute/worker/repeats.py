@@ -123,10 +123,10 @@ class Repeats:
     def keep(self, command: Command, outcome: Outcome) -> None:
         """Keep the outcome of a command that must not be repeated.
 
-        A build that left nothing may have been given up, and its VMID too, before a repeat, and
-        an image may have been deleted; a repeated reboot would be a second one, and a repeated
-        move or plug would follow its own undoing. A volume may have a server meanwhile, when it
-        would be taken back to its snapshot again.
+        Before a repeat, a build that left nothing may have been given up, with its VMID, and an
+        image may have been deleted; a repeated reboot would be a second one, and a repeated move
+        or plug would follow its own undoing. A volume may have been attached to a server before a
+        repeated revert would roll it back again.
         """
         if outcome.ok:
             with self._lock:

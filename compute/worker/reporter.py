@@ -78,7 +78,7 @@ class Reporter:
                 reports = sendable(merged(batch))
                 self._conductor.cast(internal(), ConductorEvents.report, reports=reports)
             except Exception:
-                LOG.exception("%d reports could not be sent; they are kept.", len(batch))
+                LOG.exception("%d reports could not be sent; they will be sent later.", len(batch))
                 self._put_back(batch)
             else:
                 self._sent()

@@ -172,7 +172,7 @@ class ComputeService:
     def _may_undo(self, working: Working) -> bool:
         """Return whether a conductor confirms that this worker still has the operation's lease.
 
-        False where none answers: whoever takes the operation over undoes or finishes it.
+        False if none answers: the worker that takes the operation over undoes or finishes it.
         """
         try:
             return self._conductor.call(
@@ -180,7 +180,7 @@ class ComputeService:
             )
         except MicronovaError as error:
             LOG.warning(
-                "Operation %d is not undone, as no conductor was there to ask: %s",
+                "Operation %d is not undone: no conductor answered: %s",
                 *(working.operation_id, error.message),
             )
             return False

@@ -10,7 +10,7 @@ from compute.doctor.facts import Answer, Facts
 from compute.hypervisor.proxmox.ha.rules import has_rules
 from compute.hypervisor.proxmox.vmconfig.hardware import TAG
 
-#: guests from which on the cluster's file system and its statistics daemon are told
+#: guests from which on the load of the cluster's file system and statistics daemon is a finding
 MANY_GUESTS = 5000
 #: the largest file of pmxcfs in bytes, and the part of that from which it is a finding
 MOST_FILE_BYTES = 1 << 20

@@ -12,7 +12,7 @@ from compute.doctor.facts import Facts
 
 #: the first release with import storages, which images come from
 OLDEST = (8, 3)
-#: seconds between a node's clock and this machine's from which it is told
+#: seconds between a node's clock and this machine's from which on that is a finding
 MOST_OFFSET_SECONDS = 5.0
 #: major release → until when Proxmox mends its flaws
 SUPPORTED_UNTIL: Mapping[int, datetime.date] = {
@@ -32,14 +32,14 @@ _WITH_HA: Mapping[str, str] = {
     "pve-ha-lrm": "HA resources on it are neither started nor stopped.",
 }
 _RELEASE = re.compile(r"([0-9]+)\.([0-9]+)", re.ASCII)
-#: any of them keeps a node's clock
+#: services that synchronise a node's clock; one of them is enough
 _CLOCKS = ("chrony", "systemd-timesyncd")
 
 
 def unread(facts: Facts) -> Iterator[Finding]:
     """Yield what could not be read: the checks of it, and what depends on it, are left out.
 
-    Nothing of a node that can't be reached: ``serving`` has it.
+    A node that can't be reached is left out: ``serving`` reports it.
     """
     silent = tuple(f"nodes/{name}/" for name in facts.snapshot.silent)
     for node in facts.online:
@@ -250,7 +250,7 @@ def processors(facts: Facts) -> Iterator[Finding]:
 
 
 def _common_flags(facts: Facts) -> set[str]:
-    """Return what all processors have that tell their flags."""
+    """Return the flags that all processors with known flags have in common."""
     told = [set(node.detail.cpu_flags) for node in facts.online if node.detail.cpu_flags]
     return set.intersection(*told) if told else set()
 

@@ -10,7 +10,7 @@ from common.findings import Finding, Level
 from compute.doctor.facts import Facts
 from compute.hypervisor.proxmox.api import handshake
 
-#: a certificate that ends sooner is told
+#: a certificate that expires sooner is a finding
 SOON = datetime.timedelta(days=30)
 
 

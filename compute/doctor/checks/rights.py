@@ -85,9 +85,9 @@ def least_privilege(facts: Facts) -> Iterator[Finding]:
 
 
 def _less(facts: Facts) -> tuple[str, ...]:
-    """Return what takes a token's might, and then gives it what it needs.
+    """Return the commands that revoke a token's excess privileges and grant the needed ones.
 
-    One that has all that its user has gets rights of its own; those that it has on the root go.
+    A token without privilege separation gets separate privileges; its roles on / are revoked.
     """
     token = facts.settings.token
     separated = bool(int(facts.token.get("privsep", 1)))

@@ -10,9 +10,9 @@ from compute.doctor.facts import Facts
 from compute.hypervisor.proxmox.observe.snapshot import Node, Storage, chosen
 from compute.hypervisor.proxmox.vmconfig import storage_types
 
-#: a storage with less free is told, as a share
+#: share of free space below which a storage is a finding
 LEAST_FREE = 0.1
-#: content types of which servers need a storage
+#: content types for which servers need a storage
 _OURS = frozenset({"images", "iso", "import"})
 
 

@@ -1,4 +1,4 @@
-"""All checks of one cluster, in the order in which they are told."""
+"""All checks of one cluster, in the order in which they are reported."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from common.findings import Finding, Level
 from compute.doctor.facts import Answer, Facts
 from compute.hypervisor.proxmox.settings import ClusterSettings
 
-#: a band of which less is free is told, as a share
+#: share of free VMIDs below which a band is a finding
 LEAST_FREE = 0.1
 #: locks that no token can take away
 _STUCK = frozenset({"create", "clone", "snapshot-delete"})
@@ -36,7 +36,7 @@ def band(facts: Facts) -> Iterator[Finding]:
 def locks(facts: Facts) -> Iterator[Finding]:
     """Yield VMs of the band with a lock that only root can take away.
 
-    One that is being made has it as well: it is told, too, and gone the next time.
+    A VM under creation has such a lock too: it is reported once, and no longer at the next run.
     """
     for vm in facts.snapshot.vms.values():
         if vm.lock in _STUCK and facts.settings.in_band(vm.vmid):

@@ -28,12 +28,12 @@ CLUSTER_OPTIONS = [
         "endpoints",
         default=[],
         help="URLs of the cluster's API, e.g. https://pve1.example.org:8006; several are used in "
-        "turn, and one that fails is skipped for a while.",
+        "turn, and a failing one is skipped for a while.",
     ),
     cfg.StrOpt(
         "token_file",
-        help="File with the API token as user@realm!name=secret, readable by its owner only. One "
-        "token per worker keeps tasks attributable.",
+        help="File with the API token as user@realm!name=secret, readable by its owner only. With "
+        "one token per worker, each task shows which worker began it.",
     ),
     cfg.StrOpt(
         "ca_file", help="CA certificates to check the endpoints with; default: the system's."
@@ -121,9 +121,9 @@ CLUSTER_OPTIONS = [
         default=30.0,
         min=0.0,
         max=300.0,
-        help="How long a node keeps the lock of a VM that was stopped and started again at once: "
-        "Proxmox VE's clean-up waits that long. Calls that need the lock are delayed until "
-        "it is about to be free. 0: they are not delayed.",
+        help="Seconds for which a node holds the lock of a VM that was stopped and started again "
+        "at once: Proxmox VE's clean-up waits that long. Calls that need the lock are delayed "
+        "until it is about to be released. 0: they are not delayed.",
     ),
     cfg.BoolOpt(
         "write_affinity_rules",

@@ -34,7 +34,7 @@ class Resettable(Protocol):
 
 
 class Recorder:
-    """Keeps the last requests, in order."""
+    """Stores the last requests, in order."""
 
     def __init__(self) -> None:
         self._calls: deque[dict[str, Any]] = deque(maxlen=KEPT_CALLS)

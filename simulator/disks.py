@@ -174,8 +174,8 @@ def clone_linked(
 def readable(cluster: Cluster, volume: Volume) -> bool:
     """Return whether a node can read the size of a volume.
 
-    A qcow2 volume on LVM is only active while a VM has it open, or after something was done to it;
-    of the others lists show what they take.
+    A qcow2 volume on LVM is only active while a VM uses it, or after an operation on it; lists
+    show the allocated size of inactive volumes.
     """
     one = kind(cluster.storage(volume.storage))
     return one.files or not one.chained or volume.format != QCOW2 or bool(users(cluster, volume))

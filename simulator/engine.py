@@ -1,7 +1,7 @@
 """Simulated time: generators that sleep and take locks, driven by one thread with a timer heap.
 
 A request or a task is a generator that yields effects (`Sleep`, `Acquire`). Nothing polls, and
-tasks have no threads; a request whose generator never sleeps stays on its own thread.
+tasks have no threads; a request whose generator never sleeps runs on its own thread.
 Durations are simulated seconds; `Clock.speed` simulated seconds pass in one real second.
 """
 

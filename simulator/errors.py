@@ -76,7 +76,7 @@ def parameter_errors(errors: Mapping[str, str]) -> PveError:
 
 
 def forbidden(path: str, *privileges: str) -> PveError:
-    """Return a 403 that names the path and the privileges, any of which is enough."""
+    """Return a 403 that names the path and the privileges; any one of them is enough."""
     return PveError(f"Permission check failed ({path}, {'|'.join(privileges)})", 403)
 
 

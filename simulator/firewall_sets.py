@@ -91,7 +91,7 @@ def add_ipset(call: Call) -> None:
 
 
 def delete_ipset(call: Call) -> None:
-    """`DELETE …/ipset/{name}`: with `force` also one that isn't empty."""
+    """`DELETE …/ipset/{name}`: with `force` also a set that isn't empty."""
     found = config.write(call)
     one = found.ipsets.get(call.get("name"))
     if one is not None and one.entries and not call.flag("force"):

@@ -45,7 +45,7 @@ class HaRule:
 
     @property
     def negative(self) -> bool:
-        """Return whether the rule keeps resources apart."""
+        """Return whether the rule separates its resources."""
         return self.options.get("affinity") == "negative"
 
 
@@ -134,7 +134,7 @@ def _check_across(
 
 
 def _check_room(rule: HaRule, paired: list[HaRule], wrong: Callable[[HaRule, str], None]) -> None:
-    """Report a rule that keeps more resources apart than there are nodes."""
+    """Report a rule that separates more resources than there are nodes."""
     nodes = {name for one in paired for name in nodes_of(one.options.get("nodes", ""))}
     located = {sid for one in paired for sid in set(one.resources) & set(rule.resources)}
     if len(nodes) >= len(located):

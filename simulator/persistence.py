@@ -53,7 +53,7 @@ class Store:
             self._db.execute("COMMIT")
 
     def read(self, cluster: int, kind: str) -> Iterator[tuple[str, Any]]:
-        """Yield key and decoded object of one kind; kind `data` stays bytes."""
+        """Yield key and decoded object of one kind; kind `data` is not decoded."""
         with self._lock:
             rows = self._db.execute(
                 "SELECT key, body FROM objects WHERE cluster = ? AND kind = ? ORDER BY key",

@@ -131,7 +131,7 @@ class AgentRole:
     inherited: bool
 
 
-# Written by what an administrator is told to grant, so that tests notice if the agent needs more.
+# Generated from the documented privileges, so that tests notice if the agent needs more.
 _AGENT_FILE = Path(__file__).with_name("agent_role.json")
 
 

@@ -96,7 +96,7 @@ def change_vnet(call: Call) -> None:
 
 
 def _check_tag(call: Call, vnet: Vnet) -> None:
-    """Raise 500 unless a vnet has the tag that its zone's type requires, and has it alone.
+    """Raise 500 unless a vnet has the tag that its zone's type requires, and a unique one.
 
     VNIs are unique in the cluster, VLAN tags in their zone (pve-network, ``vnet_update_hook``).
     """

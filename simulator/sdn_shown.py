@@ -63,7 +63,7 @@ def _path_of_vnet(one: Vnet | Subnet) -> str:
     return f"/sdn/zones/{one.zone}/{one.vnet}"
 
 
-# Kind → how one is shown, its permission path, what stays outside `pending`.
+# Kind → how one is shown, its permission path, the keys that are not under `pending`.
 _KINDS: dict[str, tuple[Callable[[Any], Shown], Callable[[Any], str], tuple[str, ...]]] = {
     "zones": (_zone, _path_of_zone, ("zone", "type")),
     "vnets": (_vnet, _path_of_vnet, ("vnet", "type")),

@@ -28,7 +28,7 @@ IMAGES = (
 )
 
 
-#: what a storage that keeps no files needs besides
+#: further required options of a storage without files
 _OPTIONS = {
     "lvm": {"vgname": "{name}"},
     "lvmthin": {"vgname": "{name}", "thinpool": "data"},

@@ -106,7 +106,7 @@ class Simulator:
     def finish(self, seconds: float) -> bool:
         """Run fast until no task runs, for a limited real time; return whether none runs.
 
-        A real cluster goes on when its client ends, so an orderly end waits for its tasks.
+        A real cluster's tasks continue when its client ends, so an orderly end waits for them.
         """
         self.engine.set_speed(max(self.engine.clock.speed, FAST))
         deadline = time.monotonic() + seconds
@@ -148,7 +148,7 @@ class Simulator:
         return fault is None or fault.strike.wait(timeout_seconds)
 
     def take_back(self, fault_id: int, cluster: str = "") -> None:
-        """Remove one fault; a call that it holds goes on."""
+        """Remove one fault; a call that it holds continues."""
         found = self.cluster(cluster)
         with found.turn():
             fault = found.faults.remove(fault_id)

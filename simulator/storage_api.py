@@ -87,7 +87,7 @@ _HIDDEN = object()
 
 
 def _image(call: Call, volume: Volume) -> dict[str, Any]:
-    """Return what a list shows of a disk, as its storage's type has it."""
+    """Return what a list shows of a disk, which depends on its storage's type."""
     storage = call.cluster.storage(volume.storage)
     one, own = kind(storage), volume.name.rpartition("/")[2]
     base = f"../{volume.parent}" if one.files else f"{volume.parent}@__base__"

@@ -173,7 +173,7 @@ _LVMTHIN = Kind(
     listed=frozenset({"ctime"}),
     ctime_text=True,
 )
-# Thick, with raw volumes and no templates: of one that becomes a template the disk stays as it is.
+# Thick, with raw volumes and no templates: a template's disk is left as it is.
 _LVM = Kind(
     _features(clone=(), template=()),
     Texts(
@@ -256,7 +256,7 @@ CHAINS: Mapping[str, Kind] = {
     **dict.fromkeys(("dir", "nfs", "cifs"), _CHAINED_FILES),
     "lvm": _CHAINED_LVM,
 }
-#: where volumes are on a storage that keeps no files
+#: options that name where the volumes of a storage without files are
 _PLACES = ("vgname", "pool")
 
 
@@ -267,5 +267,5 @@ def kind(storage: Storage) -> Kind:
 
 
 def place_of(storage: Storage) -> str:
-    """Return the volume group or pool of a storage that keeps no files."""
+    """Return the volume group or pool of a storage without files."""
     return next((storage.options[key] for key in _PLACES if key in storage.options), storage.id)

@@ -101,5 +101,5 @@ OPTIONS: Mapping[str, Options] = {
         shared=True,
     ),
 }
-#: what is told to no reader
+#: options that are never shown
 SECRET = frozenset({"password", "keyring"})

@@ -80,9 +80,9 @@ def format_of(name: str) -> str:
 
 
 def named(storage: Storage, vmid: int, name: str, image_format: str) -> str:
-    """Return the name of a volume that is to have this one. Raises PveError for one that it can't.
+    """Return the name of a new volume with this wanted name. Raises PveError if it isn't allowed.
 
-    A file storage takes any that has an extension, LVM those of any VM, others the VM's own.
+    A file storage takes any name with an extension, LVM those of any VM, others the VM's own.
     """
     one = kind(storage)
     if one.files:

@@ -1,7 +1,7 @@
 """`POST …/vzdump`: back up virtual machines, one after the other, under `lock: backup`.
 
 A node makes one backup at a time. A killed worker leaves the lock in the configuration, and a VM
-that was stopped keeps running, as on a real server.
+that was stopped before the backup still running, as on a real server.
 """
 
 from __future__ import annotations

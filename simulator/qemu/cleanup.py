@@ -1,7 +1,7 @@
 """A node's clean-up after a VM's QEMU has ended, under the configuration's lock.
 
-A VM that stays off is cleaned up at once. If it was started again meanwhile, the clean-up keeps
-the lock until the VM ends, or gives up; calls that need the lock in that time fail.
+A VM that is still off is cleaned up at once. If it was started again in between, the clean-up
+holds the lock until the VM ends, or gives up; calls that need the lock in that time fail.
 A soft reboot has no such window: there the clean-up itself starts the VM again.
 """
 
@@ -35,7 +35,7 @@ def forget(cluster: Cluster) -> None:
 def _clean_up(cluster: Cluster, node: str, vmid: int) -> Work:
     yield Sleep(BEGINS_AFTER_SECONDS)
     lock = cluster.vm_lock(node, vmid)
-    # It wants the lock in any case: a start that is under way has it first, and then the VM runs.
+    # It takes the lock in any case: a start in progress holds it first, and then the VM runs.
     if vmid not in cluster.vms or not (yield Acquire(lock, LOCK_WAIT_SECONDS)):
         return
     for _second in range(WAITS_SECONDS):

@@ -84,7 +84,7 @@ def _waiting(call: Call, listener: Listener, text: str) -> Callable[[Job], Work]
 
 
 def websocket(call: Call) -> Upgrade:
-    """`vncwebsocket`: lead a visitor to the port, on the node that has it only."""
+    """`vncwebsocket`: connect a client to the port, only on the node that opened it."""
     port, vmid = int(call.params["port"]), call.vmid
     call.cluster.access.check_console_ticket(
         call.get("vncticket"), call.who.authid, _path(vmid), port

@@ -41,7 +41,7 @@ def _worker(call: Call, job: Job, skip: bool) -> Work:
     check_lock(vm, skip=skip or vm.lock == "suspended")
     _check_base(call, vm)
     yield from _free_disks(call, job, vm)
-    # The VMID stays taken until the end, by a configuration without anything else.
+    # Until the end the VMID is taken by a configuration with only this lock.
     cluster.edit(vm).config = {"lock": "destroyed"}
     vm.pending, vm.pending_delete, vm.snapshots = {}, [], {}
     vm.pending_force = []

@@ -28,7 +28,7 @@ def apply_pending(cluster: Cluster, vm: Vm) -> None:
 def drop(cluster: Cluster, vm: Vm, name: str) -> bool:
     """Remove an option from the configuration; the volume of a disk becomes unused.
 
-    Return whether it could be: a disk to be freed that a snapshot names stays.
+    Return whether it was removed: a disk that a snapshot names is not freed.
     """
     value = vm.config.get(name)
     if value is None or not is_drive(name):

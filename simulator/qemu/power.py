@@ -60,7 +60,7 @@ def launch(call: Call, vmid: int, skip: bool = False) -> str:
 
 
 def _started(call: Call) -> Work:
-    """Start a VM for the manager; leave one that runs alone."""
+    """Start a VM for the HA manager; do nothing if it runs."""
     if not call.cluster.vms[call.vmid].running:
         yield from _start(call, None, call.vmid, False)
 
@@ -200,7 +200,7 @@ def _end_if_running(cluster: Cluster, vm: Vm) -> None:
 
 
 def reset(call: Call) -> str:
-    """`status/reset`: QEMU goes on, so there is no clean-up."""
+    """`status/reset`: the QEMU process continues, so there is no clean-up."""
     _must_run(call)
     return _simple(call, "qmreset", RESET_SECONDS, lambda cluster, vm: None)
 

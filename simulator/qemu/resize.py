@@ -99,7 +99,10 @@ def _template(call: Call, job: Job) -> Work:
 
 
 def _becomes_base(cluster: Cluster, volume: Volume) -> bool:
-    """Return whether it does with its VM; the disk of a template that doesn't stays as it is."""
+    """Return whether a volume becomes a base when its VM becomes a template.
+
+    The disk of another template is left as it is.
+    """
     of = BASE if volume.base else CURRENT
     return kind(cluster.storage(volume.storage)).has("template", of, volume.format)
 

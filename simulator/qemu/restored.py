@@ -66,7 +66,7 @@ def _worker(call: Call, job: Job, archive: Volume, changes: ConfigMap) -> Work:
         yield from _read(call, job, vm, archive, changes)
     except PveError:
         if fresh and cluster.vms.get(vmid) is vm:
-            # Only the lock goes: an empty configuration stays.
+            # Only the lock is removed: an empty configuration is left.
             cluster.edit(vm).config.pop("lock", None)
         job.log(_LOST.format(vmid))
         raise

@@ -189,7 +189,7 @@ def _delete(call: Call, job: Job) -> Work:
 
 
 def _leave_unused(config: ConfigMap, released: Iterable[Drive]) -> None:
-    """Name volumes that a configuration does not use, whoever they belong to, as unused."""
+    """Name volumes that a configuration does not use, of any owner, as unused."""
     used = {one.file for one in drives_of(config)}
     for one in released:
         if one.file not in used:

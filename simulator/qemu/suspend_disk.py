@@ -53,7 +53,7 @@ def prepare(call: Call, job: Job, vm: Vm) -> Work:
 
 
 def save(call: Call, job: Job, vm: Vm) -> Work:
-    """Write the memory. Where that fails the volume goes and the lock stays."""
+    """Write the memory. If that fails the volume is deleted and the lock remains."""
     yield Sleep(SAVE_SECONDS)
     if call.cluster.faults.leak("L8", call.node, vm.vmid):
         forget(call.cluster, vm)
@@ -63,8 +63,8 @@ def save(call: Call, job: Job, vm: Vm) -> Work:
 
 
 def state_storage(cluster: Cluster, vm: Vm) -> str:
-    """Return the storage for a VM's memory: the configured one, or one that has a disk of it, a
-    shared one first."""
+    """Return the storage for a VM's memory: the configured one, or the storage of a disk of the
+    VM, a shared one first."""
     used = [one.storage for one in drives_of(vm.config) if one.storage and not one.cdrom]
     used.sort(key=lambda name: name in cluster.storages and not cluster.storages[name].shared)
     return vm.config.get("vmstatestorage") or next(iter(used), "local")

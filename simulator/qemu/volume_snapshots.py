@@ -1,4 +1,4 @@
-"""Snapshots of single volumes, as the storage keeps them: make, delete, roll back to."""
+"""Snapshots of single volumes, as the storage stores them: make, delete, roll back to."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def make(
         disks.require_room(cluster, storage, vm.node, more, path)
         disks.resize(cluster, volume, used=volume.used + more)
         if any(user != vm.vmid for user in disks.users(cluster, volume)):
-            # The disk is renamed under whoever has it open: what is written from then on goes
-            # into the snapshot, and not into the disk.
+            # The disk is renamed while another VM uses it: later writes change the snapshot,
+            # not the disk.
             volume.data = f"torn {volume.data}"
     volume.kept[name], volume.kept_sizes[name] = volume.data, volume.size
     return cluster.add_volume(volume)

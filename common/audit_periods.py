@@ -36,16 +36,16 @@ class AuditPeriods:
         return cls(unit, int(offset or 0))
 
     def last(self, at: datetime.datetime) -> Window:
-        """Return the last one that was over before this time. Raises ValueError before year 3."""
+        """Return the last period that ended before this time. Raises ValueError before year 3."""
         end = self._begun(at)
         return self._previous(end), end
 
     def current(self, at: datetime.datetime) -> Window:
-        """Return what has passed of the one that it is in at this time."""
+        """Return the elapsed part of the period that this time is in."""
         return self._begun(at), at
 
     def _begun(self, at: datetime.datetime) -> datetime.datetime:
-        """Return the last begin of one before this time."""
+        """Return the last begin of a period before this time."""
         begin = self._in(at)
         return begin if begin < at else self._previous(begin)
 

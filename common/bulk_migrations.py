@@ -22,7 +22,7 @@ class MoveState(enum.StrEnum):
     MOVING = "moving"  #: its migration is under way
     CONFIRMING = "confirming"  #: it is on another host, and its migration is to be confirmed
     MOVED = "moved"
-    GONE = "gone"  #: deleted meanwhile
+    GONE = "gone"  #: the server was deleted
     FAILED = "failed"  #: it was tried often enough
 
 
@@ -51,7 +51,7 @@ class Move:
     way: str | None = None
     """``common.moving.Way``; None: not decided."""
     target: str | None = None
-    """The only host that it goes to; None: the scheduler chooses as it moves."""
+    """The only allowed target host; None: the scheduler chooses when the move begins."""
     operation_id: int | None = None
     """The migration, or its confirmation, that was begun last."""
     tries: int = 0

@@ -59,7 +59,7 @@ def devices(counts: Iterable[tuple[str, int]], resource_class: str) -> int:
 
 
 def offers(facts: HostFacts) -> dict[str, Offer]:
-    """Return what a host has of each resource class; classes of which it has none are left out."""
+    """Return a host's offer of each resource class; classes with a total of 0 are left out."""
     classes = dict.fromkeys((*_SIZES, *map(device_class, facts.devices)))
     found = {name: offer(facts, name) for name in classes}
     return {name: one for name, one in found.items() if one.total > 0}

@@ -18,12 +18,12 @@ def after(seconds: float) -> datetime.datetime:
 
 
 def iso(moment: datetime.datetime | None) -> str | None:
-    """Format a time as Nova does: seconds, ``Z`` (``2026-01-31T12:00:00Z``); None stays None."""
+    """Format a time as Nova does: seconds, ``Z`` (``2026-01-31T12:00:00Z``); None for None."""
     return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def iso_microseconds(moment: datetime.datetime | None) -> str | None:
-    """Format a time as in Nova's instance actions: microseconds, no zone; None stays None."""
+    """Format a time as in Nova's instance actions: microseconds, no zone; None for None."""
     if moment is None:
         return None
     # Lists have thousands of them: a third of what formatting with the zone takes.

@@ -25,7 +25,7 @@ def loads(text: str | bytes) -> Any:
 
 
 def load(cls: type[T], data: Any) -> T:
-    """Rebuild a dataclass from plain values; of a family (see ``Tagged``) the one that wrote them.
+    """Rebuild a dataclass from plain values; in a family (see ``Tagged``), the class of ``kind``.
 
     Unknown keys are ignored and missing ones take the field's default, so that two versions can
     talk during a rolling upgrade. Raises ValueError for values of other types, and for a class of

@@ -36,7 +36,7 @@ def load(
     try:
         _require_valid(conf)
     except ConfigurationError as error:
-        # Whoever starts it may not have chosen the file.
+        # The user who starts the process may not have chosen the file.
         origin = f" (configuration: {', '.join(files)})" if files else ""
         raise ConfigurationError(f"{error.message}{origin}") from error
     return conf

@@ -24,8 +24,8 @@ OPTIONS = [
         default=600,
         min=10,
         max=86400,
-        help="Seconds in which the URL of a console can be opened, which works once. An open "
-        "console stays open.",
+        help="Seconds within which the URL of a console can be opened, once. An open console is "
+        "not closed after that time.",
     ),
 ]
 

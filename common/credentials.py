@@ -18,7 +18,7 @@ from common import direct
 from common.errors import ConfigurationError
 
 CONNECTIONS = 32
-"""Connections that a session keeps open to one host: one for each thread of a service."""
+"""Connections that a session holds open to one host: one for each thread of a service."""
 
 
 def register(conf: cfg.ConfigOpts, group: str) -> None:

@@ -1,10 +1,10 @@
 """Deadlines of RPC calls: a call is not carried out once its caller has given up.
 
-A call carries when it was sent and for how long its caller waits. The message bus drops what waits
-in a queue for longer; this module counts the time after that, until the work begins. Clocks of
-hosts differ: the shortest time that a sender's messages seem to be under way is taken for the
-difference, once it has lasted longer than anything keeps messages. A few late messages prove
-nothing: their receiver may have been stopped.
+A call carries the time when it was sent and for how long its caller waits. The message bus drops
+messages that wait in a queue for longer; this module counts the time after that, until the work
+begins. Clocks of hosts differ: the shortest apparent transit time of a sender's messages is taken
+for the difference, once it has lasted longer than any queue holds messages. A few late messages
+prove nothing: their receiver may have been stopped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WAY_BACK_SHARE, _WAY_BACK_SECONDS = 0.1, 2.0
 _COMPARED = 32
 #: length of a sample: the smallest delay of all messages in it counts
 _SAMPLE_SECONDS = 10.0
-#: number of senders kept; the one that was silent longest is dropped first
+#: number of senders kept; the longest silent sender is dropped first
 _SENDERS = 1000
 #: time that the samples must span before their smallest delay counts as a difference of clocks
 _ENOUGH_SECONDS = 120.0

@@ -10,7 +10,7 @@ import gc
 _YOUNGEST = 50_000
 
 _M_ARENA_MAX = -8
-#: of glibc, which by default gives nearly every thread one: each keeps what it once needed
+#: of glibc, which by default gives nearly every thread one: each retains the memory once needed
 _ARENAS = 2
 
 

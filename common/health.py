@@ -14,7 +14,7 @@ LOG = logger(__name__)
 Check = Callable[[], bool]
 """Returns whether all is well, or raises why not. Takes a few seconds at the most."""
 
-#: how long an answer is used again: whoever asks more often costs no more
+#: how long an answer is used again: more frequent requests cost no more
 KEPT_SECONDS = 1.0
 
 

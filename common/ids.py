@@ -12,10 +12,10 @@ _REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NAMESPACE = uuid.UUID("8f6a5a7e-6f0e-5c39-9d0b-0f8b6f6d2f11")
 
 
-#: kinds whose names get UUIDs in the form of random ones (version 4): some clients, of which
-#: Skyline is one, take an image with another one for an error
+#: kinds whose names get UUIDs in the form of random ones (version 4): some clients, such as
+#: Skyline, treat an image with a UUID of another version as an error
 _IN_RANDOM_FORM = frozenset({"image"})
-#: the end of those, by which they are known
+#: the last bits of those UUIDs, by which they are recognised
 _END, _END_BITS = NAMESPACE.int & 0xFFFFFFFF, 0xFFFFFFFF
 
 

@@ -1,7 +1,7 @@
 """Heartbeats of conductors and schedulers: a message to itself, consumed, proves that it works.
 
-A timer casts a tick to the process's own queue; consuming it tells the conductor. So a sign of
-life proves that the process still takes messages, not only that it runs.
+A timer casts a tick to the process's own queue; consuming it sends the conductor a heartbeat. So
+a heartbeat proves that the process still takes messages, not only that it runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from common.typed_rpc import TypedClient
 
 LOG = logger(__name__)
 
-#: seconds between two signs; a service is down after six missed ones
+#: seconds between two heartbeats; a service is down after six missed ones
 INTERVAL_SECONDS = 10.0
 
 
@@ -34,16 +34,16 @@ def process_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}"
 
 
-#: so many intervals without a sign of oneself, and a process counts as dead
+#: number of intervals without an own heartbeat after which the process counts as dead
 _DEAD_INTERVALS = 6
-#: so many intervals without a sign of oneself, and nobody can be heard
+#: number of intervals without an own heartbeat after which the silence of others proves nothing
 _DEAF_INTERVALS = 2.5
 
 
 class Hearing:
-    """Whether others that are silent can be heard at all: since when signs came without a gap.
+    """Whether silence of others proves anything: since when heartbeats arrive without a gap.
 
-    While the message bus is away everybody is silent, and right after it everybody still was.
+    While the message bus is down no heartbeat arrives, and right after it all are still overdue.
     """
 
     def __init__(self, gap_seconds: float, timer: Callable[[], float] = time.monotonic) -> None:
@@ -68,7 +68,7 @@ class Hearing:
 
 
 def interval(down_seconds: float) -> float:
-    """Return seconds between two signs, where silence of so many seconds means something."""
+    """Return seconds between two heartbeats if a service is down after ``down_seconds``."""
     return min(INTERVAL_SECONDS, down_seconds / 4)
 
 
@@ -105,14 +105,14 @@ class Beat:
         self._thread = threading.Thread(target=self._run, name=f"beat-{binary}", daemon=True)
 
     def consumes(self) -> bool:
-        """Return whether it has consumed a sign of its own lately; also True at first."""
+        """Return whether it has consumed an own heartbeat lately; also True at first."""
         lately = _DEAD_INTERVALS * self._seconds
         silent = min(self.hearing.silent_seconds(), time.monotonic() - self._made_at)
         return silent < lately
 
     @property
     def bus(self) -> Check:
-        """Whether signs come without a gap now."""
+        """Whether heartbeats arrive without a gap now."""
         return lambda: self.hearing.for_seconds() > 0
 
     def start(self) -> None:

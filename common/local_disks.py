@@ -1,7 +1,7 @@
 """Local disks of a server beside its root disk: ephemeral ones, and one for swap. Pure.
 
-Rules are Nova's: what a request names stays within the flavor's sizes, what it doesn't name is as
-the flavor says, and a flavor with such disks claims their sizes.
+Rules are Nova's: disks in a request must fit into the flavor's sizes, disks not in the request
+are as the flavor says, and a flavor with such disks claims their sizes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MIB_PER_GIB = 1024
 
 @dataclass(frozen=True)
 class LocalDisk:
-    """One local disk of a server; it is made empty, and goes with its server's VM."""
+    """One local disk of a server; it is made empty, and deleted with its server's VM."""
 
     slot: int
     size_mib: int

@@ -137,5 +137,5 @@ def of_networks(conf: cfg.ConfigOpts) -> dict[str, int]:
 
 
 def allows(limit: int, wanted: int) -> bool:
-    """Return whether a total stays within the limit."""
+    """Return whether a total is within the limit."""
     return limit == UNLIMITED or wanted <= limit

@@ -317,8 +317,8 @@ class Server:
     def start(self) -> None:
         """Start listening; returns at once.
 
-        A broker that closes a connection just as it is set up is tried again, as it is before and
-        after. Raises OSError where it goes on doing so.
+        The start is retried if the broker closes the connection during the set-up, as at any other
+        time. Raises OSError if that happens each time.
         """
         for left in reversed(range(_STARTS)):
             try:

@@ -60,12 +60,12 @@ class TaskState(enum.StrEnum):
     UNSHELVING = "unshelving"  #: it is claimed again and started
     SOFT_DELETING = "soft-deleting"  #: the VM is stopped; it can be restored
     RESTORING = "restoring"  #: a soft-deleted server is started again
-    MIGRATING = "migrating"  #: it goes to another host while it runs
+    MIGRATING = "migrating"  #: it is moved to another host while it runs
     RESCUING = "rescuing"  #: the VM gets another disk to run from
     UNRESCUING = "unrescuing"  #: it runs from its own disk again
     DELETING = "deleting"
     ADOPTING = "adopting"  #: an existing VM is being taken under management
-    RELEASING = "releasing"  #: a VM is being let go; it stays
+    RELEASING = "releasing"  #: a VM is being released from management; it is not removed
 
 
 class PowerState(enum.IntEnum):
@@ -88,7 +88,7 @@ class ResourceType(enum.StrEnum):
     VOLUME = "volume"  #: its id is the volume's
     SNAPSHOT = "snapshot"  #: of a volume; its id is the snapshot's
     BACKUP = "backup"  #: of a volume; its id is the backup's
-    NETWORK = "network"  #: one that clusters have a vnet for; its id is the network's
+    NETWORK = "network"  #: a network with vnets in clusters; its id is the network's
     HOST = "host"  #: a compute host; its id is its name
     CLOUD = "cloud"  #: all hosts; its id is the cloud's
 
@@ -119,7 +119,7 @@ class Action:
     task_states: frozenset[TaskState | None] | None
     """May interrupt these; None: any."""
     walk: tuple[TaskState, ...]
-    """The task_states that it goes through, in order."""
+    """The task_states that it passes, in order."""
     done: VmState | None
     """The vm_state when it succeeded; None: as before."""
     failed: VmState | None
@@ -158,7 +158,7 @@ _WITH_VOLUMES = frozenset(
         *(VmState.RESIZED, VmState.SOFT_DELETED, *SHELVED),
     }
 )
-#: the last one only where the server goes to another host
+#: RESIZE_FINISH only if the server moves to another host
 _RESIZING = (TaskState.RESIZE_PREP, TaskState.RESIZE_MIGRATING, TaskState.RESIZE_FINISH)
 
 ACTIONS: Mapping[str, Action] = {
@@ -521,9 +521,10 @@ class InternalAction(enum.StrEnum):
 
 
 #: a server's new state, by its VM's state while it has no operation; others only change the
-#: power_state. As in Nova's _sync_instance_power_state, except that a stopped server that runs is
-#: followed, not stopped again, and so is one that others suspended or resumed. An active server
-#: stays so while its VM is paused: a migration or a snapshot pauses it for a moment.
+#: power_state. As in Nova's _sync_instance_power_state, except that a stopped server whose VM runs
+#: becomes active: the VM is not stopped again. The state also follows a suspend or resume by
+#: others. A server remains active while its VM is paused, as a migration or a snapshot pauses it
+#: for a moment.
 SEEN: Mapping[tuple[VmState, PowerState], VmState] = {
     (VmState.ACTIVE, PowerState.SHUTDOWN): VmState.STOPPED,
     (VmState.ACTIVE, PowerState.CRASHED): VmState.STOPPED,
@@ -563,8 +564,8 @@ _STAYS = frozenset(
 def found_well(vm_state: str, power_state: int) -> VmState:
     """Return the vm_state of a server whose VM is proven and unlocked; unseen: the old one.
 
-    A resized server stays so, as it is still to be confirmed or reverted, and a soft-deleted or a
-    rescued one.
+    A resized server's vm_state is not changed, as it is still to be confirmed or reverted; nor is
+    a soft-deleted, rescued or shelved server's.
     """
     if vm_state in _STAYS:
         return VmState(vm_state)

@@ -65,9 +65,9 @@ def parse_all(texts: Iterable[str]) -> tuple[VniRange, ...]:
 
 
 def name(network_id: str, turn: int = 0) -> str:
-    """Return the name of a network's vnet: at most 8 characters, as Proxmox VE has it.
+    """Return the name of a network's vnet: at most 8 characters, Proxmox VE's limit.
 
-    ``turn``: another one, where that is taken.
+    ``turn``: number of another name to try if that one is taken.
     """
     text = f"{network_id}/{turn}" if turn else network_id
     number = int.from_bytes(hashlib.sha256(text.encode()).digest())

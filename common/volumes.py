@@ -61,9 +61,9 @@ class BackupStatus(enum.StrEnum):
 class SnapshotWay(enum.StrEnum):
     """How snapshots of a volume are made: by what Proxmox VE says that its storage can do."""
 
-    ONLINE = "online"  #: by the storage, also while a running server has it
+    ONLINE = "online"  #: by the storage, also while a running server uses the volume
     OFFLINE = "offline"  #: inside its file, which no running server may have open
-    COPY = "copy"  #: as a volume of its own, while no server has it
+    COPY = "copy"  #: as a volume of its own, while no server has the volume
 
 
 class AttachStatus(enum.StrEnum):
@@ -112,17 +112,17 @@ _BROKEN = frozenset({_S.ERROR, _S.ERROR_EXTENDING, _S.ERROR_RESTORING})
 
 @dataclass(frozen=True)
 class Rule:
-    """When an action may begin, and what the volume is meanwhile and afterwards."""
+    """When an action may begin, and the volume's status during and after it."""
 
     begins: frozenset[VolumeStatus]
     meanwhile: VolumeStatus | None
-    """None: the status stays."""
+    """None: the status doesn't change."""
     done: VolumeStatus | None
-    """None: it is gone, or what it was."""
+    """None: the volume is deleted, or its status is restored."""
     failed: VolumeStatus | None
-    """None: what it was."""
+    """None: the former status."""
     alone: bool = True
-    """Whether nothing may copy the volume, or make or remove a snapshot of it, meanwhile."""
+    """Whether the volume can't be copied, nor its snapshots made or removed, at the same time."""
 
 
 RULES: Mapping[str, Rule] = {
@@ -132,7 +132,7 @@ RULES: Mapping[str, Rule] = {
     ),
     VolumeAction.EXTEND: Rule(_WELL, _S.EXTENDING, None, _S.ERROR_EXTENDING),
     VolumeAction.REVERT: Rule(_WELL, _S.REVERTING, _S.AVAILABLE, _S.ERROR),
-    # Cinder leaves one that was in error there: the status is what it was.
+    # As in Cinder, a volume in error remains in error: the former status is restored.
     VolumeAction.REIMAGE: Rule(frozenset({*_WELL, _S.ERROR}), _S.DOWNLOADING, None, _S.ERROR),
     VolumeAction.RETYPE: Rule(_WELL, _S.RETYPING, None, None),
     VolumeAction.UPLOAD: Rule(_WELL, _S.UPLOADING, None, None),
@@ -154,7 +154,7 @@ DELETABLE_BACKUPS = frozenset(
     {BackupStatus.AVAILABLE, BackupStatus.ERROR, BackupStatus.ERROR_DELETING}
 )
 
-#: from 3.42 on also while a server has it
+#: from 3.42 on also while a server uses the volume
 EXTENDABLE_IN_USE = frozenset({_S.AVAILABLE, _S.IN_USE})
 
 

@@ -33,7 +33,7 @@ OPTIONS = [
         default=16,
         min=1,
         max=512,
-        help="Connections that one process keeps open.",
+        help="Connections that one process holds open.",
     ),
     cfg.IntOpt(
         "reader_statement_seconds",

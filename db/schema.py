@@ -55,7 +55,7 @@ servers = sa.Table(
     sa.Column("vm_state", sa.String(32), nullable=False),
     sa.Column("task_state", sa.String(32)),
     sa.Column("power_state", sa.Integer, nullable=False, default=0),
-    sa.Column("operation_id", BigId),  # the one that may move it now
+    sa.Column("operation_id", BigId),  # the operation that may change it now
     sa.Column("reservation_id", sa.String(32), nullable=False),
     sa.Column("launch_index", sa.Integer, nullable=False, default=0),
     sa.Column("flavor", Json, nullable=False),  # as it was at the create
@@ -279,7 +279,7 @@ vmid_journal = sa.Table(
     sqlite_autoincrement=True,
 )
 
-# One row: several clouds may share a Proxmox cluster, and must tell their templates apart.
+# One row: several clouds may share a Proxmox cluster, and must distinguish their templates.
 cloud_identity = sa.Table(
     "cloud_identity",
     metadata,
@@ -298,14 +298,14 @@ templates = sa.Table(
     sa.Column("created_at", UtcDateTime, nullable=False),
 )
 
-# Moves and resizes; the flavors are kept, as they may be deleted meanwhile.
+# Moves and resizes; the flavors are copied, as they may be deleted later.
 migrations = sa.Table(
     "migrations",
     metadata,
     sa.Column("id", BigId, primary_key=True),  # which users see
     sa.Column("uuid", _UUID, nullable=False, unique=True),
     sa.Column("server_uuid", _UUID, nullable=False),
-    sa.Column("operation_id", BigId),  # the last one that worked on it
+    sa.Column("operation_id", BigId),  # the last operation that worked on it
     sa.Column("project_id", _NAME, nullable=False),
     sa.Column("user_id", _NAME, nullable=False),
     sa.Column("type", sa.String(16), nullable=False),  # common.migrations
@@ -414,8 +414,8 @@ services = sa.Table(
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime),
     sa.Column("last_seen_at", UtcDateTime),
-    sa.Column("aggregate_zone", _NAME),  # goes before availability_zone, which the host says
-    # [common.messages.queues.Queue] of its host, at last_seen_at; none: its agent doesn't say
+    sa.Column("aggregate_zone", _NAME),  # overrides availability_zone, which the host reports
+    # [common.messages.queues.Queue] of its host, at last_seen_at; none: not reported
     sa.Column("queues", Json),
     # Whether new volumes may be on its host; that servers may is ``disabled``.
     sa.Column("volumes_disabled", sa.Boolean, **_FALSE),
@@ -611,7 +611,7 @@ ports = sa.Table(
     sa.Column("id", _UUID, primary_key=True),
     sa.Column("network_id", _UUID, nullable=False, index=True),
     sa.Column("subnet_id", _UUID),
-    sa.Column("server_uuid", _UUID, nullable=False, index=True),  # empty: no server has it
+    sa.Column("server_uuid", _UUID, nullable=False, index=True),  # empty: it has no server
     sa.Column("project_id", _NAME, nullable=False, index=True),
     sa.Column("position", sa.Integer, nullable=False),
     sa.Column("mac", sa.String(17), nullable=False, unique=True),
@@ -619,7 +619,7 @@ ports = sa.Table(
     sa.Column("tag", sa.String(60)),  # the user's name for the guest's device
     sa.Column("name", _NAME, nullable=False, default="", server_default=sa.text("''")),
     sa.Column("description", _NAME, nullable=False, default="", server_default=sa.text("''")),
-    # made by a user: it stays when its server goes
+    # made by a user: it is not deleted with its server
     sa.Column("kept", sa.Boolean, nullable=False, default=False, server_default=sa.false()),
     # whether it is filtered; none: it was made where nothing is
     sa.Column("port_security", sa.Boolean),
@@ -627,7 +627,7 @@ ports = sa.Table(
     sa.Column("tags", Json),  # none: no tags
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime),
-    # the IPv6 address of one that has an IPv4 address, too
+    # the IPv6 address of a port that also has an IPv4 address
     sa.Column("subnet6_id", _UUID),
     sa.Column("ip6", sa.String(64)),
     sa.Column("admin_state_up", sa.Boolean),  # as that of networks
@@ -839,7 +839,7 @@ notification_outbox = sa.Table(
     sqlite_autoincrement=True,
 )
 
-# How far a period's servers were told of, by their ids: instance.exists, see the notifications.
+# Up to which id a period's servers were reported: instance.exists, see the notifications.
 usage_audits = sa.Table(
     "usage_audits",
     metadata,
@@ -847,7 +847,7 @@ usage_audits = sa.Table(
     sa.Column("period_ending", UtcDateTime, primary_key=True),
     sa.Column("unit", sa.String(16), nullable=False),  # month@15
     sa.Column("last_server_id", BigId, nullable=False),
-    sa.Column("servers_by_host", Json, nullable=False),  # how many were told of
+    sa.Column("servers_by_host", Json, nullable=False),  # {host: number of reported servers}
     sa.Column("finished_at", UtcDateTime),
 )
 
@@ -961,7 +961,7 @@ volume_attachments = sa.Table(
     sa.Column("mode", sa.String(2), nullable=False),  # rw, ro
     sa.Column("tag", sa.String(60)),
     sa.Column("delete_on_termination", sa.Boolean, **_FALSE),
-    # Whether the volume is made with the server, whose build has not ended: it goes if that fails.
+    # Whether the volume is made by the server's unfinished build: deleted if that fails.
     sa.Column("with_build", sa.Boolean, **_FALSE),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("attached_at", UtcDateTime),

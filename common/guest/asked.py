@@ -23,7 +23,7 @@ class Asked:
         return str(text).strip().lower()
 
     def agreed(self, spec: str, image_property: str) -> str:
-        """Return the value of the one that asks. Raises CannotError if they contradict."""
+        """Return the flavor's or the image's value. Raises CannotError if both ask and differ."""
         flavor = str(self.extra_specs.get(spec, "")).strip().lower()
         image = str(self.image_properties.get(image_property, "")).strip().lower()
         if flavor and image and flavor != image:

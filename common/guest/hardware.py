@@ -147,14 +147,14 @@ def read(
 
 
 def with_root_bus(image_properties: Mapping[str, Any], named: Any) -> dict[str, str]:
-    """Return the properties that a server keeps of its image, with the bus that its create names
-    for its root disk; None: it names none. An image says nothing under that name. Pure."""
+    """Return the image properties to store with a server, with the bus that its create names for
+    its root disk; None: no bus named. The image's own value under that key is dropped. Pure."""
     kept = {name: str(value) for name, value in image_properties.items() if name != ROOT_BUS}
     return kept if named is None else {**kept, ROOT_BUS: str(named)}
 
 
 def root_bus(image_properties: Mapping[str, Any]) -> str:
-    """Return the bus of a root disk that is no volume; one that can't be had counts as SCSI."""
+    """Return the bus of a root disk that is no volume; an unsupported bus counts as SCSI."""
     wanted = str(image_properties.get(_bus_property(image_properties), "")).strip().lower()
     return _DISK_BUS.get(wanted, _DISK_BUS[""])
 

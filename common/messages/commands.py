@@ -64,7 +64,7 @@ class Nic:
     down: bool = False
     """Whether it is plugged in without a link: its port, or its network, is switched off."""
     second: Address | None = None
-    """The IPv6 address of one that has an IPv4 address, too."""
+    """The IPv6 address of an interface that also has an IPv4 address."""
     more: tuple[Address, ...] = ()
     """Addresses beyond these."""
 
@@ -78,7 +78,7 @@ class Nic:
 
 @dataclass(frozen=True)
 class Image:
-    """An image, and where the placed host's cluster has it."""
+    """An image, and its volume in the placed host's cluster."""
 
     id: str
     name: str
@@ -203,7 +203,7 @@ class Build(Command):
 
 @dataclass(frozen=True)
 class Swap(Build):
-    """Give the VM a new disk made of the image, and a new config drive; it keeps the old ones
+    """Give the VM a new disk made of the image, and a new config drive; the old ones remain
     beside them until an EndSwap. On failure it is as it was."""
 
     running: bool = False
@@ -213,8 +213,8 @@ class Swap(Build):
     rescue: bool = False
     """The new disk is one to boot from, beside the root disk, and the VM is to run in any case."""
     root: ServerVolume | None = None
-    """The volume that is the root disk of a rebuilt VM, instead of a new disk: the one that the VM
-    names already, or another one. None: it has a disk of its own."""
+    """The volume that is the root disk of a rebuilt VM, instead of a new disk: the VM's present
+    root volume, or another volume. None: it has a disk of its own."""
 
 
 @dataclass(frozen=True)
@@ -222,11 +222,11 @@ class EndSwap(Command):
     """Remove what the VM had before a Swap, or give it back and remove what is new."""
 
     keep: bool = True
-    """Whether it keeps the new."""
+    """Whether the VM retains the new disk, and the old one is removed."""
     running: bool = False
-    """Where it gets the old back: whether it is to run then."""
+    """If the old disk is given back: whether the VM is to run then."""
     rescued: bool = False
-    """It gets the old back as it is rescued no more."""
+    """The old disk is given back because the VM is no longer rescued."""
 
 
 @dataclass(frozen=True)
@@ -296,7 +296,7 @@ class Destroy(Command):
 
     graceful: bool = False
     drive_only: bool = False
-    """Only the config drive, and only if no VM with the VMID, whoever owns it, uses it."""
+    """Only the config drive, and only if no VM with the VMID, of any owner, uses it."""
     stopped_on: str | None = None
     """Only a VM that is still stopped on this node, and only volumes that no VM's
     configuration names. None: wherever it is, running or not."""
@@ -306,7 +306,7 @@ class Destroy(Command):
 
     @property
     def of_server(self) -> bool:
-        """Return whether the server goes, which ends all other work on it."""
+        """Return whether the server is removed, which ends all other work on it."""
         return self.left_behind is None
 
 
@@ -329,7 +329,7 @@ class Power(Command):
 
     action: PowerAction = PowerAction.START
     began_at: datetime.datetime | None = None
-    """When its operation began: one that began before another of the server came too late."""
+    """When its operation began; an operation older than another of the server is too late."""
 
 
 @dataclass(frozen=True)
@@ -367,14 +367,14 @@ class Move(Command):
 
     ``placed`` is where it is recorded. Disks on storages of the node's own are copied. On failure
     it is where it was, unless the outcome says otherwise (``Outcome.node``): once its
-    configuration is on the target, it stays there. A repeated command looks and goes on.
+    configuration is on the target, it remains there. A repeated command looks and continues.
     """
 
     target_node: str = ""
     live: bool = False
-    """Whether it runs (or is paused) and goes on; else it must be stopped."""
+    """Whether it is moved while it runs (or is paused); else it must be stopped."""
     target_storage: str | None = None
-    """Storage on the target for disks that are copied; None: the one of the same name."""
+    """Storage on the target for disks that are copied; None: the storage of the same name."""
     copy_disks: bool | None = None
     """Whether disks have to be copied: True: refuse a VM that needs no copy; False: refuse one
     that does; None: as needed."""
@@ -489,26 +489,26 @@ class RemoveVolume(Command):
 
 @dataclass(frozen=True)
 class GrowVolume(Command):
-    """Grow a volume to this size, in its holder or in the server that has it; never shrinks."""
+    """Grow a volume to this size, in its holder or in its server's VM; never shrinks."""
 
     volid: str = ""
     size_gib: int = 0
     user: VolumeUser | None = None
-    """The server that has it; None: nobody has."""
+    """The server that it is attached to; None: it is not attached."""
 
 
 @dataclass(frozen=True)
 class RetypeVolume(Command):
-    """Move a volume's disk to another storage of its node; its holder stays.
+    """Move a volume's disk to another storage of its node; its holder does not change.
 
     On failure it may be in either place: the same command with ``settle`` says where it is.
     """
 
     volid: str = ""
     storage: str = ""
-    """Where it goes."""
+    """The target storage."""
     users: tuple[VolumeUser, ...] = ()
-    """Servers that had it: the old disk goes only if their VMs don't name it."""
+    """Servers that had it: the old disk is deleted only if their VMs don't name it."""
     settle: bool = False
     """Move nothing: see where it is, and remove what is left beside it."""
 
@@ -531,10 +531,10 @@ class SnapVolume(Command):
     storage_way: str = ""
     """``common.volumes.SnapshotWay``: whether it may be done while a running VM has the volume."""
     name: str = ""
-    """2 to 40 characters, of which the first is a letter."""
+    """2 to 40 characters; the first is a letter."""
     description: str = ""
     user: VolumeUser | None = None
-    """The server that has the volume; None: nobody has."""
+    """The server that the volume is attached to; None: it is not attached."""
 
 
 @dataclass(frozen=True)
@@ -547,7 +547,7 @@ class BackUpVolume(Command):
     backup_id: str = ""
     volid: str = ""
     storage: str = ""
-    """The one that the archive goes to."""
+    """The storage of the archive."""
 
 
 @dataclass(frozen=True)
@@ -566,9 +566,9 @@ class RemoveBackup(Command):
 
 @dataclass(frozen=True)
 class PlugVolume(Command):
-    """Give a server's VM a volume, or take it away; the volume and its holder stay as they are.
+    """Plug a volume into a server's VM, or unplug it; the volume and its holder are unchanged.
 
-    It is found by its volid. Where the guest keeps it, it stays.
+    The volume is found by its volid. If the guest doesn't release it, it remains plugged.
     """
 
     volume_id: str = ""

@@ -121,7 +121,7 @@ class HostFacts:
     images: tuple[str, ...] = ()
     """Ids of the images that it can build from."""
     cached_images: tuple[str, ...] = ()
-    """Ids of the images of which it has a ready template."""
+    """Ids of the images with a ready template there."""
     pinned: Mapping[str, str] = field(default_factory=dict)
     """VMIDs of servers that can't be migrated off it, and why."""
     devices: Mapping[str, int] = field(default_factory=dict)
@@ -226,15 +226,15 @@ class Inspection:
 
 @dataclass(frozen=True)
 class HaService:
-    """A VM under Proxmox VE's high availability, as its manager has it."""
+    """A VM under Proxmox VE's high availability, as the HA manager reports it."""
 
     vmid: int
     node: str
-    """Where the manager has it."""
+    """The VM's node according to the manager."""
     state: str
     """What the manager does with it: ``started``, ``fence``, ``recovery``, ``error`` …"""
     wanted: str
-    """What it is asked to have it: ``started``, ``stopped``, ``disabled``."""
+    """The requested state: ``started``, ``stopped``, ``disabled``."""
     online: bool
     """Whether the cluster sees that node online."""
 
@@ -267,7 +267,7 @@ class ClusterFacts:
     vmid_low: int = 0
     vmid_high: int = 0
     vnets: tuple[VnetFacts, ...] = ()
-    """All SDN vnets that are applied, whoever made them."""
+    """All applied SDN vnets, made by anybody."""
     unfiltered: str = "its agents don't say whether they can"
     """Why ports can't be filtered there, the end of a sentence; empty: they can."""
 

@@ -55,7 +55,7 @@ class Filtered:
     unsaid: tuple[str, ...] = ()
     """Rules that the hypervisor can't express: they let nothing through."""
     foreign: tuple[str, ...] = ()
-    """What others have put there, a sentence each: it stays."""
+    """Others' rules and sets, which are not changed, a sentence each."""
 
 
 @dataclass(frozen=True)
@@ -65,4 +65,4 @@ class FilterCheck:
     differs: tuple[str, ...] = ()
     """A few words each."""
     foreign: tuple[str, ...] = ()
-    """What others have put there."""
+    """Others' rules and sets."""

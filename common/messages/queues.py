@@ -25,7 +25,7 @@ class Queue:
     running: int = 0
     waiting: int = 0
     oldest_waiting_seconds: float | None = None
-    """How long the one that waits longest has waited; None: none waits."""
+    """The longest wait of a waiting operation so far; None: none waits."""
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ class Copied:
 
 @dataclass(frozen=True)
 class MadeVolume:
-    """A volume as its holder has it."""
+    """A volume as found in its holder."""
 
     volid: str
     size_bytes: int

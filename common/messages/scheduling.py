@@ -13,7 +13,7 @@ from common.server_groups import GroupFacts
 
 @dataclass(frozen=True)
 class ImageHome:
-    """Where a server's image is: a template, of which there is no other copy."""
+    """Where a server's image is: a template, the only copy of it."""
 
     cluster: str
     storage: str
@@ -40,7 +40,7 @@ class VolumeNeed:
     storage: str | None = None
     """The storage that the host must reach; None: any that takes disks."""
     cluster: str | None = None
-    """Where the volume is; None: it is made where the server goes."""
+    """The volume's cluster; None: it is made on the server's host."""
     node: str | None = None
     """The only node that has its storage; None: the storage is shared, or the volume not made."""
     gib: int = 0

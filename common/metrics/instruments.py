@@ -121,7 +121,7 @@ class Histogram(Instrument):
 
 @dataclass(frozen=True)
 class Gauge(Instrument):
-    """What goes up and down, set or added to by whoever knows it.
+    """A value that may rise and fall, set or added to by the code that knows it.
 
     Workers that share their values add theirs up.
     """

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-#: which master made it: one that replaces another one inherits its environment
+#: PID of the master that made the directory: a master's replacement inherits its environment
 _OWNER = "MICRONOVA_METRICS_OWNER"
 
 _LOCK = "port.lock"
@@ -38,7 +38,8 @@ def _is_ours() -> bool:
 def await_turn() -> None:
     """Return once no other worker of this service holds the port; at once if none shares it.
 
-    The lock is this process's until it ends, however it ends: then another worker has it at once.
+    The kernel releases the lock when this process ends, however it ends, and gives it to another
+    worker at once.
     """
     directory = os.environ.get(VARIABLE)
     if directory is None:

@@ -46,7 +46,7 @@ _IN_HEAD = {"name", "status"}
 
 @dataclass(frozen=True)
 class Entry:
-    """Something at a time: its lines, the first of which gets the time in front."""
+    """An event with its time: its lines; the time is printed in front of the first."""
 
     at: str
     """ISO 8601; empty: when isn't known."""

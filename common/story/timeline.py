@@ -46,7 +46,7 @@ def beginning(operation: Facts) -> str | None:
 
 
 def length(operation: Facts, until: str | None = None) -> float:
-    """Return the operation's seconds; of one that isn't over, up to the last thing known.
+    """Return the operation's duration in seconds; if unfinished, up to the last known event.
 
     ``until`` (ISO 8601) is known to be later, such as now.
     """
@@ -95,7 +95,7 @@ def tasks_and_facts(event: Facts) -> tuple[list[str], list[tuple[str, str]]]:
 
 
 def states_of(change: Facts) -> tuple[str, str]:
-    """Return the states that a change goes from and to, in words.
+    """Return a change's old and new state, in words.
 
     >>> states_of({"from": {"vm_state": "building", "task_state": "spawning"}})
     ('building (spawning)', '?')

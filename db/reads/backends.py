@@ -30,7 +30,7 @@ class Backend:
 
     @property
     def pool(self) -> tuple[str, str, str]:
-        """What it is one of: cluster, storage, and the node of one that isn't shared."""
+        """The pool that it belongs to: cluster, storage, and the node if it isn't shared."""
         return (self.cluster, self.storage.name, "" if self.storage.shared else self.node)
 
     @property

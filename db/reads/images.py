@@ -55,14 +55,15 @@ class Image:
 
 @dataclass(frozen=True)
 class Reach:
-    """How far a list goes among the images that may be seen."""
+    """The part of the visible images that a list includes."""
 
     visibility: str | None = None
-    """Only those that have it, or ``all``; None: all but other projects' ``community`` images."""
+    """Only images of this visibility, or ``all``; None: all but other projects' ``community``
+    images."""
     member_status: str = "accepted"
-    """Images shared with the project count only if this is what it said; ``all``: in any case."""
+    """Images shared with the project are listed only with this member status; ``all``: any."""
     project: str | None = None
-    """Of who asks."""
+    """The caller's project."""
     hidden: bool = False
     """Only images that are hidden from ordinary lists; or only others."""
 
@@ -146,7 +147,7 @@ OPERATORS: Mapping[str, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
 _USABLE = ("active", "deactivated")
 _TIMES = frozenset({"created_at", "updated_at"})
 
-#: operators of times, each of which stands for the whole second that it names
+#: operators of times; a given time stands for its whole second
 _TIME_OPERATORS: Mapping[str, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
     "eq": lambda column, at: column.between(at, clock.end_of(at)),
     "neq": lambda column, at: ~column.between(at, clock.end_of(at)),

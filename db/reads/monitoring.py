@@ -100,7 +100,8 @@ OVERLAP = datetime.timedelta(seconds=60)
 class Clusters:
     """Sums each cluster's hosts and servers; facts are read once, and again when they changed.
 
-    A host's facts are some KiB of JSON, of which a few numbers count. For one thread at a time.
+    A host's facts are some KiB of JSON; only a few numbers of them are used. For one thread at a
+    time.
     """
 
     def __init__(self) -> None:
@@ -124,7 +125,7 @@ class Clusters:
         )
         there = {}
         for host, cluster, disabled, is_down in connection.execute(query):
-            # One that came between the two statements counts with the next reading.
+            # A host added between the two statements counts with the next reading.
             if host in self._numbers:
                 there[host] = numbers = self._numbers[host]
                 into = found.setdefault(cluster, Cluster())

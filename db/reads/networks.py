@@ -97,13 +97,13 @@ class Subnet:
 
 @dataclass(frozen=True)
 class Port:
-    """An interface on a network: a server's, or one that a user made for a server to come."""
+    """An interface on a network: a server's, or a port that a user made for a later server."""
 
     id: str
     network_id: str
     subnet_id: str | None
     server_uuid: str
-    """Empty: no server has it."""
+    """Empty: the port has no server."""
     project_id: str
     mac: str
     ip: str | None
@@ -129,7 +129,7 @@ class Port:
     """IDs, where they are asked for."""
     subnet6_id: str | None = None
     ip6: str | None = None
-    """The IPv6 address of one that has an IPv4 address, too."""
+    """The IPv6 address of a port that also has an IPv4 address."""
     admin_state_up: bool = True
     revision: int = 0
     more_addresses: Sequence[Sequence[str]] | None = None

@@ -30,7 +30,8 @@ HEALTH: sa.ColumnElement[str | None] = sa.case(
 
 
 def is_up(heard_since: datetime.datetime) -> sa.ColumnElement[Any]:
-    """Return whether a service counts as up: not forced down, heard of since, node reached."""
+    """Return whether a service is up: not forced down, last heartbeat after this time, node
+    reached."""
     return sa.and_(
         sa.not_(_SERVICES.forced_down),
         sa.func.coalesce(_SERVICES.last_seen_at > heard_since, sa.false()),

@@ -29,7 +29,7 @@ class Quotas:
 def counted() -> sa.ColumnElement[bool]:
     """Return which living servers a quota counts: all but soft-deleted ones, as in Nova.
 
-    One that is being restored counts from then on.
+    A soft-deleted server counts again as soon as its restore begins.
     """
     return sa.or_(
         _SERVERS.vm_state != VmState.SOFT_DELETED,

@@ -129,7 +129,7 @@ class Filters:
     """column of `servers` → its value in all visible servers: no other server is listed, nor can
     be a marker."""
     exact: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    """column of `servers` → values, one of which it has."""
+    """column of `servers` → allowed values."""
     patterns: Mapping[str, str] = field(default_factory=dict)
     """column → regular expression."""
     flavor_id: str | None = None
@@ -332,7 +332,7 @@ def _conditions(connection: sa.Connection, filters: Filters) -> Iterable[sa.Colu
 
 
 def _addresses(filters: Filters) -> Iterable[sa.ColumnElement[bool]]:
-    """Yield the condition on the addresses of all ports; as in Nova, one that matches will do."""
+    """Yield the condition on the addresses of all ports; as in Nova, one match is enough."""
     ports, more = schema.ports.c, schema.port_addresses.c
     wanted = [
         (pattern, separator)

@@ -25,7 +25,7 @@ class Service:
     host: str
     worker: str
     availability_zone: str
-    """An aggregate's, else the one that the host reports."""
+    """An aggregate's, else the host's own."""
     disabled: bool
     disabled_reason: str | None
     forced_down: bool
@@ -42,7 +42,7 @@ class Service:
     """Why the node can't be used, as its agent says; None: it can."""
 
 
-#: an aggregate's zone takes precedence over the one that the host reports
+#: an aggregate's zone takes precedence over the host's own
 ZONE = sa.func.coalesce(_T.aggregate_zone, _T.availability_zone).label("availability_zone")
 _MADE = {
     "availability_zone": ZONE,

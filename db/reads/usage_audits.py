@@ -1,4 +1,4 @@
-"""How far the usage of audit periods was told."""
+"""Up to which server the usage of audit periods was reported."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _T = usage_audits.c
 
 @dataclass(frozen=True, slots=True)
 class UsageAudit:
-    """One period's."""
+    """The progress of one period's audit."""
 
     last_server_id: int
-    """Servers up to this one were told of."""
+    """The last server that was reported."""
     servers_by_host: Mapping[str, int]
-    """How many."""
+    """{host: number of reported servers}"""
     finished_at: datetime.datetime | None
 
 
@@ -35,13 +35,13 @@ def of(window: Window) -> sa.ColumnElement[bool]:
 
 
 def find(connection: sa.Connection, window: Window) -> UsageAudit | None:
-    """Return that of a period; None: nothing was told of it."""
+    """Return the audit of a period; None: nothing was reported of it."""
     row = connection.execute(sa.select(*_COLUMNS).where(of(window))).first()
     return None if row is None else UsageAudit(*row)
 
 
 def unit(connection: sa.Connection) -> str | None:
-    """Return of which kind the last period is that was told, such as ``month@15``."""
+    """Return the unit of the last reported period, such as ``month@15``."""
     query = sa.select(_T.unit).order_by(_T.period_ending.desc(), _T.period_beginning).limit(1)
     found: str | None = connection.execute(query).scalar()
     return found

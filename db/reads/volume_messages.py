@@ -1,6 +1,6 @@
-"""Messages about volumes: the last fault of each operation on one that failed.
+"""Messages about volumes: the last fault of each failed operation on a volume.
 
-They last as long as the ledger keeps faults, unless they are deleted before.
+They last as long as faults in the ledger, unless they are deleted before.
 """
 
 from __future__ import annotations

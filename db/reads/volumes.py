@@ -189,7 +189,7 @@ def root_image(connection: sa.Connection, server_uuid: str) -> str | None:
 
 
 def root_metadata(connection: sa.Connection, server_uuid: str) -> Mapping[str, Any]:
-    """Return what a server's root volume keeps of its image; empty: nothing, or no volume."""
+    """Return the image metadata of a server's root volume; empty: none, or no root volume."""
     mine = (_A.server_uuid == server_uuid) & (_A.slot == ROOT_SLOT)
     query = sa.select(_C.image_metadata).join(volume_attachments, _A.volume_id == _C.id)
     return connection.execute(query.where(mine)).scalar() or {}

@@ -15,7 +15,7 @@ ACTIONS = (InternalAction.DRAIN, InternalAction.REBALANCE)
 
 
 class MoveState(enum.StrEnum):
-    """How far the move of one server is."""
+    """Progress of the move of one server."""
 
     WAITING = "waiting"  #: for a free place among those at once, for its next try, or its server
     BLOCKED = "blocked"  #: it can't be moved as it is now

@@ -22,7 +22,7 @@ from typing import Any
 
 from common.errors import Unavailable
 
-#: what is left for the answer's way back: a share of the wait, and seconds at the most
+#: time reserved for the answer's way back: a share of the wait, and at most these seconds
 _WAY_BACK_SHARE, _WAY_BACK_SECONDS = 0.1, 2.0
 #: number of samples kept of each sender
 _COMPARED = 32

@@ -245,7 +245,7 @@ def verdict_of(failure: Failure) -> Verdict:
     return RULES[failure.category].verdict
 
 
-#: verdicts that don't blame the host, whatever the category
+#: verdicts that don't blame the host, of any category
 _NOT_THE_HOSTS = frozenset({Verdict.WAIT, Verdict.FATAL, Verdict.QUARANTINE})
 
 

@@ -12,7 +12,7 @@ from common.log import logger
 LOG = logger(__name__)
 
 Check = Callable[[], bool]
-"""Returns whether all is well, or raises why not. Takes a few seconds at the most."""
+"""Returns whether all is well, or raises why not. Takes at most a few seconds."""
 
 #: how long an answer is used again: more frequent requests cost no more
 KEPT_SECONDS = 1.0

@@ -49,7 +49,7 @@ def parse(volume: str) -> ImageFile | None:
 
 
 def is_upload(volume: str) -> bool:
-    """Return whether a volume's name is that of an upload, of whatever cloud: no image of all."""
+    """Return whether a volume's name is that of an upload of any cloud: no image for all."""
     return _ANYBODYS.fullmatch(volume.rsplit("/", 1)[-1]) is not None
 
 

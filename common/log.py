@@ -2,7 +2,7 @@
 
 What clients send gets into messages, and into the texts of exceptions. So each record is one line
 of printable characters; the lines of its traceback, if any, follow with an indent that no record
-begins with. ``escape_output`` does so for every handler of a process, whichever library made it.
+begins with. ``escape_output`` does so for every handler of a process, made by any library.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ class MigrationType(enum.StrEnum):
 
 
 class MigrationStatus(enum.StrEnum):
-    """How far a migration is."""
+    """Progress of a migration."""
 
     ACCEPTED = "accepted"
     QUEUED = "queued"

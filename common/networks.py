@@ -38,7 +38,7 @@ VNETS = cfg.ListOpt(
     "administrator asks for the type vxlan. None: no vnets are made.",
 )
 
-#: the value of the option below under which ports are filtered whatever clusters say
+#: value of the option below with which ports are filtered regardless of clusters' settings
 ON = "on"
 FIREWALL = cfg.StrOpt(
     "firewall",

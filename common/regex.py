@@ -20,7 +20,7 @@ MOST_CHARACTERS = 255
 _PROGRAM = 64 * 1024
 #: bytes of memory to match with; with less than the program needs, a match is slower
 _MATCHING = 512 * 1024
-#: a number that RE2 would take for text, as it is none of its repetitions
+#: a number in braces that RE2 would take for literal text, as it is no valid repetition
 _HUGE = re.compile(r"(?<!\\)\{(?:[0-9]*,)?[0-9]{5}")
 
 

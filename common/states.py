@@ -26,7 +26,7 @@ class VmState(enum.StrEnum):
     SOFT_DELETED = "soft-delete"  #: stopped, to be deleted for good unless it is restored
     RESCUED = "rescued"  #: runs from another disk, with its own beside it
     ERROR = "error"  #: an operation failed; the fault says how
-    DELETED = "deleted"  #: gone, seen gone
+    DELETED = "deleted"  #: the VM's absence is confirmed
 
 
 class TaskState(enum.StrEnum):
@@ -505,9 +505,9 @@ class InternalAction(enum.StrEnum):
     LOCK = "lock"  #: under Nova's names, as are the next three
     UNLOCK = "unlock"
     EXTEND_VOLUME = "extend_volume"  #: Nova's: a volume of the server was extended
-    RESET_STATE = "resetState"  #: an administrator said what the server is
+    RESET_STATE = "resetState"  #: an administrator set the server's state
     RETRY = "retry"  #: what waited was tried again at once
-    FORGET = "forget"  #: the record went, whatever became of the VM
+    FORGET = "forget"  #: the record was deleted, regardless of the VM
     MARK = "mark"  #: the owner mark of a VM that was edited was written again
     REAP = "reap"  #: what the audit found left of a server was removed
     REMOVE_TEMPLATE = "remove-template"  #: a cached template that nobody needs was removed
@@ -552,7 +552,7 @@ BACK: Mapping[PowerState, VmState] = {
 }
 
 
-#: what a server is whatever its VM does
+#: vm_states that don't depend on the VM's power state
 _STAYS = frozenset(
     {
         *(VmState.RESIZED, VmState.RESCUED, VmState.SOFT_DELETED),

@@ -79,7 +79,7 @@ def name(network_id: str, turn: int = 0) -> str:
 
 
 def alias(network_id: str, cloud: str) -> str:
-    """Return the alias of a network's vnet: whose it is, as several clouds may share a zone."""
+    """Return the alias of a network's vnet: its owner, as several clouds may share a zone."""
     return f"{network_id} {cloud}".rstrip()
 
 

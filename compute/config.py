@@ -45,7 +45,7 @@ OPTIONS = [
         default=10,
         min=1,
         max=3600,
-        help="Seconds between two refreshes of a cluster (two calls, whatever its size).",
+        help="Seconds between two refreshes of a cluster (two calls for a cluster of any size).",
     ),
     cfg.IntOpt(
         "content_seconds",
@@ -121,9 +121,9 @@ OPTIONS = [
         default=20,
         min=1,
         max=1000,
-        help="Serial lines that are read at the same time for logs; each costs its node three "
-        "processes for up to ten minutes. Of a server that boots while so many are read there "
-        "is no log, until its next boot.",
+        help="Maximum number of serial lines read at the same time for logs; each costs its node "
+        "three processes for up to ten minutes. A server that boots while the maximum is reached "
+        "has no log until its next boot.",
     ),
     cfg.StrOpt(
         "console_ca_file",

@@ -326,7 +326,7 @@ def _problems(cluster: ClusterSettings, snapshot: Snapshot) -> Iterator[Finding]
         yield from _storages(cluster, node)
 
 
-#: at least so many ids must remain below the band
+#: minimum number of ids that must remain below the band
 LEFT_TO_PEOPLE = 100
 _FIRST_ID, _LAST_ID = 100, 1_000_000
 

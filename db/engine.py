@@ -57,9 +57,9 @@ _RETURNED_AT = "micronova.returned_at"
 
 
 STANDSTILL_SECONDS = 10.0
-"""After so long without a statement a transaction that may write is ended. Those of the conductor
-wait for nothing but the database; one of a frozen process would keep the others from what it has
-locked for as long as that stands still, across the deadlines of operations."""
+"""After so long without a statement a transaction that may write is ended. The conductor's wait
+for nothing but the database; the transaction of a frozen process would hold its locks until the
+process continues, beyond the deadlines of operations."""
 
 
 def writer(

@@ -249,7 +249,7 @@ other_vms = sa.Table(
     sa.Column("read_at", UtcDateTime, index=True),  # None: its interfaces are to be read
 )
 
-# Their interfaces; a row for each address, or one without: nobody else gets what they have.
+# Their interfaces; a row for each address, or one without: no port gets a MAC or address of these.
 other_nics = sa.Table(
     "other_nics",
     metadata,
@@ -468,7 +468,7 @@ images = sa.Table(
     sa.Column("project_id", _NAME, index=True),  # its owner; None: the operators'
     sa.Column("server_uuid", _UUID, index=True),  # the one of whose disk it is a copy
     sa.Column("home", Json),  # of a copy: common.messages.scheduling.ImageHome
-    sa.Column("container_format", sa.String(16), **_BARE),  # empty: not said yet
+    sa.Column("container_format", sa.String(16), **_BARE),  # empty: not set yet
     sa.Column("visibility", sa.String(16)),  # None: public without an owner, else private
     sa.Column("protected", sa.Boolean),  # None: if it has no owner
     sa.Column("hidden", sa.Boolean, **_FALSE),
@@ -541,9 +541,9 @@ networks = sa.Table(
     sa.Column("zone", sa.String(16)),
     sa.Column("vni", sa.Integer),
     sa.Column("status", sa.String(16), **_ACTIVE),
-    # whether its ports are switched on; none: nobody has said, and a VM's links stay as they are
+    # whether its ports are switched on; none: not specified, and a VM's links are not changed
     sa.Column("admin_state_up", sa.Boolean),
-    # the external network that is meant where none is named; there is one at the most
+    # the external network that is used where none is named; at most one
     sa.Column("is_default", sa.Boolean, **_FALSE),
     # whether new ports are filtered; none: they are
     sa.Column("port_security", sa.Boolean),
@@ -552,7 +552,7 @@ networks = sa.Table(
     sa.Index("ux_networks_zone_vni", "zone", "vni", unique=True),
 )
 
-# what a cluster has for a network, until it was seen gone; its network may be deleted
+# a cluster's vnet of a network, until its absence is confirmed; the network may be deleted
 vnets = sa.Table(
     "vnets",
     metadata,
@@ -674,7 +674,7 @@ security_groups = sa.Table(
     sa.Column("project_id", _NAME, nullable=False, index=True),
     sa.Column("name", _NAME, nullable=False),
     sa.Column("description", _NAME, nullable=False),
-    # the project whose default group it is: there is one at the most
+    # the project whose default group it is: at most one
     sa.Column("default_of", _NAME, unique=True),
     sa.Column("tags", Json),  # none: no tags
     # as asked: Proxmox VE always tracks connections
@@ -1072,7 +1072,7 @@ volume_transfers = sa.Table(
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("ended_at", UtcDateTime),
 )
-# Failed operations about volumes are the messages of block storage; these are no more.
+# Failed operations about volumes are the messages of block storage; these were deleted.
 deleted_volume_messages = sa.Table(
     "deleted_volume_messages",
     metadata,

@@ -97,5 +97,5 @@ OrderedJson: sa.types.TypeEngine[Any] = sa.JSON()
 #: 64-bit keys; SQLite counts up only what it calls INTEGER
 BigId: sa.types.TypeEngine[int] = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
-#: the name of a storage, in keys: MariaDB's are 768 characters at the most
+#: the name of a storage, in keys: MariaDB's have at most 768 characters
 StorageName = sa.String(255).with_variant(sa.String(200), "mysql", "mariadb")

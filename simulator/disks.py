@@ -19,7 +19,7 @@ ALLOCATE_SECONDS = 0.15
 CLONE_SECONDS = 0.25
 FREE_SECONDS = 0.1
 COPY_BYTES_PER_SECOND = 200_000_000
-#: how often a copy says how far it is
+#: how often a copy logs its progress
 STEPS = 10
 EMPTY_QCOW2 = 200_704
 CLOUDINIT_SIZE = 4 * MIB

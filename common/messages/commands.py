@@ -358,7 +358,8 @@ class Grow(Command):
 
     disk_gib: int = 0
     local_disks: tuple[LocalDisk, ...] | None = None
-    """What it is to have: made, grown, and of the swap disk also made again. None: as it is."""
+    """Wanted disks: missing ones are made, smaller ones grown, a swap disk also made again. None:
+    unchanged."""
 
 
 @dataclass(frozen=True)
@@ -457,7 +458,7 @@ class VolumeSource:
     snapshot: str | None = None
     """Name of the holder's snapshot; None: the volume as it is."""
     archive: bool = False
-    """Whether it is a backup of a holder: then nothing else is said of that."""
+    """Whether ``volid`` is a backup of a holder; then the fields of a holder are not set."""
 
 
 @dataclass(frozen=True)

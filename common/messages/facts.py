@@ -253,7 +253,7 @@ class VnetFacts:
     tag: int | None = None
     """Its VNI, or VLAN tag."""
     network_id: str = ""
-    """The network that its alias names, of whatever cloud; empty: none."""
+    """The network that its alias names, of any cloud; empty: none."""
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,12 @@ class PortFilter:
 
     mac: str
     on: bool | None
-    """Whether it is filtered; None: it is left as it is, as nobody has said."""
+    """Whether it is filtered; None: not specified, so its setting is not changed."""
     addresses: tuple[str, ...] | None = ()
     """Addresses, and ranges of them, that it may use; None: any, as others assign them."""
     rules: tuple[FilterRule, ...] = ()
     up: bool | None = None
-    """Whether it has a link; None: it is left as it is, as nobody has said."""
+    """Whether it has a link; None: not specified, so its setting is not changed."""
     any_mac: bool = False
     """Whether it may use other MAC addresses than its own."""
 

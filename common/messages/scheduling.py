@@ -95,7 +95,7 @@ class RequestSpec:
     image_home: ImageHome | None = None
     """The only place of its image; None: hosts say whether they have it."""
     by_itself: bool = False
-    """It was asked for by itself, so its decision has every detail, whatever others have."""
+    """It was asked for by itself, so its decision has every detail, independent of others'."""
     volumes: tuple[VolumeNeed, ...] = ()
     volume_backed: bool = False
     """Its root disk is one of the volumes: it needs no room for a disk of its own."""

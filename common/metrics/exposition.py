@@ -1,8 +1,8 @@
 """All metrics of this process, or of all workers of a service, in Prometheus' text format.
 
 gunicorn's workers share their values in files of one directory, which prometheus_client maps into
-memory; whichever worker answers a scrape adds up those of all. The values of a worker that ended
-stay, as a counter must not fall, except its part of gauges.
+memory; the worker that answers a scrape adds up those of all. The values of a worker that ended
+still count, as a counter must not fall, except its part of gauges.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from common.messages.commands import StoreImage
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 
-#: as much as one answer has at the most
+#: maximum size of one answer
 PIECE_BYTES = 1 << 22
 TOKEN_HEADER = "X-Spool-Token"  # noqa: S105 - a name
 
@@ -27,12 +27,12 @@ class ImageSource:
     def __init__(
         self, command: StoreImage, check: Callable[[], None], pause: Callable[[float], None]
     ) -> None:
-        """``check`` is called before each piece, ``pause`` waits so many seconds; what they
-        raise ends the transfer."""
+        """``check`` is called before each piece, ``pause`` waits the given seconds; an error of
+        either ends the transfer."""
         self._command, self._check, self._pause = command, check, pause
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield all of it in order. Raises HypervisorError if it isn't there, or not whole."""
+        """Yield all of it in order. Raises HypervisorError if it is missing or incomplete."""
         at, size = 0, self._command.size_bytes
         with contextlib.closing(direct.session()) as session:
             while at < size:

@@ -104,7 +104,7 @@ class Job:
         self.journal.note(upid, detail)
 
     def progress(self, **detail: Any) -> None:
-        """Report how far the step is."""
+        """Report the step's progress."""
         self.journal.progress(detail)
 
     def check(self) -> None:

@@ -1,7 +1,7 @@
 """The journal of one operation: its steps, reported as they happen.
 
 The end of a step and the start of the next are sent in one report; a task's id is sent as soon
-as it is known. Each reported step has all that is known of it.
+as it is known. Each reported step has all details known so far.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class Journal:
             self._report((self._now,))
 
     def progress(self, detail: Mapping[str, Any]) -> None:
-        """Report at once how far the running step is, in place of what was reported before."""
+        """Report the running step's progress at once; replaces its last progress."""
         if self._now is not None:
             self._now = replace(self._now, detail={**self._now.detail, "progress": dict(detail)})
             self._report((self._now,))
 
     def end(self, result: str, detail: Mapping[str, Any]) -> None:
-        """End the step; it is reported with whatever comes next."""
+        """End the step; it is sent with the next report."""
         if self._now is None:
             return
         ended_at = clock.utcnow()

@@ -1,4 +1,4 @@
-"""Plug: a VM gets an interface, or loses one; where it refuses it is as it was."""
+"""Plug: a VM gets an interface, or loses one; if it refuses, nothing is changed."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def remove_backup(job: Job, volume: Volume, command: RemoveBackup) -> Outcome:
 
 
 def plug(job: Job, machine: Machine, command: PlugVolume) -> Outcome:
-    """Give a server's VM the volume, or take it away; where it refuses it is as it was."""
+    """Plug the volume into a server's VM, or unplug it; if it refuses, nothing is changed."""
     find = Step("compute_find_vm", lambda: _find(machine, on=command.on))
     slots: list[int] = []
     if command.on:

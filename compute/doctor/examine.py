@@ -85,7 +85,7 @@ def of_cluster(
     if checked.snapshot is None:
         return Seen(checked, tuple(found))
     facts = gather(client, checked.snapshot, scope)
-    # Of two clusters that are taken for one all the rest is wrong as well.
+    # If the endpoints belong to two clusters, all other findings are wrong as well.
     mixed = list(reach.one_cluster(facts))
     found += mixed or [one for check in CHECKS for one in check(facts)]
     return Seen(checked, tuple(found), facts)

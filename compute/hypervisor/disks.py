@@ -29,8 +29,8 @@ class Disks(Protocol):
         """Give the stopped VM the disk and the config drive; the old ones remain beside them."""
 
     def give_back(self, *, rescued: bool = False) -> Removal:
-        """Give the stopped VM back what it had before this operation's swap, and remove what is
-        new; ``rescued``: before its rescue, whichever operation's."""
+        """Give the stopped VM back what it had before this operation's swap, and remove the new
+        disks; ``rescued``: what it had before its rescue, by any operation."""
 
     def let_go(self) -> Removal:
         """Remove what the VM had before this operation's swap."""

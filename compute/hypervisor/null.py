@@ -246,7 +246,7 @@ class NullHypervisor:
         return Filtered(1)
 
     def check_filter(self, target: GuestTarget, filter_: Filter) -> FilterCheck:
-        """Return that all is as it was written: nobody else writes."""
+        """Return no differences: nobody else writes."""
         self._owned(target)
         return FilterCheck()
 

@@ -36,8 +36,8 @@ class Vm:
     image_id: str | None = None
     cloud: str = ""
     before: tuple[int, str | None, bool, str | None] | None = None
-    """A swap's operation, the image that the VM had before, whether it is rescued, and the volume
-    that was its root disk, if it gets another one."""
+    """A swap's operation, the VM's former image, whether it is rescued, and the former root volume
+    if the swap replaces it."""
 
 
 class NullMachine:
@@ -216,7 +216,7 @@ class NullMachine:
         return {"volume": plug.volid, "slot": f"scsi{plug.slot}"}
 
     def unplug_volume(self, volid: str) -> Detail:
-        """Keep it no more."""
+        """Remove the volume from the VM's record."""
         vm = self.required()
         with self._lock:
             for slot in [one for one, has in vm.volumes.items() if has == volid]:
@@ -321,7 +321,7 @@ class NullMoving:
         return {"node": self._node}
 
     def check(self) -> Detail:
-        """Refuse a VM that is neither live nor stopped as it is to be."""
+        """Refuse a VM that does not run for a live move, or is not stopped for an offline one."""
         running = self._machine.power_state() in (PowerState.RUNNING, PowerState.PAUSED)
         if self._node != self._move.target_node and running != self._move.live:
             raise HypervisorError(

@@ -95,7 +95,7 @@ class Work(Protocol):
         """Report the task's id and other facts of the running step at once."""
 
     def progress(self, **detail: Any) -> None:
-        """Report how far the running step is, at once; replaces what was reported before."""
+        """Report the running step's progress at once; replaces its last report."""
 
     def check(self) -> None:
         """Raise Cancelled, Abandoned, or HypervisorError (task_timeout) past the deadline."""
@@ -279,8 +279,8 @@ class Volume(Protocol):
         """Grow it to at least this size, wherever it is used."""
 
     def retype(self, command: RetypeVolume) -> MadeVolume:
-        """Move it to another storage, unless it is there; or only see where it is and remove what
-        is left elsewhere. Return it as it is then, parked.
+        """Move it to another storage, unless it is there; or only find it and remove what is left
+        elsewhere. Return the result, parked.
         """
 
     def snap(self, command: SnapVolume) -> Detail:

@@ -66,7 +66,7 @@ class Observer:
             self._look()
 
     def look_safely(self) -> None:
-        """As ``look``; whatever fails is logged."""
+        """As ``look``; errors are logged."""
         try:
             self.look()
         except Exception:

@@ -34,8 +34,8 @@ FACTS_PER_MESSAGE = 200
 #: after this time all facts are published again: a message may have been lost or overtaken
 PUBLISH_ALL_SECONDS = 300.0
 VERSION = "1.0"
-#: so many intervals without a tick consumed, and nothing comes from the bus; so many, and the
-#: worker counts as dead
+#: number of intervals without a consumed tick after which the bus counts as down, and after which
+#: the worker counts as dead
 _DEAF_INTERVALS, _DEAD_INTERVALS = 2.5, 6
 
 

@@ -20,7 +20,7 @@ RETRY_SECONDS = 5.0
 AT_ONCE = 4
 #: hosts of one batch; later changes wait for its end
 BATCH = 200
-#: from so many hosts on, one list of all providers is cheaper than a request each
+#: number of hosts from which on one list of all providers is cheaper than a request each
 MANY = 8
 
 
@@ -84,7 +84,7 @@ class Publisher:
         self._thread.start()
 
     def stop(self) -> None:
-        """Publish no more."""
+        """Stop publishing."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -55,7 +55,7 @@ class Listing(Generic[R, F]):
         page: Page | None = None,
         offset: int = 0,
     ) -> list[R]:
-        """Return records by two queries at the most; the newest first unless ``order`` says else.
+        """Return records, by at most two queries; the newest first unless ``order`` is given.
 
         Raises MarkerNotFound.
         """

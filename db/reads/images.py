@@ -48,7 +48,7 @@ class Image:
     server_uuid: str | None = None
     """The server of whose disk it is a copy."""
     container_format: str = "bare"
-    """Empty: not said yet, as ``name`` and ``disk_format``."""
+    """Empty: not set yet, as with ``name`` and ``disk_format``."""
     import_task: Mapping[str, Any] | None = None
     """``conductor.rpc.images.ImportTask``; None: there was no import."""
 
@@ -75,7 +75,7 @@ class Member:
     image_id: str
     member: str
     status: str
-    """``pending``, ``accepted`` or ``rejected``: what the project said to it."""
+    """``pending``, ``accepted`` or ``rejected``: the project's decision."""
     created_at: datetime.datetime
     updated_at: datetime.datetime
 

@@ -41,7 +41,7 @@ class Migration(NamedTuple):
 
 @dataclass(slots=True)
 class Progress:
-    """How far a live migration has copied, in bytes."""
+    """Progress of a live migration's copies, in bytes."""
 
     memory_total: int | None
     memory_processed: int | None
@@ -112,7 +112,7 @@ def in_progress(connection: sa.Connection, server_uuid: str) -> list[tuple[Migra
 def find(
     connection: sa.Connection, server_uuid: str, number: int
 ) -> tuple[Migration, Progress] | None:
-    """Return a server's migration by its number, whatever its kind and status."""
+    """Return a server's migration by its number, of any kind and status."""
     statement = sa.select(*_COLUMNS, *_PROGRESS).where(
         _T.server_uuid == server_uuid, _T.id == number
     )

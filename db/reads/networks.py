@@ -1,4 +1,4 @@
-"""Networks, subnets and ports: bridges, their addresses, and who has them."""
+"""Networks, subnets and ports: bridges, their addresses, and the owners of these."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Extent(enum.IntEnum):
 
     RECORD = enum.auto()
     PROGRESS = enum.auto()
-    """And how far a copy of disks or memory is."""
+    """And the progress of a copy of disks or memory."""
     HOST = enum.auto()
     """And the state of the host."""
 

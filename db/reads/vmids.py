@@ -1,4 +1,4 @@
-"""VMIDs that are not free: who has them, or why they aren't used."""
+"""VMIDs that are not free: their owners, or why they aren't used."""
 
 from __future__ import annotations
 

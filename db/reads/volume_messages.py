@@ -101,7 +101,7 @@ def listing(
     page: Page | None = None,
     offset: int = 0,
 ) -> list[Message]:
-    """Return messages, the newest first; two queries at the most.
+    """Return messages, the newest first; at most two queries.
 
     ``order``: (name in SORTABLE, descending). The marker is an operation's id. Raises
     MarkerNotFound.

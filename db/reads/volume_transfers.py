@@ -60,7 +60,7 @@ def listing(
     page: Page,
     offset: int = 0,
 ) -> list[Transfer]:
-    """Return transfers that have not ended; two queries at the most.
+    """Return transfers that have not ended; at most two queries.
 
     ``order``: (name in SORTABLE, descending). Raises MarkerNotFound.
     """

@@ -236,7 +236,7 @@ def _is_device(name: str) -> bool:
 
 
 def _check_unused(call: Call, vm: Vm, name: str, volid: str) -> None:
-    """Raise 500 if a drive names the same file, by whatever path."""
+    """Raise 500 if a drive names the same file, by any path."""
     there = call.cluster.volume(volid, call.node)
     drives = drives_of({key: one for key, one in vm.config.items() if key != name})
     for drive in drives:

@@ -2,7 +2,7 @@
 
 It holds the VM's lock and `lock: migrate` from beginning to end. A failure before the switch
 leaves the VM where it was and removes the copies; SIGTERM is only noted, and SIGKILL five seconds
-later leaves everything as it is.
+later cleans nothing up.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def everywhere(facts: Facts) -> Iterator[Finding]:
         )
 
 
-#: what is reached over the network is on every node as soon as it is configured there
+#: types of network storage: available on every node as soon as configured there
 _REMOTE = frozenset({"nfs", "cifs", "cephfs", "rbd", "glusterfs", "pbs", "esxi"})
 #: storages on a node's own disks → what shows whether a node has such a one
 _LOOK = {"lvm": "vgs", "lvmthin": "lvs", "zfspool": "zpool list", "btrfs": "btrfs filesystem show"}

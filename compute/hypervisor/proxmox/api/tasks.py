@@ -28,7 +28,7 @@ FIRST_SECONDS = 0.05
 LAST_SECONDS = 1.0
 #: share of a task's age between two looks at it
 PACE = 0.2
-#: between two looks at how far a copy is: by its age, from the first to the last
+#: seconds between two reads of a copy's progress: grow with its age, from the first to the last
 WATCH_FIRST_SECONDS = 2.0
 WATCH_LAST_SECONDS = 10.0
 WATCH_PACE = 0.1
@@ -332,7 +332,7 @@ class Tasks:
 
 
 class _Copy:
-    """How far a task is: its log is read now and then, and what is new is reported."""
+    """A task's progress: its log is read now and then, and new progress is reported."""
 
     def __init__(
         self, tasks: Tasks, work: Work, task: Upid, expected_bytes: int, first_seconds: float
@@ -344,7 +344,7 @@ class _Copy:
         self._told: Mapping[str, int] = {}
 
     def look(self) -> None:
-        """Report how far it is, if it is time to look; one call."""
+        """Report the progress, if it is time to read it; one call."""
         now = time.monotonic()
         age = now - self._began
         pause = min(WATCH_LAST_SECONDS, max(self._first_seconds, WATCH_PACE * age))

@@ -1,4 +1,4 @@
-"""How far a task's copy is, by the lines of its log. Pure but for what it has read."""
+"""The progress of a task's copy, by the lines of its log. Pure but for the lines read so far."""
 
 from __future__ import annotations
 

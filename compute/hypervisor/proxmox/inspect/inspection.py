@@ -44,7 +44,7 @@ def inspect(shared: Shared, vmid: int, node: str | None, server_uuid: str | None
     listed = shared.listed(vmid)
     if listed is None:
         if problem is not None and not problem.no_config:
-            # Its node doesn't answer: it may be there all the same.
+            # Its node doesn't answer: the VM may still exist.
             raise problem
         return Inspection(vmid, node=node or "")
     if listed.kind != "qemu":

@@ -211,7 +211,7 @@ class Refresher:
                 LOG.warning("Reading %s failed: %s", item, error.message)
 
     def _detail(self, name: str) -> tuple[NodeDetail, bool]:
-        """Return a node's facts, and whether all could be read: the rest is as it was before.
+        """Return a node's facts, and whether all could be read; else some are older.
 
         Raises HypervisorError if nothing could be read.
         """

@@ -1,4 +1,4 @@
-"""What waits to be applied in the SDN configuration of a cluster, and whose it is. Pure.
+"""Pending changes of a cluster's SDN configuration, and their owners. Pure.
 
 `PUT /cluster/sdn` applies everybody's changes at once, so nothing is applied while there are
 others'. Lists with `pending=1` give what was changed a `state`, and the new values in `pending`.
@@ -20,7 +20,7 @@ Entry = Mapping[str, Any]
 
 
 def value(entry: Entry, name: str) -> Any:
-    """Return an option as it is, or, of what is new, as it is to be."""
+    """Return the current value of an option, or, of a new entry, the pending value."""
     found = entry.get(name)
     return found if found is not None else (entry.get("pending") or {}).get(name)
 

@@ -81,7 +81,7 @@ def is_swapped(vm: Vm, operation_id: int, wanted: Callable[[Config], Wanted]) ->
 
 
 def has_ended(vm: Vm, operation_id: int) -> bool:
-    """Return whether the VM got what the operation gave it, and let go of what it had before."""
+    """Return whether the operation's swap is complete, with the former disks removed."""
     return swaps.ended(vm.look() or {}) == operation_id
 
 

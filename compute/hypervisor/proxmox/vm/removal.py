@@ -1,4 +1,4 @@
-"""Removal: stop, purge, and see configuration and volumes gone. Gone means seen gone.
+"""Removal: stop, purge, and confirm that configuration and volumes are absent.
 
 ``destroy-unreferenced-disks`` is never used: on a shared storage it would remove volumes of
 another cluster's VM of the same id.

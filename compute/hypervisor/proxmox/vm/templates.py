@@ -107,7 +107,7 @@ class Templates:
     def _is_unusable(
         self, build: Build, image: Image, template: Template, error: HypervisorError
     ) -> bool:
-        """Return whether the image can be had without the template that caused an error."""
+        """Return whether the image can be used without the template that caused an error."""
         if error.category is Category.TEMPLATE_LOCKED:
             return not image.template_only
         if not isinstance(error, ApiError):

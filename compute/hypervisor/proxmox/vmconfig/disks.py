@@ -189,8 +189,8 @@ def limits_of(value: str) -> dict[str, str]:
 def root_as(config: Mapping[str, Any], slot: str, limits: Mapping[str, str]) -> dict[str, str]:
     """Return the parameters that give a VM its root disk in a slot, with these bounds.
 
-    Proxmox VE takes a volume out of one slot and into another in one call: what is deleted becomes
-    unused, and what is named again is unused no more (``write_vm_config`` of qemu-server).
+    Proxmox VE moves a volume from one slot to another in one call: a deleted one becomes unused,
+    and is no longer unused once it is named again (``write_vm_config`` of qemu-server).
     """
     there = root_slot(config)
     value = str(config.get(there, ""))

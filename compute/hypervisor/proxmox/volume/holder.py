@@ -119,7 +119,7 @@ class ProxmoxVolume:
             self._holder.plug(command.volid)
             size = self._grow(self._vm, command.volid, command.size_gib)
         except HypervisorError:
-            # Whatever it is then: at rest it is parked.
+            # Grown or not: a volume that is not in use is parked.
             self._holder.park()
             raise
         self._holder.park()

@@ -58,7 +58,7 @@ class HaRule:
     """The VMs that it binds to other nodes, by VMID."""
 
 
-#: the health of a host of which there is nothing to say
+#: the health of a host without problems
 WELL = "ok"
 
 

@@ -1,7 +1,7 @@
-"""What is read of a cluster to observe it, and which calls of that fail.
+"""The reads that observe a cluster, and which of them fail.
 
-One that fails is remembered until it succeeds, or is about nothing that is there: the doctor and
-the health of hosts name it. So every call of an observation is sent through here.
+A failed read is remembered until it succeeds or its object is gone: the doctor and the health of
+hosts name it. So every call of an observation is sent through here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from compute.hypervisor.proxmox.observe.snapshot import Unread
 
 
 class NeededError(HypervisorError):
-    """What nothing of a cluster can be known without could not be read; it names the call."""
+    """A read that the whole observation of a cluster depends on failed; names the call."""
 
     def __init__(self, path: str, error: HypervisorError) -> None:
         text = f"{path} can't be read: {error.message}"
@@ -41,7 +41,7 @@ class Reads:
         try:
             answer = self.client.get(path, **params)
         except HypervisorError as error:
-            # An older release has not all of it.
+            # An older release lacks some paths.
             if error.category is not Category.API_NOT_SUPPORTED:
                 self._failed[call] = Unread(error.message.rstrip(". \n"), error.remedy)
             raise
@@ -49,17 +49,17 @@ class Reads:
         return answer
 
     def needed(self, path: str) -> Any:
-        """Read what nothing can be known without. Raises NeededError."""
+        """Read a path that the whole observation depends on. Raises NeededError."""
         try:
             return self.get(path)
         except HypervisorError as error:
             raise NeededError(path, error) from error
 
     def unread(self) -> Mapping[str, Unread]:
-        """Return the paths that could not be read when they were asked for last."""
+        """Return the paths whose last read failed, and why."""
         return {path: why for (path, _), why in sorted(self._failed.copy().items())}
 
     def forget(self, is_gone: Callable[[str], bool]) -> None:
-        """Forget failures about what is not there any more."""
+        """Forget failures of paths whose object is gone."""
         for call in [call for call in self._failed.copy() if is_gone(call[0])]:
             self._failed.pop(call, None)

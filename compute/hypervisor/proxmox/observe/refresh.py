@@ -220,7 +220,7 @@ class Refresher:
             try:
                 answer = self._reads.get(f"nodes/{name}/{path}", **options)
             except HypervisorError as error:
-                LOG.warning("Of node %s %s can't be read: %s", name, path, error.message)
+                LOG.warning("Node %s: %s can't be read: %s", name, path, error.message)
                 failed += 1
                 if failed == len(_DETAILS):
                     raise
@@ -231,9 +231,9 @@ class Refresher:
     def _content(
         self, storage: str, nodes: Sequence[str], contents: Sequence[str]
     ) -> tuple[ImageFacts, ...]:
-        """Return the images of a storage that these nodes have, by the first one that lists it.
+        """Return the images of a storage of these nodes, by the first node that lists it.
 
-        Two are asked at most. Raises HypervisorError.
+        At most two nodes are asked. Raises HypervisorError.
         """
         node, *others = nodes
         path = f"nodes/{node}/storage/{storage}/content"

@@ -21,24 +21,24 @@ INSTEAD: Mapping[str, str] = {
     r"tells?": "reports, says, shows, notifies",
     r"telling": "reporting, saying",
     r"untold": "not reported",
-    r"heard( of| from)?": "received, reported, on_outcome",
+    r"heard(?: of| from)?": "received, reported, on_outcome",
     r"whoever": "the process (user, client) that",
     r"whosever": "whose",
     r"anew": "again",
     r"meanwhile": "in between, at the same time, since then",
     r"of which": "name the thing again",
     r"what is there": "what exists, the current …",
-    r"goes( with| by)?": "is deleted, follows, depends on, moves",
+    r"goes(?: with| by)?": "is deleted, follows, depends on, moves",
     r"stays": "remains, is left, is not removed",
     r"keeps": "retains, holds, stores, does not remove",
     r"has it": "name who has what",
     r"one that": "a … that (name the thing)",
-    r"(the|a|its|an agent's|their) word (of|on)": "the outcome, the report",
+    r"(?:the|a|its|an agent's|their) word (?:of|on)": "the outcome, the report",
     r"as it were": "(leave it out)",
 }
 """{regular expression: what to say instead}"""
 
-_DIALECT = re.compile(r"\b(?:" + "|".join(INSTEAD) + r")\b", re.IGNORECASE)
+DIALECT = re.compile(r"\b(?:" + "|".join(INSTEAD) + r")\b", re.IGNORECASE)
 _LOGS = frozenset({"debug", "info", "warning", "error", "exception", "critical"})
 
 
@@ -61,14 +61,14 @@ def uses_in(path: Path) -> Iterator[Use]:
     """Yield the uses in a module or a page."""
     name = str(path.relative_to(ROOT))
     text = path.read_text(encoding="utf-8")
-    parts = _parts(text) if path.suffix == ".py" else enumerate(text.splitlines(), 1)
-    for first, part in parts:
+    read = parts(text) if path.suffix == ".py" else enumerate(text.splitlines(), 1)
+    for first, part in read:
         for offset, line in enumerate(part.splitlines()):
-            for match in _DIALECT.finditer(line):
+            for match in DIALECT.finditer(line):
                 yield Use(name, first + offset, match[0])
 
 
-def _parts(text: str) -> Iterator[tuple[int, str]]:
+def parts(text: str) -> Iterator[tuple[int, str]]:
     """Yield the line and text of comments, docstrings, log lines and help texts."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:

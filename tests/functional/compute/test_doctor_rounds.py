@@ -19,7 +19,7 @@ from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
 
 #: for the cluster, for each node, and for each endpoint
-MOST_CALLS = 26
+MOST_CALLS = 27
 
 
 @pytest.fixture(autouse=True)

@@ -1,22 +1,34 @@
-"""The form of a flow that is one command to an agent, about any resource but a server's own state.
+"""The form of a flow that is one command to an agent, about any resource.
 
 A subclass says whose agent acts, what it is sent, and what is written once it is done or has
 failed. The form has the rest: an agent that is down, repetition, the deadline, an outcome that
 comes twice, waking, and the log.
+
+    _do ── unwanted? ──────────────────────────────► fail
+     └─ send ── no agent? ── on_no_agent ── retry? ─► fail
+    _on_outcome ── succeeded? ── yes ── on_success ─► lock, close, write_done
+                        └─ no ── on_failure ─ retry? ─► fail
+    _on_deadline ──────────────────────────────────► fail ─► lock, close, write_failed
+
+See ``conductor.engine.removal`` and ``unwound_command`` for what is repeated until something is
+gone, and for what is undone.
 """
 
 from __future__ import annotations
 
 import abc
+import dataclasses
 import datetime
+from collections.abc import Callable, Set
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic
 
 from common import clock
 from common.log import logger
 from common.messages.commands import Command, Placed
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Category, Failure, MadeVolume, Outcome
 from common.states import OperationState
-from conductor.cloud import Cloud, backoff, placed
+from conductor.cloud import Cloud, backoff, failure_of, placed
 from conductor.engine import ends
 from conductor.engine.stages import Stage, Table, W
 from conductor.store import operations as ledger
@@ -28,9 +40,40 @@ LOG = logger(__name__)
 #: operation, attempt, resource, place and deadline: what every command begins with
 About = tuple[int, int, str, Placed, datetime.datetime]
 
+#: where no agent has looked
+NOTHING_SEEN = Outcome(ok=False)
+
+
+@dataclass(frozen=True)
+class End(Generic[W]):
+    """What is written about: an operation that is closed in this transaction."""
+
+    task: W
+    row: Any
+    """What ``OneCommand.lock`` returned."""
+    outcome: Outcome
+    """The agent's; ``NOTHING_SEEN`` with a failure where none has looked."""
+
+    @property
+    def operation(self) -> Operation:
+        """The operation, as it was read."""
+        return self.task.operation
+
+    @property
+    def failure(self) -> Failure:
+        """Return why it failed. Raises ValueError of one that is done."""
+        return failure_of(self.outcome)
+
+    @property
+    def made(self) -> MadeVolume:
+        """Return the volume that the agent made. Raises ValueError without one."""
+        if self.outcome.volume is None:
+            raise ValueError(f"the outcome of operation {self.operation.id} has no volume")
+        return self.outcome.volume
+
 
 class OneCommand(abc.ABC, Generic[W]):
-    """A flow of one stage. Its command may be sent twice, and its outcome may come twice."""
+    """A flow of one command, which may be sent twice, and whose outcome may come twice."""
 
     stage: ClassVar[str]
     """The name of the stage."""
@@ -40,18 +83,21 @@ class OneCommand(abc.ABC, Generic[W]):
     """The failure of an outcome that has none: what was not seen."""
     late: ClassVar[str | None] = None
     """The failure at the deadline. None: it is final, and repeated until it is done."""
+    hopeless: ClassVar[Set[Category] | None] = None
+    """Failures that no repetition mends; after all others it is repeated while it is wanted.
+    None: repeated only where waiting may help, as often as is configured."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
     def table(self) -> Table[W]:
-        """Return the one stage."""
+        """Return the flow as data."""
         final = self.late is None
-        stage = Stage(self.stage, self._send, self._on_outcome, final=final)
         return Table(
-            (stage,),
+            self.stages(),
             lost=None,
             late=None if final else self._on_deadline,
+            undone=self.undone(),
             owns=False,
             load=self.load,
             uncertain=None if final else self.uncertain(),
@@ -67,13 +113,16 @@ class OneCommand(abc.ABC, Generic[W]):
     def command(self, task: W) -> Command:
         """Return what the agent is sent; see ``about``."""
 
-    @abc.abstractmethod
-    def write_done(self, connection: Transaction, task: W, row: Any, outcome: Outcome) -> None:
+    def write_done(self, connection: Transaction, end: End[W]) -> None:
         """Write that it is done, in the transaction that closes the operation."""
 
-    @abc.abstractmethod
-    def write_failed(self, connection: Transaction, task: W, row: Any, failure: Failure) -> None:
+    def write_failed(self, connection: Transaction, end: End[W]) -> None:
         """Write that it has failed, in the transaction that closes the operation."""
+
+    def stages(self) -> tuple[Stage[W], ...]:
+        """Return the stages; a flow may have some of the conductor's own before the command."""
+        final = self.late is None
+        return (Stage(self.stage, self._do, self._on_outcome, final=final),)
 
     def lock(self, connection: Transaction, task: W) -> Any:
         """Lock the record before the operation is closed, and return it for what is written."""
@@ -91,18 +140,18 @@ class OneCommand(abc.ABC, Generic[W]):
         worker = self._cloud.take_to(task.operation, self.host(task))
         return None if worker is None else (worker, task)
 
-    def obstacle(self, task: W) -> Failure | None:
-        """Return why nothing is sent, and the operation fails at once; None: it is sent."""
+    def unwanted(self, task: W) -> str | None:
+        """Return why nothing is sent, and the operation fails at once; None: it is wanted."""
         return None
 
-    def succeeded(self, outcome: Outcome) -> bool:
+    def succeeded(self, task: W, outcome: Outcome) -> bool:
         """Return whether the outcome is a success; of a removal: whether it was seen gone."""
         return outcome.ok
 
     def on_no_agent(self, task: W) -> None:
         """Take note that no agent of the host answers: it waits, or fails after some waiting."""
         if self.late is None:
-            self._cloud.wait(task.operation, backoff(task.operation.attempt))
+            self.wait(task)
             return
         host = self.host(task)
         text = f"The agent of host {host} does not answer."
@@ -110,87 +159,101 @@ class OneCommand(abc.ABC, Generic[W]):
 
     def retry(self, task: W, failure: Failure) -> bool:
         """Begin another attempt where that may help, and return whether."""
-        return ends.waits(self._cloud, task.operation, failure)
+        if self.hopeless is None:
+            return ends.waits(self._cloud, task.operation, failure)
+        if failure.category in self.hopeless or self.unwanted(task) is not None:
+            return False
+        ends.again(self._cloud, task.operation, failure)
+        return True
 
-    def uncertain(self) -> Any:
+    def uncertain(self) -> Callable[[Transaction, W], None] | None:
         """See ``Table.uncertain``."""
+        return None
+
+    def undone(self) -> Callable[[Transaction, W], None] | None:
+        """See ``Table.undone``."""
         return None
 
     # --- what a flow may use
 
-    def about(self, task: W, where: Placed | None = None) -> About:
-        """Return the beginning of the command: ``where`` it acts, by default as planned."""
-        operation = task.operation
-        where = where or placed(operation) or _of_host(operation)
-        if self.late is None:
+    def about(self, task: W, resource_id: str | None = None) -> About:
+        """Return how its command begins; ``resource_id``: not the operation's, but this one."""
+        operation, target = task.operation, task.operation.plan.target
+        host = Placed(str(target.host), str(target.cluster), str(target.node), 0)
+        where = placed(operation) or host
+        if self.late is None or task.unwinding:
             deadline = clock.after(self._cloud.conf.conductor.action_timeout_seconds)
         else:
             deadline = operation.deadline or clock.utcnow()
-        return operation.id, operation.attempt, operation.resource_id, where, deadline
+        named = operation.resource_id if resource_id is None else resource_id
+        return operation.id, operation.attempt, named, where, deadline
 
-    def on_failure(self, task: W, failure: Failure) -> None:
+    def send(self, task: W) -> bool:
+        """Send the command; return whether there was an agent for it."""
+        reached = self.reach(task)
+        if reached is None:
+            return False
+        worker, task = reached
+        self._cloud.compute.execute(task.operation.ctxt, worker, self.command(task))
+        return True
+
+    def wait(self, task: W) -> None:
+        """Postpone it by the back-off, in the same attempt."""
+        self._cloud.wait(task.operation, backoff(task.operation.attempt))
+
+    def on_failure(self, task: W, failure: Failure, outcome: Outcome = NOTHING_SEEN) -> None:
         """Try again, or close the operation as failed."""
-        self._log_failure(task, failure)
+        LOG.warning("%s: %s", _title(task.operation), failure.message)
         if not self.retry(task, failure):
-            self.fail(task, failure)
+            self.fail(task, failure, outcome)
 
-    def fail(self, task: W, failure: Failure) -> None:
+    def fail(self, task: W, failure: Failure, outcome: Outcome = NOTHING_SEEN) -> None:
         """Close the operation as failed, once."""
+        seen = dataclasses.replace(outcome, failure=failure)
 
         def work(connection: Transaction) -> None:
             row = self.lock(connection, task)
             if not ends.has_ended(connection, task.operation):
                 ends.close_failed(connection, task.operation, failure)
-                self.write_failed(connection, task, row, failure)
+                self.write_failed(connection, End(task, row, seen))
+
+        self._cloud.store.run(work)
+        self._cloud.wake()
+
+    def on_success(self, task: W, outcome: Outcome) -> None:
+        """Close the operation as done, once."""
+
+        def work(connection: Transaction) -> None:
+            row = self.lock(connection, task)
+            if not ends.has_ended(connection, task.operation):
+                ledger.close(connection, task.operation.id, OperationState.DONE)
+                self.write_done(connection, End(task, row, outcome))
 
         self._cloud.store.run(work)
         self._cloud.wake()
 
     # --- what the form does
 
-    def _send(self, task: W) -> None:
-        obstacle = self.obstacle(task)
-        if obstacle is not None:
-            self.fail(task, obstacle)
-            return
-        reached = self.reach(task)
-        if reached is None:
+    def _do(self, task: W) -> None:
+        unwanted = self.unwanted(task)
+        if unwanted is not None:
+            self.fail(task, Failure(Category.CREATION_FAILED, unwanted))
+        elif not self.send(task):
             self.on_no_agent(task)
-            return
-        worker, task = reached
-        self._cloud.compute.execute(task.operation.ctxt, worker, self.command(task))
 
     def _on_outcome(self, task: W, outcome: Outcome) -> None:
-        if not self.succeeded(outcome):
-            unseen = Failure(Category.UNKNOWN_OUTCOME, self.unseen)
-            self.on_failure(task, outcome.failure or unseen)
+        if self.succeeded(task, outcome):
+            self.on_success(task, outcome)
+            LOG.info("%s %s.", _title(task.operation), self.done)
             return
-
-        def work(connection: Transaction) -> None:
-            row = self.lock(connection, task)
-            if not ends.has_ended(connection, task.operation):
-                ledger.close(connection, task.operation.id, OperationState.DONE)
-                self.write_done(connection, task, row, outcome)
-
-        self._cloud.store.run(work)
-        self._cloud.wake()
-        operation = task.operation
-        LOG.info("%s %s %s.", _title(operation), operation.resource_id, self.done)
+        unseen = Failure(Category.UNKNOWN_OUTCOME, self.unseen)
+        self.on_failure(task, outcome.failure or unseen, outcome)
 
     def _on_deadline(self, task: W) -> None:
-        self.fail(task, Failure(Category.TASK_TIMEOUT, str(self.late)))
-
-    @staticmethod
-    def _log_failure(task: W, failure: Failure) -> None:
-        operation = task.operation
-        LOG.warning("%s %s: %s", _title(operation), operation.resource_id, failure.message)
+        waited = task.operation.message
+        text = f"{self.late} It waited: {waited}" if waited else str(self.late)
+        self.fail(task, Failure(Category.TASK_TIMEOUT, text))
 
 
 def _title(operation: Operation) -> str:
-    return str(operation.resource_type).capitalize()
-
-
-def _of_host(operation: Operation) -> Placed:
-    """Return the host of a plan that has no VM."""
-    target = operation.plan.target
-    return Placed(str(target.host), str(target.cluster), str(target.node), 0)
+    return f"{str(operation.resource_type).capitalize()} {operation.resource_id}"

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from common.context import RequestContext
 from common.failures import Verdict
 from common.messages.commands import MakeVnet
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Category
 from common.states import InternalAction, ResourceType
 from common.vnets import parse_all
 from conductor.cloud import Cloud
-from conductor.engine import begins, ends
-from conductor.engine.one_command import OneCommand
+from conductor.engine import begins
+from conductor.engine.one_command import End, OneCommand
 from conductor.engine.stages import Work
 from conductor.networks import remove_vnet, vnet_places
 from conductor.plans import VnetPlan
@@ -84,16 +84,15 @@ class MakeVnetFlow(OneCommand[Making]):
 
     stage, done = "make", "has its vnet"
     unseen = "The vnet was not seen there."
+    hopeless = frozenset({Category.PROTECTED})
 
     def load(self, connection: Transaction, operation: Operation) -> Making:
         """Read whether the vnet is wanted."""
         return Making(operation, vnets.get(connection, operation.resource_id, _cluster(operation)))
 
-    def obstacle(self, task: Making) -> Failure | None:
+    def unwanted(self, task: Making) -> str | None:
         """Return that the network is deleted."""
-        if task.wanted:
-            return None
-        return Failure(Category.CREATION_FAILED, "The network was deleted.")
+        return None if task.wanted else "The network was deleted."
 
     def reach(self, task: Making) -> tuple[str, Making] | None:
         """Let an agent of the zone do it."""
@@ -104,38 +103,27 @@ class MakeVnetFlow(OneCommand[Making]):
         plan = task.operation.planned(VnetPlan)
         return MakeVnet(*self.about(task), vnet=plan.vnet, zone=plan.zone, vni=plan.vni)
 
-    def retry(self, task: Making, failure: Failure) -> bool:
-        """Try again as long as the network is there, unless its name or VNI is another's."""
-        if failure.category is Category.PROTECTED or not task.wanted:
-            return False
-        ends.again(self._cloud, task.operation, failure)
-        return True
-
     def lock(self, connection: Transaction, task: Making) -> bool:
         """Lock the network, and return whether it is there."""
         return project_networks.is_there(connection, task.operation.resource_id)
 
-    def write_done(
-        self, connection: Transaction, task: Making, row: bool, outcome: Outcome
-    ) -> None:
+    def write_done(self, connection: Transaction, end: End[Making]) -> None:
         """Note that the cluster has it, or have it removed if its network is deleted."""
-        network_id, cluster = task.operation.resource_id, _cluster(task.operation)
+        network_id, cluster = end.operation.resource_id, _cluster(end.operation)
         if not vnets.set_state(connection, network_id, cluster, State.ACTIVE, State.MAKING):
-            self._remove(connection, task.operation)
-        elif row:
-            project_networks.has_vnet(connection, network_id, outcome.mtu)
+            self._remove(connection, end.operation)
+        elif end.row:
+            project_networks.has_vnet(connection, network_id, end.outcome.mtu)
             vnets.settle(connection, network_id)
 
-    def write_failed(
-        self, connection: Transaction, task: Making, row: bool, failure: Failure
-    ) -> None:
+    def write_failed(self, connection: Transaction, end: End[Making]) -> None:
         """Show it, or have removed what an attempt may have made for a deleted network."""
-        network_id, cluster = task.operation.resource_id, _cluster(task.operation)
+        network_id, cluster = end.operation.resource_id, _cluster(end.operation)
         if not vnets.set_state(connection, network_id, cluster, State.ERROR, State.MAKING):
-            self._remove(connection, task.operation)
-        elif row:
-            if failure.verdict == Verdict.OTHER_VNI:
-                self._replace_vni(connection, task.operation)
+            self._remove(connection, end.operation)
+        elif end.row:
+            if end.failure.verdict == Verdict.OTHER_VNI:
+                self._replace_vni(connection, end.operation)
             vnets.settle(connection, network_id)
 
     def _replace_vni(self, connection: Transaction, operation: Operation) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from common.context import internal
 from common.messages.commands import RemoveVnet
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Category, Outcome
 from common.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
-from conductor.engine import begins, ends
-from conductor.engine.one_command import OneCommand
+from conductor.engine import begins
+from conductor.engine.one_command import End, OneCommand
 from conductor.engine.stages import Work
 from conductor.networks import vnet_places
 from conductor.plans import VnetPlan
@@ -52,6 +50,7 @@ class RemoveVnetFlow(OneCommand[Work]):
 
     stage, done = "remove", "has lost its vnet"
     unseen = "The vnet was not seen gone."
+    hopeless = frozenset({Category.PROTECTED})
 
     def load(self, connection: Transaction, operation: Operation) -> Work:
         """Return the operation alone: its plan has all that is needed."""
@@ -66,28 +65,15 @@ class RemoveVnetFlow(OneCommand[Work]):
         plan = task.operation.planned(VnetPlan)
         return RemoveVnet(*self.about(task), vnet=plan.vnet, zone=plan.zone)
 
-    def succeeded(self, outcome: Outcome) -> bool:
+    def succeeded(self, task: Work, outcome: Outcome) -> bool:
         """Return whether it was seen gone."""
         return outcome.gone
 
-    def retry(self, task: Work, failure: Failure) -> bool:
-        """Try again, unless what has the name now isn't the network's."""
-        if failure.category is Category.PROTECTED:
-            return False
-        ends.again(self._cloud, task.operation, failure)
-        return True
-
-    def write_done(self, connection: Transaction, task: Work, row: Any, outcome: Outcome) -> None:
+    def write_done(self, connection: Transaction, end: End[Work]) -> None:
         """Forget the vnet."""
-        self._forget(connection, task)
+        cluster = str(end.operation.plan.target.cluster)
+        vnets.delete(connection, end.operation.resource_id, cluster)
 
-    def write_failed(
-        self, connection: Transaction, task: Work, row: Any, failure: Failure
-    ) -> None:
-        """Forget the vnet."""
-        self._forget(connection, task)
-
-    @staticmethod
-    def _forget(connection: Transaction, task: Work) -> None:
-        cluster = str(task.operation.plan.target.cluster)
-        vnets.delete(connection, task.operation.resource_id, cluster)
+    def write_failed(self, connection: Transaction, end: End[Work]) -> None:
+        """Forget the vnet: what has its name now isn't the network's."""
+        self.write_done(connection, end)

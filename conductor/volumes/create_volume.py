@@ -7,31 +7,27 @@ operation of its own, and its record stays for its owner to see.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from common import clock
 from common.context import RequestContext
 from common.errors import Invalid, NotFound
-from common.log import logger
-from common.messages.commands import MakeVolume
-from common.messages.reports import Category, Failure, MadeVolume, Outcome
-from common.states import OperationState, ResourceType
+from common.messages.reports import Category, Failure
+from common.states import ResourceType
 from common.volumes import VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import begins, ends
-from conductor.engine.stages import Stage, Table
+from conductor.engine.one_command import End
 from conductor.plans import Place, VolumePlan
 from conductor.rpc.volumes import NewVolume
-from conductor.store import operations as ledger
 from conductor.store import vmids
 from conductor.store.operations import NewOperation, Operation
 from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
 from conductor.store.volumes import backends, backups, quota, records, types
 from conductor.volumes import awaited_by, places, remove_volume, sources, uncertain
-from conductor.volumes.load import VolumeWork, load
-
-LOG = logger(__name__)
+from conductor.volumes.volume_command import MakingVolume, VolumeWork
 
 #: statuses of volumes that are made
 MAKING = frozenset(
@@ -222,83 +218,19 @@ def _of_image(connection: Transaction, asked: str, project_id: str, *, anybodys:
     return row
 
 
-class CreateVolumeFlow:
+class CreateVolumeFlow(MakingVolume):
     """The flow of ``VolumeAction.CREATE``."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    stage, done = "make", "is made"
+    unseen = "The volume was not seen there."
+    late = "The volume was not made in time."
 
-    def table(self) -> Table[VolumeWork]:
-        """Return the one stage: an agent makes the volume."""
-        stage = Stage("make", self._send, self._heard)
-        return Table(
-            (stage,),
-            lost=None,
-            late=self._late,
-            owns=False,
-            load=load,
-            uncertain=uncertain.restored_volume,
-        )
-
-    def _late(self, task: VolumeWork) -> None:
-        text = "The volume was not made in time."
-        if task.operation.message:
-            text += f" It waited: {task.operation.message}"
-        self._give_up(task, Failure(Category.TASK_TIMEOUT, text), gone=False)
-
-    def _send(self, task: VolumeWork) -> None:
-        operation, plan = task.operation, task.operation.planned(VolumePlan)
-        if task.volume is None or task.volume.status == VolumeStatus.DELETING:
-            text = "The volume was deleted."
-            self._give_up(task, Failure(Category.CREATION_FAILED, text), gone=False)
-            return
-        worker = self._cloud.take_to(operation, task.place.host)
-        if worker is None:
-            text = f"The agent of host {task.place.host} does not answer."
-            failure = Failure(Category.NODE_UNHEALTHY, text, host=task.place.host)
-            if not ends.waits(self._cloud, operation, failure):
-                self._give_up(task, failure, gone=False)
-            return
-        command = MakeVolume(
-            operation.id,
-            operation.attempt,
-            operation.resource_id,
-            task.place,
-            operation.deadline or clock.utcnow(),
-            name=task.volume.name,
-            size_gib=plan.size_gib,
-            storage=plan.storage,
-            source=plan.source,
-            project_id=str(operation.project_id),
-        )
-        self._cloud.compute.execute(operation.ctxt, worker, command)
-
-    def _heard(self, task: VolumeWork, outcome: Outcome) -> None:
-        """Store that it is there; or why not, and try again where that may help."""
-        operation = task.operation
-        if outcome.ok and outcome.volume is not None:
-            made = outcome.volume
-            if self._cloud.store.run(lambda c: self._made(c, operation, made)):
-                self._cloud.wake()
-            LOG.info("Volume %s is made.", operation.resource_id)
-            return
-        unknown = Failure(Category.UNKNOWN_OUTCOME, "The volume was not seen there.")
-        failure = outcome.failure or unknown
-        LOG.warning("Volume %s: %s", operation.resource_id, failure.message)
-        if not ends.waits(self._cloud, operation, failure):
-            self._give_up(task, failure, gone=outcome.gone)
-
-    def _made(self, connection: Transaction, operation: Operation, made: MadeVolume) -> bool:
-        """Store it; return whether another operation is due by that."""
-        row = records.held(connection, operation.resource_id)
-        if ends.has_ended(connection, operation):
-            return False
-        ledger.close(connection, operation.id, OperationState.DONE)
-        backup_id = operation.planned(VolumePlan).backup_id
+    def write_done(self, connection: Transaction, end: End[VolumeWork]) -> None:
+        """Have it be available, or be attached to the server that waits for it."""
+        backup_id, row, made = end.operation.planned(VolumePlan).backup_id, end.row, end.made
         backups.restored(connection, backup_id)
         if row is None:
-            return False
-        waits = False
+            return
         values: dict[str, Any] = {"volid": made.volid, "snapshot_way": made.snapshots or None}
         saved = None if backup_id is None else backups.get(connection, backup_id)
         if saved is not None:
@@ -306,45 +238,37 @@ class CreateVolumeFlow:
         if made.snapshots and row.type_id is not None:
             types.learn(connection, row.type_id, made.snapshots)
         if row.status in MAKING:
-            # A server that is built with it waits for it.
             waits = awaited_by.wake(connection, row.id)
             values["status"] = VolumeStatus.ATTACHING if waits else VolumeStatus.AVAILABLE
         records.change(connection, row.id, launched_at=clock.utcnow(), **values)
         if row.status == VolumeStatus.DELETING:
             # It was deleted while it was made.
-            self._remove(connection, operation, gone=True)
-            return True
-        return waits
+            self._remove(connection, end.operation, gone=True)
 
-    def _give_up(self, task: VolumeWork, failure: Failure, *, gone: bool) -> None:
-        operation = task.operation
+    def write_failed(self, connection: Transaction, end: End[VolumeWork]) -> None:
+        """Have it be in error, and have removed what was not seen gone."""
+        operation, row = end.operation, end.row
+        backups.restored(connection, operation.planned(VolumePlan).backup_id)
+        if row is None:
+            return
+        deleted = row.status == VolumeStatus.DELETING
+        if not deleted:
+            fault = end.failure.message
+            records.change(connection, row.id, status=VolumeStatus.ERROR, fault=fault)
+            awaited_by.wake(connection, row.id)
+        if not end.outcome.gone:
+            self._remove(connection, operation, gone=deleted)
+            return
+        target = operation.plan.target
+        vmids.free(connection, str(target.cluster), int(target.vmid or 0))
+        if deleted:
+            records.delete(connection, row.id)
+        else:
+            records.change(connection, row.id, vmid=None)
 
-        def work(connection: Transaction) -> None:
-            row = records.held(connection, operation.resource_id)
-            if ends.has_ended(connection, operation):
-                return
-            ends.close_failed(connection, operation, failure)
-            backups.restored(connection, operation.planned(VolumePlan).backup_id)
-            if row is None:
-                return
-            deleted = row.status == VolumeStatus.DELETING
-            if not deleted:
-                records.change(
-                    connection, row.id, status=VolumeStatus.ERROR, fault=failure.message
-                )
-                awaited_by.wake(connection, row.id)
-            if not gone:
-                self._remove(connection, operation, gone=deleted)
-                return
-            target = operation.plan.target
-            vmids.free(connection, str(target.cluster), int(target.vmid or 0))
-            if deleted:
-                records.delete(connection, row.id)
-            else:
-                records.change(connection, row.id, vmid=None)
-
-        self._cloud.store.run(work)
-        self._cloud.wake()
+    def uncertain(self) -> Callable[[Transaction, VolumeWork], None]:
+        """Have it be in error."""
+        return uncertain.restored_volume
 
     def _remove(self, connection: Transaction, operation: Operation, *, gone: bool) -> None:
         row = records.locked(connection, operation.resource_id, None)

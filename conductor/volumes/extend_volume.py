@@ -8,19 +8,18 @@ from typing import Any
 from common.context import RequestContext
 from common.errors import Invalid
 from common.messages.commands import GrowVolume, VolumeUser
-from common.messages.reports import Failure, Outcome
 from common.states import InternalAction, PowerState, ResourceType
 from common.volumes import EXTENDABLE_IN_USE, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import begins, done
-from conductor.engine.one_command import OneCommand
+from conductor.engine.one_command import End, OneCommand
 from conductor.plans import VolumePlan
 from conductor.store import servers
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, quota, records, types
 from conductor.volumes import beginning, park_volume, remove_volume
-from conductor.volumes.load import VolumeWork
+from conductor.volumes.volume_command import VolumeWork
 
 
 def begin(
@@ -119,11 +118,9 @@ class ExtendVolumeFlow(OneCommand[Extending]):
         """Lock the volume."""
         return records.held(connection, task.operation.resource_id)
 
-    def write_done(
-        self, connection: Transaction, task: Extending, row: Any, outcome: Outcome
-    ) -> None:
+    def write_done(self, connection: Transaction, end: End[Extending]) -> None:
         """Show it on the server that has the volume, too, as Nova's does."""
-        operation = task.operation
+        operation, row = end.operation, end.row
         attached = attachments.of_volume(connection, operation.resource_id)
         if attached is not None:
             server = servers.get(connection, attached.server_uuid)
@@ -135,15 +132,14 @@ class ExtendVolumeFlow(OneCommand[Extending]):
             if row.status == VolumeStatus.EXTENDING:
                 records.end(connection, row, VolumeAction.EXTEND, ok=True)
 
-    def write_failed(
-        self, connection: Transaction, task: Extending, row: Any, failure: Failure
-    ) -> None:
+    def write_failed(self, connection: Transaction, end: End[Extending]) -> None:
         """Give it its former size, and have it seen parked."""
+        row = end.row
         if row is None:
             return
         if row.volid is not None:
-            park_volume.begin(connection, self._cloud, task.operation.ctxt, row)
+            park_volume.begin(connection, self._cloud, end.operation.ctxt, row)
         if row.status == VolumeStatus.EXTENDING:
-            former = task.operation.planned(VolumePlan).former_gib
-            values = {"size_gib": former, "fault": failure.message}
+            former = end.operation.planned(VolumePlan).former_gib
+            values = {"size_gib": former, "fault": end.failure.message}
             records.end(connection, row, VolumeAction.EXTEND, ok=False, **values)

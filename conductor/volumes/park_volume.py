@@ -8,25 +8,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from common import clock
 from common.context import RequestContext
-from common.log import logger
-from common.messages.commands import SnapshotVerb
-from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, ResourceType
+from common.messages.commands import SnapshotVerb, SnapVolume
+from common.messages.reports import Outcome
+from common.states import ResourceType
 from common.volumes import VolumeAction
-from conductor.cloud import Cloud, backoff
-from conductor.engine import begins, ends
-from conductor.engine.stages import Stage, Table
+from conductor.cloud import Cloud
+from conductor.engine import begins
+from conductor.engine.one_command import End
+from conductor.engine.removal import Removal
 from conductor.plans import VolumeSnapshotPlan
-from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records
-from conductor.volumes import remove_volume, removing
-from conductor.volumes.snapshots.load import SnapshotWork, load
-
-LOG = logger(__name__)
+from conductor.volumes import remove_volume
+from conductor.volumes.snapshots.snapshot_command import SnapshotCommand, SnapshotWork
 
 
 def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, row: Any) -> Operation:
@@ -50,46 +46,29 @@ def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, row: Any)
     return begins.begin_later(connection, ctxt, item)
 
 
-class ParkVolumeFlow:
-    """The flow of ``VolumeAction.PARK``."""
+class ParkVolumeFlow(Removal[SnapshotWork], SnapshotCommand):
+    """The flow of ``VolumeAction.PARK``, repeated as a removal is: from the VM that names it."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    stage, done = "park", "rests in its holder"
+    unseen = "The volume was not seen parked."
 
-    def table(self) -> Table[SnapshotWork]:
-        """Return the one stage: an agent parks it."""
-        stage = Stage("park", self._send, self._heard, final=True)
-        return Table((stage,), lost=None, owns=False, load=load)
+    def command(self, task: SnapshotWork) -> SnapVolume:
+        """Return what parks it."""
+        return self.snap(task, SnapshotVerb.PARK)
 
-    def _send(self, task: SnapshotWork) -> None:
-        operation = task.operation
-        worker = self._cloud.take_to(operation, task.place.host)
-        if worker is None:
-            self._cloud.wait(operation, backoff(operation.attempt))
-            return
-        deadline = clock.after(self._cloud.conf.conductor.action_timeout_seconds)
-        command = task.command(SnapshotVerb.PARK, deadline)
-        self._cloud.compute.execute(operation.ctxt, worker, command)
+    def succeeded(self, task: SnapshotWork, outcome: Outcome) -> bool:
+        """Return whether it rests in its holder."""
+        return outcome.ok
 
-    def _heard(self, task: SnapshotWork, outcome: Outcome) -> None:
-        operation = task.operation
-        if outcome.ok:
-            self._cloud.store.run(lambda c: self._end(c, operation, None))
-            self._cloud.wake()
-            LOG.info("Volume %s rests in its holder.", operation.resource_id)
-            return
-        unknown = Failure(Category.UNKNOWN_OUTCOME, "The volume was not seen parked.")
-        failure = outcome.failure or unknown
-        removing.again(self._cloud, operation, failure, lambda c: self._end(c, operation, failure))
+    def lock(self, connection: Transaction, task: SnapshotWork) -> Any:
+        """Lock the volume."""
+        return records.held(connection, task.operation.resource_id)
 
-    def _end(self, connection: Transaction, operation: Operation, failure: Failure | None) -> None:
-        row = records.held(connection, operation.resource_id)
-        if ends.has_ended(connection, operation):
-            return
-        if failure is None:
-            ledger.close(connection, operation.id, OperationState.DONE)
-        else:
-            ends.close_failed(connection, operation, failure)
-        if row is not None:
-            # It was deleted meanwhile.
-            remove_volume.after_snapshots(connection, self._cloud, row)
+    def write_done(self, connection: Transaction, end: End[SnapshotWork]) -> None:
+        """Begin to remove a volume that was deleted while it was parked."""
+        if end.row is not None:
+            remove_volume.after_snapshots(connection, self._cloud, end.row)
+
+    def write_failed(self, connection: Transaction, end: End[SnapshotWork]) -> None:
+        """Begin to remove a volume that was deleted while it was parked."""
+        self.write_done(connection, end)

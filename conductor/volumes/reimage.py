@@ -8,30 +8,26 @@ its own. A volume that a server has gets it by a rebuild of the server
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from common import clock
 from common.context import RequestContext
 from common.errors import Invalid
-from common.log import logger
 from common.messages.commands import MakeVolume, Placed, VolumeUser
-from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, ResourceType
+from common.states import ResourceType
 from common.volumes import REIMAGED_RESERVED, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
-from conductor.engine import begins, ends
-from conductor.engine.stages import Stage, Table
+from conductor.engine import begins
+from conductor.engine.one_command import End
 from conductor.plans import NewContent, Place, ReimagePlan
 from conductor.rpc.volumes import NewVolume
-from conductor.store import operations as ledger
 from conductor.store import vmids
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, backends, records, snapshots
 from conductor.volumes import beginning, places, remove_volume, sources, uncertain
-from conductor.volumes.load import VolumeWork, load
-
-LOG = logger(__name__)
+from conductor.volumes.volume_command import MakingVolume, VolumeWork
 
 
 def content_of(
@@ -180,92 +176,41 @@ def command(operation: Operation, content: NewContent) -> MakeVolume:
     )
 
 
-class ReimageVolumeFlow:
+class ReimageVolumeFlow(MakingVolume):
     """The flow of ``VolumeAction.REIMAGE``."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    stage, done = "make", "has another image"
+    unseen = "The volume was not seen there."
+    late = "The volume did not get its image in time."
 
-    def table(self) -> Table[VolumeWork]:
-        """Return the one stage: an agent makes the new holder."""
-        stage = Stage("make", self._send, self._heard)
-        return Table(
-            (stage,),
-            lost=None,
-            late=self._late,
-            owns=False,
-            load=load,
-            uncertain=uncertain.volume,
-        )
+    def command(self, task: VolumeWork) -> MakeVolume:
+        """Return what makes the new holder."""
+        return command(task.operation, task.operation.planned(ReimagePlan).content)
 
-    def _late(self, task: VolumeWork) -> None:
-        text = "The volume did not get its image in time."
-        self._fail(task, Failure(Category.TASK_TIMEOUT, text))
-
-    def _send(self, task: VolumeWork) -> None:
-        operation = task.operation
-        if task.volume is None or task.volume.status == VolumeStatus.DELETING:
-            self._fail(task, Failure(Category.CREATION_FAILED, "The volume was deleted."))
-            return
-        worker = self._cloud.take_to(operation, task.place.host)
-        if worker is None:
-            text = f"The agent of host {task.place.host} does not answer."
-            self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=task.place.host))
-            return
-        content = operation.planned(ReimagePlan).content
-        self._cloud.compute.execute(operation.ctxt, worker, command(operation, content))
-
-    def _heard(self, task: VolumeWork, outcome: Outcome) -> None:
-        operation = task.operation
-        if outcome.ok and outcome.volume is not None:
-            volid = outcome.volume.volid
-            self._cloud.store.run(lambda c: self._made(c, operation, volid))
-            LOG.info("Volume %s has another image.", operation.resource_id)
-            self._cloud.wake()
-            return
-        unknown = Failure(Category.UNKNOWN_OUTCOME, "The volume was not seen there.")
-        self._failed(task, outcome.failure or unknown)
-
-    def _made(self, connection: Transaction, operation: Operation, volid: str) -> None:
-        row = records.held(connection, operation.resource_id)
-        if ends.has_ended(connection, operation):
-            return
-        content = dataclasses.replace(operation.planned(ReimagePlan).content, volid=volid)
-        ledger.close(connection, operation.id, OperationState.DONE)
+    def write_done(self, connection: Transaction, end: End[VolumeWork]) -> None:
+        """Have the volume be in its new holder, unless it was deleted or reset."""
+        content, row = end.operation.planned(ReimagePlan).content, end.row
+        content = dataclasses.replace(content, volid=end.made.volid)
         if row is None or row.status != VolumeStatus.DOWNLOADING:
-            # It was deleted, or reset, while it was made.
-            self._dropped(connection, operation, content, row)
+            self._drop(connection, end, content)
             return
         take(connection, self._cloud, row, content)
         records.end(connection, row, VolumeAction.REIMAGE, ok=True, fault=None)
 
-    def _failed(self, task: VolumeWork, failure: Failure) -> None:
-        if not ends.waits(self._cloud, task.operation, failure):
-            self._fail(task, failure)
-
-    def _fail(self, task: VolumeWork, failure: Failure) -> None:
+    def write_failed(self, connection: Transaction, end: End[VolumeWork]) -> None:
         """Have it be in error, with what it had in it before."""
-        operation = task.operation
-        LOG.warning("Volume %s: %s", operation.resource_id, failure.message)
+        self._drop(connection, end, end.operation.planned(ReimagePlan).content)
+        if end.row is not None:
+            fault = end.failure.message
+            records.end(connection, end.row, VolumeAction.REIMAGE, ok=False, fault=fault)
 
-        def work(connection: Transaction) -> None:
-            row = records.held(connection, operation.resource_id)
-            if ends.has_ended(connection, operation):
-                return
-            ends.close_failed(connection, operation, failure)
-            content = operation.planned(ReimagePlan).content
-            self._dropped(connection, operation, content, row)
-            if row is not None:
-                fault = failure.message
-                records.end(connection, row, VolumeAction.REIMAGE, ok=False, fault=fault)
+    def uncertain(self) -> Callable[[Transaction, VolumeWork], None]:
+        """Have it be in error."""
+        return uncertain.volume
 
-        self._cloud.store.run(work)
-        self._cloud.wake()
-
-    def _dropped(
-        self, connection: Transaction, operation: Operation, content: NewContent, row: Any | None
-    ) -> None:
-        """Begin to remove the new holder, and the volume if it was deleted meanwhile."""
+    def _drop(self, connection: Transaction, end: End[VolumeWork], content: NewContent) -> None:
+        """Begin to remove the new holder, and the volume too if it was deleted."""
+        operation, row = end.operation, end.row
         drop(connection, self._cloud, str(operation.project_id), content)
         if row is not None and row.status == VolumeStatus.DELETING:
             where = remove_volume.place_of(row)

@@ -7,26 +7,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from common import clock
 from common.context import RequestContext, internal
-from common.log import logger
 from common.messages.commands import RemoveVolume, VolumeUser
-from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, ResourceType
+from common.messages.reports import Category, Failure
+from common.states import ResourceType
 from common.volumes import VolumeAction, VolumeStatus
-from conductor.cloud import Cloud, backoff
-from conductor.engine import begins, ends
-from conductor.engine.stages import Stage, Table
+from conductor.cloud import Cloud
+from conductor.engine import begins
+from conductor.engine.one_command import End
+from conductor.engine.removal import MOST_TRIES, Removal
 from conductor.plans import Place, VolumePlan
 from conductor.store import operations as ledger
 from conductor.store import vmids
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records
-from conductor.volumes import removing
-from conductor.volumes.load import VolumeWork, load
-
-LOG = logger(__name__)
+from conductor.volumes.volume_command import VolumeCommand, VolumeWork
 
 
 def place_of(row: Any) -> Place:
@@ -101,88 +97,53 @@ def after_snapshots(connection: Transaction, cloud: Cloud, volume: Any) -> None:
         begin(connection, cloud, internal(), volume, where, gone=True)
 
 
-class RemoveVolumeFlow:
+class RemoveVolumeFlow(Removal[VolumeWork], VolumeCommand):
     """The flow of ``VolumeAction.DELETE``."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    stage, done = "remove", "is removed"
+    unseen = "The volume was not seen gone."
 
-    def table(self) -> Table[VolumeWork]:
-        """Return the one stage: an agent removes the volume."""
-        stage = Stage("remove", self._send, self._heard, final=True)
-        return Table((stage,), lost=None, owns=False, load=load)
+    def command(self, task: VolumeWork) -> RemoveVolume:
+        """Return what removes it."""
+        volid = task.operation.planned(VolumePlan).volid
+        return RemoveVolume(*self.about(task), volid=volid, users=_users(task))
 
-    def _send(self, task: VolumeWork) -> None:
-        operation, plan = task.operation, task.operation.planned(VolumePlan)
-        worker = self._cloud.take_to(operation, task.place.host)
-        if worker is None:
-            self._cloud.wait(operation, backoff(operation.attempt))
-            return
-        command = RemoveVolume(
-            operation.id,
-            operation.attempt,
-            operation.resource_id,
-            task.place,
-            clock.after(self._cloud.conf.conductor.action_timeout_seconds),
-            volid=plan.volid,
-            users=_users(task),
-        )
-        self._cloud.compute.execute(operation.ctxt, worker, command)
+    def is_hopeless(self, task: VolumeWork, failure: Failure) -> bool:
+        """Return whether another try can't help: servers may name its disk for a while yet."""
+        used = failure.category is Category.PROTECTED and task.operation.planned(VolumePlan).users
+        return task.operation.attempt >= MOST_TRIES if used else super().is_hopeless(task, failure)
 
-    def _heard(self, task: VolumeWork, outcome: Outcome) -> None:
-        operation = task.operation
-        if outcome.gone:
-            if self._cloud.store.run(lambda c: self._gone(c, operation)):
-                self._cloud.wake()
-            LOG.info("Volume %s is removed.", operation.resource_id)
-            return
-        unknown = Failure(Category.UNKNOWN_OUTCOME, "The volume was not seen gone.")
-        failure = outcome.failure or unknown
-        removing.again(
-            self._cloud,
-            operation,
-            failure,
-            lambda c: self._give_up(c, operation, failure),
-            used=bool(operation.planned(VolumePlan).users),
-        )
-
-    def _gone(self, connection: Transaction, operation: Operation) -> bool:
-        """Store it; return whether the removal of another holder has begun by that."""
-        row = records.held(connection, operation.resource_id)
-        if ends.has_ended(connection, operation):
-            return False
-        target = operation.plan.target
+    def write_done(self, connection: Transaction, end: End[VolumeWork]) -> None:
+        """Have its VMID be free, and delete the record of a deleted volume."""
+        row, target = end.row, end.operation.plan.target
         vmids.free(connection, str(target.cluster), int(target.vmid or 0))
         if row is not None and row.vmid == target.vmid:
             if row.status == VolumeStatus.DELETING:
                 records.delete(connection, row.id)
             else:
                 records.change(connection, row.id, vmid=None, volid=None)
-        ledger.close(connection, operation.id, OperationState.DONE)
-        return self._go_on(connection, operation, row)
+        self._go_on(connection, end)
 
-    def _give_up(self, connection: Transaction, operation: Operation, failure: Failure) -> None:
-        row = records.held(connection, operation.resource_id)
-        if ends.has_ended(connection, operation):
-            return
-        if row is not None and row.vmid == operation.plan.target.vmid:
-            records.end(connection, row, VolumeAction.DELETE, ok=False, fault=failure.message)
-        ends.close_failed(connection, operation, failure)
-        self._go_on(connection, operation, row)
+    def write_failed(self, connection: Transaction, end: End[VolumeWork]) -> None:
+        """Show on the volume why its holder is still there."""
+        row = end.row
+        if row is not None and row.vmid == end.operation.plan.target.vmid:
+            fault = end.failure.message
+            records.end(connection, row, VolumeAction.DELETE, ok=False, fault=fault)
+        self._go_on(connection, end)
 
-    def _go_on(self, connection: Transaction, operation: Operation, row: Any | None) -> bool:
-        """Begin to remove a volume that was deleted while another holder of it was removed.
-
-        Return whether there is one.
-        """
-        if row is None or row.vmid == operation.plan.target.vmid:
-            return False
-        after_snapshots(connection, self._cloud, row)
-        return True
+    def _go_on(self, connection: Transaction, end: End[VolumeWork]) -> None:
+        """Begin to remove a volume that was deleted while another holder of it was removed."""
+        if end.row is not None and end.row.vmid != end.operation.plan.target.vmid:
+            after_snapshots(connection, self._cloud, end.row)
 
 
 def _users(task: VolumeWork) -> tuple[VolumeUser, ...]:
     """Return the server that had it last, as the record says, and those that the plan has."""
-    had = None if task.volume is None else task.volume.last_user
-    last = () if had is None else (VolumeUser(had["server_uuid"], had["node"], had["vmid"]),)
-    return (*last, *task.operation.planned(VolumePlan).users)
+    return (*last_users(task.volume), *task.operation.planned(VolumePlan).users)
+
+
+def last_users(row: Any | None) -> tuple[VolumeUser, ...]:
+    """Return the server that had a volume last, which may name its disk; none: empty."""
+    had = None if row is None else row.last_user
+    return () if had is None else (VolumeUser(had["server_uuid"], had["node"], had["vmid"]),)

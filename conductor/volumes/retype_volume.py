@@ -6,19 +6,20 @@ One that can't be moved stays where it was, and is available again; the reason i
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
-from common import clock
 from common.context import RequestContext
 from common.errors import Invalid, NotFound
-from common.log import logger
-from common.messages.commands import RetypeVolume, VolumeUser
-from common.messages.reports import Category, Failure, MadeVolume, Outcome
+from common.messages.commands import RetypeVolume
+from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, ResourceType
 from common.volumes import RULES, VolumeAction, VolumeStatus
-from conductor.cloud import Cloud, backoff
-from conductor.engine import begins, ends, unwinding
-from conductor.engine.stages import Stage, Table, Undo
+from conductor.cloud import Cloud
+from conductor.engine import begins, ends
+from conductor.engine.one_command import End
+from conductor.engine.stages import Stage, Undo
+from conductor.engine.unwound_command import UnwoundCommand
 from conductor.plans import VolumePlan
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
@@ -26,10 +27,8 @@ from conductor.store.transactions import Transaction
 from conductor.store.volumes import backends, quota, records, snapshots, types
 from conductor.store.volumes.backends import Backend
 from conductor.volumes import places, remove_volume
-from conductor.volumes.load import VolumeWork, load
 from conductor.volumes.places import Wish
-
-LOG = logger(__name__)
+from conductor.volumes.volume_command import VolumeCommand, VolumeWork
 
 _NOTHING_NEW = {"new_type_id": None, "new_storage": None, "new_shared": None}
 
@@ -131,121 +130,84 @@ def _place(
     )
 
 
-class RetypeVolumeFlow:
+class RetypeVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
     """The flow of ``VolumeAction.RETYPE``.
 
     What fails is settled: an agent says where the volume is, and leaves nothing of it elsewhere.
     """
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    stage, done = "move", "is retyped"
+    unseen = "The volume was not seen on its storage."
+    late = "The volume was not retyped in time."
 
-    def table(self) -> Table[VolumeWork]:
+    def stages(self) -> tuple[Stage[VolumeWork], ...]:
         """Return the one stage: an agent moves the volume."""
-        settle = Undo[VolumeWork]("settle", self._settle, self._settled)
-        stage = Stage("move", self._send, self._heard, undo=settle)
-        return Table(
-            (stage,), lost=None, late=self._late, undone=self._undone, owns=False, load=load
-        )
+        (move,) = super().stages()
+        return (dataclasses.replace(move, undo=Undo("settle", self._settle, self._on_settled)),)
 
-    def _late(self, task: VolumeWork) -> None:
-        failure = Failure(Category.TASK_TIMEOUT, "The volume was not retyped in time.")
-        unwinding.begin(self._cloud, self.table(), task, failure)
-
-    def _send(self, task: VolumeWork) -> None:
-        operation = task.operation
-        worker = self._cloud.take_to(operation, task.place.host)
-        if worker is None:
-            text = f"The agent of host {task.place.host} does not answer."
-            self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=task.place.host))
-            return
-        command = self._command(task, operation.deadline or clock.utcnow(), settle=False)
-        self._cloud.compute.execute(operation.ctxt, worker, command)
-
-    def _command(self, task: VolumeWork, deadline: Any, *, settle: bool) -> RetypeVolume:
-        operation, plan = task.operation, task.operation.planned(VolumePlan)
-        had = None if task.volume is None else task.volume.last_user
-        users = () if had is None else (_user(had),)
+    def command(self, task: VolumeWork) -> RetypeVolume:
+        """Return what moves it, or settles where it is."""
+        plan = task.operation.planned(VolumePlan)
         return RetypeVolume(
-            operation.id,
-            operation.attempt,
-            operation.resource_id,
-            task.place,
-            deadline,
+            *self.about(task),
             volid=str(plan.volid),
             storage=plan.storage,
-            users=users,
-            settle=settle,
+            users=remove_volume.last_users(task.volume),
+            settle=task.unwinding,
         )
 
-    def _heard(self, task: VolumeWork, outcome: Outcome) -> None:
-        made = outcome.volume
-        if not outcome.ok or made is None:
-            self._failed(task, _why(outcome))
-            return
-        self._cloud.store.run(lambda c: self._moved(c, task.operation, made))
-        LOG.info("Volume %s is retyped.", task.operation.resource_id)
+    def succeeded(self, task: VolumeWork, outcome: Outcome) -> bool:
+        """Return whether an agent has said where it is."""
+        return outcome.ok and outcome.volume is not None
 
-    def _failed(self, task: VolumeWork, failure: Failure) -> None:
-        LOG.warning("Volume %s: %s", task.operation.resource_id, failure.message)
-        unwinding.again_or_begin(self._cloud, self.table(), task, failure)
-
-    @staticmethod
-    def _moved(connection: Transaction, operation: Operation, made: MadeVolume) -> None:
-        row = records.held(connection, operation.resource_id)
-        if ends.has_ended(connection, operation):
-            return
-        ledger.close(connection, operation.id, OperationState.DONE)
-        if row is not None:
-            _keep(connection, row, made)
-            records.end(connection, row, VolumeAction.RETYPE, ok=True)
+    def write_done(self, connection: Transaction, end: End[VolumeWork]) -> None:
+        """Have it be of the other type."""
+        if end.row is not None:
+            _keep(connection, end)
+            records.end(connection, end.row, VolumeAction.RETYPE, ok=True)
 
     # --- failure
 
     def _settle(self, task: VolumeWork) -> bool:
-        operation = task.operation
-        worker = self._cloud.take_to(operation, task.place.host)
-        if worker is None:
-            self._cloud.wait(operation, backoff(operation.attempt))
-            return False
-        deadline = clock.after(self._cloud.conf.conductor.action_timeout_seconds)
-        command = self._command(task, deadline, settle=True)
-        self._cloud.compute.execute(operation.ctxt, worker, command)
+        if not self.send(task):
+            self.wait(task)
         return False
 
-    def _settled(self, task: VolumeWork, outcome: Outcome) -> bool:
+    def _on_settled(self, task: VolumeWork, outcome: Outcome) -> bool:
         """Return whether an agent has said where the volume is, and keep it if it has moved."""
-        operation, made = task.operation, outcome.volume
-        if not outcome.ok or made is None:
-            ends.again(self._cloud, operation, _why(outcome))
+        if not self.succeeded(task, outcome):
+            unseen = Failure(Category.UNKNOWN_OUTCOME, self.unseen)
+            ends.again(self._cloud, task.operation, outcome.failure or unseen)
             return False
-        if made.volid != operation.planned(VolumePlan).volid:
-            self._cloud.store.run(lambda c: self._keep_moved(c, operation, made))
+
+        def keep(connection: Transaction) -> None:
+            end = End(task, self.lock(connection, task), outcome)
+            if end.row is not None and not ends.has_ended(connection, task.operation):
+                _keep(connection, end)
+
+        if End(task, None, outcome).made.volid != task.operation.planned(VolumePlan).volid:
+            self._cloud.store.run(keep)
         return True
 
-    @staticmethod
-    def _keep_moved(connection: Transaction, operation: Operation, made: MadeVolume) -> None:
-        row = records.held(connection, operation.resource_id)
-        if row is not None and not ends.has_ended(connection, operation):
-            _keep(connection, row, made)
-
-    @staticmethod
-    def _undone(connection: Transaction, task: VolumeWork) -> None:
+    def write_undone(self, connection: Transaction, task: VolumeWork, row: Any) -> None:
         """End with the volume where it was; or done, as it was moved after all."""
         operation = task.operation
-        row = records.held(connection, operation.resource_id)
-        if ends.has_ended(connection, operation):
+        if row is None or row.volid == operation.planned(VolumePlan).volid:
+            super().write_undone(connection, task, row)
             return
-        moved = row is not None and row.volid != operation.planned(VolumePlan).volid
-        state = OperationState.DONE if moved else OperationState.FAILED
-        ledger.close(connection, operation.id, state, None if moved else operation.message)
-        if row is not None:
-            values = {} if moved else {"fault": operation.message, **_NOTHING_NEW}
-            records.end(connection, row, VolumeAction.RETYPE, ok=moved, **values)
+        ledger.close(connection, operation.id, OperationState.DONE)
+        records.end(connection, row, VolumeAction.RETYPE, ok=True)
+
+    def write_failed(self, connection: Transaction, end: End[VolumeWork]) -> None:
+        """Have it be available, of the type that it had."""
+        if end.row is not None:
+            values = {"fault": end.failure.message, **_NOTHING_NEW}
+            records.end(connection, end.row, VolumeAction.RETYPE, ok=False, **values)
 
 
-def _keep(connection: Transaction, row: Any, made: MadeVolume) -> None:
+def _keep(connection: Transaction, end: End[VolumeWork]) -> None:
     """Store where a volume that is locked has been moved, once; its quota goes along."""
+    row, made = end.row, end.made
     if row.new_type_id is None:
         return
     records.change(
@@ -260,12 +222,3 @@ def _keep(connection: Transaction, row: Any, made: MadeVolume) -> None:
     )
     if made.snapshots:
         types.learn(connection, row.new_type_id, made.snapshots)
-
-
-def _why(outcome: Outcome) -> Failure:
-    unknown = Failure(Category.UNKNOWN_OUTCOME, "The volume was not seen on its storage.")
-    return outcome.failure or unknown
-
-
-def _user(had: Any) -> VolumeUser:
-    return VolumeUser(had["server_uuid"], had["node"], had["vmid"])

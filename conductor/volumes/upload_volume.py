@@ -6,33 +6,31 @@ The volume is available again whatever comes of it; an image that could not be m
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from common import clock, ids
+from common import ids
 from common.context import RequestContext
 from common.errors import Invalid
 from common.image_attributes import is_property
-from common.log import logger
 from common.messages.commands import Copy
-from common.messages.reports import Category, Copied, Failure, Outcome
+from common.messages.reports import Failure, Outcome
 from common.messages.scheduling import ImageHome
-from common.states import OperationState, ResourceType
+from common.states import ResourceType
 from common.volumes import RULES, VolumeAction
 from conductor.cloud import Cloud
-from conductor.engine import begins, ends, unwinding
-from conductor.engine.stages import Stage, Table, Undo
+from conductor.engine import begins
+from conductor.engine.one_command import End
+from conductor.engine.stages import Stage, Undo
+from conductor.engine.unwound_command import UnwoundCommand
 from conductor.images import remove_image
 from conductor.plans import Place, UploadVolumePlan
 from conductor.rpc.volumes import NewVolumeImage
 from conductor.store import image_quota, leases, registry, server_images, vmids
-from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records, snapshots
 from conductor.volumes import uncertain
-from conductor.volumes.load import VolumeWork, load
-
-LOG = logger(__name__)
+from conductor.volumes.volume_command import VolumeCommand, VolumeWork
 
 #: what a volume has of its image that is no property (of cinder's ``glance_core_properties``)
 _CORE = frozenset({"image_name", "image_id"})
@@ -98,27 +96,17 @@ def properties(of_volume: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-class UploadVolumeFlow:
+class UploadVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
     """The flow of ``VolumeAction.UPLOAD``."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    stage, done = "copy", "has become an image"
+    unseen = "The agent says nothing of a copy."
+    late = "The image was not made in time."
 
-    def table(self) -> Table[VolumeWork]:
+    def stages(self) -> tuple[Stage[VolumeWork], ...]:
         """Return the stages: the template's VMID is reserved before an agent makes it."""
         remove = Undo[VolumeWork]("remove_image", write=self._remove)
-        return Table(
-            (
-                Stage("reserve", self._reserve, undo=remove),
-                Stage("copy", self._copy, self._heard),
-            ),
-            lost=None,
-            late=self._late,
-            undone=self._undone,
-            owns=False,
-            load=load,
-            uncertain=uncertain.uploaded_volume,
-        )
+        return (Stage("reserve", self._reserve, undo=remove), *super().stages())
 
     def _reserve(self, task: VolumeWork) -> VolumeWork:
         """Reserve the template's VMID. Raises BandExhausted to be tried again later."""
@@ -141,79 +129,47 @@ class UploadVolumeFlow:
         now = task.at("copy")
         return dataclasses.replace(now, operation=dataclasses.replace(now.operation, plan=plan))
 
-    def _copy(self, task: VolumeWork) -> None:
-        operation, where = task.operation, task.place
-        plan = operation.planned(UploadVolumePlan)
-        worker = self._cloud.take_to(operation, where.host)
-        if worker is None:
-            text = f"The agent of host {where.host} does not answer."
-            self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=where.host))
-            return
-        command = Copy(
-            operation.id,
-            operation.attempt,
-            operation.resource_id,
-            where,
-            operation.deadline or clock.utcnow(),
+    def command(self, task: VolumeWork) -> Copy:
+        """Return what copies the volume into the template."""
+        plan = task.operation.planned(UploadVolumePlan)
+        return Copy(
+            *self.about(task),
             source_vmid=plan.source_vmid,
             storage=plan.storage,
             image_id=plan.image_id,
             image_name=plan.name,
             volid=plan.volid,
         )
-        self._cloud.compute.execute(operation.ctxt, worker, command)
 
-    def _heard(self, task: VolumeWork, outcome: Outcome) -> None:
-        copied = outcome.copied
-        if not outcome.ok or copied is None:
-            unknown = Failure(Category.UNKNOWN_OUTCOME, "The agent says nothing of a copy.")
-            self._failed(task, outcome.failure or unknown)
-            return
-        if self._cloud.store.run(lambda c: self._done(c, task, copied)):
-            LOG.info("Image %s is active.", task.operation.planned(UploadVolumePlan).image_id)
-        self._cloud.wake()
+    def succeeded(self, task: VolumeWork, outcome: Outcome) -> bool:
+        """Return whether there is a copy."""
+        return outcome.ok and outcome.copied is not None
 
-    def _done(self, connection: Transaction, task: VolumeWork, copied: Copied) -> bool:
-        """End with the image active; return whether it is: it may have been deleted meanwhile."""
-        operation = task.operation
-        plan = operation.planned(UploadVolumePlan)
-        row = records.held(connection, operation.resource_id)
-        if ends.has_ended(connection, operation):
-            return False
+    def write_done(self, connection: Transaction, end: End[VolumeWork]) -> None:
+        """Have the image be active, unless it was deleted, and the volume be as it was."""
+        plan, copied = end.operation.planned(UploadVolumePlan), end.outcome.copied
+        if copied is None:
+            raise ValueError(f"the outcome of operation {end.operation.id} has no copy")
         copied = dataclasses.replace(copied, disk_format=plan.disk_format)
         cluster = str(plan.target.cluster)
-        kept = server_images.activate(connection, plan.image_id, cluster, copied)
-        if not kept:
+        if not server_images.activate(connection, plan.image_id, cluster, copied):
             remove_image.drop(connection, self._cloud, plan.image_id)
-        ledger.close(connection, operation.id, OperationState.DONE)
-        if row is not None:
-            records.end(connection, row, VolumeAction.UPLOAD, ok=True)
-        return kept
+        if end.row is not None:
+            records.end(connection, end.row, VolumeAction.UPLOAD, ok=True)
 
     # --- failure
 
-    def _failed(self, task: VolumeWork, failure: Failure) -> None:
-        unwinding.again_or_begin(self._cloud, self.table(), task, failure)
-
-    def _late(self, task: VolumeWork) -> None:
-        text = "The image was not made in time."
-        if task.operation.message:
-            text += f" It waited: {task.operation.message}"
-        unwinding.begin(self._cloud, self.table(), task, Failure(Category.TASK_TIMEOUT, text))
+    def uncertain(self) -> Callable[[Transaction, VolumeWork], None]:
+        """Have the image be killed."""
+        return uncertain.uploaded_volume
 
     def _remove(self, connection: Transaction, task: VolumeWork, _: Failure | None) -> VolumeWork:
         image_id = task.operation.planned(UploadVolumePlan).image_id
         remove_image.drop(connection, self._cloud, image_id)
         return task
 
-    @staticmethod
-    def _undone(connection: Transaction, task: VolumeWork) -> None:
-        """End with the volume as it was."""
-        operation = task.operation
-        row = records.held(connection, operation.resource_id)
-        if ends.has_ended(connection, operation):
-            return
-        ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
-        if row is not None:
-            fault = operation.message
-            records.end(connection, row, VolumeAction.UPLOAD, ok=False, fault=fault)
+    def write_failed(self, connection: Transaction, end: End[VolumeWork]) -> None:
+        """Have the volume be as it was."""
+        if end.row is not None:
+            fault = end.failure.message
+            records.end(connection, end.row, VolumeAction.UPLOAD, ok=False, fault=fault)

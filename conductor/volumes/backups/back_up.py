@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from common import clock
 from common.context import RequestContext
 from common.errors import Invalid
-from common.log import logger
 from common.messages.commands import BackUpVolume
-from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, ResourceType
+from common.messages.reports import Outcome
+from common.states import ResourceType
 from common.volumes import BackupStatus, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
-from conductor.engine import begins, ends
-from conductor.engine.stages import Stage, Table
+from conductor.engine import begins
+from conductor.engine.one_command import End
 from conductor.plans import BackupPlan
 from conductor.rpc.backups import NewBackup
-from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backends, backups, quota, records, snapshots
 from conductor.volumes import beginning, remove_volume, uncertain
 from conductor.volumes.backups import remove_backup, storages
-from conductor.volumes.backups.load import BackupWork, load
-
-LOG = logger(__name__)
+from conductor.volumes.backups.backup_command import BackupCommand, BackupWork
 
 
 def begin(
@@ -89,94 +85,47 @@ def _require_able(connection: Transaction, row: Any, new: NewBackup) -> None:
         raise Invalid("Invalid backup: Backups are whole here, not incremental.")
 
 
-class BackUpFlow:
+class BackUpFlow(BackupCommand):
     """The flow of ``VolumeAction.BACK_UP``."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    stage, done = "dump", "is made"
+    unseen = "The archive was not seen there."
+    late = "The backup was not made in time."
 
-    def table(self) -> Table[BackupWork]:
-        """Return the one stage: an agent has the archive made."""
-        stage = Stage("dump", self._send, self._heard)
-        return Table(
-            (stage,),
-            lost=None,
-            late=self._late,
-            owns=False,
-            load=load,
-            uncertain=lambda c, task: uncertain.backup(c, task, task.plan.volume_id),
-        )
-
-    def _late(self, task: BackupWork) -> None:
-        text = "The backup was not made in time."
-        if task.operation.message:
-            text += f" It waited: {task.operation.message}"
-        self._give_up(task, Failure(Category.TASK_TIMEOUT, text), gone=False)
-
-    def _send(self, task: BackupWork) -> None:
-        operation, plan = task.operation, task.plan
-        worker = self._cloud.take_to(operation, task.place.host)
-        if worker is None:
-            text = f"The agent of host {task.place.host} does not answer."
-            failure = Failure(Category.NODE_UNHEALTHY, text, host=task.place.host)
-            if not ends.waits(self._cloud, operation, failure):
-                self._give_up(task, failure, gone=False)
-            return
-        command = BackUpVolume(
-            operation.id,
-            operation.attempt,
-            plan.volume_id,
-            task.place,
-            operation.deadline or clock.utcnow(),
-            backup_id=operation.resource_id,
+    def command(self, task: BackupWork) -> BackUpVolume:
+        """Return what has the archive made."""
+        plan = task.plan
+        return BackUpVolume(
+            *self.about(task, plan.volume_id),
+            backup_id=task.operation.resource_id,
             volid=plan.volid,
             storage=plan.storage,
         )
-        self._cloud.compute.execute(operation.ctxt, worker, command)
 
-    def _heard(self, task: BackupWork, outcome: Outcome) -> None:
-        operation, made = task.operation, outcome.volume
-        if outcome.ok and made is not None:
-            values = {"archive": made.volid, "size_bytes": made.size_bytes}
-            self._cloud.store.run(lambda c: self._made(c, task, values))
-            LOG.info("Backup %s is made.", operation.resource_id)
-            return
-        unknown = Failure(Category.UNKNOWN_OUTCOME, "The archive was not seen there.")
-        failure = outcome.failure or unknown
-        LOG.warning("Backup %s: %s", operation.resource_id, failure.message)
-        if not ends.waits(self._cloud, operation, failure):
-            self._give_up(task, failure, gone=outcome.gone)
+    def succeeded(self, task: BackupWork, outcome: Outcome) -> bool:
+        """Return whether the archive is there."""
+        return outcome.ok and outcome.volume is not None
 
-    @staticmethod
-    def _made(connection: Transaction, task: BackupWork, values: dict[str, Any]) -> None:
-        operation = task.operation
-        volume = records.held(connection, task.plan.volume_id)
-        row = backups.held(connection, operation.resource_id)
-        if ends.has_ended(connection, operation):
-            return
-        ledger.close(connection, operation.id, OperationState.DONE)
+    def write_done(self, connection: Transaction, end: End[BackupWork]) -> None:
+        """Have it be available, and its volume be as it was."""
+        (volume, row), made = end.row, end.made
         if volume is not None:
             records.end(connection, volume, VolumeAction.BACK_UP, ok=True)
         if row is not None:
+            values = {"archive": made.volid, "size_bytes": made.size_bytes}
             backups.change(connection, row.id, status=BackupStatus.AVAILABLE, **values)
 
-    def _give_up(self, task: BackupWork, failure: Failure, *, gone: bool) -> None:
+    def write_failed(self, connection: Transaction, end: End[BackupWork]) -> None:
         """Have it be in error. The volume can be used once it was seen parked."""
-        operation = task.operation
+        volume, row = end.row
+        if row is not None:
+            values = {"status": BackupStatus.ERROR, "fail_reason": end.failure.message}
+            backups.change(connection, row.id, **values)
+        if not end.outcome.gone:
+            remove_backup.begin_again(connection, self._cloud, end.operation)
+        elif volume is not None:
+            records.end(connection, volume, VolumeAction.BACK_UP, ok=False)
 
-        def work(connection: Transaction) -> None:
-            volume = records.held(connection, task.plan.volume_id)
-            row = backups.held(connection, operation.resource_id)
-            if ends.has_ended(connection, operation):
-                return
-            ends.close_failed(connection, operation, failure)
-            if row is not None:
-                values = {"status": BackupStatus.ERROR, "fail_reason": failure.message}
-                backups.change(connection, row.id, **values)
-            if not gone:
-                remove_backup.begin_again(connection, self._cloud, operation)
-            elif volume is not None:
-                records.end(connection, volume, VolumeAction.BACK_UP, ok=False)
-
-        self._cloud.store.run(work)
-        self._cloud.wake()
+    def uncertain(self) -> Callable[[Transaction, BackupWork], None]:
+        """Have it be in error."""
+        return lambda connection, task: uncertain.backup(connection, task, task.plan.volume_id)

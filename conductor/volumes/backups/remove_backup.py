@@ -9,24 +9,22 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from common import clock
 from common.context import RequestContext, internal
 from common.errors import Invalid
 from common.messages.commands import RemoveBackup
-from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, ResourceType
+from common.states import ResourceType
 from common.volumes import DELETABLE_BACKUPS, BackupStatus, VolumeAction
-from conductor.cloud import Cloud, backoff
-from conductor.engine import begins, ends
-from conductor.engine.stages import Stage, Table
+from conductor.cloud import Cloud
+from conductor.engine import begins
+from conductor.engine.one_command import End
+from conductor.engine.removal import Removal
 from conductor.plans import BackupPlan, Place
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backends, backups, records
-from conductor.volumes import removing
 from conductor.volumes.backups import storages
-from conductor.volumes.backups.load import BackupWork, load
+from conductor.volumes.backups.backup_command import BackupCommand, BackupWork
 
 
 def begin(
@@ -82,67 +80,41 @@ def _begin(
     begins.begin_later(connection, ctxt, item)
 
 
-class RemoveBackupFlow:
+class RemoveBackupFlow(Removal[BackupWork], BackupCommand):
     """The flow of ``VolumeAction.DELETE_BACKUP``."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    stage, done = "remove", "is removed"
+    unseen = "The archive was not seen gone."
 
-    def table(self) -> Table[BackupWork]:
-        """Return the one stage: an agent removes the archive."""
-        stage = Stage("remove", self._send, self._heard, final=True)
-        return Table((stage,), lost=None, owns=False, load=load)
-
-    def _send(self, task: BackupWork) -> None:
-        operation, plan = task.operation, task.plan
-        worker = self._cloud.take_to(operation, task.place.host)
-        if worker is None:
-            self._cloud.wait(operation, backoff(operation.attempt))
-            return
-        command = RemoveBackup(
-            operation.id,
-            operation.attempt,
-            operation.resource_id,
-            task.place,
-            clock.after(self._cloud.conf.conductor.action_timeout_seconds),
+    def command(self, task: BackupWork) -> RemoveBackup:
+        """Return what removes the archive."""
+        plan = task.plan
+        return RemoveBackup(
+            *self.about(task),
             storage=plan.storage,
             archive=plan.archive,
             volume_id=None if plan.gone else plan.volume_id,
         )
-        self._cloud.compute.execute(operation.ctxt, worker, command)
 
-    def _heard(self, task: BackupWork, outcome: Outcome) -> None:
-        operation = task.operation
-        if outcome.gone:
-            self._cloud.store.run(lambda c: self._gone(c, task))
-            return
-        unknown = Failure(Category.UNKNOWN_OUTCOME, "The archive was not seen gone.")
-        failure = outcome.failure or unknown
-        removing.again(self._cloud, operation, failure, lambda c: self._give_up(c, task, failure))
-
-    @staticmethod
-    def _gone(connection: Transaction, task: BackupWork) -> None:
-        operation, plan = task.operation, task.plan
+    def lock(self, connection: Transaction, task: BackupWork) -> Any:
+        """Lock the volume, if it is parked before, then the backup; return both rows."""
+        plan = task.plan
         volume = None if plan.gone else records.held(connection, plan.volume_id)
-        row = backups.held(connection, operation.resource_id)
-        if ends.has_ended(connection, operation):
-            return
-        ledger.close(connection, operation.id, OperationState.DONE)
+        return volume, backups.held(connection, task.operation.resource_id)
+
+    def write_done(self, connection: Transaction, end: End[BackupWork]) -> None:
+        """Delete its record, or have the volume of one that couldn't be made be available."""
+        volume, row = end.row
         if volume is not None:
             records.end(connection, volume, VolumeAction.BACK_UP, ok=False)
         if row is not None and row.status == BackupStatus.DELETING:
             backups.delete(connection, row.id)
 
-    @staticmethod
-    def _give_up(connection: Transaction, task: BackupWork, failure: Failure) -> None:
-        operation, plan = task.operation, task.plan
-        volume = None if plan.gone else records.held(connection, plan.volume_id)
-        row = backups.held(connection, operation.resource_id)
-        if ends.has_ended(connection, operation):
-            return
-        ends.close_failed(connection, operation, failure)
+    def write_failed(self, connection: Transaction, end: End[BackupWork]) -> None:
+        """Show why it is still there, on its volume too if that wasn't seen parked."""
+        (volume, row), fault = end.row, end.failure.message
         if volume is not None:
-            records.end(connection, volume, VolumeAction.BACK_UP, ok=False, fault=failure.message)
+            records.end(connection, volume, VolumeAction.BACK_UP, ok=False, fault=fault)
         if row is not None and row.status == BackupStatus.DELETING:
-            values = {"status": BackupStatus.ERROR_DELETING, "fail_reason": failure.message}
+            values = {"status": BackupStatus.ERROR_DELETING, "fail_reason": fault}
             backups.change(connection, row.id, **values)

@@ -6,21 +6,18 @@ record name it, and the former holder is removed. Until then nothing of the volu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from common import clock
 from common.context import RequestContext, internal
 from common.errors import Invalid
-from common.log import logger
-from common.messages.commands import MakeVolume, VolumeSource
-from common.messages.reports import Category, Failure, MadeVolume, Outcome
-from common.states import OperationState, ResourceType
+from common.messages.commands import VolumeSource
+from common.states import ResourceType
 from common.volumes import BackupStatus, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
-from conductor.engine import begins, ends
-from conductor.engine.stages import Stage, Table
+from conductor.engine import begins
+from conductor.engine.one_command import End
 from conductor.plans import Place, VolumePlan
-from conductor.store import operations as ledger
 from conductor.store import vmids
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
@@ -28,9 +25,7 @@ from conductor.store.vmids import BandExhausted
 from conductor.store.volumes import backends, backups, records, snapshots
 from conductor.volumes import beginning, remove_volume, uncertain
 from conductor.volumes.backups import storages
-from conductor.volumes.load import VolumeWork, load
-
-LOG = logger(__name__)
+from conductor.volumes.volume_command import MakingVolume, VolumeWork
 
 
 def require_available(row: Any) -> None:
@@ -92,72 +87,22 @@ def _require_fit(connection: Transaction, volume: Any, row: Any) -> None:
         )
 
 
-class RestoreFlow:
+class RestoreFlow(MakingVolume):
     """The flow of ``VolumeAction.RESTORE``."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    stage, done = "restore", "has what was backed up"
+    unseen = "The restored volume was not seen there."
+    late = "The backup was not restored in time."
 
-    def table(self) -> Table[VolumeWork]:
-        """Return the one stage: an agent restores the archive into a holder of its own."""
-        stage = Stage("restore", self._send, self._heard)
-        return Table(
-            (stage,),
-            lost=None,
-            late=self._late,
-            owns=False,
-            load=load,
-            uncertain=uncertain.restored_volume,
-        )
+    def unwanted(self, task: VolumeWork) -> str | None:
+        """Return nothing: a volume that is deleted is removed when this ends."""
+        return None
 
-    def _late(self, task: VolumeWork) -> None:
-        text = "The backup was not restored in time."
-        self._give_up(task, Failure(Category.TASK_TIMEOUT, text), gone=False)
-
-    def _send(self, task: VolumeWork) -> None:
-        operation, plan = task.operation, task.operation.planned(VolumePlan)
-        worker = self._cloud.take_to(operation, task.place.host)
-        if worker is None:
-            text = f"The agent of host {task.place.host} does not answer."
-            failure = Failure(Category.NODE_UNHEALTHY, text, host=task.place.host)
-            if not ends.waits(self._cloud, operation, failure):
-                self._give_up(task, failure, gone=False)
-            return
-        command = MakeVolume(
-            operation.id,
-            operation.attempt,
-            operation.resource_id,
-            task.place,
-            operation.deadline or clock.utcnow(),
-            name="" if task.volume is None else task.volume.name,
-            size_gib=plan.size_gib,
-            storage=plan.storage,
-            source=plan.source,
-            project_id=str(operation.project_id),
-        )
-        self._cloud.compute.execute(operation.ctxt, worker, command)
-
-    def _heard(self, task: VolumeWork, outcome: Outcome) -> None:
-        operation, made = task.operation, outcome.volume
-        if outcome.ok and made is not None:
-            self._cloud.store.run(lambda c: self._swap(c, operation, made))
-            LOG.info("Volume %s has what was backed up.", operation.resource_id)
-            self._cloud.wake()
-            return
-        unknown = Failure(Category.UNKNOWN_OUTCOME, "The restored volume was not seen there.")
-        failure = outcome.failure or unknown
-        LOG.warning("Volume %s: %s", operation.resource_id, failure.message)
-        if not ends.waits(self._cloud, operation, failure):
-            self._give_up(task, failure, gone=outcome.gone)
-
-    def _swap(self, connection: Transaction, operation: Operation, made: MadeVolume) -> None:
+    def write_done(self, connection: Transaction, end: End[VolumeWork]) -> None:
         """Have the record name the restored holder, and have the former one removed."""
+        operation, row, made = end.operation, end.row, end.made
         plan = operation.planned(VolumePlan)
-        row = records.held(connection, operation.resource_id)
         backup = None if plan.backup_id is None else backups.held(connection, plan.backup_id)
-        if ends.has_ended(connection, operation):
-            return
-        ledger.close(connection, operation.id, OperationState.DONE)
         backups.restored(connection, plan.backup_id)
         if row is None or row.status != VolumeStatus.RESTORING_BACKUP:
             self._remove(connection, operation, plan.target, made.volid)
@@ -171,31 +116,26 @@ class RestoreFlow:
         records.end(connection, row, VolumeAction.RESTORE, ok=True)
         self._remove(connection, operation, former, volid)
 
-    def _give_up(self, task: VolumeWork, failure: Failure, *, gone: bool) -> None:
+    def write_failed(self, connection: Transaction, end: End[VolumeWork]) -> None:
         """Have the volume say that it wasn't restored. What it has is what it had."""
-        operation = task.operation
+        operation, row = end.operation, end.row
         plan = operation.planned(VolumePlan)
+        backups.restored(connection, plan.backup_id)
+        if row is not None:
+            fault = end.failure.message
+            records.end(connection, row, VolumeAction.RESTORE, ok=False, fault=fault)
+        if not end.outcome.gone:
+            self._remove(connection, operation, plan.target, None)
+            return
+        vmids.free(connection, str(plan.target.cluster), int(plan.target.vmid or 0))
+        if row is not None and row.status == VolumeStatus.DELETING:
+            # It was deleted by force while it was restored.
+            where = remove_volume.place_of(row)
+            remove_volume.begin(connection, self._cloud, internal(), row, where, gone=True)
 
-        def work(connection: Transaction) -> None:
-            row = records.held(connection, operation.resource_id)
-            if ends.has_ended(connection, operation):
-                return
-            ends.close_failed(connection, operation, failure)
-            backups.restored(connection, plan.backup_id)
-            if row is not None:
-                fault = failure.message
-                records.end(connection, row, VolumeAction.RESTORE, ok=False, fault=fault)
-            if not gone:
-                self._remove(connection, operation, plan.target, None)
-                return
-            vmids.free(connection, str(plan.target.cluster), int(plan.target.vmid or 0))
-            if row is not None and row.status == VolumeStatus.DELETING:
-                # It was deleted by force meanwhile.
-                where = remove_volume.place_of(row)
-                remove_volume.begin(connection, self._cloud, internal(), row, where, gone=True)
-
-        self._cloud.store.run(work)
-        self._cloud.wake()
+    def uncertain(self) -> Callable[[Transaction, VolumeWork], None]:
+        """Have the volume be in error, and the backup be available."""
+        return uncertain.restored_volume
 
     def _remove(
         self, connection: Transaction, operation: Operation, where: Place, volid: str | None

@@ -5,25 +5,25 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from common import clock
 from common.context import RequestContext, internal
 from common.errors import Invalid
-from common.messages.commands import RemoveVolume, SnapshotVerb
-from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, ResourceType
+from common.messages.commands import RemoveVolume, SnapshotVerb, SnapVolume
+from common.messages.reports import Outcome
+from common.states import ResourceType
 from common.volumes import DELETABLE_SNAPSHOTS, SnapshotStatus, VolumeAction, VolumeStatus
-from conductor.cloud import Cloud, backoff
-from conductor.engine import begins, ends
-from conductor.engine.stages import Stage, Table
+from conductor.cloud import Cloud
+from conductor.engine import begins
+from conductor.engine.one_command import End
+from conductor.engine.removal import Removal
 from conductor.plans import Place, VolumeSnapshotPlan
 from conductor.store import operations as ledger
 from conductor.store import vmids
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records, snapshots
-from conductor.volumes import remove_volume, removing
+from conductor.volumes import remove_volume
 from conductor.volumes.snapshots import closed
-from conductor.volumes.snapshots.load import SnapshotWork, load
+from conductor.volumes.snapshots.snapshot_command import SnapshotCommand, SnapshotWork
 
 #: statuses of volumes in whose holders something is done
 _CHANGING = (
@@ -104,57 +104,32 @@ def _begin(
     begins.begin_later(connection, ctxt, item)
 
 
-class RemoveSnapshotFlow:
+class RemoveSnapshotFlow(Removal[SnapshotWork], SnapshotCommand):
     """The flow of ``VolumeAction.DELETE_SNAPSHOT``."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    stage, done = "remove", "is removed"
+    unseen = "The snapshot was not seen gone."
 
-    def table(self) -> Table[SnapshotWork]:
-        """Return the one stage: an agent removes it."""
-        stage = Stage("remove", self._send, self._heard, final=True)
-        return Table((stage,), lost=None, owns=False, load=load)
+    def command(self, task: SnapshotWork) -> SnapVolume | RemoveVolume:
+        """Return what removes it: from the volume's holder, or the copy."""
+        if task.plan.snapname is not None:
+            return self.snap(task, SnapshotVerb.REMOVE)
+        return RemoveVolume(*self.about(task), volid=task.plan.volid)
 
-    def _send(self, task: SnapshotWork) -> None:
-        operation, plan = task.operation, task.plan
-        worker = self._cloud.take_to(operation, task.place.host)
-        if worker is None:
-            self._cloud.wait(operation, backoff(operation.attempt))
-            return
-        deadline = clock.after(self._cloud.conf.conductor.action_timeout_seconds)
-        if plan.snapname is not None:
-            command = task.command(SnapshotVerb.REMOVE, deadline)
-            self._cloud.compute.execute(operation.ctxt, worker, command)
-            return
-        copy = RemoveVolume(
-            operation.id,
-            operation.attempt,
-            operation.resource_id,
-            task.place,
-            deadline,
-            volid=plan.volid,
-        )
-        self._cloud.compute.execute(operation.ctxt, worker, copy)
+    def succeeded(self, task: SnapshotWork, outcome: Outcome) -> bool:
+        """Return whether it was seen gone."""
+        return outcome.gone or (task.plan.snapname is not None and outcome.ok)
 
-    def _heard(self, task: SnapshotWork, outcome: Outcome) -> None:
-        operation, native = task.operation, task.plan.snapname is not None
-        if outcome.gone or (native and outcome.ok):
-            self._cloud.store.run(lambda c: self._gone(c, operation))
-            self._cloud.wake()
-            return
-        unknown = Failure(Category.UNKNOWN_OUTCOME, "The snapshot was not seen gone.")
-        failure = outcome.failure or unknown
-        removing.again(self._cloud, operation, failure, lambda c: self._give_up(c, task, failure))
+    def lock(self, connection: Transaction, task: SnapshotWork) -> Any:
+        """Lock the volume, then the snapshot; return both rows. None: it is gone."""
+        volume = records.held(connection, task.plan.volume_id)
+        return volume, snapshots.held(connection, task.operation.resource_id)
 
-    def _gone(self, connection: Transaction, operation: Operation) -> None:
-        plan = operation.planned(VolumeSnapshotPlan)
-        volume = records.held(connection, plan.volume_id)
-        row = snapshots.held(connection, operation.resource_id)
-        if ends.has_ended(connection, operation):
-            return
+    def write_done(self, connection: Transaction, end: End[SnapshotWork]) -> None:
+        """Forget it, and remove a deleted volume with its last one."""
+        plan, (volume, row) = end.task.plan, end.row
         if plan.snapname is None:
             vmids.free(connection, str(plan.target.cluster), int(plan.target.vmid or 0))
-        ledger.close(connection, operation.id, OperationState.DONE)
         if row is None:
             return
         if row.status == SnapshotStatus.DELETING:
@@ -165,17 +140,12 @@ class RemoveSnapshotFlow:
         if volume is not None:
             remove_volume.after_snapshots(connection, self._cloud, volume)
 
-    @staticmethod
-    def _give_up(connection: Transaction, task: SnapshotWork, failure: Failure) -> None:
-        operation = task.operation
-        volume = records.held(connection, task.plan.volume_id)
-        row = snapshots.held(connection, operation.resource_id)
-        if ends.has_ended(connection, operation):
-            return
-        ends.close_failed(connection, operation, failure)
+    def write_failed(self, connection: Transaction, end: End[SnapshotWork]) -> None:
+        """Show why it is still there, on its volume as well if that is to be removed."""
+        (volume, row), fault = end.row, end.failure.message
         if row is not None and row.status == SnapshotStatus.DELETING:
-            values = {"status": SnapshotStatus.ERROR_DELETING, "fault": failure.message}
+            values = {"status": SnapshotStatus.ERROR_DELETING, "fault": fault}
             snapshots.change(connection, row.id, **values)
         if volume is not None and volume.status == VolumeStatus.DELETING:
-            values = {"status": VolumeStatus.ERROR_DELETING, "fault": failure.message}
+            values = {"status": VolumeStatus.ERROR_DELETING, "fault": fault}
             records.change(connection, volume.id, **values)

@@ -7,18 +7,17 @@ from typing import Any
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, SnapshotNotFound
 from common.messages.commands import SnapshotVerb, SnapVolume
-from common.messages.reports import Failure, Outcome
 from common.states import ResourceType
 from common.volumes import SnapshotStatus, SnapshotWay, VolumeAction
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.engine.one_command import OneCommand
+from conductor.engine.one_command import End
 from conductor.plans import VolumeSnapshotPlan
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records, snapshots
 from conductor.volumes import beginning, park_volume, remove_volume
-from conductor.volumes.snapshots.load import SnapshotWork, load
+from conductor.volumes.snapshots.snapshot_command import SnapshotCommand, SnapshotWork
 
 
 def begin(
@@ -75,37 +74,29 @@ def begin(
     return begins.begin_now(connection, cloud, ctxt, item)
 
 
-class RevertVolumeFlow(OneCommand[SnapshotWork]):
+class RevertVolumeFlow(SnapshotCommand):
     """The flow of ``VolumeAction.REVERT``. It may run twice."""
 
     stage, done = "revert", "is reverted"
     unseen = "The volume was not seen reverted."
     late = "The volume was not reverted in time."
 
-    def load(self, connection: Transaction, operation: Operation) -> SnapshotWork:
-        """Read the volume and its server."""
-        return load(connection, operation)
-
     def command(self, task: SnapshotWork) -> SnapVolume:
         """Return what brings it back."""
-        return task.command(SnapshotVerb.REVERT, self.about(task)[-1])
+        return self.snap(task, SnapshotVerb.REVERT)
 
     def lock(self, connection: Transaction, task: SnapshotWork) -> Any:
         """Lock the volume."""
         return records.held(connection, task.operation.resource_id)
 
-    def write_done(
-        self, connection: Transaction, task: SnapshotWork, row: Any, outcome: Outcome
-    ) -> None:
+    def write_done(self, connection: Transaction, end: End[SnapshotWork]) -> None:
         """Have the volume be available."""
-        if row is not None:
-            records.end(connection, row, VolumeAction.REVERT, ok=True)
+        if end.row is not None:
+            records.end(connection, end.row, VolumeAction.REVERT, ok=True)
 
-    def write_failed(
-        self, connection: Transaction, task: SnapshotWork, row: Any, failure: Failure
-    ) -> None:
+    def write_failed(self, connection: Transaction, end: End[SnapshotWork]) -> None:
         """Have the volume be in error, and see it parked."""
-        if row is not None:
-            values = {"fault": failure.message}
-            records.end(connection, row, VolumeAction.REVERT, ok=False, **values)
-            park_volume.begin(connection, self._cloud, task.operation.ctxt, row)
+        if end.row is not None:
+            values = {"fault": end.failure.message}
+            records.end(connection, end.row, VolumeAction.REVERT, ok=False, **values)
+            park_volume.begin(connection, self._cloud, end.operation.ctxt, end.row)

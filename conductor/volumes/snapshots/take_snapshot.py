@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from common import clock
 from common.context import RequestContext
 from common.errors import Invalid
-from common.log import logger
-from common.messages.commands import MakeVolume, SnapshotVerb, VolumeSource
-from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, ResourceType
+from common.messages.commands import MakeVolume, SnapshotVerb, SnapVolume, VolumeSource
+from common.messages.reports import Category, Failure
+from common.states import ResourceType
 from common.volumes import SnapshotStatus, SnapshotWay, VolumeAction, VolumeStatus, snapname
 from conductor.cloud import Cloud
 from conductor.engine import begins, ends
-from conductor.engine.stages import Stage, Table
+from conductor.engine.one_command import End
 from conductor.plans import NOWHERE, Place, VolumeSnapshotPlan
 from conductor.rpc.volume_snapshots import NewVolumeSnapshot
-from conductor.store import operations as ledger
 from conductor.store import vmids
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
@@ -25,9 +23,7 @@ from conductor.store.vmids import BandExhausted
 from conductor.store.volumes import attachments, quota, snapshots, types
 from conductor.volumes import remove_volume, uncertain
 from conductor.volumes.snapshots import closed, remove_snapshot
-from conductor.volumes.snapshots.load import SnapshotWork, load
-
-LOG = logger(__name__)
+from conductor.volumes.snapshots.snapshot_command import SnapshotCommand, SnapshotWork
 
 
 def begin(
@@ -108,104 +104,59 @@ def _require_status(connection: Transaction, row: Any, new: NewVolumeSnapshot) -
     closed.require(connection, row)
 
 
-class TakeSnapshotFlow:
+class TakeSnapshotFlow(SnapshotCommand):
     """The flow of ``VolumeAction.TAKE_SNAPSHOT``."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    stage, done = "take", "is taken"
+    unseen = "The snapshot was not seen there."
+    late = "The snapshot was not taken in time."
 
-    def table(self) -> Table[SnapshotWork]:
-        """Return the one stage: an agent takes it."""
-        stage = Stage("take", self._send, self._heard)
-        return Table(
-            (stage,),
-            lost=None,
-            late=self._late,
-            owns=False,
-            load=load,
-            uncertain=uncertain.snapshot,
-        )
+    def unwanted(self, task: SnapshotWork) -> str | None:
+        """Return that the volume is deleted."""
+        deleted = task.volume is None or task.snapshot is None
+        return "The volume was deleted." if deleted else None
 
-    def _late(self, task: SnapshotWork) -> None:
-        text = "The snapshot was not taken in time."
-        self._give_up(task, Failure(Category.TASK_TIMEOUT, text), gone=False)
-
-    def _send(self, task: SnapshotWork) -> None:
-        operation, plan = task.operation, task.plan
-        if task.volume is None or task.snapshot is None:
-            text = "The volume was deleted."
-            self._give_up(task, Failure(Category.CREATION_FAILED, text), gone=False)
-            return
-        worker = self._cloud.take_to(operation, task.place.host)
-        if worker is None:
-            text = f"The agent of host {task.place.host} does not answer."
-            failure = Failure(Category.NODE_UNHEALTHY, text, host=task.place.host)
-            if not ends.waits(self._cloud, operation, failure):
-                self._give_up(task, failure, gone=False)
-            return
-        deadline = operation.deadline or clock.utcnow()
+    def command(self, task: SnapshotWork) -> SnapVolume | MakeVolume:
+        """Return what takes it: in the volume's holder, or as a copy."""
+        plan = task.plan
         if plan.snapname is not None:
-            command = task.command(SnapshotVerb.TAKE, deadline)
-            self._cloud.compute.execute(operation.ctxt, worker, command)
-            return
-        copy = MakeVolume(
-            operation.id,
-            operation.attempt,
-            operation.resource_id,
-            task.place,
-            deadline,
-            name=task.snapshot.name,
+            return self.snap(task, SnapshotVerb.TAKE)
+        return MakeVolume(
+            *self.about(task),
+            name="" if task.snapshot is None else task.snapshot.name,
             size_gib=plan.size_gib,
             storage=plan.storage,
             source=VolumeSource(str(plan.volid)),
-            project_id=str(operation.project_id),
+            project_id=str(task.operation.project_id),
         )
-        self._cloud.compute.execute(operation.ctxt, worker, copy)
 
-    def _heard(self, task: SnapshotWork, outcome: Outcome) -> None:
-        operation = task.operation
-        if outcome.ok:
-            made = None if outcome.volume is None else outcome.volume.volid
-            self._cloud.store.run(lambda c: self._taken(c, operation, made))
-            LOG.info("Snapshot %s is taken.", operation.resource_id)
-            self._cloud.wake()
-            return
-        unknown = Failure(Category.UNKNOWN_OUTCOME, "The snapshot was not seen there.")
-        failure = outcome.failure or unknown
-        LOG.warning("Snapshot %s: %s", operation.resource_id, failure.message)
-        if not ends.waits(self._cloud, operation, failure):
-            self._give_up(task, failure, gone=outcome.gone)
+    def lock(self, connection: Transaction, task: SnapshotWork) -> Any:
+        """Lock the snapshot, and return its row; None: it is gone."""
+        return snapshots.held(connection, task.operation.resource_id)
 
-    @staticmethod
-    def _taken(connection: Transaction, operation: Operation, volid: str | None) -> None:
-        row = snapshots.held(connection, operation.resource_id)
-        if ends.has_ended(connection, operation):
-            return
-        ledger.close(connection, operation.id, OperationState.DONE)
+    def write_done(self, connection: Transaction, end: End[SnapshotWork]) -> None:
+        """Have it be available."""
+        made, row = end.outcome.volume, end.row
         if row is not None and row.status == SnapshotStatus.CREATING:
+            volid = None if made is None else made.volid
             status = SnapshotStatus.AVAILABLE
             snapshots.change(connection, row.id, status=status, volid=volid)
 
-    def _give_up(self, task: SnapshotWork, failure: Failure, *, gone: bool) -> None:
+    def write_failed(self, connection: Transaction, end: End[SnapshotWork]) -> None:
         """Have it be in error. What may be left of it is removed now: a copy, or what is in the
         volume's holder, which rests afterwards.
         """
-        operation = task.operation
+        row = end.row
+        if row is None:
+            return
+        fault = end.failure.message
+        snapshots.change(connection, row.id, status=SnapshotStatus.ERROR, fault=fault)
+        if row.snapname is not None or not end.outcome.gone:
+            remove_snapshot.begin_again(connection, self._cloud, end.operation, gone=False)
+        elif row.vmid is not None:
+            vmids.free(connection, str(row.cluster), int(row.vmid))
+            snapshots.change(connection, row.id, vmid=None)
 
-        def work(connection: Transaction) -> None:
-            row = snapshots.held(connection, operation.resource_id)
-            if ends.has_ended(connection, operation):
-                return
-            ends.close_failed(connection, operation, failure)
-            if row is None:
-                return
-            fault = failure.message
-            snapshots.change(connection, row.id, status=SnapshotStatus.ERROR, fault=fault)
-            if row.snapname is not None or not gone:
-                remove_snapshot.begin_again(connection, self._cloud, operation, gone=False)
-            elif row.vmid is not None:
-                vmids.free(connection, str(row.cluster), int(row.vmid))
-                snapshots.change(connection, row.id, vmid=None)
-
-        self._cloud.store.run(work)
-        self._cloud.wake()
+    def uncertain(self) -> Callable[[Transaction, SnapshotWork], None]:
+        """Have it be in error."""
+        return uncertain.snapshot

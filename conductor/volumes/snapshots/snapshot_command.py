@@ -1,12 +1,12 @@
-"""Operations about a snapshot, with its record and that of its volume."""
+"""Flows of one command about a snapshot, with its record and that of its volume."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from common.messages.commands import Placed, SnapshotVerb, SnapVolume, VolumeUser
-from conductor.cloud import placed
+from common.messages.commands import SnapshotVerb, SnapVolume, VolumeUser
+from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
 from conductor.plans import VolumeSnapshotPlan
 from conductor.store import servers
@@ -29,44 +29,35 @@ class SnapshotWork(Work):
         """The operation's plan."""
         return self.operation.planned(VolumeSnapshotPlan)
 
-    @property
-    def place(self) -> Placed:
-        """Return the holder's. Raises ValueError before it is reserved."""
-        where = placed(self.operation)
-        if where is None:
-            raise ValueError(f"operation {self.operation.id} has no place")
-        return where
 
-    def command(self, verb: SnapshotVerb, deadline: Any) -> SnapVolume:
+class SnapshotCommand(OneCommand[SnapshotWork]):
+    """A flow of one command about a snapshot, or about a volume in its holder."""
+
+    def load(self, connection: Transaction, operation: Operation) -> SnapshotWork:
+        """Read the snapshot, its volume and the server that has that."""
+        volume_id = operation.planned(VolumeSnapshotPlan).volume_id
+        return SnapshotWork(
+            operation,
+            snapshots.get(connection, operation.resource_id),
+            records.get(connection, volume_id),
+            _user_of(connection, volume_id),
+        )
+
+    def snap(self, task: SnapshotWork, verb: SnapshotVerb) -> SnapVolume:
         """Return what an agent does with the snapshot in the volume's holder."""
-        plan, operation = self.plan, self.operation
+        plan = task.plan
         return SnapVolume(
-            operation.id,
-            operation.attempt,
-            plan.volume_id,
-            self.place,
-            deadline,
+            *self.about(task, plan.volume_id),
             verb=verb,
             volid=str(plan.volid),
             storage_way=plan.way,
             name=str(plan.snapname),
-            description=f"micronova: snapshot={operation.resource_id}",
-            user=self.user,
+            description=f"micronova: snapshot={task.operation.resource_id}",
+            user=task.user,
         )
 
 
-def load(connection: Transaction, operation: Operation) -> SnapshotWork:
-    """Read the snapshot, its volume and the server that has that."""
-    volume_id = operation.planned(VolumeSnapshotPlan).volume_id
-    return SnapshotWork(
-        operation,
-        snapshots.get(connection, operation.resource_id),
-        records.get(connection, volume_id),
-        user_of(connection, volume_id),
-    )
-
-
-def user_of(connection: Transaction, volume_id: str) -> VolumeUser | None:
+def _user_of(connection: Transaction, volume_id: str) -> VolumeUser | None:
     """Return the server's VM that has a volume; None: none has."""
     attached = attachments.of_volume(connection, volume_id)
     if attached is None:

@@ -1,0 +1,39 @@
+"""Flows of one command which, where they fail, have something to undo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from common.messages.reports import Category, Failure, Outcome
+from common.states import OperationState
+from conductor.engine import ends, unwinding
+from conductor.engine.one_command import NOTHING_SEEN, End, OneCommand
+from conductor.engine.stages import W
+from conductor.store import operations as ledger
+from conductor.store.transactions import Transaction
+
+
+class UnwoundCommand(OneCommand[W]):
+    """As ``OneCommand``. A stage of it has an undo, and ``write_failed`` follows the last one."""
+
+    def fail(self, task: W, failure: Failure, outcome: Outcome = NOTHING_SEEN) -> None:
+        """Begin to unwind."""
+        unwinding.begin(self._cloud, self.table(), task, failure)
+
+    def write_undone(self, connection: Transaction, task: W, row: Any) -> None:
+        """Close the operation, by default as failed."""
+        operation = task.operation
+        ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
+        failure = Failure(Category.UNKNOWN_OUTCOME, operation.message or "")
+        self.write_failed(connection, End(task, row, Outcome(ok=False, failure=failure)))
+
+    def undone(self) -> Callable[[Transaction, W], None]:
+        """Return what locks the record and closes the operation, once."""
+
+        def end(connection: Transaction, task: W) -> None:
+            row = self.lock(connection, task)
+            if not ends.has_ended(connection, task.operation):
+                self.write_undone(connection, task, row)
+
+        return end

@@ -1,0 +1,69 @@
+"""Flows of one command about a volume, with its record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from common.messages.commands import MakeVolume, Placed
+from common.messages.reports import Outcome
+from common.volumes import VolumeStatus
+from conductor.cloud import placed
+from conductor.engine.one_command import OneCommand
+from conductor.engine.stages import Work
+from conductor.plans import VolumePlan
+from conductor.store.operations import Operation
+from conductor.store.transactions import Transaction
+from conductor.store.volumes import records
+
+
+@dataclass(frozen=True)
+class VolumeWork(Work):
+    """An operation about a volume, and its row; None: it is gone."""
+
+    volume: Any | None
+
+    @property
+    def place(self) -> Placed:
+        """Return the holder's. Raises ValueError before it is reserved."""
+        where = placed(self.operation)
+        if where is None:
+            raise ValueError(f"operation {self.operation.id} has no place")
+        return where
+
+
+class VolumeCommand(OneCommand[VolumeWork]):
+    """A flow of one command about a volume."""
+
+    def load(self, connection: Transaction, operation: Operation) -> VolumeWork:
+        """Read the volume."""
+        return VolumeWork(operation, records.get(connection, operation.resource_id))
+
+    def lock(self, connection: Transaction, task: VolumeWork) -> Any:
+        """Lock the volume, and return its row; None: it is gone."""
+        return records.held(connection, task.operation.resource_id)
+
+
+class MakingVolume(VolumeCommand):
+    """A flow of one command that makes a holder with the volume."""
+
+    def unwanted(self, task: VolumeWork) -> str | None:
+        """Return that the volume is deleted."""
+        deleted = task.volume is None or task.volume.status == VolumeStatus.DELETING
+        return "The volume was deleted." if deleted else None
+
+    def command(self, task: VolumeWork) -> MakeVolume:
+        """Return what makes it."""
+        plan = task.operation.planned(VolumePlan)
+        return MakeVolume(
+            *self.about(task),
+            name="" if task.volume is None else task.volume.name,
+            size_gib=plan.size_gib,
+            storage=plan.storage,
+            source=plan.source,
+            project_id=str(task.operation.project_id),
+        )
+
+    def succeeded(self, task: VolumeWork, outcome: Outcome) -> bool:
+        """Return whether it was seen there."""
+        return outcome.ok and outcome.volume is not None

@@ -7,8 +7,8 @@ import datetime
 from common import clock
 from common.log import logger
 from conductor.cloud import Cloud
+from conductor.engine.removal import AGAIN_SECONDS
 from conductor.images import remove_template
-from conductor.images.remove_template import AGAIN_SECONDS
 from conductor.plans import Place
 from conductor.store import templates
 from conductor.store.templates import IDLE, RETIRING, Known

@@ -4,11 +4,12 @@ A subclass says whose agent acts, what it is sent, and what is written once it i
 failed. The form has the rest: an agent that is down, repetition, the deadline, an outcome that
 comes twice, waking, and the log.
 
-    _do ── unwanted? ──────────────────────────────► fail
-     └─ send ── no agent? ── on_no_agent ── retry? ─► fail
-    _on_outcome ── succeeded? ── yes ── on_success ─► lock, close, write_done
-                        └─ no ── on_failure ─ retry? ─► fail
-    _on_deadline ──────────────────────────────────► fail ─► lock, close, write_failed
+    do ── unwanted? ───────────────────────────────────────────────► fail
+     └─── send ── no agent? ── on_no_agent ── on_failure ── retry? ─► fail
+    on_outcome ── succeeded? ── no ── on_failure ── retry? ─────────► fail
+     └─── on_success: lock, has ended? close, write_done
+    on_deadline ────────────────────────────────────────────────────► fail
+    fail: lock, has ended? close, write_failed
 
 See ``conductor.engine.removal`` and ``unwound_command`` for what is repeated until something is
 gone, and for what is undone.
@@ -20,16 +21,16 @@ import abc
 import dataclasses
 import datetime
 from collections.abc import Callable, Set
-from dataclasses import dataclass
 from typing import Any, ClassVar, Generic
 
 from common import clock
 from common.log import logger
 from common.messages.commands import Command, Placed
-from common.messages.reports import Category, Failure, MadeVolume, Outcome
+from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState
-from conductor.cloud import Cloud, backoff, failure_of, placed
+from conductor.cloud import Cloud, backoff, placed
 from conductor.engine import ends
+from conductor.engine.command_end import NOTHING_SEEN, End
 from conductor.engine.stages import Stage, Table, W
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
@@ -40,48 +41,15 @@ LOG = logger(__name__)
 #: operation, attempt, resource, place and deadline: what every command begins with
 About = tuple[int, int, str, Placed, datetime.datetime]
 
-#: where no agent has looked
-NOTHING_SEEN = Outcome(ok=False)
-
-
-@dataclass(frozen=True)
-class End(Generic[W]):
-    """What is written about: an operation that is closed in this transaction."""
-
-    task: W
-    row: Any
-    """What ``OneCommand.lock`` returned."""
-    outcome: Outcome
-    """The agent's; ``NOTHING_SEEN`` with a failure where none has looked."""
-
-    @property
-    def operation(self) -> Operation:
-        """The operation, as it was read."""
-        return self.task.operation
-
-    @property
-    def failure(self) -> Failure:
-        """Return why it failed. Raises ValueError of one that is done."""
-        return failure_of(self.outcome)
-
-    @property
-    def made(self) -> MadeVolume:
-        """Return the volume that the agent made. Raises ValueError without one."""
-        if self.outcome.volume is None:
-            raise ValueError(f"the outcome of operation {self.operation.id} has no volume")
-        return self.outcome.volume
-
 
 class OneCommand(abc.ABC, Generic[W]):
     """A flow of one command, which may be sent twice, and whose outcome may come twice."""
 
     stage: ClassVar[str]
     """The name of the stage."""
-    done: ClassVar[str]
-    """What the log says when it is done, such as "is extended"."""
     unseen: ClassVar[str]
     """The failure of an outcome that has none: what was not seen."""
-    late: ClassVar[str | None] = None
+    late: str | None = None
     """The failure at the deadline. None: it is final, and repeated until it is done."""
     hopeless: ClassVar[Set[Category] | None] = None
     """Failures that no repetition mends; after all others it is repeated while it is wanted.
@@ -96,7 +64,7 @@ class OneCommand(abc.ABC, Generic[W]):
         return Table(
             self.stages(),
             lost=None,
-            late=None if final else self._on_deadline,
+            late=None if final else self.on_deadline,
             undone=self.undone(),
             owns=False,
             load=self.load,
@@ -122,7 +90,7 @@ class OneCommand(abc.ABC, Generic[W]):
     def stages(self) -> tuple[Stage[W], ...]:
         """Return the stages; a flow may have some of the conductor's own before the command."""
         final = self.late is None
-        return (Stage(self.stage, self._do, self._on_outcome, final=final),)
+        return (Stage(self.stage, self.do, self.on_outcome, final=final),)
 
     def lock(self, connection: Transaction, task: W) -> Any:
         """Lock the record before the operation is closed, and return it for what is written."""
@@ -131,6 +99,12 @@ class OneCommand(abc.ABC, Generic[W]):
     def host(self, task: W) -> str:
         """Return the host whose agent acts; by default that of the plan."""
         return str(task.operation.plan.target.host)
+
+    def where(self, task: W) -> Placed:
+        """Return where its VM is; by default as planned, or the host alone."""
+        target = task.operation.plan.target
+        host = Placed(str(target.host), str(target.cluster), str(target.node), 0)
+        return placed(task.operation) or host
 
     def reach(self, task: W) -> tuple[str, W] | None:
         """Give the lease to an agent's worker; return it and the task to continue with.
@@ -152,10 +126,8 @@ class OneCommand(abc.ABC, Generic[W]):
         """Take note that no agent of the host answers: it waits, or fails after some waiting."""
         if self.late is None:
             self.wait(task)
-            return
-        host = self.host(task)
-        text = f"The agent of host {host} does not answer."
-        self.on_failure(task, Failure(Category.NODE_UNHEALTHY, text, host=host))
+        else:
+            self.on_failure(task, self.silent(task))
 
     def retry(self, task: W, failure: Failure) -> bool:
         """Begin another attempt where that may help, and return whether."""
@@ -178,9 +150,7 @@ class OneCommand(abc.ABC, Generic[W]):
 
     def about(self, task: W, resource_id: str | None = None) -> About:
         """Return how its command begins; ``resource_id``: not the operation's, but this one."""
-        operation, target = task.operation, task.operation.plan.target
-        host = Placed(str(target.host), str(target.cluster), str(target.node), 0)
-        where = placed(operation) or host
+        operation, where = task.operation, self.where(task)
         if self.late is None or task.unwinding:
             deadline = clock.after(self._cloud.conf.conductor.action_timeout_seconds)
         else:
@@ -201,10 +171,23 @@ class OneCommand(abc.ABC, Generic[W]):
         """Postpone it by the back-off, in the same attempt."""
         self._cloud.wait(task.operation, backoff(task.operation.attempt))
 
+    def silent(self, task: W) -> Failure:
+        """Return the failure of one whose agent does not answer."""
+        host = self.host(task)
+        text = f"The agent of host {host} does not answer."
+        return Failure(Category.NODE_UNHEALTHY, text, host=host)
+
+    def too_late(self, task: W) -> Failure:
+        """Return the failure at the deadline, with what it waited for."""
+        waited = task.operation.message
+        text = f"{self.late} It waited: {waited}" if waited else str(self.late)
+        return Failure(Category.TASK_TIMEOUT, text)
+
     def on_failure(self, task: W, failure: Failure, outcome: Outcome = NOTHING_SEEN) -> None:
         """Try again, or close the operation as failed."""
-        LOG.warning("%s: %s", _title(task.operation), failure.message)
-        if not self.retry(task, failure):
+        if self.retry(task, failure):
+            LOG.warning("%s is tried again: %s", title(task.operation), failure.message)
+        else:
             self.fail(task, failure, outcome)
 
     def fail(self, task: W, failure: Failure, outcome: Outcome = NOTHING_SEEN) -> None:
@@ -219,6 +202,7 @@ class OneCommand(abc.ABC, Generic[W]):
 
         self._cloud.store.run(work)
         self._cloud.wake()
+        log_failed(task.operation, failure)
 
     def on_success(self, task: W, outcome: Outcome) -> None:
         """Close the operation as done, once."""
@@ -232,28 +216,35 @@ class OneCommand(abc.ABC, Generic[W]):
         self._cloud.store.run(work)
         self._cloud.wake()
 
-    # --- what the form does
+    # --- what the runner calls
 
-    def _do(self, task: W) -> None:
+    def do(self, task: W) -> None:
+        """Send the command, unless it isn't wanted any more."""
         unwanted = self.unwanted(task)
         if unwanted is not None:
             self.fail(task, Failure(Category.CREATION_FAILED, unwanted))
         elif not self.send(task):
             self.on_no_agent(task)
 
-    def _on_outcome(self, task: W, outcome: Outcome) -> None:
+    def on_outcome(self, task: W, outcome: Outcome) -> None:
+        """Take the agent's outcome, which may be that of an operation that has ended."""
         if self.succeeded(task, outcome):
             self.on_success(task, outcome)
-            LOG.info("%s %s.", _title(task.operation), self.done)
-            return
-        unseen = Failure(Category.UNKNOWN_OUTCOME, self.unseen)
-        self.on_failure(task, outcome.failure or unseen, outcome)
+            LOG.info("%s is done.", title(task.operation))
+        else:
+            unseen = Failure(Category.UNKNOWN_OUTCOME, self.unseen)
+            self.on_failure(task, outcome.failure or unseen, outcome)
 
-    def _on_deadline(self, task: W) -> None:
-        waited = task.operation.message
-        text = f"{self.late} It waited: {waited}" if waited else str(self.late)
-        self.fail(task, Failure(Category.TASK_TIMEOUT, text))
+    def on_deadline(self, task: W) -> None:
+        """Close the operation as failed."""
+        self.fail(task, self.too_late(task))
 
 
-def _title(operation: Operation) -> str:
-    return f"{str(operation.resource_type).capitalize()} {operation.resource_id}"
+def title(operation: Operation) -> str:
+    """Return how the log names an operation, such as ``extend-volume of volume 3f…``."""
+    return f"{operation.action} of {operation.resource_type} {operation.resource_id}"
+
+
+def log_failed(operation: Operation, failure: Failure) -> None:
+    """Log that an operation has ended as failed."""
+    LOG.warning("%s failed (%s): %s", title(operation), failure.category, failure.message)

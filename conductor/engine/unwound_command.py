@@ -8,7 +8,8 @@ from typing import Any
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState
 from conductor.engine import ends, unwinding
-from conductor.engine.one_command import NOTHING_SEEN, End, OneCommand
+from conductor.engine.command_end import NOTHING_SEEN, End
+from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import W
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction

@@ -58,9 +58,8 @@ from conductor.volumes.upload_volume import UploadVolumeFlow
 
 def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
     """Return action → the stages of its flow."""
-    power = PowerFlow(cloud)
     return {
-        **{action: power.table(action) for action in COMMANDS},
+        **{action: PowerFlow(cloud, action).table() for action in COMMANDS},
         "create": Create(cloud).table(),
         "delete": Delete(cloud).table(),
         "resize": ResizeFlow(cloud).cases(),
@@ -81,9 +80,9 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
         "live-migration": LiveMigrationFlow(cloud).table(),
         "evacuate": EvacuationFlow(cloud).table(),
         "rescue": RescueFlow(cloud).table(),
-        "unrescue": UnrescueFlow(cloud).table(),
+        "unrescue": UnrescueFlow(cloud, "unrescue").table(),
         "adopt": Adopt(cloud).table(),
-        "release": Unmanage(cloud).table(),
+        "release": Unmanage(cloud, "release").table(),
         InternalAction.REAP: Reap(cloud).table(),
         InternalAction.FOLLOW: Follow(cloud).table(),
         InternalAction.FORGET: Abandon(cloud).table(),

@@ -12,7 +12,8 @@ from common.messages.reports import Failure
 from common.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.engine.one_command import End, OneCommand
+from conductor.engine.command_end import End
+from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
 from conductor.plans import CacheImagePlan, Place
 from conductor.store import templates
@@ -42,7 +43,7 @@ def begin(
 class Cache(OneCommand[Work]):
     """The flow of ``InternalAction.CACHE_IMAGE``. What fails is shown by the list of VMIDs."""
 
-    stage, done = "make_template", "is cached"
+    stage = "make_template"
     unseen = "The template was not seen there."
     late = "It did not end in time."
 

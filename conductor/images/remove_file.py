@@ -48,7 +48,7 @@ def begin_all(connection: Transaction, cloud: Cloud, row: Any) -> None:
 class RemoveFileFlow(Removal[Work]):
     """The flow of ``InternalAction.REMOVE_IMAGE``."""
 
-    stage, done = "remove", "has lost a file"
+    stage = "remove"
     unseen = "The file was not seen gone."
     quick = False
 

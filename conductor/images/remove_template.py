@@ -15,7 +15,7 @@ from common.messages.reports import Failure
 from common.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.engine.one_command import End
+from conductor.engine.command_end import End
 from conductor.engine.removal import Removal
 from conductor.engine.stages import Work
 from conductor.plans import Place, RemoveTemplatePlan
@@ -53,7 +53,7 @@ def begin(connection: Transaction, cloud: Cloud, where: Place, image_id: str) ->
 class RemoveTemplate(Removal[Removing]):
     """The flow of ``InternalAction.REMOVE_TEMPLATE``."""
 
-    stage, done = "remove", "is removed"
+    stage = "remove"
     unseen = "The template was not seen gone."
     quick = False
 

@@ -18,7 +18,8 @@ from common.messages.reports import Category
 from common.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.engine.one_command import End, OneCommand
+from conductor.engine.command_end import End
+from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
 from conductor.images import places, remove_file
 from conductor.images.places import ImagePlace
@@ -86,7 +87,7 @@ def _operation(cloud: Cloud, row: Any, data: ImageData, place: ImagePlace) -> An
 class StoreImageFlow(OneCommand[Storing]):
     """The flow of ``InternalAction.STORE_IMAGE``."""
 
-    stage, done = "store", "is in one more cluster"
+    stage = "store"
     unseen = "The image was not seen there."
     late = "The cluster did not get the image in time."
     hopeless = frozenset(

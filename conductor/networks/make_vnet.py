@@ -18,7 +18,8 @@ from common.states import InternalAction, ResourceType
 from common.vnets import parse_all
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.engine.one_command import End, OneCommand
+from conductor.engine.command_end import End
+from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
 from conductor.networks import remove_vnet, vnet_places
 from conductor.plans import VnetPlan
@@ -82,7 +83,7 @@ def begin(
 class MakeVnetFlow(OneCommand[Making]):
     """The flow of ``InternalAction.MAKE_VNET``: repeated until the cluster has the vnet."""
 
-    stage, done = "make", "has its vnet"
+    stage = "make"
     unseen = "The vnet was not seen there."
     hopeless = frozenset({Category.PROTECTED})
 

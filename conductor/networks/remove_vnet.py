@@ -8,7 +8,8 @@ from common.messages.reports import Category, Outcome
 from common.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.engine.one_command import End, OneCommand
+from conductor.engine.command_end import End
+from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
 from conductor.networks import vnet_places
 from conductor.plans import VnetPlan
@@ -48,7 +49,7 @@ def begin_all(connection: Transaction, cloud: Cloud, network_id: str) -> None:
 class RemoveVnetFlow(OneCommand[Work]):
     """The flow of ``InternalAction.REMOVE_VNET``: past the point of no return, so repeated."""
 
-    stage, done = "remove", "has lost its vnet"
+    stage = "remove"
     unseen = "The vnet was not seen gone."
     hopeless = frozenset({Category.PROTECTED})
 

@@ -18,7 +18,7 @@ from common.states import ResourceType
 from common.volumes import VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import begins, ends
-from conductor.engine.one_command import End
+from conductor.engine.command_end import End
 from conductor.plans import Place, VolumePlan
 from conductor.rpc.volumes import NewVolume
 from conductor.store import vmids
@@ -221,7 +221,7 @@ def _of_image(connection: Transaction, asked: str, project_id: str, *, anybodys:
 class CreateVolumeFlow(MakingVolume):
     """The flow of ``VolumeAction.CREATE``."""
 
-    stage, done = "make", "is made"
+    stage = "make"
     unseen = "The volume was not seen there."
     late = "The volume was not made in time."
 

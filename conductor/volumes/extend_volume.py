@@ -12,7 +12,8 @@ from common.states import InternalAction, PowerState, ResourceType
 from common.volumes import EXTENDABLE_IN_USE, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import begins, done
-from conductor.engine.one_command import End, OneCommand
+from conductor.engine.command_end import End
+from conductor.engine.one_command import OneCommand
 from conductor.plans import VolumePlan
 from conductor.store import servers
 from conductor.store.operations import Operation
@@ -89,7 +90,7 @@ class Extending(VolumeWork):
 class ExtendVolumeFlow(OneCommand[Extending]):
     """The flow of ``VolumeAction.EXTEND``. It may run twice: sizes are absolute."""
 
-    stage, done = "grow", "is extended"
+    stage = "grow"
     unseen = "The volume was not seen grown."
     late = "The volume was not extended in time."
 

@@ -15,7 +15,7 @@ from common.states import ResourceType
 from common.volumes import VolumeAction
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.engine.one_command import End
+from conductor.engine.command_end import End
 from conductor.engine.removal import Removal
 from conductor.plans import VolumeSnapshotPlan
 from conductor.store.operations import Operation
@@ -49,7 +49,7 @@ def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, row: Any)
 class ParkVolumeFlow(Removal[SnapshotWork], SnapshotCommand):
     """The flow of ``VolumeAction.PARK``, repeated as a removal is: from the VM that names it."""
 
-    stage, done = "park", "rests in its holder"
+    stage = "park"
     unseen = "The volume was not seen parked."
 
     def command(self, task: SnapshotWork) -> SnapVolume:

@@ -19,7 +19,7 @@ from common.states import ResourceType
 from common.volumes import REIMAGED_RESERVED, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.engine.one_command import End
+from conductor.engine.command_end import End
 from conductor.plans import NewContent, Place, ReimagePlan
 from conductor.rpc.volumes import NewVolume
 from conductor.store import vmids
@@ -179,7 +179,7 @@ def command(operation: Operation, content: NewContent) -> MakeVolume:
 class ReimageVolumeFlow(MakingVolume):
     """The flow of ``VolumeAction.REIMAGE``."""
 
-    stage, done = "make", "has another image"
+    stage = "make"
     unseen = "The volume was not seen there."
     late = "The volume did not get its image in time."
 

@@ -14,7 +14,7 @@ from common.states import ResourceType
 from common.volumes import VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.engine.one_command import End
+from conductor.engine.command_end import End
 from conductor.engine.removal import MOST_TRIES, Removal
 from conductor.plans import Place, VolumePlan
 from conductor.store import operations as ledger
@@ -100,7 +100,7 @@ def after_snapshots(connection: Transaction, cloud: Cloud, volume: Any) -> None:
 class RemoveVolumeFlow(Removal[VolumeWork], VolumeCommand):
     """The flow of ``VolumeAction.DELETE``."""
 
-    stage, done = "remove", "is removed"
+    stage = "remove"
     unseen = "The volume was not seen gone."
 
     def command(self, task: VolumeWork) -> RemoveVolume:

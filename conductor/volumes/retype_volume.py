@@ -17,7 +17,7 @@ from common.states import OperationState, ResourceType
 from common.volumes import RULES, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import begins, ends
-from conductor.engine.one_command import End
+from conductor.engine.command_end import End
 from conductor.engine.stages import Stage, Undo
 from conductor.engine.unwound_command import UnwoundCommand
 from conductor.plans import VolumePlan
@@ -136,7 +136,7 @@ class RetypeVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
     What fails is settled: an agent says where the volume is, and leaves nothing of it elsewhere.
     """
 
-    stage, done = "move", "is retyped"
+    stage = "move"
     unseen = "The volume was not seen on its storage."
     late = "The volume was not retyped in time."
 

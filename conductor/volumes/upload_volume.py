@@ -20,7 +20,7 @@ from common.states import ResourceType
 from common.volumes import RULES, VolumeAction
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.engine.one_command import End
+from conductor.engine.command_end import End
 from conductor.engine.stages import Stage, Undo
 from conductor.engine.unwound_command import UnwoundCommand
 from conductor.images import remove_image
@@ -99,7 +99,7 @@ def properties(of_volume: Mapping[str, str]) -> dict[str, str]:
 class UploadVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
     """The flow of ``VolumeAction.UPLOAD``."""
 
-    stage, done = "copy", "has become an image"
+    stage = "copy"
     unseen = "The agent says nothing of a copy."
     late = "The image was not made in time."
 

@@ -15,7 +15,7 @@ from conductor.cloud import failure_of
 from conductor.engine import ends
 from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.disks.swapping import Swapping
-from conductor.flows.server_flow import Reached, ShortFlow
+from conductor.flows.server_command import ServerCommand
 from conductor.plans import RescuePlan, SwapPlan
 from conductor.store import leases
 from conductor.store.transactions import Transaction
@@ -78,30 +78,12 @@ class RescueFlow(Swapping):
         LOG.info("Server is rescued.")
 
 
-class UnrescueFlow(ShortFlow):
+class UnrescueFlow(ServerCommand):
     """The flow of the action ``unrescue``; where it fails the server is still rescued."""
 
-    def table(self) -> Table[Task]:
-        """Return the one stage."""
-        return self._one_stage("unrescue", TaskState.UNRESCUING, self._send, self._heard)
+    stage = "unrescue"
+    unseen = "The agent does not say how it ended."
 
-    def _send(self, task: Task, reached: Reached) -> None:
-        operation = task.operation
-        command = EndSwap(
-            operation.id,
-            operation.attempt,
-            task.server.uuid,
-            reached.where,
-            reached.deadline,
-            keep=False,
-            running=True,
-            rescued=True,
-        )
-        self._cloud.compute.execute(operation.ctxt, reached.worker, command)
-
-    def _heard(self, task: Task, outcome: Outcome) -> None:
-        if not outcome.ok:
-            self._failed(task, failure_of(outcome), outcome.power_state)
-            return
-        ends.done(self._cloud, task, VmState.ACTIVE, power_state=outcome.power_state)
-        LOG.info("Server is unrescued.")
+    def command(self, task: Task) -> EndSwap:
+        """Return what starts it from its own disk again."""
+        return EndSwap(*self.about(task), keep=False, running=True, rescued=True)

@@ -2,53 +2,39 @@
 
 from __future__ import annotations
 
-from common.log import logger
 from common.messages.commands import Mark
-from common.messages.reports import Outcome
-from common.states import OperationState, TaskState
-from conductor.cloud import failure_of
-from conductor.engine.stages import Table, Task
+from common.messages.reports import Failure, Outcome
+from conductor.engine.command_end import NOTHING_SEEN, End
+from conductor.engine.one_command import OneCommand
+from conductor.engine.stages import Task
 from conductor.flows.remove.finish_delete import let_go
-from conductor.flows.server_flow import Reached, ShortFlow
-from conductor.store import operations as ledger
+from conductor.flows.server_command import ServerCommand
 from conductor.store.transactions import Transaction
 
-LOG = logger(__name__)
 
-
-class Unmanage(ShortFlow):
+class Unmanage(ServerCommand):
     """The flow of the action ``release``. A fault says if the mark could not be removed."""
 
-    def table(self) -> Table[Task]:
-        """Return the one stage: the mark is removed."""
-        return self._one_stage("unmark", TaskState.RELEASING, self._send, self._heard)
+    stage = "unmark"
+    unseen = "The mark was not seen removed."
 
-    def _send(self, task: Task, reached: Reached) -> None:
-        operation = task.operation
-        self._cloud.compute.execute(
-            operation.ctxt,
-            reached.worker,
-            Mark(
-                operation.id,
-                operation.attempt,
-                task.server.uuid,
-                reached.where,
-                reached.deadline,
-                on=False,
-            ),
-        )
+    def command(self, task: Task) -> Mark:
+        """Return what removes the mark."""
+        return Mark(*self.about(task), on=False)
 
-    def _heard(self, task: Task, outcome: Outcome) -> None:
-        """Finish, by the agent's outcome. Raises Unavailable to be repeated without placement."""
-        if not outcome.gone:
-            self._failed(task, failure_of(outcome))
-            return
-        server, number = task.server, task.operation.id
-        self._cloud.placement.release(server.uuid)
+    def succeeded(self, task: Task, outcome: Outcome) -> bool:
+        """Return whether the mark was seen gone."""
+        return outcome.gone
 
-        def work(connection: Transaction) -> None:
-            let_go(connection, server, number)
-            ledger.close(connection, number, OperationState.DONE)
+    def on_success(self, task: Task, outcome: Outcome) -> None:
+        """Release the claim, then end. Raises Unavailable to be repeated without placement."""
+        self._cloud.placement.release(task.server.uuid)
+        OneCommand.on_success(self, task, outcome)
 
-        self._cloud.store.run(work)
-        LOG.info("Server is released: VM %s stays on %s.", server.vmid, server.node)
+    def write_done(self, connection: Transaction, end: End[Task]) -> None:
+        """Delete the record, the VMID and the ports."""
+        let_go(connection, end.task.server, end.operation.id)
+
+    def fail(self, task: Task, failure: Failure, outcome: Outcome = NOTHING_SEEN) -> None:
+        """End with the server as it was."""
+        super().fail(task, failure)

@@ -7,40 +7,27 @@ is left, begins the next one.
 
 from __future__ import annotations
 
-from common import clock
-from common.log import logger
+from common.messages.commands import Destroy
 from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState
-from conductor.cloud import Cloud, placed
-from conductor.engine import ends
-from conductor.engine.stages import Stage, Table, Task
+from conductor.engine.command_end import End
+from conductor.engine.stages import Task
+from conductor.flows.server_command import OfServer
 from conductor.plans import ReapPlan
-from conductor.store import operations as ledger
 from conductor.store import vmids
 from conductor.store.transactions import Transaction
 
-LOG = logger(__name__)
 
-
-class Reap:
+class Reap(OfServer):
     """The flow of ``InternalAction.REAP``."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    stage = "destroy"
+    unseen = "Not everything was seen gone."
+    late = "It did not end in time."
 
-    def table(self) -> Table[Task]:
-        """Return the one stage: what is left is destroyed."""
-        return Table((Stage("destroy", self._destroy, self._heard),), None, self._late, owns=False)
-
-    def _late(self, task: Task) -> None:
-        self._fail(task, Failure(Category.TASK_TIMEOUT, "It did not end in time."))
-
-    def _destroy(self, task: Task) -> None:
-        """Send the command, unless the record gave the place to the server meanwhile."""
-        operation, server, where = task.operation, task.server, placed(task.operation)
-        if where is None:
-            return
-        plan = operation.planned(ReapPlan)
+    def do(self, task: Task) -> None:
+        """Send the command, unless the record gave the place to the server since."""
+        server, where = task.server, self.where(task)
+        plan = task.operation.planned(ReapPlan)
         alive = server.deleted_at is None
         its_vm = alive and (server.cluster, server.vmid) == (where.cluster, where.vmid)
         away = its_vm and server.node != where.node
@@ -48,41 +35,39 @@ class Reap:
             text = "The record says that the VM is the server's."
             if plan.left_behind is not None:
                 text = f"The record says no more that the VM is on another node than {where.node}."
-            self._fail(task, Failure(Category.CONFIGURATION, text, host=where.host))
-            return
-        self._cloud.destroy(
-            operation,
-            where,
-            operation.deadline or clock.utcnow(),
+            self.fail(task, Failure(Category.CONFIGURATION, text, host=where.host))
+        else:
+            super().do(task)
+
+    def command(self, task: Task) -> Destroy:
+        """Return what destroys it."""
+        plan = task.operation.planned(ReapPlan)
+        return Destroy(
+            *self.about(task),
             drive_only=plan.drive_only,
             stopped_on=plan.stopped_on,
             left_behind=plan.left_behind,
         )
 
-    def _heard(self, task: Task, outcome: Outcome) -> None:
-        """Store that it was seen gone, or why not."""
-        if not outcome.gone:
-            unknown = Failure(Category.UNKNOWN_OUTCOME, "Not everything was seen gone.")
-            self._fail(task, outcome.failure or unknown)
-            return
-        number = task.operation.id
+    def on_no_agent(self, task: Task) -> None:
+        """Wait for it until the deadline."""
+        self.wait(task)
 
-        def work(connection: Transaction) -> None:
-            vmids.release_held(connection, number)
-            ledger.close(connection, number, OperationState.DONE)
+    def succeeded(self, task: Task, outcome: Outcome) -> bool:
+        """Return whether everything was seen gone."""
+        return outcome.gone
 
-        self._cloud.store.run(work)
-        LOG.info("Operation %d: what was left of the server is gone.", number)
+    def retry(self, task: Task, failure: Failure) -> bool:
+        """Return that it isn't tried again."""
+        return False
 
-    def _fail(self, task: Task, failure: Failure) -> None:
-        operation, target = task.operation, task.operation.plan.target
+    def write_done(self, connection: Transaction, end: End[Task]) -> None:
+        """Have the VMID be free that it held."""
+        vmids.release_held(connection, end.operation.id)
 
-        def work(connection: Transaction) -> None:
-            if vmids.holds(connection, operation.id):
-                vmids.quarantine(
-                    connection, str(target.cluster), int(target.vmid or 0), failure.message
-                )
-            ends.close_failed(connection, operation, failure)
-
-        self._cloud.store.run(work)
-        LOG.warning("Reap failed (%s): %s", failure.category, failure.message)
+    def write_failed(self, connection: Transaction, end: End[Task]) -> None:
+        """Quarantine that VMID."""
+        operation, target = end.operation, end.operation.plan.target
+        if vmids.holds(connection, operation.id):
+            why = end.failure.message
+            vmids.quarantine(connection, str(target.cluster), int(target.vmid or 0), why)

@@ -13,7 +13,7 @@ from common.states import ResourceType
 from common.volumes import BackupStatus, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.engine.one_command import End
+from conductor.engine.command_end import End
 from conductor.plans import BackupPlan
 from conductor.rpc.backups import NewBackup
 from conductor.store.transactions import Transaction
@@ -88,7 +88,7 @@ def _require_able(connection: Transaction, row: Any, new: NewBackup) -> None:
 class BackUpFlow(BackupCommand):
     """The flow of ``VolumeAction.BACK_UP``."""
 
-    stage, done = "dump", "is made"
+    stage = "dump"
     unseen = "The archive was not seen there."
     late = "The backup was not made in time."
 

@@ -16,7 +16,7 @@ from common.states import ResourceType
 from common.volumes import DELETABLE_BACKUPS, BackupStatus, VolumeAction
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.engine.one_command import End
+from conductor.engine.command_end import End
 from conductor.engine.removal import Removal
 from conductor.plans import BackupPlan, Place
 from conductor.store import operations as ledger
@@ -83,7 +83,7 @@ def _begin(
 class RemoveBackupFlow(Removal[BackupWork], BackupCommand):
     """The flow of ``VolumeAction.DELETE_BACKUP``."""
 
-    stage, done = "remove", "is removed"
+    stage = "remove"
     unseen = "The archive was not seen gone."
 
     def command(self, task: BackupWork) -> RemoveBackup:

@@ -16,7 +16,7 @@ from common.states import ResourceType
 from common.volumes import BackupStatus, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.engine.one_command import End
+from conductor.engine.command_end import End
 from conductor.plans import Place, VolumePlan
 from conductor.store import vmids
 from conductor.store.operations import Operation
@@ -90,7 +90,7 @@ def _require_fit(connection: Transaction, volume: Any, row: Any) -> None:
 class RestoreFlow(MakingVolume):
     """The flow of ``VolumeAction.RESTORE``."""
 
-    stage, done = "restore", "has what was backed up"
+    stage = "restore"
     unseen = "The restored volume was not seen there."
     late = "The backup was not restored in time."
 

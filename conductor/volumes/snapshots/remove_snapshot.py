@@ -13,7 +13,7 @@ from common.states import ResourceType
 from common.volumes import DELETABLE_SNAPSHOTS, SnapshotStatus, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.engine.one_command import End
+from conductor.engine.command_end import End
 from conductor.engine.removal import Removal
 from conductor.plans import Place, VolumeSnapshotPlan
 from conductor.store import operations as ledger
@@ -107,7 +107,7 @@ def _begin(
 class RemoveSnapshotFlow(Removal[SnapshotWork], SnapshotCommand):
     """The flow of ``VolumeAction.DELETE_SNAPSHOT``."""
 
-    stage, done = "remove", "is removed"
+    stage = "remove"
     unseen = "The snapshot was not seen gone."
 
     def command(self, task: SnapshotWork) -> SnapVolume | RemoveVolume:

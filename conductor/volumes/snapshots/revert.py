@@ -11,7 +11,7 @@ from common.states import ResourceType
 from common.volumes import SnapshotStatus, SnapshotWay, VolumeAction
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.engine.one_command import End
+from conductor.engine.command_end import End
 from conductor.plans import VolumeSnapshotPlan
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
@@ -77,7 +77,7 @@ def begin(
 class RevertVolumeFlow(SnapshotCommand):
     """The flow of ``VolumeAction.REVERT``. It may run twice."""
 
-    stage, done = "revert", "is reverted"
+    stage = "revert"
     unseen = "The volume was not seen reverted."
     late = "The volume was not reverted in time."
 

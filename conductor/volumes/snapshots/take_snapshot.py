@@ -13,7 +13,7 @@ from common.states import ResourceType
 from common.volumes import SnapshotStatus, SnapshotWay, VolumeAction, VolumeStatus, snapname
 from conductor.cloud import Cloud
 from conductor.engine import begins, ends
-from conductor.engine.one_command import End
+from conductor.engine.command_end import End
 from conductor.plans import NOWHERE, Place, VolumeSnapshotPlan
 from conductor.rpc.volume_snapshots import NewVolumeSnapshot
 from conductor.store import vmids
@@ -107,7 +107,7 @@ def _require_status(connection: Transaction, row: Any, new: NewVolumeSnapshot) -
 class TakeSnapshotFlow(SnapshotCommand):
     """The flow of ``VolumeAction.TAKE_SNAPSHOT``."""
 
-    stage, done = "take", "is taken"
+    stage = "take"
     unseen = "The snapshot was not seen there."
     late = "The snapshot was not taken in time."
 

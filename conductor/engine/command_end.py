@@ -1,0 +1,42 @@
+"""How a flow of one command ends: what is written about, in the transaction that closes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic
+
+from common.messages.reports import Failure, MadeVolume, Outcome
+from conductor.cloud import failure_of
+from conductor.engine.stages import W
+from conductor.store.operations import Operation
+
+#: where no agent has looked
+NOTHING_SEEN = Outcome(ok=False)
+
+
+@dataclass(frozen=True)
+class End(Generic[W]):
+    """What is written about: an operation that is closed in this transaction."""
+
+    task: W
+    row: Any
+    """What ``OneCommand.lock`` returned."""
+    outcome: Outcome
+    """The agent's; ``NOTHING_SEEN`` with a failure where none has looked."""
+
+    @property
+    def operation(self) -> Operation:
+        """The operation, as it was read."""
+        return self.task.operation
+
+    @property
+    def failure(self) -> Failure:
+        """Return why it failed. Raises ValueError of one that is done."""
+        return failure_of(self.outcome)
+
+    @property
+    def made(self) -> MadeVolume:
+        """Return the volume that the agent made. Raises ValueError without one."""
+        if self.outcome.volume is None:
+            raise ValueError(f"the outcome of operation {self.operation.id} has no volume")
+        return self.outcome.volume

@@ -7,9 +7,9 @@ comes twice, waking, and the log.
     do ── unwanted? ───────────────────────────────────────────────► fail
      └─── send ── no agent? ── on_no_agent ── on_failure ── retry? ─► fail
     on_outcome ── succeeded? ── no ── on_failure ── retry? ─────────► fail
-     └─── on_success: lock, has ended? close, write_done
+     └─── on_success: lock, close, write_done unless it had ended
     on_deadline ────────────────────────────────────────────────────► fail
-    fail: lock, has ended? close, write_failed
+    fail: lock, close and write_failed unless it had ended
 
 See ``conductor.engine.removal`` and ``unwound_command`` for what is repeated until something is
 gone, and for what is undone.
@@ -34,7 +34,7 @@ from conductor.engine.command_end import NOTHING_SEEN, End
 from conductor.engine.stages import Stage, Table, W
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
-from conductor.store.transactions import Transaction
+from conductor.store.transactions import Transaction, after_commit
 
 LOG = logger(__name__)
 
@@ -54,6 +54,8 @@ class OneCommand(abc.ABC, Generic[W]):
     hopeless: ClassVar[Set[Category] | None] = None
     """Failures that no repetition mends; after all others it is repeated while it is wanted.
     None: repeated only where waiting may help, as often as is configured."""
+    wakes: ClassVar[bool] = True
+    """Whether other operations may be due at its end, which cost a look; see ``wake_after``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
@@ -171,6 +173,10 @@ class OneCommand(abc.ABC, Generic[W]):
         """Postpone it by the back-off, in the same attempt."""
         self._cloud.wait(task.operation, backoff(task.operation.attempt))
 
+    def wake_after(self, connection: Transaction) -> None:
+        """Have operations looked for, once this transaction is committed, that are due by it."""
+        after_commit(connection, self._cloud.wake)
+
     def silent(self, task: W) -> Failure:
         """Return the failure of one whose agent does not answer."""
         host = self.host(task)
@@ -200,8 +206,7 @@ class OneCommand(abc.ABC, Generic[W]):
                 ends.close_failed(connection, task.operation, failure)
                 self.write_failed(connection, End(task, row, seen))
 
-        self._cloud.store.run(work)
-        self._cloud.wake()
+        self._close(work)
         log_failed(task.operation, failure)
 
     def on_success(self, task: W, outcome: Outcome) -> None:
@@ -209,12 +214,15 @@ class OneCommand(abc.ABC, Generic[W]):
 
         def work(connection: Transaction) -> None:
             row = self.lock(connection, task)
-            if not ends.has_ended(connection, task.operation):
-                ledger.close(connection, task.operation.id, OperationState.DONE)
+            if ledger.close(connection, task.operation.id, OperationState.DONE):
                 self.write_done(connection, End(task, row, outcome))
 
+        self._close(work)
+
+    def _close(self, work: Callable[[Transaction], None]) -> None:
         self._cloud.store.run(work)
-        self._cloud.wake()
+        if self.wakes:
+            self._cloud.wake()
 
     # --- what the runner calls
 

@@ -28,6 +28,10 @@ class OfServer(OneCommand[Task]):
         """Read the server."""
         return Task(operation, servers.get(connection, operation.server_uuid))
 
+    def too_late(self, task: Task) -> Failure:
+        """Return the failure at the deadline, with the host."""
+        return dataclasses.replace(super().too_late(task), host=self.host(task))
+
 
 class ServerCommand(OfServer):
     """A flow of one command that takes the server; its states are those of the action's table.
@@ -60,10 +64,6 @@ class ServerCommand(OfServer):
     def on_no_agent(self, task: Task) -> None:
         """Fail at once: the agent was there when the action was accepted."""
         self.fail(task, self.silent(task))
-
-    def too_late(self, task: Task) -> Failure:
-        """Return the failure at the deadline, with the host."""
-        return dataclasses.replace(super().too_late(task), host=self.host(task))
 
     def retry(self, task: Task, failure: Failure) -> bool:
         """Begin a new attempt, if waiting may help, at the deadline at the latest.

@@ -46,6 +46,7 @@ class Cache(OneCommand[Work]):
     stage = "make_template"
     unseen = "The template was not seen there."
     late = "It did not end in time."
+    wakes = False
 
     def load(self, connection: Transaction, operation: Operation) -> Work:
         """Return the operation alone: its plan has all that is needed."""

@@ -51,6 +51,7 @@ class RemoveFileFlow(Removal[Work]):
     stage = "remove"
     unseen = "The file was not seen gone."
     quick = False
+    wakes = False
 
     def load(self, connection: Transaction, operation: Operation) -> Work:
         """Return the operation alone: its plan has all that is needed."""

@@ -56,6 +56,7 @@ class RemoveTemplate(Removal[Removing]):
     stage = "remove"
     unseen = "The template was not seen gone."
     quick = False
+    wakes = False
 
     def load(self, connection: Transaction, operation: Operation) -> Removing:
         """Read the template."""

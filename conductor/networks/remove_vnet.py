@@ -52,6 +52,7 @@ class RemoveVnetFlow(OneCommand[Work]):
     stage = "remove"
     unseen = "The vnet was not seen gone."
     hopeless = frozenset({Category.PROTECTED})
+    wakes = False
 
     def load(self, connection: Transaction, operation: Operation) -> Work:
         """Return the operation alone: its plan has all that is needed."""

@@ -224,6 +224,7 @@ class CreateVolumeFlow(MakingVolume):
     stage = "make"
     unseen = "The volume was not seen there."
     late = "The volume was not made in time."
+    wakes = False
 
     def write_done(self, connection: Transaction, end: End[VolumeWork]) -> None:
         """Have it be available, or be attached to the server that waits for it."""
@@ -240,14 +241,18 @@ class CreateVolumeFlow(MakingVolume):
         if row.status in MAKING:
             waits = awaited_by.wake(connection, row.id)
             values["status"] = VolumeStatus.ATTACHING if waits else VolumeStatus.AVAILABLE
+            if waits:
+                self.wake_after(connection)
         records.change(connection, row.id, launched_at=clock.utcnow(), **values)
         if row.status == VolumeStatus.DELETING:
             # It was deleted while it was made.
             self._remove(connection, end.operation, gone=True)
+            self.wake_after(connection)
 
     def write_failed(self, connection: Transaction, end: End[VolumeWork]) -> None:
         """Have it be in error, and have removed what was not seen gone."""
         operation, row = end.operation, end.row
+        self.wake_after(connection)
         backups.restored(connection, operation.planned(VolumePlan).backup_id)
         if row is None:
             return

@@ -102,6 +102,7 @@ class RemoveVolumeFlow(Removal[VolumeWork], VolumeCommand):
 
     stage = "remove"
     unseen = "The volume was not seen gone."
+    wakes = False
 
     def command(self, task: VolumeWork) -> RemoveVolume:
         """Return what removes it."""
@@ -136,6 +137,7 @@ class RemoveVolumeFlow(Removal[VolumeWork], VolumeCommand):
         """Begin to remove a volume that was deleted while another holder of it was removed."""
         if end.row is not None and end.row.vmid != end.operation.plan.target.vmid:
             after_snapshots(connection, self._cloud, end.row)
+            self.wake_after(connection)
 
 
 def _users(task: VolumeWork) -> tuple[VolumeUser, ...]:

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
+import functools
+from typing import Any, ClassVar
 
 from common import locks
 from common.context import RequestContext
 from common.errors import Conflict
 from common.failures import Verdict, verdict_of
-from common.log import logger
 from common.messages.commands import Placed
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState
 from conductor.cloud import Cloud, failure_of
-from conductor.engine import begins, ends, unwinding
+from conductor.engine import begins, ends
 from conductor.engine.begins import HandedOver
+from conductor.engine.command_end import NOTHING_SEEN, End
+from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Stage, Table, Task, Undo
+from conductor.engine.unwound_command import UnwoundCommand
 from conductor.flows.accept import check_state, scope
 from conductor.flows.move import move_command
+from conductor.flows.server_command import OfServer
 from conductor.plans import Place, Plan
+from conductor.store import leases, servers
 from conductor.store import operations as ledger
-from conductor.store import servers
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
-
-LOG = logger(__name__)
 
 #: after these nobody knows what the host did
 _UNKNOWN = frozenset({Verdict.AWAIT_HOST, Verdict.PROBE})
@@ -84,26 +88,53 @@ def is_unknown(failure: Failure) -> bool:
     return failure.category is Category.NODE_UNHEALTHY or verdict_of(failure) in _UNKNOWN
 
 
-class Plugging(abc.ABC):
+class Plugging(UnwoundCommand[Task], OfServer):
     """The parts of such flows that don't depend on the device."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    unseen = "The agent does not say how it ended."
+    wakes = False
+
+    def table(self) -> Table[Task]:
+        """Return the one stage. The operation doesn't take the server, and may lose it."""
+        table = super().table()
+        # Without ``load``: what has just begun has the server already.
+        return dataclasses.replace(table, lost=self._on_lost, taken=_is_taken, load=None)
+
+    def stages(self) -> tuple[Stage[Task], ...]:
+        """Return the one stage, with its undo."""
+        (stage,) = super().stages()
+        return (dataclasses.replace(stage, undo=self.undo()),)
 
     @abc.abstractmethod
-    def _send(self, task: Task, *, on: bool) -> bool:
-        """Send the command; return whether there was an agent to send it."""
+    def undo(self) -> Undo[Task]:
+        """Return what has the device unplugged again."""
 
-    def _unplug_again(self, task: Task) -> bool:
+    def reach(self, task: Task) -> tuple[str, Task] | None:
+        """Give the lease to the worker of the host that has the VM by now."""
+        where = placed(task.server)
+        if where is None:
+            return None
+        worker = leases.worker_with(task.operation.lease_owner) if task.fresh else None
+        worker = worker or self._cloud.take_to(task.operation, where.host)
+        return None if worker is None else (worker, task)
+
+    def where(self, task: Task) -> Placed:
+        """Return where the VM is by now."""
+        return placed(task.server) or super().where(task)
+
+    def lock(self, connection: Transaction, task: Task) -> Any:
+        """Lock the server."""
+        return servers.get(connection, task.server.uuid, lock=True)
+
+    def unplug_again(self, task: Task) -> bool:
         """Have it unplugged, wherever the server is by now; return whether there is no VM."""
         server = task.server
         if server.deleted_at is not None or server.vmid is None:
             return True
         # While it is being moved nobody knows which VM will be its; a delete may be refused.
-        sent = server.task_state is None and self._send(task, on=False)
-        return ends.later_unless(self._cloud, task, sent)
+        return ends.later_unless(self._cloud, task, server.task_state is None and self.send(task))
 
-    def _lost(self, task: Task) -> None:
+    def _on_lost(self, task: Task) -> None:
         """End it if its server is gone, and wait while a delete has that, which may be refused.
 
         Else another conductor goes on with it.
@@ -113,17 +144,25 @@ class Plugging(abc.ABC):
         elif task.going:
             self._cloud.wait(task.operation, _DELETE_SECONDS)
 
-    def _silent(self, task: Task) -> Failure:
-        host = task.operation.plan.target.host
-        text = f"The agent of host {host} does not answer."
-        return Failure(Category.NODE_UNHEALTHY, text, host=host)
 
-    def _too_late(self, task: Task) -> Failure:
-        operation = task.operation
-        text = f"{operation.action} did not end in time."
-        if operation.message:
-            text += f" It waited: {operation.message}"
-        return Failure(Category.TASK_TIMEOUT, text, host=operation.plan.target.host)
+def _is_taken(task: Task) -> bool:
+    return task.going
+
+
+class Attaching(Plugging):
+    """The attaching ones: what fails is unplugged again, and the device is free."""
+
+    back: ClassVar[str]
+    """The name of the undo."""
+
+    def undo(self) -> Undo[Task]:
+        """Return what has the device unplugged again."""
+        is_back = functools.partial(ends.again_unless_ok, self._cloud)
+        return Undo(self.back, self.unplug_again, is_back, self.give_back)
+
+    @abc.abstractmethod
+    def give_back(self, connection: Transaction, task: Task, failure: Failure | None) -> Task:
+        """Have the device be as before; return the task."""
 
 
 class Unplugging(Plugging):
@@ -134,88 +173,53 @@ class Unplugging(Plugging):
     it: the record never says what may be wrong.
     """
 
-    _stage: str
-
-    def table(self) -> Table[Task]:
-        """Return its one stage, and what follows where its end is unknown."""
-        again = Undo(f"{self._stage}_again", self._unplug_again, self._seen, self._settled)
-        return Table(
-            (Stage(self._stage, self._unplug, self._unplugged, undo=again),),
-            lost=self._lost,
-            late=lambda task: self._end_failed(task, self._too_late(task)),
-            undone=self._undone,
-            owns=False,
-            taken=lambda task: task.going,
-        )
+    def undo(self) -> Undo[Task]:
+        """Return what follows where its end is unknown."""
+        return Undo(f"{self.stage}_again", self.unplug_again, self._is_seen, self._settled)
 
     @abc.abstractmethod
-    def _release(self, connection: Transaction, task: Task) -> None:
-        """Have the server, whose row is locked, lose the device."""
+    def release(self, connection: Transaction, task: Task, row: Any) -> None:
+        """Have the server lose the device; ``row``: what ``lock`` returned."""
 
     @abc.abstractmethod
-    def _keep(self, connection: Transaction, task: Task, failure: Failure) -> None:
-        """Have the server, whose row is locked, keep it."""
+    def keep(self, connection: Transaction, task: Task, row: Any, failure: Failure) -> None:
+        """Have the server keep it."""
 
     @abc.abstractmethod
-    def _has(self, connection: Transaction, task: Task) -> bool:
+    def has(self, connection: Transaction, task: Task) -> bool:
         """Return whether the server has it, by the record."""
 
-    def _unplug(self, task: Task) -> None:
-        if not self._send(task, on=False):
-            self._failed(task, self._silent(task))
+    def write_done(self, connection: Transaction, end: End[Task]) -> None:
+        """Have the server lose the device."""
+        self.release(connection, end.task, end.row)
 
-    def _unplugged(self, task: Task, outcome: Outcome) -> None:
-        if not outcome.ok:
-            self._failed(task, failure_of(outcome))
-            return
+    def write_failed(self, connection: Transaction, end: End[Task]) -> None:
+        """Have the server keep it."""
+        self.keep(connection, end.task, end.row, end.failure)
 
-        def work(connection: Transaction) -> None:
-            if _is_open(connection, task):
-                self._release(connection, task)
-                ledger.close(connection, task.operation.id, OperationState.DONE)
-
-        self._cloud.store.run(work)
-        LOG.info("Operation %s, %s, is done.", task.operation.id, task.operation.action)
-
-    def _failed(self, task: Task, failure: Failure) -> None:
-        if not ends.waits(self._cloud, task.operation, failure):
-            self._end_failed(task, failure)
-
-    def _end_failed(self, task: Task, failure: Failure) -> None:
+    def fail(self, task: Task, failure: Failure, outcome: Outcome = NOTHING_SEEN) -> None:
+        """Close the operation as failed; where its end is unknown, begin to look."""
         if is_unknown(failure):
-            unwinding.begin(self._cloud, self.table(), task, failure)
-            return
+            super().fail(task, failure)
+        else:
+            OneCommand.fail(self, task, failure, outcome)
 
-        def work(connection: Transaction) -> None:
-            if _is_open(connection, task):
-                self._keep(connection, task, failure)
-                ends.close_failed(connection, task.operation, failure)
-
-        self._cloud.store.run(work)
-        action = task.operation.action
-        LOG.warning("%s failed (%s): %s", action, failure.category, failure.message)
-
-    def _seen(self, task: Task, outcome: Outcome) -> bool:
+    def _is_seen(self, task: Task, outcome: Outcome) -> bool:
         if outcome.ok or not is_unknown(failure_of(outcome)):
             return True
         ends.again(self._cloud, task.operation, outcome.failure)
         return False
 
     def _settled(self, connection: Transaction, task: Task, failure: Failure | None) -> Task:
-        servers.get(connection, task.server.uuid, lock=True)
+        row = self.lock(connection, task)
         if failure is None:
-            self._release(connection, task)
+            self.release(connection, task, row)
         else:
-            self._keep(connection, task, failure)
+            self.keep(connection, task, row, failure)
         return task
 
-    def _undone(self, connection: Transaction, task: Task) -> None:
-        kept = self._has(connection, task)
+    def write_undone(self, connection: Transaction, task: Task, row: Any) -> None:
+        """Close it as failed if the server still has the device."""
+        kept = self.has(connection, task)
         state = OperationState.FAILED if kept else OperationState.DONE
         ledger.close(connection, task.operation.id, state, task.operation.message)
-
-
-def _is_open(connection: Transaction, task: Task) -> bool:
-    """Lock the server; return whether no other word of an agent has ended the operation."""
-    servers.get(connection, task.server.uuid, lock=True)
-    return not ends.has_ended(connection, task.operation)

@@ -17,6 +17,7 @@ class Unmanage(ServerCommand):
 
     stage = "unmark"
     unseen = "The mark was not seen removed."
+    wakes = False
 
     def command(self, task: Task) -> Mark:
         """Return what removes the mark."""

@@ -23,6 +23,7 @@ class Reap(OfServer):
     stage = "destroy"
     unseen = "Not everything was seen gone."
     late = "It did not end in time."
+    wakes = False
 
     def do(self, task: Task) -> None:
         """Send the command, unless the record gave the place to the server since."""

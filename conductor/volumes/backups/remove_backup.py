@@ -85,6 +85,7 @@ class RemoveBackupFlow(Removal[BackupWork], BackupCommand):
 
     stage = "remove"
     unseen = "The archive was not seen gone."
+    wakes = False
 
     def command(self, task: BackupWork) -> RemoveBackup:
         """Return what removes the archive."""

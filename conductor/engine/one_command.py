@@ -125,7 +125,7 @@ class OneCommand(abc.ABC, Generic[W]):
         return outcome.ok
 
     def on_no_agent(self, task: W) -> None:
-        """Take note that no agent of the host answers: it waits, or fails after some waiting."""
+        """Take note that no agent of the host answers: what is final waits, the rest fails."""
         if self.late is None:
             self.wait(task)
         else:

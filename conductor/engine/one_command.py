@@ -65,8 +65,8 @@ class OneCommand(abc.ABC, Generic[W]):
         final = self.late is None
         return Table(
             self.stages(),
-            lost=None,
-            late=None if final else self.on_deadline,
+            on_superseded=None,
+            on_deadline=None if final else self.on_deadline,
             undone=self.undone(),
             owns=False,
             load=self.load,

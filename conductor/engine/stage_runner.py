@@ -65,8 +65,8 @@ class StageRunner:
         task = self._load(operation)
         table = self.table.of(task)
         if _taken(table, task):
-            if table.heard_after is not None:
-                table.heard_after(task, outcome)
+            if table.on_late_outcome is not None:
+                table.on_late_outcome(task, outcome)
             elif not task.ended:
                 _lose(table, task)
             return
@@ -78,11 +78,11 @@ class StageRunner:
             self._not_seen(table, task, outcome)
             return
         if back := table.back(task):
-            self._undoing(table).heard(task, back, outcome)
+            self._undoing(table).on_outcome(task, back, outcome)
             return
         position = table.heard_by(task)
-        heard = None if position is None else table.stages[position].heard
-        following = None if heard is None else heard(task, outcome)
+        take = None if position is None else table.stages[position].on_outcome
+        following = None if take is None else take(task, outcome)
         if position is not None and following is not None:
             self._go_on(table, following, position + 1)
 
@@ -92,7 +92,11 @@ class StageRunner:
             task = task.at(stage.name)
             if stage.final:
                 task = task.awake()
-            if table.late is not None and not stage.final and self._ends_late(table, task, stage):
+            if (
+                table.on_deadline is not None
+                and not stage.final
+                and self._ends_late(table, task, stage)
+            ):
                 return
             with measured.stage(task.operation.action, stage.name) as result:
                 following = stage.do(task)
@@ -114,7 +118,7 @@ class StageRunner:
             if self._store.run(lambda c: overslept.woke(c, self._name, task.operation)):
                 # Its thread was frozen. The next look takes it up as what it is now.
                 return True
-        elif stage.heard is not None and not task.late:
+        elif stage.on_outcome is not None and not task.late:
             return False
         self._give_up(table, task)
         return True
@@ -135,8 +139,8 @@ class StageRunner:
     def _give_up(self, table: Table[Any], task: Work, failure: Failure | None = None) -> None:
         if task.overslept and table.uncertain is not None:
             overslept.leave(self._store, table, task, failure or overslept.unseen(task))
-        elif table.late is not None:
-            table.late(task)
+        elif table.on_deadline is not None:
+            table.on_deadline(task)
 
     def overtaken(self, operation: Operation) -> None:
         """Unwind, if another operation has the server now.
@@ -150,8 +154,8 @@ class StageRunner:
         table = self.table.of(task)
         if _taken(table, task) or (not table.owns and not task.unwinding):
             _lose(table, task)
-        elif task.ended and table.ended is not None:
-            table.ended(task)
+        elif task.ended and table.on_already_closed is not None:
+            table.on_already_closed(task)
 
     def may_undo(self, operation: Operation) -> bool:
         """Return whether its agent may undo what it made: none other decides about the VM.
@@ -159,7 +163,7 @@ class StageRunner:
         One that removes the VM with the server does not mind.
         """
         task = self._load(operation)
-        return not task.ended and (task.going or not _taken(self.table.of(task), task))
+        return not task.ended and (task.is_being_deleted or not _taken(self.table.of(task), task))
 
     def _load(self, operation: Operation, *, fresh: bool = False) -> Work:
         if fresh and operation.begun_on is not None and _just_begun(operation):
@@ -178,12 +182,12 @@ class StageRunner:
 def _taken(table: Table[Any], task: Work) -> bool:
     if table.owns:
         return not task.has_resource
-    return table.taken is not None and not task.unwinding and table.taken(task)
+    return table.was_superseded is not None and not task.unwinding and table.was_superseded(task)
 
 
 def _lose(table: Table[Any], task: Work) -> None:
-    if table.lost is not None:
-        table.lost(task)
+    if table.on_superseded is not None:
+        table.on_superseded(task)
 
 
 def _just_begun(operation: Operation) -> bool:

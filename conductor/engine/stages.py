@@ -46,7 +46,7 @@ class Work:
         return self.operation.state in {OperationState.DONE, OperationState.FAILED}
 
     @property
-    def going(self) -> bool:
+    def is_being_deleted(self) -> bool:
         """Return whether its resource is being removed, or is gone."""
         return False
 
@@ -89,7 +89,7 @@ class Task(Work):
         return self.server.operation_id == self.operation.id and self.server.deleted_at is None
 
     @property
-    def going(self) -> bool:
+    def is_being_deleted(self) -> bool:
         """Return whether the server is deleted, or a delete has it."""
         return self.server.deleted_at is not None or self.shown == TaskState.DELETING
 
@@ -105,7 +105,7 @@ class Undo(Generic[W]):
     do: Callable[[W], bool] | None = None
     """Returns whether everything outside the database is gone; if not, an agent has the
     command, or it waits. None: nothing of it is outside."""
-    heard: Callable[[W, Outcome], bool] | None = None
+    on_outcome: Callable[[W, Outcome], bool] | None = None
     """For an agent's undo: takes the outcome, and returns whether it is gone."""
     write: Callable[[Transaction, W, Failure | None], W] | None = None
     """Removes what is in the database, in the transaction that commits the next undo; gets the
@@ -125,7 +125,7 @@ class Stage(Generic[W]):
     do: Callable[[W], W | None] | Callable[[W], None]
     """Returns the task as committed, for the next stage; None: it ended or waits, or an agent
     has the command."""
-    heard: Callable[[W, Outcome], W | None] | Callable[[W, Outcome], None] | None = None
+    on_outcome: Callable[[W, Outcome], W | None] | Callable[[W, Outcome], None] | None = None
     """For an agent's stage: takes the outcome, and returns the same. None: the conductor's
     stage."""
     shown: TaskState | None = None
@@ -140,31 +140,31 @@ class Table(Generic[W]):
     """The flow of an action."""
 
     stages: tuple[Stage[W], ...]
-    lost: Callable[[W], None] | None
+    on_superseded: Callable[[W], None] | None
     """Called when another operation has the resource. None: it takes none, and can't lose it."""
-    late: Callable[[W], None] | None = None
+    on_deadline: Callable[[W], None] | None = None
     """Called when its deadline has passed. None: every stage is final."""
     undone: Callable[[Transaction, W], None] | None = None
     """Ends the operation in the transaction of its last undo. None: it has none."""
     owns: bool = True
     """Whether it takes the resource, which then names the operation."""
-    taken: Callable[[W], bool] | None = None
+    was_superseded: Callable[[W], bool] | None = None
     """For one that takes no resource but may lose it: returns whether it has lost it."""
-    over: Callable[[W], bool] | None = None
+    has_finished: Callable[[W], bool] | None = None
     """For one that takes it: returns whether the resource's record shows that the operation ended,
     though the operation was read before. None: it shows nothing."""
-    heard_after: Callable[[W, Outcome], None] | None = None
-    """An agent's word on an operation that lost its resource, even at its end; None: as ``lost``.
-    """
-    ended: Callable[[W], None] | None = None
+    on_late_outcome: Callable[[W, Outcome], None] | None = None
+    """Takes an outcome of an operation that lost its resource, even at its end; None: as
+    ``on_superseded``."""
+    on_already_closed: Callable[[W], None] | None = None
     """Called when another conductor has ended the operation while this one was at it: puts right
     what came too late. None: nothing of that stays."""
     load: Callable[[Transaction, Operation], W] | None = None
     """Reads what the operation is about. None: it is a server; see ``Task``."""
     uncertain: Callable[[Transaction, W], None] | None = None
     """For one that overslept and was not seen done: has its resource show that, and changes
-    nothing else, where ``late`` would have something removed. None: ``late`` removes nothing, or
-    its undos do, which only look then."""
+    nothing else, where ``on_deadline`` would have something removed. None: that removes nothing,
+    or its undos do, which only look then."""
 
     usable: bool = True
     """Whether a VM that an operation which overslept left half done can be used, once it is seen
@@ -179,8 +179,8 @@ class Table(Generic[W]):
             raise ValueError("after the point of no return every stage is final")
         if any(stage.final and stage.undo for stage in self.stages):
             raise ValueError("what is final is not undone")
-        if (self.late is None) != all(final) or (self.undone is None) != (not self.undos):
-            raise ValueError("``late`` and ``undone`` say how each way that there is ends")
+        if (self.on_deadline is None) != all(final) or (self.undone is None) != (not self.undos):
+            raise ValueError("``on_deadline`` and ``undone`` say how each way that there is ends")
 
     @property
     def undos(self) -> tuple[Undo[W], ...]:
@@ -230,7 +230,7 @@ class Table(Generic[W]):
         if task.unwinding:
             last = len(self.stages) - 1
             return named if named is not None and self.stages[named].final else last
-        if self.owns and (shown is None if self.over is None else self.over(task)):
+        if self.owns and (shown is None if self.has_finished is None else self.has_finished(task)):
             return None
         if named is not None and (not self.owns or self.stages[named].shown == shown):
             return named
@@ -240,7 +240,7 @@ class Table(Generic[W]):
 
     def is_past_return(self, task: W) -> bool:
         """Return whether the stage reached is final: no deadline ends the task."""
-        if self.late is None:
+        if self.on_deadline is None:
             return True
         if self.back(task):
             return False

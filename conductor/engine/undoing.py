@@ -32,14 +32,14 @@ class Undoing(Generic[W]):
                     return
             task, undos = self._commit(task, undos, None)
 
-    def heard(self, task: W, undos: Sequence[Undo[W]], outcome: Outcome) -> None:
+    def on_outcome(self, task: W, undos: Sequence[Undo[W]], outcome: Outcome) -> None:
         """Take the agent's outcome of the first undo; continue if it is gone.
 
         So is one of a VM that was seen to be nowhere: nothing can be put back. What follows VMs
         says what became of it.
         """
-        heard = undos[0].heard
-        if heard is not None and (_is_vanished(outcome) or heard(task, outcome)):
+        take = undos[0].on_outcome
+        if take is not None and (_is_vanished(outcome) or take(task, outcome)):
             self.go_on(*self._commit(task, undos, outcome.failure))
 
     def _commit(

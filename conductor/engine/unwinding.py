@@ -74,7 +74,7 @@ def write(
     operation = task.operation
     undos, position = table.undos_from(task, after), table.reached(task)
     known = table.stages if position is None else table.stages[: position + 1]
-    agents = position is None or known[-1].heard is not None or task.unwinding
+    agents = position is None or known[-1].on_outcome is not None or task.unwinding
     read = leases.Read([stage.name for stage in known], None if agents else owner)
     stage = undos[0].name if undos else operation.stage
     message = operation.message if failure is None or task.unwinding else failure.message

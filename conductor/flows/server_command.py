@@ -49,7 +49,7 @@ class ServerCommand(OfServer):
         """Return the one stage, which ends as overtaken if another operation has the server."""
         stage = Stage(self.stage, self.do, self.on_outcome, self._shown)
         lost = functools.partial(ends.overtaken, self._cloud)
-        return Table((stage,), lost=lost, late=self.on_deadline)
+        return Table((stage,), on_superseded=lost, on_deadline=self.on_deadline)
 
     def host(self, task: Task) -> str:
         """Return the server's."""

@@ -49,20 +49,20 @@ class Follow:
                 Stage("look", self._look),
                 Stage(MOVE_ALLOCATION, self._move_allocation.move, final=True),
             ),
-            lost=functools.partial(ends.overtaken, self._cloud),
-            late=self._late,
+            on_superseded=functools.partial(ends.overtaken, self._cloud),
+            on_deadline=self._on_deadline,
             owns=False,
-            taken=self._taken,
+            was_superseded=self._was_superseded,
         )
 
-    def _taken(self, task: Task) -> bool:
+    def _was_superseded(self, task: Task) -> bool:
         """Return whether another operation acts on the server: then its result counts."""
         if task.server.deleted_at is not None:
             return True
         with self._cloud.store.read() as connection:
             return not store.is_idle(connection, task.server.uuid, task.operation.id)
 
-    def _late(self, task: Task) -> None:
+    def _on_deadline(self, task: Task) -> None:
         text, number = "The VM could not be looked at in time.", task.operation.id
         self._cloud.store.run(lambda c: ledger.close(c, number, OperationState.FAILED, text))
 

@@ -61,7 +61,7 @@ class BulkFlow:
         It has no way back: what moved stays there. The deadline only ends the beginning.
         """
         stage = Stage("move_servers", self._go, final=True)
-        return Table((stage,), lost=None, owns=False, load=load)
+        return Table((stage,), on_superseded=None, owns=False, load=load)
 
     def _go(self, task: Work) -> None:
         found = self._cloud.store.run(lambda c: self._look(c, task))

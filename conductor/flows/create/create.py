@@ -72,14 +72,14 @@ class Create:
                 Stage("place", self._place, shown=TaskState.SCHEDULING, undo=claim),
                 Stage("network", self._network, shown=TaskState.NETWORKING, undo=reserved),
                 Stage("map_disk", self._map_disk, shown=TaskState.BLOCK_DEVICE_MAPPING),
-                Stage("spawn", self._spawn, self._heard, TaskState.SPAWNING, undo=vm),
+                Stage("spawn", self._spawn, self._on_outcome, TaskState.SPAWNING, undo=vm),
             ),
-            lost=self._unwinding.lost,
-            late=self._late,
+            on_superseded=self._unwinding.on_superseded,
+            on_deadline=self._on_deadline,
             undone=self._unwinding.undone,
-            over=_is_over,
+            has_finished=_is_over,
             # It may have made a VM for a server that was deleted before.
-            heard_after=self._unwinding.heard_after,
+            on_late_outcome=self._unwinding.on_late_outcome,
         )
 
     def begin_many(self, operations: Sequence[Operation]) -> Iterator[tuple[Operation, bool]]:
@@ -145,7 +145,7 @@ class Create:
         self._together.resume(task.operation)
         return True
 
-    def _late(self, task: Task) -> None:
+    def _on_deadline(self, task: Task) -> None:
         if task.overslept and placed(task.operation) is not None:
             # A VM may have got the VMID and be in use: without it in the record, an audit would
             # take that for a leftover of this build.
@@ -298,7 +298,7 @@ class Create:
             found = server_groups.strict(connection, [server.server_group_uuid])
         return found.get(server.server_group_uuid)
 
-    def _heard(self, task: Task, outcome: Outcome) -> None:
+    def _on_outcome(self, task: Task, outcome: Outcome) -> None:
         """Take the agent's outcome: ACTIVE, another attempt, or ERROR."""
         if not outcome.ok:
             self._unwinding.failed(task.operation, task.server, outcome)

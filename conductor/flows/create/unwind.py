@@ -280,7 +280,7 @@ class Unwinding:
 
     # --- the operation lost its server
 
-    def lost(self, task: Task) -> None:
+    def on_superseded(self, task: Task) -> None:
         """Remove what it made, unless another operation works on it; close it."""
         operation = task.operation
         if placed(operation) is None:
@@ -292,7 +292,7 @@ class Unwinding:
         # The operation that took the server knows its VMID and removes, or keeps, the VM.
         self._cloud.store.run(lambda c: _close(c, operation))
 
-    def heard_after(self, task: Task, outcome: Outcome) -> None:
+    def on_late_outcome(self, task: Task, outcome: Outcome) -> None:
         """Take the agent's outcome of an operation that lost its server."""
         operation, server = task.operation, task.server
         if outcome.ok and not outcome.gone:

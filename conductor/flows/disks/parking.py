@@ -52,5 +52,5 @@ class Parking:
         text = f"The agent of host {host} does not answer."
         return Failure(Category.NODE_UNHEALTHY, text, host=host)
 
-    def _lost(self, task: Task) -> None:
+    def _on_superseded(self, task: Task) -> None:
         ends.overtaken(self._cloud, task)

@@ -76,8 +76,8 @@ class RebuildFlow(Swapping):
                 Stage(SWAP, self._swap, self._swapped, spawning, undo=self._back),
                 Stage(SETTLE, self._settle, self._settled, spawning, final=True),
             ),
-            lost=self._root.lost,
-            late=self._late,
+            on_superseded=self._root.on_superseded,
+            on_deadline=self._on_deadline,
             undone=self._undone,
             # It may have a disk that is not grown yet, or another config drive.
             usable=False,

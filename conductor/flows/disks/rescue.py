@@ -34,8 +34,8 @@ class RescueFlow(Swapping):
                 Stage("map_disk", self._map_disk, shown=shown),
                 Stage("swap", self._swap, self._swapped, shown, undo=self._back),
             ),
-            lost=functools.partial(ends.overtaken, self._cloud),
-            late=self._late,
+            on_superseded=functools.partial(ends.overtaken, self._cloud),
+            on_deadline=self._on_deadline,
             undone=self._undone,
             usable=False,
         )

@@ -169,7 +169,7 @@ class RootVolume:
             before = row.previous_status or VolumeStatus.IN_USE
             records.change(connection, row.id, status=before, previous_status=None)
 
-    def lost(self, task: Task) -> None:
+    def on_superseded(self, task: Task) -> None:
         """End a rebuild whose server has another operation: the record's content counts."""
 
         def work(connection: Transaction) -> None:

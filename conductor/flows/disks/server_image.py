@@ -39,10 +39,10 @@ class ServerImageFlow:
         return Table(
             (
                 Stage("reserve", self._reserve, shown=walk[0], undo=remove),
-                Stage("copy", self._copy, self._heard, walk[-1]),
+                Stage("copy", self._copy, self._on_outcome, walk[-1]),
             ),
-            lost=self._lost,
-            late=self._late,
+            on_superseded=self._on_superseded,
+            on_deadline=self._on_deadline,
             undone=self._undone,
             uncertain=self._uncertain,
         )
@@ -108,7 +108,7 @@ class ServerImageFlow:
             backup=bool(plan.backup_type),
         )
 
-    def _heard(self, task: Task, outcome: Outcome) -> None:
+    def _on_outcome(self, task: Task, outcome: Outcome) -> None:
         """Take the agent's outcome: the image is active, another attempt, or it is removed."""
         if not outcome.ok:
             self._failed(task, failure_of(outcome))
@@ -152,7 +152,7 @@ class ServerImageFlow:
         table = self.table(task.operation.action)
         unwinding.again_or_begin(self._cloud, table, task, failure)
 
-    def _late(self, task: Task) -> None:
+    def _on_deadline(self, task: Task) -> None:
         text = "The image was not made in time."
         if task.operation.message:
             text += f" It waited: {task.operation.message}"
@@ -183,7 +183,7 @@ class ServerImageFlow:
         )
         uploads.kill(connection, task.operation.planned(ImagePlan).image_id)
 
-    def _lost(self, task: Task) -> None:
+    def _on_superseded(self, task: Task) -> None:
         """End without an image: the server has another operation, such as a delete."""
 
         def work(connection: Transaction) -> None:

@@ -32,9 +32,11 @@ class ShelveFlow(Parking):
         """Return the stages; behind the stop there is no way but forward."""
         offload = Stage("offload", self._offload, shown=TaskState.SHELVING_OFFLOADING, final=True)
         if not stop:
-            return Table((offload,), lost=self._lost)
+            return Table((offload,), on_superseded=self._on_superseded)
         first = Stage("stop", self._stop, self._stopped, TaskState.SHELVING)
-        return Table((first, offload), lost=self._lost, late=self._late)
+        return Table(
+            (first, offload), on_superseded=self._on_superseded, on_deadline=self._on_deadline
+        )
 
     def _stop(self, task: Task) -> Task | None:
         if task.server.vm_state == VmState.SUSPENDED:
@@ -100,6 +102,6 @@ class ShelveFlow(Parking):
             well = found_well(before, seen)
             ends.failed(self._cloud, task, failure, well, power_state=seen)
 
-    def _late(self, task: Task) -> None:
+    def _on_deadline(self, task: Task) -> None:
         failure = Failure(Category.TASK_TIMEOUT, "It was not stopped in time.")
         ends.failed(self._cloud, task, failure, VmState(task.server.vm_state))

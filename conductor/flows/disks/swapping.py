@@ -127,7 +127,7 @@ class Swapping(ABC):
     def _failed(self, task: Task, failure: Failure) -> None:
         unwinding.again_or_begin(self._cloud, self._table_of(task), task, failure)
 
-    def _late(self, task: Task) -> None:
+    def _on_deadline(self, task: Task) -> None:
         operation = task.operation
         text = f"The {operation.action} did not end in time."
         if operation.message:

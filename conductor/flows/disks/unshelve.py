@@ -87,7 +87,9 @@ class UnshelveFlow(Parking):
 
     def _table(self, *stages: Stage[Task]) -> Table[Task]:
         ended = self._own.give_back
-        return Table(stages, self._lost, self._late, self._undone, ended=ended)
+        return Table(
+            stages, self._on_superseded, self._on_deadline, self._undone, on_already_closed=ended
+        )
 
     # --- the claim, which decides the case
 
@@ -227,13 +229,13 @@ class UnshelveFlow(Parking):
     def _failed(self, task: Task, failure: Failure) -> None:
         unwinding.again_or_begin(self._cloud, self.cases().of(task), task, failure)
 
-    def _late(self, task: Task) -> None:
+    def _on_deadline(self, task: Task) -> None:
         self._unwind(task, Failure(Category.TASK_TIMEOUT, "It was not unshelved in time."))
 
     def _unwind(self, task: Task, failure: Failure) -> None:
         unwinding.begin(self._cloud, self.cases().of(task), task, failure)
 
-    def _lost(self, task: Task) -> None:
+    def _on_superseded(self, task: Task) -> None:
         """End it: another operation has the server, and gives back what the migration holds.
 
         Unless that came before a claim of ours: as long as none is committed, it is given back.

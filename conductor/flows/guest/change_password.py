@@ -99,7 +99,7 @@ class ChangePasswordFlow:
         """Return its one stage, which is never repeated."""
         stage = Stage("set_password", self._give_up, shown=TaskState.UPDATING_PASSWORD)
         lost = functools.partial(ends.overtaken, self._cloud)
-        return Table((stage,), lost=lost, late=self._give_up)
+        return Table((stage,), on_superseded=lost, on_deadline=self._give_up)
 
     def _give_up(self, task: Task) -> None:
         text = sentence_of(PasswordProblem.UNKNOWN, task.server.uuid)

@@ -98,7 +98,9 @@ class Plugging(UnwoundCommand[Task], OfServer):
         """Return the one stage. The operation doesn't take the server, and may lose it."""
         table = super().table()
         # Without ``load``: what has just begun has the server already.
-        return dataclasses.replace(table, lost=self._on_lost, taken=_is_taken, load=None)
+        return dataclasses.replace(
+            table, on_superseded=self._on_superseded, was_superseded=_was_superseded, load=None
+        )
 
     def stages(self) -> tuple[Stage[Task], ...]:
         """Return the one stage, with its undo."""
@@ -134,19 +136,19 @@ class Plugging(UnwoundCommand[Task], OfServer):
         # While it is being moved nobody knows which VM will be its; a delete may be refused.
         return ends.later_unless(self._cloud, task, server.task_state is None and self.send(task))
 
-    def _on_lost(self, task: Task) -> None:
+    def _on_superseded(self, task: Task) -> None:
         """End it if its server is gone, and wait while a delete has that, which may be refused.
 
         Else another conductor goes on with it.
         """
         if task.server.deleted_at is not None:
             ends.overtaken(self._cloud, task)
-        elif task.going:
+        elif task.is_being_deleted:
             self._cloud.wait(task.operation, _DELETE_SECONDS)
 
 
-def _is_taken(task: Task) -> bool:
-    return task.going
+def _was_superseded(task: Task) -> bool:
+    return task.is_being_deleted
 
 
 class Attaching(Plugging):

@@ -126,9 +126,9 @@ class Abandon:
         return Table(
             (
                 Stage("release_allocation", self._release, final=True),
-                Stage("remove_drive", self._remove_drive, self._heard, final=True),
+                Stage("remove_drive", self._remove_drive, self._on_outcome, final=True),
             ),
-            lost=None,
+            on_superseded=None,
             owns=False,
         )
 
@@ -145,7 +145,7 @@ class Abandon:
         deadline = operation.deadline or clock.utcnow()
         self._cloud.destroy(operation, where, deadline, drive_only=True)
 
-    def _heard(self, task: Task, outcome: Outcome) -> None:
+    def _on_outcome(self, task: Task, outcome: Outcome) -> None:
         """End the operation: the config drive is gone, or the audit reports it."""
         self._close(task.operation, outcome.failure)
 

@@ -41,10 +41,10 @@ class Adopt:
         return Table(
             (
                 Stage("claim", self._claim, shown=shown, undo=release),
-                Stage("mark", self._mark, self._heard, shown=shown, undo=unmark),
+                Stage("mark", self._mark, self._on_outcome, shown=shown, undo=unmark),
             ),
-            lost=functools.partial(ends.overtaken, self._cloud),
-            late=self._late,
+            on_superseded=functools.partial(ends.overtaken, self._cloud),
+            on_deadline=self._on_deadline,
             undone=self._undone,
         )
 
@@ -91,7 +91,7 @@ class Adopt:
         )
         self._cloud.compute.execute(operation.ctxt, worker, command)
 
-    def _heard(self, task: Task, outcome: Outcome) -> None:
+    def _on_outcome(self, task: Task, outcome: Outcome) -> None:
         """Take the agent's outcome of the mark."""
         if not outcome.ok:
             unwinding.begin(self._cloud, self.table(), task, failure_of(outcome))
@@ -108,7 +108,7 @@ class Adopt:
 
     # --- failure
 
-    def _late(self, task: Task) -> None:
+    def _on_deadline(self, task: Task) -> None:
         failure = Failure(Category.TASK_TIMEOUT, "It did not end in time.")
         unwinding.begin(self._cloud, self.table(), task, failure)
 

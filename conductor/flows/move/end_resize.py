@@ -43,7 +43,7 @@ class _SecondHalf:
         if not ends.waits(self._cloud, task.operation, failure):
             self._end(task, failure)
 
-    def _late(self, task: Task) -> None:
+    def _on_deadline(self, task: Task) -> None:
         text = f"{task.operation.action} did not end in time."
         self._end(task, Failure(Category.TASK_TIMEOUT, text, host=task.server.host))
 
@@ -76,9 +76,9 @@ class ConfirmFlow(_SecondHalf):
                 Stage("grow", self._grow, self._grown),
                 Stage(SETTLE, self._settle, final=True),
             ),
-            lost=functools.partial(ends.overtaken, self._cloud),
-            late=self._late,
-            over=lambda task: task.server.vm_state != VmState.RESIZED,
+            on_superseded=functools.partial(ends.overtaken, self._cloud),
+            on_deadline=self._on_deadline,
+            has_finished=lambda task: task.server.vm_state != VmState.RESIZED,
         )
 
     def _grow(self, task: Task) -> Task | None:
@@ -136,15 +136,18 @@ class RevertFlow(_SecondHalf):
         shown = TaskState.RESIZE_REVERTING
         lost = functools.partial(ends.overtaken, self._cloud)
         here = (
-            Stage("shape", self._shape, self._heard, shown),
+            Stage("shape", self._shape, self._on_outcome, shown),
             Stage(SETTLE, self._settle, shown=shown, final=True),
         )
         return Cases(
             case,
             {
-                SAME_HOST: Table(here, lost=lost, late=self._late),
+                SAME_HOST: Table(here, on_superseded=lost, on_deadline=self._on_deadline),
                 OTHER_HOST: Table(
-                    self._move.stages(), lost=lost, late=self._late_there, undone=self._undone
+                    self._move.stages(),
+                    on_superseded=lost,
+                    on_deadline=self._on_deadline_there,
+                    undone=self._undone,
                 ),
             },
         )
@@ -152,7 +155,7 @@ class RevertFlow(_SecondHalf):
     def _unwind(self, task: Task, failure: Failure) -> None:
         unwinding.begin(self._cloud, self.cases().of(task), task, failure)
 
-    def _late_there(self, task: Task) -> None:
+    def _on_deadline_there(self, task: Task) -> None:
         text = "The reversion did not end in time."
         self._unwind(task, Failure(Category.TASK_TIMEOUT, text, host=task.server.host))
 
@@ -191,7 +194,7 @@ class RevertFlow(_SecondHalf):
         if not shaping.send(self._cloud, task, forward=False):
             self._no_agent(task)
 
-    def _heard(self, task: Task, outcome: Outcome) -> Task | None:
+    def _on_outcome(self, task: Task, outcome: Outcome) -> Task | None:
         if outcome.ok:
             return shaping.reach(self._cloud, task, SETTLE)
         failure = failure_of(outcome)

@@ -43,8 +43,8 @@ class EvacuationFlow:
                 Stage("recover", self._recover, shown=_SHOWN),
                 Stage("settle", self._settle, shown=_SHOWN, final=True),
             ),
-            lost=self._lost,
-            late=self._late,
+            on_superseded=self._on_superseded,
+            on_deadline=self._on_deadline,
         )
 
     # --- the stages
@@ -178,12 +178,12 @@ class EvacuationFlow:
         self._cloud.store.run(work)
         LOG.warning("Server %s: %s", task.server.uuid, text)
 
-    def _late(self, task: Task) -> None:
+    def _on_deadline(self, task: Task) -> None:
         seen = _plan(task).seen
         last = f" It was last seen on {seen}." if seen else ""
         self._failed(task, f"The HA manager did not recover it in time.{last}")
 
-    def _lost(self, task: Task) -> None:
+    def _on_superseded(self, task: Task) -> None:
         """End it: another operation has the server."""
         if task.ended:
             return  # another conductor has seen that, too

@@ -56,8 +56,8 @@ class LiveMigrationFlow:
                 Stage("move", self._move, self._moved, _SHOWN, look),
                 Stage("settle", self._settle, shown=_SHOWN, final=True),
             ),
-            lost=self._lost,
-            late=self._late,
+            on_superseded=self._on_superseded,
+            on_deadline=self._on_deadline,
             undone=self._undone,
         )
 
@@ -253,14 +253,14 @@ class LiveMigrationFlow:
     def _failed(self, task: Task, failure: Failure) -> None:
         unwinding.again_or_begin(self._cloud, self.table(), task, failure)
 
-    def _late(self, task: Task) -> None:
+    def _on_deadline(self, task: Task) -> None:
         text = "The live migration did not end in time."
         if task.operation.message:
             text += f" It waited: {task.operation.message}"
         failure = Failure(Category.TASK_TIMEOUT, text, host=task.server.host)
         unwinding.begin(self._cloud, self.table(), task, failure)
 
-    def _lost(self, task: Task) -> None:
+    def _on_superseded(self, task: Task) -> None:
         """End it: another operation has the server, and gives back what the migration holds.
 
         Unless that came before a claim of ours: as long as none is committed, it is given back.

@@ -65,7 +65,7 @@ class ResizeFlow:
         shape = Stage(
             "shape",
             self._shape,
-            self._heard,
+            self._on_outcome,
             TaskState.RESIZE_MIGRATING,
             Undo("shape_back", self._shape_back, shaped_back),
         )
@@ -78,7 +78,12 @@ class ResizeFlow:
         )
 
     def _table(self, *stages: Stage[Task]) -> Table[Task]:
-        return Table(stages, lost=self._lost, late=self._late, undone=self._undone)
+        return Table(
+            stages,
+            on_superseded=self._on_superseded,
+            on_deadline=self._on_deadline,
+            undone=self._undone,
+        )
 
     # --- the claim, which decides the case
 
@@ -184,7 +189,7 @@ class ResizeFlow:
             text = f"The agent of host {task.server.host} does not answer."
             self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=task.server.host))
 
-    def _heard(self, task: Task, outcome: Outcome) -> None:
+    def _on_outcome(self, task: Task, outcome: Outcome) -> None:
         """Take the agent's outcome: VERIFY_RESIZE, another attempt, or back."""
         if not outcome.ok:
             self._failed(task, failure_of(outcome))
@@ -228,13 +233,13 @@ class ResizeFlow:
     def _unwind(self, task: Task, failure: Failure) -> None:
         unwinding.begin(self._cloud, self.cases().of(task), task, failure)
 
-    def _late(self, task: Task) -> None:
+    def _on_deadline(self, task: Task) -> None:
         text = f"The {task.operation.action} did not end in time."
         if task.operation.message:
             text += f" It waited: {task.operation.message}"
         self._unwind(task, Failure(Category.TASK_TIMEOUT, text, host=task.server.host))
 
-    def _lost(self, task: Task) -> None:
+    def _on_superseded(self, task: Task) -> None:
         """End it: another operation has the server, and gives back what the migration holds.
 
         Unless that came before a claim of ours: as long as none is committed, it is given back.

@@ -44,8 +44,8 @@ class Delete:
 
     def table(self) -> Table[Task]:
         """Return the one stage, past the point of no return: tried until the VM is seen gone."""
-        stage = Stage(STAGE, self._destroy, self._heard, shown=TaskState.DELETING, final=True)
-        return Table((stage,), lost=functools.partial(ends.overtaken, self._cloud))
+        stage = Stage(STAGE, self._destroy, self._on_outcome, shown=TaskState.DELETING, final=True)
+        return Table((stage,), on_superseded=functools.partial(ends.overtaken, self._cloud))
 
     def ending(self) -> Ending:
         """Return how deletes end whose VMs were seen gone."""
@@ -72,7 +72,7 @@ class Delete:
             Destroy(operation.id, operation.attempt, server.uuid, where, clock.after(timeout)),
         )
 
-    def _heard(self, task: Task, outcome: Outcome) -> None:
+    def _on_outcome(self, task: Task, outcome: Outcome) -> None:
         """Finish, as the agent has seen it gone, or try again."""
         if outcome.gone:
             self._finish(task, outcome)

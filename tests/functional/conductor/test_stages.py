@@ -111,13 +111,13 @@ class Move:
         return Table(
             (
                 Stage("claim", self._decide("claim", "stop"), None, SHOWN, release),
-                Stage("stop", self._ask("stop"), self._heard("copy"), SHOWN, start),
-                Stage("copy", self._ask("copy"), self._heard("switch"), SHOWN, remove),
+                Stage("stop", self._ask("stop"), self._on_outcome("copy"), SHOWN, start),
+                Stage("copy", self._ask("copy"), self._on_outcome("switch"), SHOWN, remove),
                 Stage("switch", self._decide("switch", "clean_up"), None, SHOWN, note),
                 Stage("clean_up", self._clean_up, shown=SHOWN, final=True),
             ),
-            lost=lambda task: ends.overtaken(self._cloud, task),
-            late=self._unwind,
+            on_superseded=lambda task: ends.overtaken(self._cloud, task),
+            on_deadline=self._unwind,
             undone=self._undone,
         )
 
@@ -139,7 +139,7 @@ class Move:
 
         return do  # type: ignore[return-value]
 
-    def _heard(self, following: str) -> Callable[[Task, Outcome], Task | None]:
+    def _on_outcome(self, following: str) -> Callable[[Task, Outcome], Task | None]:
         def heard(task: Task, outcome: Outcome) -> Task | None:
             if not outcome.ok:
                 self._unwind(task)

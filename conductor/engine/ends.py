@@ -9,7 +9,7 @@ from common.failures import passes
 from common.messages.reports import Failure, Outcome
 from common.states import OperationState, VmState
 from conductor.cloud import Cloud, backoff
-from conductor.engine.stages import Task
+from conductor.engine.stages import Task, Work
 from conductor.store import leases, transitions
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
@@ -92,7 +92,7 @@ def again_unless_ok(cloud: Cloud, task: Task, outcome: Outcome) -> bool:
     return outcome.ok
 
 
-def later_unless(cloud: Cloud, task: Task, sent: bool) -> bool:
+def later_unless(cloud: Cloud, task: Work, sent: bool) -> bool:
     """Return that an undo isn't done yet; without an agent to send it, it is tried again later."""
     if not sent:
         cloud.wait(task.operation, backoff(task.operation.attempt))

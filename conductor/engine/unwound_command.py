@@ -22,6 +22,10 @@ class UnwoundCommand(OneCommand[W]):
         """Begin to unwind."""
         unwinding.begin(self._cloud, self.table(), task, failure)
 
+    def send_back(self, task: W) -> bool:
+        """Send the command of an undo; return that it isn't undone yet. Without agent it waits."""
+        return ends.later_unless(self._cloud, task, self.send(task))
+
     def write_undone(self, connection: Transaction, task: W, row: Any) -> None:
         """Close the operation, by default as failed."""
         operation = task.operation

@@ -46,10 +46,17 @@ class ServerCommand(OfServer):
         (self._shown,) = ACTIONS[action].walk
 
     def table(self) -> Table[Task]:
-        """Return the one stage, which ends as overtaken if another operation has the server."""
-        stage = Stage(self.stage, self.do, self.on_outcome, self._shown)
-        lost = functools.partial(ends.overtaken, self._cloud)
-        return Table((stage,), on_superseded=lost, on_deadline=self.on_deadline)
+        """Return the flow, which ends as overtaken if another operation has the server."""
+        return Table(
+            self.stages(),
+            on_superseded=functools.partial(ends.overtaken, self._cloud),
+            on_deadline=self.on_deadline,
+            undone=self.undone(),
+        )
+
+    def stages(self) -> tuple[Stage[Task], ...]:
+        """Return the one stage, in which the server shows the action's task_state."""
+        return (Stage(self.stage, self.do, self.on_outcome, self._shown),)
 
     def host(self, task: Task) -> str:
         """Return the server's."""
@@ -70,8 +77,9 @@ class ServerCommand(OfServer):
 
         The deadline then ends it with what it waited for.
         """
-        operation = task.operation
-        if not passes(failure) or operation.attempt > self._cloud.conf.conductor.max_waits:
+        operation, most = task.operation, self._cloud.conf.conductor.max_waits
+        hopeless = failure.category in (self.hopeless or ()) or not passes(failure)
+        if hopeless or operation.attempt > most:
             return False
         pause = backoff(operation.attempt)
         if operation.deadline is not None:

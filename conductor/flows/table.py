@@ -81,7 +81,7 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
         "evacuate": EvacuationFlow(cloud).table(),
         "rescue": RescueFlow(cloud).table(),
         "unrescue": UnrescueFlow(cloud, "unrescue").table(),
-        "adopt": Adopt(cloud).table(),
+        "adopt": Adopt(cloud, "adopt").table(),
         "release": Unmanage(cloud, "release").table(),
         InternalAction.REAP: Reap(cloud).table(),
         InternalAction.FOLLOW: Follow(cloud).table(),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.messages.commands import CacheImage, Image
 from common.messages.facts import HostFacts
-from common.messages.reports import Failure
+from common.messages.reports import Category
 from common.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import begins
@@ -46,6 +46,7 @@ class Cache(OneCommand[Work]):
     stage = "make_template"
     unseen = "The template was not seen there."
     late = "It did not end in time."
+    hopeless = frozenset(Category)
     wakes = False
 
     def load(self, connection: Transaction, operation: Operation) -> Work:
@@ -61,10 +62,6 @@ class Cache(OneCommand[Work]):
             image=plan.image,
             template=plan.template,
         )
-
-    def retry(self, task: Work, failure: Failure) -> bool:
-        """Return that it isn't tried again."""
-        return False
 
     def write_done(self, connection: Transaction, end: End[Work]) -> None:
         """Note that the template is ready."""

@@ -143,7 +143,7 @@ class RetypeVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
     def stages(self) -> tuple[Stage[VolumeWork], ...]:
         """Return the one stage: an agent moves the volume."""
         (move,) = super().stages()
-        return (dataclasses.replace(move, undo=Undo("settle", self._settle, self._on_settled)),)
+        return (dataclasses.replace(move, undo=Undo("settle", self.send_back, self._on_settled)),)
 
     def command(self, task: VolumeWork) -> RetypeVolume:
         """Return what moves it, or settles where it is."""
@@ -167,11 +167,6 @@ class RetypeVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
             records.end(connection, end.row, VolumeAction.RETYPE, ok=True)
 
     # --- failure
-
-    def _settle(self, task: VolumeWork) -> bool:
-        if not self.send(task):
-            self.wait(task)
-        return False
 
     def _on_settled(self, task: VolumeWork, outcome: Outcome) -> bool:
         """Return whether an agent has said where the volume is, and keep it if it has moved."""

@@ -7,45 +7,40 @@ the ledger has the reason.
 
 from __future__ import annotations
 
-import functools
+import dataclasses
 
 from common import clock
-from common.log import logger
 from common.messages.commands import Mark
 from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, PowerState, TaskState, VmState
-from conductor.cloud import Cloud, backoff, failure_of, placed
-from conductor.engine import ends, unwinding
-from conductor.engine.stages import Stage, Table, Task, Undo
+from common.states import PowerState, VmState
+from conductor.engine import ends
+from conductor.engine.command_end import End
+from conductor.engine.one_command import OneCommand
+from conductor.engine.stages import Stage, Task, Undo
+from conductor.engine.unwound_command import UnwoundCommand
 from conductor.flows import build_command
 from conductor.flows.remove.finish_delete import let_go
+from conductor.flows.server_command import ServerCommand
 from conductor.plans import AdoptParams
-from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 from conductor.sync import allocations
 
-LOG = logger(__name__)
 
-
-class Adopt:
+class Adopt(UnwoundCommand[Task], ServerCommand):
     """The flow of the action ``adopt``."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    stage = "mark"
+    unseen = "The mark was not seen there."
+    hopeless = frozenset(Category)
 
-    def table(self) -> Table[Task]:
+    def stages(self) -> tuple[Stage[Task], ...]:
         """Return the stages: claim, then have the mark set."""
-        shown = TaskState.ADOPTING
+        (mark,) = super().stages()
         release = Undo("release_claim", self._release)
-        unmark = Undo("unmark", self._unmark, self._unmarked)
-        return Table(
-            (
-                Stage("claim", self._claim, shown=shown, undo=release),
-                Stage("mark", self._mark, self._on_outcome, shown=shown, undo=unmark),
-            ),
-            on_superseded=functools.partial(ends.overtaken, self._cloud),
-            on_deadline=self._on_deadline,
-            undone=self._undone,
+        unmark = Undo("unmark", self.send_back, self._is_unmarked)
+        return (
+            Stage("claim", self._claim, shown=mark.shown, undo=release),
+            dataclasses.replace(mark, undo=unmark),
         )
 
     def _claim(self, task: Task) -> Task | None:
@@ -59,43 +54,24 @@ class Adopt:
         asked = ", ".join(f"{amount} {name}" for name, amount in amounts.items())
         text = f"Host {server.host} has no room for {asked} by what it has promised already."
         placement.release(server.uuid)
-        self._refused(task, Failure(Category.NO_VALID_HOST, text, host=server.host))
+        # It made nothing but the record.
+        OneCommand.fail(self, task, Failure(Category.NO_VALID_HOST, text, host=server.host))
         return None
 
-    def _mark(self, task: Task) -> None:
-        self._send(task, on=True)
-
-    def _unmark(self, task: Task) -> bool:
-        self._send(task, on=False)
-        return False
-
-    def _send(self, task: Task, *, on: bool) -> None:
-        operation, server = task.operation, task.server
-        where, deadline = placed(operation), operation.deadline
-        worker = self._cloud.take_to(operation, str(server.host))
-        if worker is None or where is None or deadline is None:
-            self._cloud.wait(operation, backoff(operation.attempt))
-            return
-        seconds = self._cloud.conf.conductor.action_timeout_seconds
+    def command(self, task: Task) -> Mark:
+        """Return what sets the mark, or removes it again."""
         with self._cloud.store.read() as connection:
-            owner = build_command.owner(connection, server)
-        command = Mark(
-            operation.id,
-            operation.attempt,
-            server.uuid,
-            where,
-            deadline if on else clock.after(seconds),
-            on=on,
-            smbios_uuid=operation.asked(AdoptParams).smbios_uuid,
-            **owner,
-        )
-        self._cloud.compute.execute(operation.ctxt, worker, command)
+            owner = build_command.owner(connection, task.server)
+        smbios_uuid = task.operation.asked(AdoptParams).smbios_uuid
+        on = not task.unwinding
+        return Mark(*self.about(task), on=on, smbios_uuid=smbios_uuid, **owner)
 
-    def _on_outcome(self, task: Task, outcome: Outcome) -> None:
-        """Take the agent's outcome of the mark."""
-        if not outcome.ok:
-            unwinding.begin(self._cloud, self.table(), task, failure_of(outcome))
-            return
+    def on_no_agent(self, task: Task) -> None:
+        """Wait for it until the deadline."""
+        self.wait(task)
+
+    def on_success(self, task: Task, outcome: Outcome) -> None:
+        """End with the server as its VM was seen."""
         running = outcome.power_state == PowerState.RUNNING
         ends.done(
             self._cloud,
@@ -104,15 +80,10 @@ class Adopt:
             power_state=outcome.power_state,
             launched_at=clock.utcnow(),
         )
-        LOG.info("VM %s is server %s now.", task.server.vmid, task.server.uuid)
 
     # --- failure
 
-    def _on_deadline(self, task: Task) -> None:
-        failure = Failure(Category.TASK_TIMEOUT, "It did not end in time.")
-        unwinding.begin(self._cloud, self.table(), task, failure)
-
-    def _unmarked(self, task: Task, outcome: Outcome) -> bool:
+    def _is_unmarked(self, task: Task, outcome: Outcome) -> bool:
         if not outcome.gone:
             ends.again(self._cloud, task.operation, outcome.failure)
         return outcome.gone
@@ -122,18 +93,6 @@ class Adopt:
         self._cloud.placement.release(task.server.uuid)
         return True
 
-    @staticmethod
-    def _undone(connection: Transaction, task: Task) -> None:
+    def write_failed(self, connection: Transaction, end: End[Task]) -> None:
         """Delete record, VMID and ports: the VM is as it was."""
-        operation = task.operation
-        let_go(connection, task.server, operation.id)
-        ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
-
-    def _refused(self, task: Task, failure: Failure) -> None:
-        """End an adoption that made nothing but the record."""
-
-        def work(connection: Transaction) -> None:
-            let_go(connection, task.server, task.operation.id)
-            ends.close_failed(connection, task.operation, failure)
-
-        self._cloud.store.run(work)
+        let_go(connection, end.task.server, end.operation.id)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.errors import Conflict
 from common.messages.commands import Mark
-from common.messages.reports import Failure
+from common.messages.reports import Category
 from common.states import InternalAction
 from conductor.cloud import Cloud
 from conductor.engine import begins
@@ -60,16 +60,13 @@ class Remark(OfServer):
     stage = "mark"
     unseen = "The mark was not seen there."
     late = "It did not end in time."
+    hopeless = frozenset(Category)
 
     def command(self, task: Task) -> Mark:
         """Return what proves and writes."""
         with self._cloud.store.read() as connection:
             owner = build_command.owner(connection, task.server)
         return Mark(*self.about(task), again=True, **owner)
-
-    def retry(self, task: Task, failure: Failure) -> bool:
-        """Return that it isn't tried again."""
-        return False
 
     def write_done(self, connection: Transaction, end: End[Task]) -> None:
         """Continue what waited for the mark; search for a VM that was taken for lost."""

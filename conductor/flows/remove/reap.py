@@ -23,6 +23,7 @@ class Reap(OfServer):
     stage = "destroy"
     unseen = "Not everything was seen gone."
     late = "It did not end in time."
+    hopeless = frozenset(Category)
     wakes = False
 
     def do(self, task: Task) -> None:
@@ -57,10 +58,6 @@ class Reap(OfServer):
     def succeeded(self, task: Task, outcome: Outcome) -> bool:
         """Return whether everything was seen gone."""
         return outcome.gone
-
-    def retry(self, task: Task, failure: Failure) -> bool:
-        """Return that it isn't tried again."""
-        return False
 
     def write_done(self, connection: Transaction, end: End[Task]) -> None:
         """Have the VMID be free that it held."""

@@ -91,6 +91,7 @@ class BackUpFlow(BackupCommand):
     stage = "dump"
     unseen = "The archive was not seen there."
     late = "The backup was not made in time."
+    wakes = False
 
     def command(self, task: BackupWork) -> BackUpVolume:
         """Return what has the archive made."""
@@ -123,6 +124,7 @@ class BackUpFlow(BackupCommand):
             backups.change(connection, row.id, **values)
         if not end.outcome.gone:
             remove_backup.begin_again(connection, self._cloud, end.operation)
+            self.wake_after(connection)
         elif volume is not None:
             records.end(connection, volume, VolumeAction.BACK_UP, ok=False)
 

@@ -278,7 +278,7 @@ def test_a_lost_rebuild_never_drops_what_the_record_took(lone: Rebuilds) -> None
     lone.world.answer(swap, ok=True, power_state=PowerState.RUNNING)
     lone.becomes(root, "in-use")
     lone.world.act(server, "delete")
-    RootVolume(lone.world.conductor.cloud).lost(task)
+    RootVolume(lone.world.conductor.cloud).on_superseded(task)
     assert lone.row(root).volid == volid
     removals = [o for _, o in lone.world.compute.sent if isinstance(o, RemoveVolume)]
     assert all(one.volid != volid for one in removals)

@@ -9,7 +9,7 @@ import pytest
 from tests import words
 
 LEFT: Mapping[str, int] = {
-    "conductor": 192,
+    "conductor": 188,
 }
 """{folder: uses that are still to be rewritten}: these numbers only fall."""
 

@@ -398,14 +398,14 @@ def test_an_audit_that_only_reports(tmp_path: Path) -> None:
         found = findings(world)["vm_of_deleted_server"]
         heal = world.conductor.audits.heal_finding
         with pytest.raises(Conflict, match="not stopped"):
-            heal(world.ctxt, found.id, False)
+            heal(world.ctxt, found.id, force=False)
         assert cluster.destroyed == []
-        heal(world.ctxt, found.id, True)
+        heal(world.ctxt, found.id, force=True)
         world.until_operation("done", "done", "done")
         assert cluster.destroyed == [(vmid, uuid)]
         assert audit(world)["clean"]
         with pytest.raises(NotFound):
-            heal(world.ctxt, found.id, True)
+            heal(world.ctxt, found.id, force=True)
     finally:
         world.close()
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from common import config, log, rpc
 from common.errors import Unavailable
+from common.typed_rpc import TypedClient
 from conductor.endpoints.aggregates import Notifier
 from conductor.endpoints.flavors import FlavorEndpoint
 from conductor.endpoints.keypairs import KeyPairEndpoint
@@ -45,7 +46,7 @@ class Held(World):
     def __init__(self, folder: Path, name: str, workers: int = 4) -> None:
         # Its gate is SQLite's.
         super().__init__(folder, url=f"sqlite:///{folder / 'held.db'}")
-        bus, self.client = client(name, WAITS)
+        self.bus, self.client = client(name, WAITS)
         _, self.patient = client(name, 60)
         cloud, runner = self.conductor.cloud, self.conductor.runner
         endpoints = [
@@ -54,7 +55,7 @@ class Held(World):
             ServiceEndpoint(cloud, Notifier(cloud)),
             *(one(cloud) for one in (FlavorEndpoint, KeyPairEndpoint, QuotaEndpoint)),
         ]
-        self.server = rpc.Server(bus, "conductor", "c1", endpoints, workers=workers)
+        self.server = rpc.Server(self.bus, "conductor", "c1", endpoints, workers=workers)
         self.server.start()
         self.runner = runner
         runner.start()
@@ -100,7 +101,7 @@ TABLES = (schema.servers, schema.operations, schema.keypairs, schema.flavors, sc
 
 @pytest.mark.parametrize("call", CALLS)
 def test_what_waited_for_a_thread_is_not_carried_out(world: Held, call: str) -> None:
-    world.client._rpc.cast(world.ctxt, Gate.hold)
+    TypedClient[Gate](rpc.Client(world.bus, "conductor")).cast(world.ctxt, Gate.hold)
     assert Gate.entered.acquire(timeout=10)
     before = [world.count(table) for table in TABLES]
     with pytest.raises(Unavailable) as raised:

@@ -327,5 +327,6 @@ def test_vnis_and_names_of_vnets_that_a_cluster_has(world: World) -> None:
     beat = Heartbeat("w1", clock.utcnow(), (), clusters=(facts,))
     store.run(lambda c: registry.take(c, beat))
     with store.read() as connection:
-        assert vnets.used(connection, "overlay") == {7001, 7002}
-        assert vnets.used(connection, "other") == set()
+        assert vnets.used_by_others(connection, ["sim1"]) == {7001, 7002}
+        assert vnets.used_by_others(connection, [], "overlay") == {7001, 7002}
+        assert vnets.used_by_others(connection, [], "other") == set()

@@ -73,7 +73,7 @@ class Site:
         """How many operations of a server are not at their end."""
         columns = schema.operations.c
         query = sa.select(sa.func.count()).where(
-            columns.server_uuid == uuid, columns.state.in_(OPEN_STATES)
+            columns.resource_id == uuid, columns.state.in_(OPEN_STATES)
         )
         return int(self.rows(query)[0][0])
 

@@ -51,7 +51,7 @@ def test_only_administrators_adopt_release_and_forget(make: MakeApi) -> None:
     assert act(api, "release").status_code == 202
     assert act(api, "forget", inside={"reason": "burnt", "force": True}).status_code == 202
     assert [what for _, what in api.conductor.asked] == [
-        (uuid_of(1), "release", {}),
+        (uuid_of(1), "release"),
         (uuid_of(1), "burnt", True),
     ]
 

@@ -250,7 +250,7 @@ def _timed() -> list[str]:
 def test_what_no_operation_answers_is_not_timed(api: ComputeApi) -> None:
     api.get("/servers")
     before = _timed()
-    assert any('route="/v2.1/servers"' in one for one in before)
+    assert any('api="compute"' in one for one in before)
     for method in ("PATCH", "OPTIONS", "DELETE", "PUT", "HEAD"):
         for path in ("/servers", "/flavors", "/os-keypairs", "/nothing", "/images"):
             api.request(method, path)

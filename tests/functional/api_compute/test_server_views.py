@@ -206,7 +206,7 @@ def test_statuses(make: MakeApi) -> None:
 def test_the_progress_of_a_copy(make: MakeApi) -> None:
     def operation(number: int, **changes: Any) -> Row:
         found = an_operation(number, f"req-{number}", **{"state": "running", **changes})
-        return found[0], {**found[1], "server_uuid": uuid_of(number), "finished_at": None}
+        return found[0], {**found[1], "resource_id": uuid_of(number), "finished_at": None}
 
     def step(number: int, percent: int) -> Row:
         values = {"operation_id": number, "finished_at": None, "result": None}

@@ -53,10 +53,11 @@ def test_a_database_of_a_newer_release_is_one_line(
 ) -> None:
     assert micronova("db", "upgrade", "--config-file", str(config_file)).returncode == 0
     with contextlib.closing(sqlite3.connect(tmp_path / f"{name}.sqlite")) as database, database:
-        database.execute("UPDATE alembic_version SET version_num = 'e9999'")
+        database.execute("UPDATE alembic_version SET version_num = 'r9999'")
     done = micronova("db", "upgrade", "--config-file", str(config_file))
     assert done.returncode == 1
-    assert f"The {name} database is of a newer release" in done.stderr.splitlines()[-1]
+    last = done.stderr.splitlines()[-1]
+    assert f"The {name} database is at revision r9999, which is newer than this release" in last
     assert "Traceback" not in done.stderr
 
 

@@ -53,8 +53,13 @@ class Note:
 
     @property
     def rescues(self) -> bool:
-        """Whether it is a rescue's."""
-        return not any(slot in self.before for slot in ROOT_SLOTS.values())
+        """Whether it is a rescue's: no root disk is in it. A CD may be where one would be."""
+        roots = [slot for slot in ROOT_SLOTS.values() if slot in self.before]
+        return all(slot in _RESCUES and not self._had_disk(slot) for slot in roots)
+
+    def _had_disk(self, slot: str) -> bool:
+        value = self.before[slot]
+        return value is not None and not _is_cd(value)
 
     @property
     def config_drive(self) -> str:

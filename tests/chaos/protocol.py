@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import compute.commands
 import compute.worker.manager
 import conductor.endpoints
 import scheduler.manager
@@ -127,6 +128,6 @@ def messages() -> Iterator[str]:
 
 def steps() -> frozenset[str]:
     """Of an agent's build and destroy, with what undoes them, but for builds with volumes."""
-    folder = Path(compute.worker.manager.__file__).parent
+    folder = Path(compute.commands.__file__).parent
     texts = [(folder / name).read_text(encoding="utf-8") for name in ("build.py", "destroy.py")]
     return frozenset(name for text in texts for name in _STEP.findall(text)) - WITH_VOLUMES

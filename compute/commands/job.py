@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from common import clock
@@ -76,16 +75,6 @@ class Job:
         self._command = command
         self._deadline = command.deadline
         self.journal.command = command
-
-    @contextlib.contextmanager
-    def looking(self) -> Iterator[None]:
-        """Only look within the block, see ``only_look``."""
-        before = self.only_look, self.done_before
-        self.only_look = self.done_before = True
-        try:
-            yield
-        finally:
-            self.only_look, self.done_before = before
 
     def cancel(self) -> None:
         """Let the job unwind at its next step."""

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from common.failures import Verdict
-from common.messages.commands import Build, Swap
+from common.messages.commands import Build
 from common.messages.reports import Category
-from compute.hypervisor.only_look import may_only_look
 from compute.hypervisor.port import HypervisorError, Work
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.api.tasks import Ended
@@ -46,11 +45,6 @@ class Vm:
         self.vmid, self.node, self.mark = vmid, node, mark
         self.home = node
         """Where the command placed it, wherever it is."""
-
-    @property
-    def _makes(self) -> bool:
-        """Whether the VM is being built; a swap is a build of one that is the server's."""
-        return isinstance(self.work.command, Build) and not isinstance(self.work.command, Swap)
 
     @property
     def path(self) -> str:
@@ -92,7 +86,9 @@ class Vm:
         listed = self.shared.listed(self.vmid)
         if listed is not None and listed.kind != "qemu":
             raise ForeignError(
-                Category.STORAGE_CONFLICT if self._makes else Category.FOREIGN,
+                Category.STORAGE_CONFLICT
+                if isinstance(self.work.command, Build)
+                else Category.FOREIGN,
                 f"VMID {self.vmid} is a container on {listed.node}.",
             )
         if listed is not None and listed.node != self.node:
@@ -149,9 +145,6 @@ class Vm:
         if marks.owner(config, self.mark) is Owner.OURS:
             return
         category, remedy = self._whose(config)
-        if category is Category.MARK_LOST and may_only_look():
-            # One of its two marks is enough to read by, and nothing is written.
-            return
         raise ForeignError(
             category,
             f"{self} is not ours: {marks.why_not(config, self.mark)}. It was not touched.",
@@ -165,7 +158,7 @@ class Vm:
         A VM that a build finds at its VMID was never the server's.
         """
         wanted = self.mark.smbios_uuid
-        if wanted is None or self._makes:
+        if wanted is None or isinstance(self.work.command, Build):
             return Category.STORAGE_CONFLICT, OVERLAP if marks.stranger(config) else None
         if marks.smbios_uuid(config) == wanted.lower():
             return Category.MARK_LOST, self._mark_again()

@@ -516,7 +516,11 @@ PLANTED: Mapping[str, tuple[str, Callable[[Site], None]]] = {
 COMES_ALONG = {
     "an HA manager that is dead": {"no_quorum", "node_offline"},
     "tags that nobody may set": {"privilege_optional"},
-    "rules for a release without": {"privilege_missing", "version_unsupported"},
+    "rules for a release without": {
+        "privilege_missing",
+        "version_unsupported",
+        "fact_unread",
+    },
     "a shared storage on one node": {"iso_not_shared"},
     "a node that is off": {"no_quorum"},
     "no quorum": {"node_offline"},

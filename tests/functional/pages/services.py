@@ -68,9 +68,12 @@ SCRAPES = Reading(
 )
 PROCESSES = Reading("docs/operate.md", ("├─ Keystone",), language="text")
 CASES = Reading("docs/development/new-server-action.md", ("Cases(",), language="python")
+FORM = Reading(
+    "docs/development/new-server-action.md", ("class ExtendVolumeFlow",), language="python"
+)
 FILTER = Reading("docs/development/new-filter.md", ("@host_filter",), language="python")
 
 SERVICES = [
     *(DASHBOARD, DASHBOARD_SETTINGS, NEW_TYPES, KEYSTONE, TOKEN_CHECK),
-    *(DATABASE, SCRAPES, PROCESSES, CASES, FILTER),
+    *(DATABASE, SCRAPES, PROCESSES, CASES, FORM, FILTER),
 ]

@@ -16,6 +16,7 @@ import pytest
 import requests
 
 from common.child import ROOT, die_with_parent
+from conductor.volumes.extend_volume import ExtendVolumeFlow
 from tests.functional import backends
 from tests.functional.cloud import EmbeddedCloud
 from tests.functional.dashboard.test_service import Elsewhere
@@ -28,6 +29,7 @@ from tests.functional.pages.services import (
     DASHBOARD_SETTINGS,
     DATABASE,
     FILTER,
+    FORM,
     KEYSTONE,
     NEW_TYPES,
     PROCESSES,
@@ -173,6 +175,19 @@ def test_a_flow_with_cases_is_as_printed() -> None:
     assert isinstance(call, ast.Expr)
     assert ast.dump(function) in tops("conductor/flows/move/cold_move.py")
     assert ast.dump(call.value) in returned("conductor/flows/move/resize.py")
+
+
+def test_the_form_of_a_flow_is_as_printed() -> None:
+    """The page's class has what the class of the source has."""
+    (printed,) = ast.parse(one(FORM)).body
+    source = ast.parse((ROOT / "conductor/volumes/extend_volume.py").read_text())
+    (real,) = [one for one in source.body if getattr(one, "name", "") == "ExtendVolumeFlow"]
+    assert isinstance(printed, ast.ClassDef)
+    assert isinstance(real, ast.ClassDef)
+    values = {ast.unparse(one) for one in real.body if isinstance(one, ast.Assign)}
+    assert {ast.unparse(one) for one in printed.body if isinstance(one, ast.Assign)} <= values
+    for name in (one.name for one in printed.body if isinstance(one, ast.FunctionDef)):
+        assert hasattr(ExtendVolumeFlow, name)
 
 
 _IMPORTS = """

@@ -1,6 +1,6 @@
 """RPC by protocol classes: names, arguments and answers of a topic's methods, checked by mypy.
 
-A topic's protocol is its table: method, message classes, answer. a `Remote` is a service as its
+A topic's protocol is its table: method, message classes, answer. A `Remote` is a service as its
 protocol; where it matters which server answers, clients name the protocol's methods,
 ``client.call(ctxt, Surface.method, argument=...)``. Endpoints implement the protocol; so a method
 that is renamed on one side alone doesn't pass the type check.

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from proxmoxer import ProxmoxAPI
 
 from common.context import RequestContext
 from common.errors import MicronovaError
 from conductor.rpc.server_volumes import VolumeWish
 from conductor.rpc.volumes import NewVolume
 from db import schema
+from tests.chaos.person import Person
 from tests.chaos.test_edited_marks import config_of, edit, findings
 from tests.chaos.world import World, world
 
@@ -31,34 +31,6 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with world(folder / "world", {"proxmox:sim1": {"vm_storage": "shared"}}) as running:
         running.may_heal = frozenset({"holder_not_parked"})
         yield running
-
-
-class Person:
-    """Somebody with root's password."""
-
-    def __init__(self, cloud: World) -> None:
-        self._cloud = cloud
-        url = cloud.simulator.endpoints[0]["url"]
-        host, _, port = url.removeprefix("https://").rpartition(":")
-        self.api = ProxmoxAPI(
-            host,
-            port=int(port),
-            user="root@pam",
-            password=cloud.simulator.password,
-            verify_ssl=str(cloud.simulator.options.state_dir / "ca.pem"),
-        )
-
-    def vm(self, row: Any) -> Any:
-        """A VM."""
-        return self.api.nodes(row.node).qemu(row.vmid)
-
-    def task(self, node: str, upid: str) -> None:
-        """Wait until a task has ended well."""
-        tasks = self.api.nodes(node).tasks(upid)
-        ended = self._cloud.until(
-            lambda: (status := tasks.status.get())["status"] == "stopped" and status
-        )
-        assert ended["exitstatus"] == "OK"
 
 
 @pytest.fixture

@@ -81,3 +81,6 @@ COMMANDS: Mapping[type[Command], Callable[[Job, Hypervisor, Any, int], Outcome]]
     StoreImage: lambda job, at, one, _: store_image.store(job, at, one),
     Swap: lambda job, at, one, seconds: swap.swap(job, at.machine(job), one, seconds),
 }
+
+#: commands that ask for a state of a server's VM: once seen there it is done, whoever brought it
+OF_STATE: tuple[type[Command], ...] = (EndSwap, Move, Plug, PlugVolume, Power, Shape)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from common import clock
@@ -75,6 +76,16 @@ class Job:
         self._command = command
         self._deadline = command.deadline
         self.journal.command = command
+
+    @contextlib.contextmanager
+    def looking(self) -> Iterator[None]:
+        """Only look within the block, see ``only_look``."""
+        before = self.only_look, self.done_before
+        self.only_look = self.done_before = True
+        try:
+            yield
+        finally:
+            self.only_look, self.done_before = before
 
     def cancel(self) -> None:
         """Let the job unwind at its next step."""

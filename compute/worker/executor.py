@@ -13,7 +13,7 @@ from common.messages.commands import Command
 from common.messages.queues import Queues
 from common.messages.reports import Category, Failure, Outcome, Report, Working
 from common.metrics import table
-from compute.commands import COMMANDS
+from compute.commands import COMMANDS, OF_STATE
 from compute.commands.job import Job
 from compute.hypervisor.only_look import only_look
 from compute.hypervisor.port import Abandoned, Hypervisor
@@ -118,6 +118,20 @@ class Executor:
             return _refusal(job, Category.UNKNOWN_OUTCOME, "The agent broke; see its log.")
 
     def _carry_out(self, job: Job, command: Command) -> Outcome:
+        """Carry a command out. A VM whose notes were edited is only looked at.
+
+        So an undo ends where the fence refused the action before anything was changed.
+        """
+        outcome = self._attempt(job, command)
+        failure = outcome.failure
+        lost = failure is not None and failure.category is Category.MARK_LOST
+        if job.only_look or not lost or not isinstance(command, OF_STATE):
+            return outcome
+        with job.looking():
+            seen = self._attempt(job, command)
+        return seen if seen.ok else outcome
+
+    def _attempt(self, job: Job, command: Command) -> Outcome:
         hypervisor = self._hypervisors[command.placed.cluster]
         with only_look(job.only_look):
             return COMMANDS[type(command)](job, hypervisor, command, self._graceful_seconds)

@@ -13,6 +13,7 @@ from oslo_config import cfg
 
 from common import clock, ids
 from common.messages.commands import Command, Mark, PowerAction, RetireTemplate
+from compute.hypervisor.only_look import may_only_look
 from compute.hypervisor.proxmox import settings as proxmox_settings
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
@@ -73,7 +74,7 @@ class Watched(Client):
         with self._one:
             if self.before is not None:
                 self.before(method, path)
-            if method != "get":
+            if method != "get" and not may_only_look():  # else it is refused, and not sent
                 self.writes.append(f"{method.upper()} /{path}")
         answer = super()._request(method, path, values)
         return {**answer, **self.also[path]} if path in self.also else answer

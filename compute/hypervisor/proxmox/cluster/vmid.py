@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from common.failures import Verdict
-from common.messages.commands import Build
+from common.messages.commands import Build, Swap
 from common.messages.reports import Category
+from compute.hypervisor.only_look import may_only_look
 from compute.hypervisor.port import HypervisorError, Work
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.api.tasks import Ended
@@ -16,7 +17,7 @@ from compute.hypervisor.proxmox.api.upid import Upid
 from compute.hypervisor.proxmox.cluster import holders
 from compute.hypervisor.proxmox.cluster.holders import MAKERS
 from compute.hypervisor.proxmox.cluster.shared import Shared
-from compute.hypervisor.proxmox.vmconfig import marks, power_states
+from compute.hypervisor.proxmox.vmconfig import by_hand, marks, power_states
 from compute.hypervisor.proxmox.vmconfig.marks import Mark, Owner
 
 Config = Mapping[str, Any]
@@ -45,6 +46,11 @@ class Vm:
         self.vmid, self.node, self.mark = vmid, node, mark
         self.home = node
         """Where the command placed it, wherever it is."""
+
+    @property
+    def _makes(self) -> bool:
+        """Whether the VM is being built; a swap is a build of one that is the server's."""
+        return isinstance(self.work.command, Build) and not isinstance(self.work.command, Swap)
 
     @property
     def path(self) -> str:
@@ -86,9 +92,7 @@ class Vm:
         listed = self.shared.listed(self.vmid)
         if listed is not None and listed.kind != "qemu":
             raise ForeignError(
-                Category.STORAGE_CONFLICT
-                if isinstance(self.work.command, Build)
-                else Category.FOREIGN,
+                Category.STORAGE_CONFLICT if self._makes else Category.FOREIGN,
                 f"VMID {self.vmid} is a container on {listed.node}.",
             )
         if listed is not None and listed.node != self.node:
@@ -145,6 +149,9 @@ class Vm:
         if marks.owner(config, self.mark) is Owner.OURS:
             return
         category, remedy = self._whose(config)
+        if category is Category.MARK_LOST and may_only_look():
+            # One of its two marks is enough to read by, and nothing is written.
+            return
         raise ForeignError(
             category,
             f"{self} is not ours: {marks.why_not(config, self.mark)}. It was not touched.",
@@ -158,22 +165,28 @@ class Vm:
         A VM that a build finds at its VMID was never the server's.
         """
         wanted = self.mark.smbios_uuid
-        if wanted is None or isinstance(self.work.command, Build):
+        if wanted is None or self._makes:
             return Category.STORAGE_CONFLICT, OVERLAP if marks.stranger(config) else None
         if marks.smbios_uuid(config) == wanted.lower():
-            return Category.MARK_LOST, self._mark_again()
+            return Category.MARK_LOST, self._mark_again(config)
         if self.mark.line in marks.lines(config):
             mend = f"qm set {self.vmid} --smbios1 uuid={wanted}"
             return Category.MARK_LOST, f"if it is the server's, as root on {self.node}: {mend}"
         return Category.FOREIGN, None
 
-    def _mark_again(self) -> str | None:
+    def _mark_again(self, config: Config) -> str | None:
         """Return the command that writes a lost mark again; None: the category's own."""
         if self.mark.line.startswith(marks.SERVER):
+            return self.mark_suspended(config)
+        return f"as root on {self.node}: {by_hand.describe(self.vmid, self.mark.description())}"
+
+    def mark_suspended(self, config: Config) -> str | None:
+        """Return the command that marks a suspended VM, whose lock refuses all but root; None: it
+        isn't suspended."""
+        if config.get("lock") != power_states.SUSPENDED:
             return None
-        # As bash reads it, in one line.
-        text = r"\n".join(self.mark.description().splitlines())
-        return f"as root on {self.node}: qm set {self.vmid} --description $'{text}'"
+        text = marks.with_mark({**config, "description": marks.without_owner(config)}, self.mark)
+        return f"as root on {self.node}: {by_hand.describe(self.vmid, text, skip_lock=True)}"
 
     def unlocked(self, config: Config | None) -> Config | None:
         """Return the configuration once it is unlocked, waiting for the live task that locked it.

@@ -118,7 +118,11 @@ class ProxmoxOwnerMark:
         if str(config.get("template", "0")) == "1":
             raise HypervisorError(Category.CONFIGURATION, f"{self._vm} is a template.")
         if "lock" in config:
-            raise HypervisorError(Category.LOCK, f"{self._vm} is locked ({config['lock']}).")
+            raise HypervisorError(
+                Category.LOCK,
+                f"{self._vm} is locked ({config['lock']}).",
+                remedy=self._vm.mark_suspended(config),
+            )
 
     def _write_again(self, config: Config) -> Any:
         tags = [tag for tag in str(config.get("tags", "")).split(";") if tag]

@@ -28,8 +28,10 @@ def steer(shared: Shared, vmid: int, node: str, server_uuid: str, *, abort: bool
         return f"The agent's token lacks {lacks[0].privileges[0]} on {lacks[0].path}."
     path = f"nodes/{node}/qemu/{vmid}"
     config = shared.client.get(f"{path}/config")
-    if marks.owner(config, marks.server_mark(server_uuid, "")) is not Owner.OURS:
-        raise HypervisorError(Category.PROTECTED, f"VM {vmid} on {node} isn't the server's.")
+    mark = marks.server_mark(server_uuid, "")
+    if marks.owner(config, mark) is not Owner.OURS:
+        why = marks.why_not(config, mark)
+        raise HypervisorError(Category.MARK_LOST, f"VM {vmid} on {node} is not ours: {why}.")
     locked = config.get("lock") == "migrate"
     if not locked or not _copies(shared.client.post(f"{path}/monitor", command="info migrate")):
         return "Its memory isn't being copied now."

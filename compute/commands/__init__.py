@@ -82,5 +82,5 @@ COMMANDS: Mapping[type[Command], Callable[[Job, Hypervisor, Any, int], Outcome]]
     Swap: lambda job, at, one, seconds: swap.swap(job, at.machine(job), one, seconds),
 }
 
-#: commands that ask for a state of a server's VM: once seen there it is done, whoever brought it
+#: commands that ask for a state of a server's VM: seen there, they are done, by whatever cause
 OF_STATE: tuple[type[Command], ...] = (EndSwap, Move, Plug, PlugVolume, Power, Shape)

@@ -81,6 +81,8 @@ KINDS_ELSEWHERE: Mapping[str, str] = {
 MODULES: Mapping[str, str] = {
     "compute/hypervisor/proxmox/api/privileges.py": f"{_AGENT}/test_refused.py::test_of_a_server",
     "compute/hypervisor/proxmox/api/handshake.py": _DOCTOR,
+    "compute/hypervisor/proxmox/vmconfig/by_hand.py": "tests/chaos/test_edited_notes.py::"
+    "test_an_action",
     "compute/hypervisor/proxmox/cluster/vmid.py": f"{_AGENT}/test_refused.py::"
     "test_a_holder_whose_notes_were_edited",
     "compute/hypervisor/proxmox/sdn/vnets.py": f"{_AGENT}/test_vnets.py::"

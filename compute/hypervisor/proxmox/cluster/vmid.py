@@ -49,7 +49,7 @@ class Vm:
 
     @property
     def _makes(self) -> bool:
-        """Whether the VM is being built; a swap is a build of one that is the server's."""
+        """Whether the VM is being built; a swap is a build on the server's own VM."""
         return isinstance(self.work.command, Build) and not isinstance(self.work.command, Swap)
 
     @property

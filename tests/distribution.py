@@ -55,6 +55,13 @@ GROUPS: Mapping[str, str] = {
     "tests/functional/identity/test_projects.py": "keystone",
     "tests/functional/identity/test_refusals.py": "keystone",
     "tests/functional/identity/test_token_check.py": "keystone",
+    "tests/unit/common/test_direct.py": "sources",
+    "tests/unit/compute/hypervisor/proxmox/api/test_calls.py": "sources",
+    "tests/unit/test_arrows.py": "sources",
+    "tests/unit/test_digits.py": "sources",
+    "tests/unit/test_packaging.py": "sources",
+    "tests/unit/test_refusals.py": "sources",
+    "tests/unit/test_remedies.py": "sources",
 }
 """{file: group}: one process runs the files of a group, one after the other."""
 

@@ -61,6 +61,8 @@ def uses_in(path: Path) -> Iterator[Use]:
     """Yield the uses in a module or a page."""
     name = str(path.relative_to(ROOT))
     text = path.read_text(encoding="utf-8")
+    if DIALECT.search(text) is None:
+        return
     read = parts(text) if path.suffix == ".py" else enumerate(text.splitlines(), 1)
     for first, part in read:
         for offset, line in enumerate(part.splitlines()):
@@ -84,9 +86,13 @@ def _read_by_people(node: ast.AST) -> Iterator[ast.Constant]:
         found = [node.value]
     elif isinstance(node, ast.keyword) and node.arg == "help":
         found = list(ast.walk(node.value))
-    elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _LOGS:
+    elif isinstance(node, ast.Call) and _called(node) in _LOGS:
         found = list(node.args[:1])
     yield from (one for one in found if isinstance(one, ast.Constant) and _is_text(one))
+
+
+def _called(call: ast.Call) -> str:
+    return str(getattr(call.func, "attr", None) or getattr(call.func, "id", ""))
 
 
 def _is_text(one: ast.Constant) -> bool:

@@ -17,6 +17,18 @@ def tree(path: Path) -> ast.Module:
 
 
 @functools.cache
+def nodes(path: Path) -> Sequence[ast.AST]:
+    """Return all nodes of a module, as ``ast.walk`` yields them."""
+    return tuple(ast.walk(tree(path)))
+
+
+def named(call: ast.Call) -> str:
+    """Return the last part of what is called; empty for what has no name."""
+    function = call.func
+    return str(getattr(function, "attr", None) or getattr(function, "id", ""))
+
+
+@functools.cache
 def imports(path: Path) -> Sequence[ast.Import | ast.ImportFrom]:
     """Return a module's imports, those within functions and branches included."""
     return tuple(_imports(tree(path)))

@@ -29,7 +29,7 @@ def test_no_pattern_takes_the_digits_of_all_scripts() -> None:
     found = [
         where(path, node)
         for path in modules()
-        for node in ast.walk(sources.tree(path))
+        for node in sources.nodes(path)
         if isinstance(node, ast.Constant) and _has_digits(node.value)
         # a text of Proxmox VE's
         if "does not match the regex pattern" not in str(node.value)
@@ -45,17 +45,17 @@ def _has_digits(value: object) -> bool:
 def test_no_text_is_taken_for_a_number_unless_it_is_ascii() -> None:
     found = []
     for path in modules():
-        tree = sources.tree(path)
+        nodes = sources.nodes(path)
         sure = {
             id(each)
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)
             if any(_calls(value, {"isascii"}) for value in node.values)
             for each in node.values
         }
         found += [
             where(path, node)
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, ast.Call)
             and _calls(node, _OF_ALL_SCRIPTS)
             and id(node) not in sure

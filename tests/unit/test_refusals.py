@@ -12,6 +12,7 @@ from api.compute.views.faults import LONGEST, brief
 from common.failure_words import NOUNS, owner_sentence
 from common.failures import RULES
 from common.messages.reports import Category
+from tests.unit import sources
 
 ROOT = Path(__file__).resolve().parents[2]
 #: what a value that is filled in takes, about
@@ -28,7 +29,7 @@ def refusals() -> Iterator[tuple[str, str]]:
     """Yield (where, text) of what is raised for a client."""
     for part in ("api", "common", "conductor", "scheduler", "web"):
         for path in sorted((ROOT / part).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in sources.nodes(path):
                 if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
                     for argument in node.exc.args:
                         yield f"{path.relative_to(ROOT)}:{node.lineno}", _text(argument)

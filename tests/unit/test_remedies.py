@@ -16,6 +16,7 @@ import pytest
 from common.failures import RULES
 from common.messages.reports import Category
 from conductor.audit.kinds import KINDS
+from tests.unit import sources
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -129,14 +130,21 @@ _COMMAND = re.compile(
 )
 
 
+_PROGRAM = re.compile(
+    r"\b(?:pveum|pvesm|pvesh|pvenode|pvecm|qm|ha-manager|systemctl|openstack|micronova) "
+)
+
+
 def _texts(path: Path) -> Iterator[str]:
     """Yield the texts of a module that may be printed: no docstrings, help of options or names."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    silent = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Expr)}
-    for one in ast.walk(tree):
+    if not _PROGRAM.search(path.read_text(encoding="utf-8")):
+        return
+    nodes = sources.nodes(path)
+    silent = {id(one.value) for one in nodes if isinstance(one, ast.Expr)}
+    for one in nodes:
         if isinstance(one, ast.Call):
             silent |= {id(key.value) for key in one.keywords if key.arg == "help"}
-    for one in ast.walk(tree):
+    for one in nodes:
         if id(one) not in silent and isinstance(one, ast.Constant) and isinstance(one.value, str):
             yield one.value
 

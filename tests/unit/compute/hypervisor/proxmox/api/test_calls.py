@@ -13,6 +13,7 @@ import pytest
 from compute.hypervisor.proxmox.api import calls, privileges, role_file
 from compute.hypervisor.proxmox.api.calls import CALLS, Purpose, Right
 from simulator import apischema, roles
+from tests.unit import sources
 
 ROOT = Path(calls.__file__).parents[4]
 _VERBS = frozenset({"get", "post", "put", "delete", "post_there"})
@@ -105,7 +106,7 @@ def _pattern(sent: str) -> str:
 def _sent() -> Iterator[str]:
     """Method and path of the calls in the code; what isn't known of a path is a `*`."""
     for file in sorted((ROOT / "compute").rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in sources.nodes(file):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
             verb, target = node.func.attr, ast.unparse(node.func.value)

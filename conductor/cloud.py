@@ -20,7 +20,7 @@ from common.messages.reports import Failure, Outcome
 from compute.client import ComputeClient
 from conductor.plans import Place
 from conductor.store import identity, leases, registry
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Store, Transaction
 from placement.client import PlacementClient
 from scheduler.client import SchedulerClient

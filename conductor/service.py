@@ -49,6 +49,7 @@ from conductor.engine.periodic import Periodic
 from conductor.engine.runner import TIDY_SECONDS, Flow, Runner
 from conductor.flows import table as all_flows
 from conductor.flows.create.create import Create
+from conductor.flows.reclaim import RECLAIM_SECONDS, Reclaim
 from conductor.images.stale_imports import SECONDS, StaleImports
 from conductor.networks import late_zones
 from conductor.networks.late_zones import LateZones
@@ -56,11 +57,10 @@ from conductor.notifications.notifications import Notifications
 from conductor.record_metrics import RecordMetrics
 from conductor.rpc import Endpoints
 from conductor.seed import parse_flavor
-from conductor.store import catalog, leases, networks
+from conductor.store import flavors, leases, networks
 from conductor.store.transactions import Store, Transaction
 from conductor.sync import filters
 from conductor.sync.filters import Filters
-from conductor.sync.reclaim import RECLAIM_SECONDS, Reclaim
 from conductor.sync.reports import Reports
 from conductor.sync.vm_states import VmSync
 from conductor.tracing.tracer import Tracer
@@ -206,4 +206,4 @@ class ConductorService:
         for text in self._conf.networks.subnets:
             networks.ensure_subnet(connection, networks.parse_subnet(text))
         networks.set_vlans(connection, self._conf.networks.vlans)
-        catalog.seed_flavors(connection, [parse_flavor(text) for text in self._conf.seed.flavors])
+        flavors.seed(connection, [parse_flavor(text) for text in self._conf.seed.flavors])

@@ -49,6 +49,7 @@ from conductor.store import (
     vmids,
     vnets,
 )
+from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backups, snapshots
 from conductor.sync.allocations import of_flavor
@@ -296,12 +297,12 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
         | {one.volume_id for one in set(facts.attachments) ^ set(attachments)}
         | {one.volume_id for one in set(facts.snapshots) ^ set(shots)},
         busy_images=facts.busy_images | audit_record.busy(connection, ResourceType.IMAGE),
-        uploaded=audit_record.begun(
+        uploaded=ledger.begun_about(
             connection, ResourceType.IMAGE, InternalAction.STORE_IMAGE, _files(facts)
         ),
         vnets={(one.cluster, one.network_id): one for one in vnets.every(connection)},
         busy_networks=facts.busy_networks | audit_record.busy(connection, ResourceType.NETWORK),
-        networked=audit_record.begun(
+        networked=ledger.begun_about(
             connection, ResourceType.NETWORK, InternalAction.MAKE_VNET, _vnets(facts)
         ),
         bands=vmids.bands(connection),

@@ -40,15 +40,14 @@ from conductor.store import (
 )
 from conductor.store import operations as ledger
 from conductor.store.findings import Kept
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 from conductor.store.vnets import State, Vnet
 from conductor.store.volumes import records as volumes
 from conductor.store.volumes import snapshots
 from conductor.sync import allocations
 from conductor.sync.filters import Filters
-from conductor.volumes import park_volume
+from conductor.volumes.snapshots import park_volume
 
 LOG = logger(__name__)
 
@@ -186,7 +185,7 @@ class Healer:
         if ledger.open_of(connection, image_id, ResourceType.IMAGE):
             raise RefusedError("An operation works on the image.")
         made = (ResourceType.IMAGE, InternalAction.STORE_IMAGE)
-        if not audit_record.begun(connection, *made, [image_id]):
+        if not ledger.begun_about(connection, *made, [image_id]):
             raise RefusedError("The ledger has no upload of it.")
         host, node = proof.host(connection, cluster, finding.node)
         where = Place(host, None, cluster, node)
@@ -219,7 +218,7 @@ class Healer:
             if vnet is not None and vnet.state is not State.REMOVING:
                 raise RefusedError("It is the network's by now.")
             made = (ResourceType.NETWORK, InternalAction.MAKE_VNET)
-            if not audit_record.begun(connection, *made, [network_id]):
+            if not ledger.begun_about(connection, *made, [network_id]):
                 raise RefusedError("The ledger never had it made.")
             name, zone = str(finding.evidence["vnet"]), str(finding.evidence["zone"])
             found = Vnet(str(finding.cluster), network_id, name, zone, 0, State.REMOVING)

@@ -6,7 +6,7 @@ from common.errors import Conflict, ServerNotFound
 from conductor.store import audit_record, migrations, servers, vm_states, vmids
 from conductor.store import operations as ledger
 from conductor.store.findings import Kept
-from conductor.store.servers import Server
+from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 
 

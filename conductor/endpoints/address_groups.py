@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from common.context import RequestContext
 from conductor.cloud import Cloud
-from conductor.flows.accept import scope
+from conductor.engine.access import scope
 from conductor.rpc.address_groups import NewAddressGroup
 from conductor.store import address_groups, revisions
 from conductor.store.transactions import Transaction

@@ -8,11 +8,11 @@ from common.log import logger
 from common.states import ResourceType
 from common.volumes import BackupStatus
 from conductor.cloud import Cloud
-from conductor.flows.accept import scope
+from conductor.engine.access import scope
 from conductor.rpc.backups import NewBackup
 from conductor.rpc.volumes import NewVolume, VolumeEdit
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backups, records
 from conductor.volumes import create_volume

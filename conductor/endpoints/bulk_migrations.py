@@ -11,7 +11,7 @@ from conductor.endpoints.aggregates import Notifier
 from conductor.endpoints.whatif import WhatIfEndpoint
 from conductor.engine.runner import Runner
 from conductor.flows.bulk import begin_bulk
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from scheduler.messages import Rebalancing
 
 LOG = logger(__name__)

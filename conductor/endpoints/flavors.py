@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.rpc.flavors import NewFlavor
-from conductor.store import catalog, told
+from conductor.store import flavors, told
 from conductor.store.transactions import Transaction
 
 
@@ -19,19 +19,19 @@ class FlavorEndpoint:
 
     def create_flavor(self, ctxt: RequestContext, flavor: NewFlavor) -> str:
         def work(connection: Transaction) -> str:
-            made = catalog.create_flavor(connection, flavor)
+            made = flavors.create(connection, flavor)
             told.flavor(connection, ctxt, made, "create")
             return made
 
         return self._cloud.store.run(work)
 
     def update_flavor(self, ctxt: RequestContext, flavorid: str, description: str | None) -> None:
-        self._update(ctxt, flavorid, lambda c: catalog.update_flavor(c, flavorid, description))
+        self._update(ctxt, flavorid, lambda c: flavors.update(c, flavorid, description))
 
     def delete_flavor(self, ctxt: RequestContext, flavorid: str) -> None:
         def work(connection: Transaction) -> None:
             told.flavor(connection, ctxt, flavorid, "delete")
-            catalog.delete_flavor(connection, flavorid)
+            flavors.delete(connection, flavorid)
 
         self._cloud.store.run(work)
 
@@ -42,7 +42,7 @@ class FlavorEndpoint:
         specs: Mapping[str, str],
         delete: Sequence[str] = (),
     ) -> None:
-        self._update(ctxt, flavorid, lambda c: catalog.set_extra_specs(c, flavorid, specs, delete))
+        self._update(ctxt, flavorid, lambda c: flavors.set_extra_specs(c, flavorid, specs, delete))
 
     def set_flavor_access(
         self, ctxt: RequestContext, flavorid: str, project_id: str, *, allowed: bool
@@ -50,7 +50,7 @@ class FlavorEndpoint:
         self._update(
             ctxt,
             flavorid,
-            lambda c: catalog.set_access(c, flavorid, project_id, allowed=allowed),
+            lambda c: flavors.set_access(c, flavorid, project_id, allowed=allowed),
         )
 
     def _update(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.messages.guests import Diagnostics
 from conductor.cloud import Cloud
+from conductor.engine import guests
 from conductor.flows.accept import Accept
-from conductor.flows.guest import change_password, guests
+from conductor.flows.guest import change_password
 
 
 class GuestEndpoint:

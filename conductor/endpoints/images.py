@@ -7,7 +7,7 @@ from typing import Any
 
 from common.context import RequestContext
 from conductor.cloud import Cloud
-from conductor.flows.accept import scope
+from conductor.engine.access import scope
 from conductor.images import remove_image, store_image
 from conductor.rpc.images import ImageData, ImageEdit, MetadefItem, MetadefNamespace, NewImage
 from conductor.store import image_members, image_quota, imports, metadefs, user_images

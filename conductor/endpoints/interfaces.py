@@ -10,7 +10,7 @@ from conductor.engine import awaited
 from conductor.engine.runner import Runner
 from conductor.flows.guest.begin_plug import PlugAcceptance
 from conductor.rpc.interfaces import Attachment
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 
 #: within the time that an API waits for its conductor
 WAIT_SECONDS = 20.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.rpc.keypairs import NewKeyPair
-from conductor.store import catalog, quotas, told
+from conductor.store import keypairs, quotas, told
 from conductor.store.transactions import Transaction
 
 
@@ -19,7 +19,7 @@ class KeyPairEndpoint:
         def work(connection: Transaction) -> None:
             allowed = quotas.limits(connection, str(ctxt.project_id), self._cloud.quota)
             quotas.check_keypairs(connection, keypair.user_id, allowed)
-            catalog.create_keypair(connection, keypair)
+            keypairs.create(connection, keypair)
             told.keypair(connection, ctxt, keypair.user_id, keypair.name, "create")
 
         self._cloud.store.run(work)
@@ -27,6 +27,6 @@ class KeyPairEndpoint:
     def delete_keypair(self, ctxt: RequestContext, user_id: str, name: str) -> None:
         def work(connection: Transaction) -> None:
             told.keypair(connection, ctxt, user_id, name, "delete")
-            catalog.delete_keypair(connection, user_id, name)
+            keypairs.delete(connection, user_id, name)
 
         self._cloud.store.run(work)

@@ -6,14 +6,14 @@ from common import quotas as limits
 from common.context import RequestContext
 from common.errors import PortNotFound, ServerNotFound
 from conductor.cloud import Cloud
+from conductor.engine.access import scope
 from conductor.engine.runner import Runner
 from conductor.engine.settling import Settling
-from conductor.flows.accept import scope
 from conductor.flows.guest.begin_plug import PlugAcceptance
 from conductor.rpc.ports import NewPort, PortChange, TagChange
 from conductor.store import network_quotas, network_tags, revisions, security_groups, user_ports
-from conductor.store.operations import Operation
 from conductor.store.pools import Within
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.sync import filters
 

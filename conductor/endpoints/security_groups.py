@@ -9,7 +9,7 @@ from common import quotas as limits
 from common.context import RequestContext
 from common.errors import Invalid
 from conductor.cloud import Cloud
-from conductor.flows.accept import scope
+from conductor.engine.access import scope
 from conductor.rpc.security_groups import (
     NewDefaultRule,
     NewRule,

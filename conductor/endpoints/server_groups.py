@@ -6,7 +6,7 @@ from common.context import RequestContext
 from common.errors import MicronovaError, QuotaExceeded
 from common.log import logger
 from conductor.cloud import Cloud
-from conductor.flows.accept import scope
+from conductor.engine.access import scope
 from conductor.rpc.server_groups import NewServerGroup
 from conductor.store import quotas, server_groups, told
 from conductor.store.transactions import Transaction

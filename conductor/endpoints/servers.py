@@ -11,8 +11,9 @@ from common.errors import Conflict, Invalid
 from common.log import logger
 from common.states import VmState
 from conductor.cloud import Cloud
+from conductor.engine.access import scope
 from conductor.engine.runner import Begin, Runner
-from conductor.flows.accept import SOFT_DELETE, Accept, scope
+from conductor.flows.accept import SOFT_DELETE, Accept
 from conductor.flows.disks import begin_image, begin_unshelve
 from conductor.flows.disks.begin_rebuild import CHANGEABLE as REBUILT
 from conductor.flows.disks.begin_rebuild import RebuildAcceptance
@@ -24,8 +25,7 @@ from conductor.flows.record import lock, reset_state
 from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.servers import CreatedServers, CreateServers, NewServerImage, RebuildServer
 from conductor.store import quotas, servers
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

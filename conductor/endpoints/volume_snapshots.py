@@ -8,11 +8,11 @@ from common.log import logger
 from common.states import ResourceType
 from common.volumes import SnapshotStatus
 from conductor.cloud import Cloud
-from conductor.flows.accept import scope
+from conductor.engine.access import scope
 from conductor.rpc.volume_snapshots import NewVolumeSnapshot
 from conductor.rpc.volumes import VolumeEdit
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records, snapshots
 from conductor.volumes.snapshots import remove_snapshot, revert, take_snapshot

@@ -11,10 +11,10 @@ from common.log import logger
 from common.states import ResourceType
 from common.volumes import RULES, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
-from conductor.flows.accept import scope
+from conductor.engine.access import scope
 from conductor.rpc.volumes import NewVolume, NewVolumeImage, VolumeEdit
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, in_progress, records, snapshots, transfers
 from conductor.volumes import (

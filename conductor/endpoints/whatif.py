@@ -13,8 +13,9 @@ from common.server_groups import GroupFacts
 from common.states import VmState
 from conductor.cloud import Cloud
 from conductor.endpoints import request_specs
+from conductor.engine.access import scope
 from conductor.flows import build_command
-from conductor.flows.accept import requested_networks, scope
+from conductor.flows.accept import requested_networks
 from conductor.flows.auto_network import AutoNetwork
 from conductor.flows.bulk import begin_bulk
 from conductor.flows.move.begin_evacuation import kept

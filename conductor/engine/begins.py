@@ -13,8 +13,8 @@ from conductor.cloud import Cloud
 from conductor.plans import NOTHING_ASKED, NOTHING_PLANNED, Params, Plan
 from conductor.store import leases
 from conductor.store import operations as ledger
-from conductor.store.operations import NewOperation, Operation
-from conductor.store.servers import Server
+from conductor.store.operations import NewOperation
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 
 #: the option of ``[conductor]`` with an action's time limit, if it has its own

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic
 
 from conductor.engine.stages import Stage, Table, Undo, W
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 
 

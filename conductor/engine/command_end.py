@@ -8,7 +8,7 @@ from typing import Any, Generic
 from common.messages.reports import Failure, MadeVolume, Outcome
 from conductor.cloud import failure_of
 from conductor.engine.stages import W
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 
 #: where no agent has looked
 NOTHING_SEEN = Outcome(ok=False)

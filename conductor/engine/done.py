@@ -11,7 +11,7 @@ from common.states import InternalAction, OperationState
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.store import operations as ledger
-from conductor.store.servers import Server
+from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 
 _EVENTS: Mapping[InternalAction, str] = {

@@ -12,7 +12,7 @@ from conductor.cloud import Cloud, backoff
 from conductor.engine.stages import Task, Work
 from conductor.store import leases, transitions
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 
 

@@ -33,7 +33,7 @@ from conductor.engine import ends
 from conductor.engine.command_end import NOTHING_SEEN, End
 from conductor.engine.stages import Stage, Table, W
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction, after_commit
 
 LOG = logger(__name__)

@@ -17,7 +17,7 @@ from conductor.engine import ends
 from conductor.engine.stages import Table, Task, Work
 from conductor.store import leases, pulse, transitions
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Store, Transaction
 
 LOG = logger(__name__)

@@ -19,7 +19,7 @@ from conductor.engine.thread_pool import ThreadPool
 from conductor.plans import MovePlan
 from conductor.store import bulk_migrations, leases, pulse, vmids
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Store, Transaction
 
 LOG = logger(__name__)

@@ -17,7 +17,7 @@ from conductor.engine.stages import Stage, Table, Task, Work
 from conductor.engine.undoing import Undoing
 from conductor.store import operations as ledger
 from conductor.store import servers
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Store, Transaction
 
 LOG = logger(__name__)

@@ -10,8 +10,7 @@ from typing import Generic, Self, TypeVar
 from common import clock
 from common.messages.reports import Failure, Outcome
 from common.states import OperationState, TaskState
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 
 

@@ -12,8 +12,7 @@ from common.states import TaskState, VmState
 from conductor.plans import Plan
 from conductor.store import leases, transitions
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 
 #: the stage of a build by the task_state; each shows one

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from common import clock, codec, ids, locks, startable, states
+from common import clock, codec, ids, locks, states
 from common.context import RequestContext
 from common.errors import Invalid, NetworkNotFound
 from common.messages.reports import Step
@@ -17,6 +17,7 @@ from common.security_rules import DEFAULT
 from common.states import ACTIONS, SHELVED, SOFT_DELETABLE, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
+from conductor.engine.access import check_state, scope
 from conductor.engine.begins import HandedOver
 from conductor.flows.auto_network import AutoNetwork
 from conductor.flows.remove import delete
@@ -36,8 +37,7 @@ from conductor.store import (
     user_ports,
 )
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 from conductor.volumes import new_servers, pins
 
@@ -276,20 +276,6 @@ def _is_on_its_way(server: Server, action: str) -> bool:
     if action == SOFT_DELETE:
         return server.task_state in {TaskState.DELETING, TaskState.SOFT_DELETING}
     return action == "delete" and server.task_state == TaskState.DELETING
-
-
-def scope(ctxt: RequestContext) -> str | None:
-    """Return the project whose servers a request may touch; None: any, for an administrator.
-
-    The API's policy decides who is one. A token without a project has no servers.
-    """
-    return None if ctxt.is_admin else ctxt.project_id or ""
-
-
-def check_state(server: Server, action: str) -> None:
-    """Raise ServerStateConflict, in Nova's words, if the action may not start now."""
-    launched = server.launched_at is not None
-    startable.check(server.uuid, server.vm_state, server.task_state, action, launched=launched)
 
 
 def requested_networks(

@@ -9,7 +9,7 @@ from typing import Any
 from common.guest.hardware import root_bus
 from common.messages.commands import Address, ConfigDrive, GuestFile, Nic
 from conductor.rpc.flavors import local_disks_of
-from conductor.store.servers import Server
+from conductor.store.records import Server
 
 
 def config_drive(

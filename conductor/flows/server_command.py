@@ -17,7 +17,7 @@ from conductor.engine.one_command import OneCommand, log_failed
 from conductor.engine.stages import Stage, Table, Task
 from conductor.store import operations as ledger
 from conductor.store import servers
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 
 

@@ -46,10 +46,10 @@ from conductor.volumes.backups.remove_backup import RemoveBackupFlow
 from conductor.volumes.backups.restore import RestoreFlow
 from conductor.volumes.create_volume import CreateVolumeFlow
 from conductor.volumes.extend_volume import ExtendVolumeFlow
-from conductor.volumes.park_volume import ParkVolumeFlow
 from conductor.volumes.reimage import ReimageVolumeFlow
 from conductor.volumes.remove_volume import RemoveVolumeFlow
 from conductor.volumes.retype_volume import RetypeVolumeFlow
+from conductor.volumes.snapshots.park_volume import ParkVolumeFlow
 from conductor.volumes.snapshots.remove_snapshot import RemoveSnapshotFlow
 from conductor.volumes.snapshots.revert import RevertVolumeFlow
 from conductor.volumes.snapshots.take_snapshot import TakeSnapshotFlow

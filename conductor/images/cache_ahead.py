@@ -16,8 +16,7 @@ from common.log import logger
 from common.messages.commands import Image
 from common.messages.facts import HostFacts
 from conductor.cloud import Cloud
-from conductor.flows import build_command
-from conductor.images import cache_image
+from conductor.images import cache_image, image_source
 from conductor.store import aggregates, registry
 from conductor.store.transactions import Transaction
 
@@ -70,7 +69,7 @@ class Precache:
                 continue
             worker = self._cloud.worker_of(connection, name)
             for image_id in image_ids:
-                image = build_command.image(connection, image_id, facts)
+                image = image_source.image(connection, image_id, facts)
                 reason = _refusal(facts, image_id, image, self._cloud.id)
                 if reason is not None:
                     refused.append(reason)

@@ -17,7 +17,7 @@ from conductor.engine.stages import Work
 from conductor.images import places
 from conductor.plans import Place, RemoveImagePlan
 from conductor.store import host_storages, uploads
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.log import logger
 from conductor.cloud import Cloud
-from conductor.flows.accept import scope
+from conductor.engine.access import scope
 from conductor.images import remove_file, remove_template
 from conductor.plans import Place
 from conductor.store import server_images, templates, user_images

@@ -21,7 +21,7 @@ from conductor.engine.stages import Work
 from conductor.plans import Place, RemoveTemplatePlan
 from conductor.store import leases, templates, vm_states
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.templates import RETIRING, Known
 from conductor.store.transactions import Transaction
 

@@ -26,7 +26,7 @@ from conductor.images.places import ImagePlace
 from conductor.plans import Place, StoreImagePlan
 from conductor.rpc.images import ImageData
 from conductor.store import host_storages, image_quota, uploads
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.server_images import QUEUED
 from conductor.store.transactions import Transaction
 

@@ -24,7 +24,7 @@ from conductor.engine.stages import Work
 from conductor.networks import remove_vnet, vnet_places
 from conductor.plans import VnetPlan
 from conductor.store import project_networks, vnets
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.segments import Segments
 from conductor.store.transactions import Transaction
 from conductor.store.vnets import State, Vnet

@@ -14,7 +14,7 @@ from conductor.engine.stages import Work
 from conductor.networks import vnet_places
 from conductor.plans import VnetPlan
 from conductor.store import vnets
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.vnets import State, Vnet
 

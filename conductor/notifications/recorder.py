@@ -19,7 +19,7 @@ from common.states import OperationState, ResourceType
 from conductor.notifications import events
 from conductor.store import notification_outbox
 from conductor.store.notices import Asked, Begun, Changed, Ended, Made, Moved, Notice, Told
-from conductor.store.servers import Server
+from conductor.store.records import Server
 from conductor.store.transactions import Transaction, after_commit
 
 LOG = logger(__name__)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import sqlalchemy as sa
 
-from common.states import OPEN_STATES, InternalAction, OperationState, ResourceType
+from common.states import OPEN_STATES, OperationState, ResourceType
 from common.volumes import VolumeAction
 from conductor.plans import NewContent, Plan, RebuildPlan, ReimagePlan, load_plan
 from conductor.store.vmids import RESERVED
@@ -95,24 +95,6 @@ def new_contents(connection: sa.Connection) -> list[NewContent]:
     plans = open_plans(connection, ("rebuild", VolumeAction.REIMAGE))
     found = [one.content for one in plans if isinstance(one, RebuildPlan | ReimagePlan)]
     return [one for one in found if one is not None]
-
-
-def begun(
-    connection: sa.Connection,
-    resource_type: ResourceType,
-    action: InternalAction,
-    resource_ids: Sequence[str],
-) -> frozenset[str]:
-    """Return those of these resources that the ledger has such an operation of."""
-    table, found = schema.operations, set()
-    for part in _parts(resource_ids):
-        query = sa.select(table.c.resource_id).where(
-            table.c.resource_type == resource_type,
-            table.c.resource_id.in_(part),
-            table.c.action == action,
-        )
-        found |= set(connection.execute(query).scalars())
-    return frozenset(found)
 
 
 def living_servers(connection: sa.Connection, kind: type[Row]) -> list[dict[str, Any]]:

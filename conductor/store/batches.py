@@ -13,7 +13,7 @@ from common.states import OPEN_STATES, VmState
 from conductor.plans import CreateParams, CreatePlan
 from conductor.store import leases
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from db.schema import operations, servers
 
 

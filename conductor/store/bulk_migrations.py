@@ -11,7 +11,7 @@ from common.bulk_migrations import ACTIONS, UNDER_WAY
 from common.states import OPEN_STATES
 from conductor.plans import BulkPlan
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from db.schema import operations, servers
 
 _T = operations.c

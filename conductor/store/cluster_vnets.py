@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common.states import InternalAction, ResourceType
-from conductor.store import audit_record
+from conductor.store import operations
 from db.schema import clusters
 
 
@@ -23,7 +23,9 @@ def unknown(connection: sa.Connection) -> list[tuple[str, str, str, int | None]]
     """
     listed = _listed(connection)
     named = sorted({one["network_id"] for _, one in listed if one.get("network_id")})
-    made = audit_record.begun(connection, ResourceType.NETWORK, InternalAction.MAKE_VNET, named)
+    made = operations.begun_about(
+        connection, ResourceType.NETWORK, InternalAction.MAKE_VNET, named
+    )
     return [
         (cluster, one["vnet"], one["zone"], one.get("tag"))
         for cluster, one in listed

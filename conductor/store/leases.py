@@ -26,7 +26,7 @@ from common.states import OPEN_STATES, OperationState
 from conductor.plans import Plan
 from conductor.store import measured
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from db.resources import ITS_SERVER
 from db.schema import operations, servers
 

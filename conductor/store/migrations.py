@@ -12,8 +12,7 @@ from common import clock, ids
 from common.errors import StaleTransition
 from common.messages.reports import Report
 from common.migrations import MigrationStatus, MigrationType
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from db.schema import flavors, migrations
 
 _C = migrations.c

@@ -14,8 +14,7 @@ import sqlalchemy as sa
 
 if TYPE_CHECKING:
     from common.context import RequestContext
-    from conductor.store.operations import Operation
-    from conductor.store.servers import Server
+    from conductor.store.records import Operation, Server
 
 _NOTED = "micronova.notices"
 

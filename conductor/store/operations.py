@@ -6,8 +6,8 @@ import dataclasses
 import datetime
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -20,69 +20,12 @@ from common.states import OPEN_STATES, OperationState, ResourceType
 from conductor import plans
 from conductor.plans import NOTHING_ASKED, NOTHING_PLANNED, Params, Plan
 from conductor.store import events, measured, notices, request_events
-from conductor.store.servers import Server
+from conductor.store.records import Operation
 from db import resources
 from db.schema import decisions, faults, operation_events, operations
 
-P = TypeVar("P", bound=Plan)
-A = TypeVar("A", bound=Params)
-
-
-@dataclass(frozen=True)
-class Operation:
-    """One row of the ledger."""
-
-    id: int
-    resource_type: str
-    resource_id: str
-    project_id: str
-    user_id: str
-    request_id: str
-    action: str
-    state: str
-    attempt: int
-    context: Mapping[str, Any]
-    params: Params
-    plan: Plan
-    started_at: datetime.datetime
-    stage: str | None = None
-    """The stage, or the undo, that is committed as reached; see ``engine.stages``."""
-    deadline: datetime.datetime | None = None
-    lease_owner: str | None = None
-    lease_expires_at: datetime.datetime | None = None
-    message: str | None = None
-    overslept: bool = False
-    """Its deadline passed while no conductor ran: its commands only look. See ``store.pulse``."""
-    begun_on: Server | None = field(default=None, compare=False, repr=False)
-    """Its new server, as the transaction that began it wrote both; not of the row."""
-    handed_to: tuple[str, str] | None = field(default=None, compare=False, repr=False)
-    """Host, and the worker that has the lease for it since the transaction that began the
-    operation; not of the row."""
-
-    @property
-    def server_uuid(self) -> str:
-        """The server that it is about; empty if it is about something else."""
-        return self.resource_id if self.resource_type == ResourceType.SERVER else ""
-
-    def planned(self, kind: type[P]) -> P:
-        """Return the plan, which must be of this kind: that of the action."""
-        if not isinstance(self.plan, kind):
-            raise TypeError(f"operation {self.id}, {self.action}, has no {kind.__name__}")
-        return self.plan
-
-    def asked(self, kind: type[A]) -> A:
-        """Return what was asked, which must be of this kind: that of the action."""
-        if not isinstance(self.params, kind):
-            raise TypeError(f"operation {self.id}, {self.action}, has no {kind.__name__}")
-        return self.params
-
-    @property
-    def ctxt(self) -> RequestContext:
-        """The context of the request that began it."""
-        server_uuid = self.server_uuid or None
-        return RequestContext.from_message(
-            {**self.context, "server_uuid": server_uuid, "only_look": self.overslept}
-        )
+#: resources that one statement names
+_CHUNK = 500
 
 
 _NAMES = [
@@ -273,6 +216,21 @@ def open_with(connection: sa.Connection, server_uuid: str, action: str) -> list[
         mine, operations.c.action == action, operations.c.state.in_(OPEN_STATES)
     )
     return [from_row(row) for row in connection.execute(query).mappings()]
+
+
+def begun_about(
+    connection: sa.Connection, resource_type: str, action: str, resource_ids: Sequence[str]
+) -> frozenset[str]:
+    """Return those of these resources that have, or had, such an operation."""
+    found: set[str] = set()
+    for start in range(0, len(resource_ids), _CHUNK):
+        query = sa.select(operations.c.resource_id).where(
+            operations.c.resource_type == resource_type,
+            operations.c.resource_id.in_(resource_ids[start : start + _CHUNK]),
+            operations.c.action == action,
+        )
+        found |= set(connection.execute(query).scalars())
+    return frozenset(found)
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ from common.messages.queues import Queue, Queues
 from conductor.store import cluster_vnets, networks, told, vmids
 from conductor.store import images as images_store
 from db.reads import clusters as cluster_reads
+from db.reads import servers as server_reads
 from db.schema import clusters, hosts, images, servers, services
 
-COMPUTE = "nova-compute"
+COMPUTE = server_reads.COMPUTE
 #: zone of services that are not on a compute host (as in Nova)
 INTERNAL_ZONE = "internal"
 

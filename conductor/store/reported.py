@@ -8,8 +8,7 @@ import sqlalchemy as sa
 
 from conductor.store import operations as ledger
 from conductor.store import servers as store
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from db.resources import ITS_SERVER
 from db.schema import operations, servers
 

@@ -13,7 +13,8 @@ from common.messages.reports import Copied
 from common.messages.scheduling import ImageHome
 from conductor.rpc.flavors import root_gib
 from conductor.store import image_members, templates
-from conductor.store.servers import OWN_ROOT, Server
+from conductor.store.records import Server
+from conductor.store.servers import OWN_ROOT
 from conductor.store.templates import Known
 from db.schema import images, servers
 from db.schema import templates as holding

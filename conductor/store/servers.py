@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,68 +13,8 @@ from common.context import RequestContext
 from common.errors import ServerNotFound
 from common.states import VmState
 from conductor.store import notices
+from conductor.store.records import Server
 from db.schema import operations, servers
-
-
-@dataclass(frozen=True)
-class Server:
-    """One server's record, without the data for its guest."""
-
-    id: int
-    uuid: str
-    project_id: str
-    user_id: str
-    name: str
-    hostname: str
-    vm_state: str
-    task_state: str | None
-    power_state: int
-    operation_id: int | None
-    flavor: Mapping[str, Any]
-    vcpus: int
-    memory_mib: int
-    disk_gib: int
-    image_id: str | None
-    """The image that the create named; a root disk that is a volume may be of another source."""
-    image_properties: Mapping[str, str]
-    key_name: str | None
-    public_key: str | None
-    user_data: str | None
-    availability_zone: str | None
-    pinned_availability_zone: str | None
-    host: str | None
-    node: str | None
-    cluster: str | None
-    vmid: int | None
-    meta: Mapping[str, str]
-    tags: Sequence[str]
-    addresses: Sequence[Mapping[str, Any]]
-    scheduler_hints: Mapping[str, Any]
-    launch_index: int
-    launched_at: datetime.datetime | None
-    deleted_at: datetime.datetime | None
-    server_group_uuid: str | None = None
-    locked_by: str | None = None
-    disk_tag: str | None = None
-    security_groups: Sequence[str] = ()
-    """Those of the create: ids, or ``default``."""
-
-    @property
-    def volume_backed(self) -> bool:
-        """Return whether its root disk is a volume."""
-        return bool(self.flavor.get("volume_backed"))
-
-    @property
-    def root_image_id(self) -> str | None:
-        """Return the image that its root disk is made of; None: its root disk is a volume."""
-        return None if self.volume_backed else self.image_id
-
-    def replace(self, **values: Any) -> Server:
-        """Return a copy with some columns changed; unknown columns are ignored."""
-        return dataclasses.replace(
-            self, **{key: value for key, value in values.items() if key in _NAMES}
-        )
-
 
 _FIELDS = [item.name for item in dataclasses.fields(Server)]
 _NAMES = set(_FIELDS)

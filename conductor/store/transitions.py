@@ -19,8 +19,7 @@ from common.errors import StaleTransition
 from common.states import ACTIONS, TaskState, VmState
 from conductor.store import notices
 from conductor.store.notices import Moved
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from db.schema import servers, transitions
 
 # Built once; the columns that it sets are parameters.

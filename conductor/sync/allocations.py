@@ -9,7 +9,7 @@ from common.errors import GenerationConflict
 from common.requirements import requirements
 from common.states import VmState
 from conductor.rpc.flavors import claimed_gib
-from conductor.store.servers import Server
+from conductor.store.records import Server
 from placement.client import PlacementClient
 
 #: tries for a consumer that others write to at the same time

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from common.errors import GenerationConflict
-from conductor.store.servers import Server
+from conductor.store.records import Server
 from placement.client import PlacementClient
 from placement.messages import Allocations, Replacement
 

@@ -6,8 +6,8 @@ from common import context
 from common.errors import Conflict, MicronovaError, ServerNotFound
 from common.log import logger
 from conductor.cloud import Cloud, backoff
+from conductor.engine import guests
 from conductor.engine.periodic import only_one
-from conductor.flows.guest import guests
 from conductor.store import filter_outbox, filters, servers
 from conductor.store.filter_outbox import Pending
 

@@ -12,7 +12,7 @@ from conductor.engine import ends
 from conductor.engine.stages import Task
 from conductor.store import leases, registry, servers
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.sync import allocations
 

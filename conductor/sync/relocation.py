@@ -22,8 +22,7 @@ from conductor.plans import FollowPlan, Place
 from conductor.store import migrations, transitions
 from conductor.store import operations as ledger
 from conductor.store import vm_states as store
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 from conductor.sync import whereabouts
 from conductor.sync.drift import Saw

@@ -26,8 +26,7 @@ from conductor.store import (
     reported,
 )
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 from conductor.sync.outcomes import Heard, Outcomes
 from conductor.volumes.volume_types import VolumeTypes

@@ -16,8 +16,7 @@ from conductor.plans import FollowPlan, Place, Plan
 from conductor.store import operations as ledger
 from conductor.store import others, servers, transitions, vmids, waiting
 from conductor.store import vm_states as store
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 from conductor.sync import drift, other_vms
 from conductor.sync.drift import Difference

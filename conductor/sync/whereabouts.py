@@ -9,7 +9,7 @@ from common.states import VmState
 from conductor.cloud import Cloud
 from conductor.store import registry, server_groups, transitions
 from conductor.store import vm_states as store
-from conductor.store.servers import Server
+from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 
 

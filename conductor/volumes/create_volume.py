@@ -22,7 +22,8 @@ from conductor.engine.command_end import End
 from conductor.plans import Place, VolumePlan
 from conductor.rpc.volumes import NewVolume
 from conductor.store import vmids
-from conductor.store.operations import NewOperation, Operation
+from conductor.store.operations import NewOperation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
 from conductor.store.volumes import backends, backups, quota, records, types

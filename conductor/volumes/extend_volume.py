@@ -16,10 +16,11 @@ from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand
 from conductor.plans import VolumePlan
 from conductor.store import servers
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, quota, records, types
-from conductor.volumes import beginning, park_volume, remove_volume
+from conductor.volumes import beginning, remove_volume
+from conductor.volumes.snapshots import park_volume
 from conductor.volumes.volume_command import VolumeWork
 
 

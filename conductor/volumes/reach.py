@@ -10,7 +10,7 @@ from common.messages.facts import HostFacts
 from common.messages.scheduling import VolumeNeed
 from common.states import VmState
 from conductor.store import migrations, registry
-from conductor.store.servers import Server
+from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 from conductor.volumes import needs
 

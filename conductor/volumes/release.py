@@ -11,7 +11,7 @@ from common.volumes import VolumeStatus
 from conductor.cloud import Cloud
 from conductor.store import leases
 from conductor.store import operations as ledger
-from conductor.store.servers import Server
+from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records
 from conductor.volumes import remove_volume

@@ -19,7 +19,7 @@ from conductor.engine.removal import MOST_TRIES, Removal
 from conductor.plans import Place, VolumePlan
 from conductor.store import operations as ledger
 from conductor.store import vmids
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records
 from conductor.volumes.volume_command import VolumeCommand, VolumeWork

@@ -22,7 +22,7 @@ from conductor.engine.stages import Stage, Undo
 from conductor.engine.unwound_command import UnwoundCommand
 from conductor.plans import VolumePlan
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backends, quota, records, snapshots, types
 from conductor.store.volumes.backends import Backend

@@ -15,7 +15,7 @@ from common.states import OperationState, ResourceType
 from common.volumes import SnapshotStatus, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.flows.accept import scope
+from conductor.engine.access import scope
 from conductor.rpc.volume_transfers import NewVolumeTransfer, OfferedVolume
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction

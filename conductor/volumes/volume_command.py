@@ -12,7 +12,7 @@ from conductor.cloud import placed
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
 from conductor.plans import VolumePlan
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records
 

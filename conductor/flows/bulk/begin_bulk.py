@@ -20,7 +20,7 @@ from conductor.plans import BulkPlan, Place
 from conductor.store import bulk_migrations as store
 from conductor.store import identity, leases, placement_outbox, registry
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 
 #: why a drained host is disabled

@@ -26,7 +26,7 @@ from conductor.plans import BulkPlan, MovePlan
 from conductor.store import bulk_migrations as store
 from conductor.store import leases
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

@@ -29,6 +29,7 @@ from conductor.flows.create.batch import Together
 from conductor.flows.create.make_volumes import MakeVolumes
 from conductor.flows.create.schedule import Moved, Placing
 from conductor.flows.create.unwind import Unwinding
+from conductor.images import image_source
 from conductor.plans import CreatePlan, Interface
 from conductor.store import (
     batches,
@@ -40,9 +41,8 @@ from conductor.store import (
     servers,
     templates,
 )
-from conductor.store.operations import Operation
 from conductor.store.pools import Unsettled, Within
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments
 
@@ -134,7 +134,7 @@ class Create:
         self._connect(connection, walk)
         if walk.operation.planned(CreatePlan).has_volumes:
             return
-        image = build_command.image(connection, walk.server.root_image_id, facts)
+        image = image_source.image(connection, walk.server.root_image_id, facts)
         if image is not None:
             self._choose_disk(connection, walk, facts, image)
 
@@ -230,7 +230,7 @@ class Create:
             return None
         with self._cloud.store.read() as connection:
             facts, _ = registry.host(connection, str(operation.plan.target.host))
-            image = build_command.image(connection, server.root_image_id, facts)
+            image = image_source.image(connection, server.root_image_id, facts)
         if image is None and not server.volume_backed:
             text = f"Image {server.image_id} is no longer in cluster {facts.cluster}."
             self._unwinding.fail(

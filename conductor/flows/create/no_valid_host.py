@@ -7,13 +7,12 @@ they may name, and their own request.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
-from common.local_disks import claim_gib
 from common.messages.scheduling import Decision, RequestSpec, Suggestion
 from common.suggestions import listed, others, sizes
 from conductor.plans import CreateParams
+from conductor.store.flavor_offers import Limits, Offer
 
 #: filters that refuse for lack of room
 _ROOM = {"resources", "storage_room"}
@@ -23,48 +22,6 @@ _TRIED, _NAMED = 6, 3
 _TAKEN_OVER = {"availability_zone", "force_host", "networks", "vlans", "hints", "image_properties"}
 #: field → the flavor's field that would be smaller
 _LESS = {"vcpus": "fewer VCPUs", "memory_mib": "less RAM", "disk_gib": "less disk"}
-
-
-@dataclass(frozen=True)
-class Offer:
-    """A flavor that the server's project may use; sizes in MiB and GiB."""
-
-    name: str
-    vcpus: int
-    memory_mib: int
-    disk_gib: int
-    extra_specs: Mapping[str, str]
-    ephemeral_gib: int = 0
-    swap_mib: int = 0
-
-    @property
-    def local_gib(self) -> int:
-        """Return what its disks beside the root disk claim."""
-        return claim_gib(self.ephemeral_gib, self.swap_mib)
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Limits of flavors that are worth a try: smaller in what was too large."""
-
-    vcpus: int | None
-    """None: any number."""
-    memory_mib: int | None
-    disk_gib: int | None
-    least_memory_mib: int
-    """The image's minimum disk and memory."""
-    least_disk_gib: int
-
-    def allow(self, offer: Offer) -> bool:
-        """Return whether a flavor is within; a disk of 0 is as large as the image."""
-        disk = offer.disk_gib or self.least_disk_gib
-        return (
-            (self.vcpus is None or offer.vcpus <= self.vcpus)
-            and (self.memory_mib is None or offer.memory_mib <= self.memory_mib)
-            and (self.disk_gib is None or disk + offer.local_gib <= self.disk_gib)
-            and self.least_memory_mib <= offer.memory_mib
-            and self.least_disk_gib <= disk
-        )
 
 
 def limits(decision: Decision, asked: CreateParams) -> Limits | None:

@@ -10,8 +10,8 @@ from common.messages.scheduling import Decision, RequestSpec
 from conductor.cloud import Cloud
 from conductor.flows.create import no_valid_host
 from conductor.plans import CreateParams
-from conductor.store import catalog
-from conductor.store.operations import Operation
+from conductor.store import flavor_offers
+from conductor.store.records import Operation
 
 LOG = logger(__name__)
 
@@ -37,7 +37,7 @@ class Offers:
         if self._told[0] == operation.request_id:
             return self._told[1]
         with self._cloud.store.read() as connection:
-            offers = catalog.offers(connection, operation.project_id, within)
+            offers = flavor_offers.offers(connection, operation.project_id, within)
         tried = no_valid_host.candidates(offers, within)
         if not tried:
             return []

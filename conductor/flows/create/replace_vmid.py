@@ -10,8 +10,7 @@ from common.states import TaskState, VmState
 from conductor.plans import CreatePlan, Place
 from conductor.store import leases, transitions, vmids
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
 

@@ -18,9 +18,9 @@ from common.messages.reports import Category, Failure, Step
 from common.messages.scheduling import Alternate, Decision, RequestSpec, VolumeNeed
 from common.server_groups import GroupFacts
 from conductor.cloud import Cloud
+from conductor.engine.access import scope
 from conductor.engine.walk import Walk
 from conductor.flows import build_command
-from conductor.flows.accept import scope
 from conductor.flows.create import no_valid_host, replace_vmid
 from conductor.flows.create.offers import Offers
 from conductor.flows.create.selects import Selects, Undecided
@@ -29,8 +29,7 @@ from conductor.plans import CreateParams, CreatePlan, Place
 from conductor.rpc.flavors import claimed_gib, root_gib
 from conductor.store import batches, registry, server_groups, servers, vmids, vnets
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
 from conductor.volumes import needs

@@ -30,8 +30,7 @@ from conductor.flows.create import replace_vmid
 from conductor.plans import CreatePlan
 from conductor.store import leases, networks, registry, server_groups, servers, transitions
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
 from conductor.store.volumes import attachments

@@ -10,13 +10,12 @@ from common.guest.hardware import ROOT_BUS
 from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.flows.accept import check_state, scope
+from conductor.engine.access import check_state, scope
 from conductor.flows.disks import volume_image
 from conductor.plans import ImagePlan, Place
 from conductor.rpc.servers import NewServerImage
 from conductor.store import image_quota, quotas, registry, server_images, servers, transitions
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 from conductor.volumes import pins
 

@@ -15,16 +15,15 @@ from common.states import ACTIONS, VmState
 from common.volumes import VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.flows import build_command
-from conductor.flows.accept import check_state, scope
+from conductor.engine.access import check_state, scope
 from conductor.flows.disks import root_volume
 from conductor.flows.move import destination
+from conductor.images import image_source
 from conductor.plans import Place, RebuildPlan, SwapParams
 from conductor.rpc.servers import RebuildServer
 from conductor.store import operations as ledger
 from conductor.store import quotas, registry, servers, transitions
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments
 
@@ -59,7 +58,7 @@ class RebuildAcceptance:
         properties = with_root_bus(request.image_properties, server.image_properties.get(ROOT_BUS))
         _check_hardware(server, has, properties)
         if not server.volume_backed:
-            build_command.require_copied_on(connection, request.image_id, server)
+            image_source.require_copied_on(connection, request.image_id, server)
         allowed = quotas.limits(connection, server.project_id, self._cloud.quota)
         changes = dict(request.changes)
         if "meta" in changes:

@@ -8,18 +8,18 @@ from common.errors import Conflict
 from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.flows import build_command
-from conductor.flows.accept import check_state, scope
+from conductor.engine.access import check_state, scope
 from conductor.flows.disks.begin_rebuild import (
     hardware_of,
     here,
     require_in_use,
     require_no_tpm,
 )
+from conductor.images import image_source
 from conductor.plans import RescuePlan, SwapParams
 from conductor.store import migrations, servers, transitions
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments
 
@@ -41,7 +41,7 @@ class RescueAcceptance:
             locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
             check_state(server, "rescue")
             require_in_use(attachments.of_server(connection, server.uuid), Conflict)
-            build_command.require_copied_on(connection, image_id, server)
+            image_source.require_copied_on(connection, image_id, server)
             # One that was left when the server went to ERROR.
             migrations.end_open(connection, server.uuid)
             plan = RescuePlan(here(connection, server), was=server.vm_state, image_id=image_id)

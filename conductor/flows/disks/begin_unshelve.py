@@ -12,8 +12,7 @@ from conductor.flows.accept import Accept
 from conductor.flows.move import destination
 from conductor.plans import ResizePlan
 from conductor.store import registry
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 
 _PIN = "pinned_availability_zone"

@@ -21,9 +21,9 @@ from conductor.cloud import Cloud, failure_of
 from conductor.engine import ends
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Stage, Table, Task, Undo
-from conductor.flows import build_command
 from conductor.flows.disks.root_volume import MAKE, SETTLE, SWAP, RootVolume
 from conductor.flows.disks.swapping import Swapping
+from conductor.images import image_source
 from conductor.plans import RebuildPlan, SwapPlan
 from conductor.store import leases, transitions
 from conductor.store import operations as ledger
@@ -114,7 +114,7 @@ class RebuildFlow(Swapping):
         """Return the scheduler's decision about the server's host; its claim stays as it is."""
         server = task.server
         with self._cloud.store.read() as connection:
-            home = build_command.home(connection, server.root_image_id, server.cluster)
+            home = image_source.home(connection, server.root_image_id, server.cluster)
             needs = self._root.needs(connection, task)
         request = RequestSpec(
             server_uuid=server.uuid,

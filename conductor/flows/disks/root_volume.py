@@ -22,10 +22,11 @@ from conductor.cloud import Cloud
 from conductor.engine import ends
 from conductor.engine.stages import Task
 from conductor.flows import build_command
+from conductor.images import image_source
 from conductor.plans import NewContent, Place, RebuildPlan
 from conductor.store import leases, vmids
 from conductor.store import operations as ledger
-from conductor.store.servers import Server
+from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records, snapshots
 from conductor.volumes import reimage
@@ -54,7 +55,7 @@ def begin(
     row = records.locked(connection, root.volume_id, None)
     content, found = reimage.content_of(connection, row, image_id, row.cluster)
     snapshots.require_alone(connection, row)
-    problem = build_command.not_copied_on(found.home, image_id, server.node)
+    problem = image_source.not_copied_on(found.home, image_id, server.node)
     if problem is not None:
         raise Invalid(problem)
     records.show_begun(connection, row, VolumeAction.REIMAGE)
@@ -73,7 +74,7 @@ class RootVolume:
         content = _content(task)
         if content is None:
             return ()
-        home = build_command.home(connection, content.image_id, task.server.cluster)
+        home = image_source.home(connection, content.image_id, task.server.cluster)
         return (
             VolumeNeed(
                 content.storage,

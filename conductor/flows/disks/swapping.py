@@ -18,10 +18,11 @@ from conductor.cloud import Cloud, backoff, placed
 from conductor.engine import ends, unwinding
 from conductor.engine.stages import Table, Task, Undo
 from conductor.flows import build_command, guest_data
+from conductor.images import image_source
 from conductor.plans import SwapParams, SwapPlan
 from conductor.store import operations as ledger
 from conductor.store import registry, transitions
-from conductor.store.servers import Server
+from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments
 
@@ -60,13 +61,13 @@ class Swapping(ABC):
         server = task.server
         with self._cloud.store.read() as connection:
             facts, _ = registry.host(connection, str(server.host))
-            image = build_command.image(connection, image_id, facts, imported=True)
+            image = image_source.image(connection, image_id, facts, imported=True)
             nics = build_command.nics_of(connection, server.uuid)
         if image is None:
             text = f"Image {image_id} is not in cluster {facts.cluster}."
             with self._cloud.store.read() as connection:
-                home = build_command.home(connection, image_id, server.cluster)
-            text = build_command.not_copied_on(home, image_id, server.node) or text
+                home = image_source.home(connection, image_id, server.cluster)
+            text = image_source.not_copied_on(home, image_id, server.node) or text
             self._refuse(task, Failure(Category.IMAGE_NOT_FOUND, text, host=server.host))
             return None
         return dataclasses.replace(task.operation.planned(SwapPlan), image=image, nics=nics)

@@ -23,8 +23,7 @@ from conductor.rpc.servers import NewServerImage
 from conductor.rpc.volume_snapshots import NewVolumeSnapshot
 from conductor.store import operations as ledger
 from conductor.store import server_images
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records
 from conductor.volumes.snapshots import take_snapshot

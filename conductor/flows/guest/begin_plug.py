@@ -13,18 +13,17 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid, NetworkNotFound, NotFound
 from common.messages.commands import Nic
 from conductor.cloud import Cloud
+from conductor.engine.access import scope
 from conductor.engine.settling import Settling
 from conductor.flows import build_command
-from conductor.flows.accept import scope
 from conductor.flows.guest import plugging
 from conductor.plans import PlugPlan
 from conductor.rpc.interfaces import Attachment
 from conductor.store import networks, user_ports
 from conductor.store import operations as ledger
 from conductor.store.networks import Network, Port, Wish
-from conductor.store.operations import Operation
 from conductor.store.pools import Within
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 
 ATTACH, DETACH = "attach_interface", "detach_interface"

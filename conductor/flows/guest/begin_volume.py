@@ -14,13 +14,12 @@ from common.messages.commands import Placed
 from common.states import PowerState, VmState
 from common.volumes import ATTACH, DETACH, ROOT_SLOT, RULES, SLOTS, AttachStatus
 from conductor.cloud import Cloud
-from conductor.flows.accept import scope
+from conductor.engine.access import scope
 from conductor.flows.guest import plugging
 from conductor.plans import PlugVolumePlan
 from conductor.rpc.server_volumes import AttachedVolume, VolumeWish
 from conductor.store import servers
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records
 from conductor.volumes import beginning, reach

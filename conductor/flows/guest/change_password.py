@@ -18,10 +18,9 @@ from common.messages.guests import PasswordProblem, SetPassword
 from common.messages.reports import Category, Failure, Step
 from common.states import OperationState, TaskState, VmState
 from conductor.cloud import Cloud
-from conductor.engine import ends
+from conductor.engine import ends, guests
 from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.accept import Accept
-from conductor.flows.guest import guests
 from conductor.store import operations as ledger
 from conductor.store import servers, transitions
 from conductor.store.transactions import Transaction

@@ -16,19 +16,18 @@ from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState
 from conductor.cloud import Cloud, failure_of
 from conductor.engine import begins, ends
+from conductor.engine.access import check_state, scope
 from conductor.engine.begins import HandedOver
 from conductor.engine.command_end import NOTHING_SEEN, End
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.engine.unwound_command import UnwoundCommand
-from conductor.flows.accept import check_state, scope
 from conductor.flows.move import move_command
 from conductor.flows.server_command import OfServer
 from conductor.plans import Place, Plan
 from conductor.store import leases, servers
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 
 #: after these nobody knows what the host did

@@ -23,8 +23,7 @@ from conductor.plans import Place, Plan
 from conductor.store import operations as ledger
 from conductor.store import server_groups, servers, vmids
 from conductor.store import vm_states as store
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

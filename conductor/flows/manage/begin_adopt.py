@@ -24,7 +24,7 @@ from conductor.rpc.manage import Adopted, Adoption
 from conductor.store import adopted, networks, others, quotas, registry, servers, vmids
 from conductor.store import operations as ledger
 from conductor.store import vm_states as store
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 
 

@@ -21,8 +21,7 @@ from conductor.flows.server_command import OfServer
 from conductor.plans import PLANS, FollowPlan, Place, Plan
 from conductor.store import leases, servers, vmids
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 from conductor.sync.drift import Saw
 

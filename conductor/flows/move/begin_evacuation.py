@@ -20,13 +20,12 @@ from common.migrations import MigrationStatus, MigrationType
 from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.flows.accept import check_state, scope
+from conductor.engine.access import check_state, scope
 from conductor.flows.move import destination
 from conductor.flows.move.begin_live_migration import place
 from conductor.plans import EvacuationPlan
 from conductor.store import migrations, registry, servers, transitions
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 from conductor.sync import whereabouts
 

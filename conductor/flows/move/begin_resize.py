@@ -21,7 +21,7 @@ from common.migrations import MigrationStatus, MigrationType
 from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.flows.accept import check_state, scope
+from conductor.engine.access import check_state, scope
 from conductor.flows.move import destination, own_host
 from conductor.flows.move.cold_move import OTHER_HOST
 from conductor.plans import Place, ResizePlan
@@ -29,8 +29,7 @@ from conductor.rpc.flavors import FlavorSnapshot, claimed_gib, local_disks_of
 from conductor.store import migrations, quotas, registry, servers, transitions
 from conductor.store import operations as ledger
 from conductor.store.migrations import Resize
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 from conductor.sync.allocations import of_flavor
 

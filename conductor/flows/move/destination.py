@@ -18,13 +18,13 @@ from common.log import logger
 from common.messages.facts import HostFacts
 from common.messages.scheduling import Decision, RequestSpec, VolumeNeed
 from conductor.cloud import Cloud
+from conductor.engine.access import scope
 from conductor.engine.stages import Task
 from conductor.flows import build_command
-from conductor.flows.accept import scope
 from conductor.plans import Place
 from conductor.rpc.flavors import claimed_gib
 from conductor.store import migrations, networks, registry, server_groups, servers
-from conductor.store.servers import Server
+from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 from conductor.volumes import needs, pins, reach
 

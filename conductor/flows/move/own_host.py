@@ -14,8 +14,7 @@ from common.messages.scheduling import Decision, RequestSpec
 from conductor.cloud import Cloud
 from conductor.flows.move.shaping import sizes
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 
 #: Nova's words, which clients read

@@ -9,11 +9,11 @@ from common.log import logger
 from common.migrations import MigrationStatus
 from common.states import TaskState
 from conductor.cloud import Cloud
-from conductor.flows.accept import scope
+from conductor.engine.access import scope
 from conductor.store import migrations, notices, servers
 from conductor.store import operations as ledger
 from conductor.store.migrations import Live
-from conductor.store.servers import Server
+from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

@@ -7,7 +7,7 @@ from common.context import RequestContext
 from common.errors import Conflict, Unavailable
 from common.log import logger
 from conductor.cloud import Cloud
-from conductor.flows.accept import check_state, scope
+from conductor.engine.access import check_state, scope
 from conductor.store import servers
 
 LOG = logger(__name__)

@@ -14,10 +14,10 @@ from common.messages.reports import Step
 from common.states import InternalAction, OperationState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.flows.accept import scope
+from conductor.engine.access import scope
 from conductor.store import operations as ledger
 from conductor.store import servers, waiting
-from conductor.store.servers import Server
+from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 from conductor.store.vm_states import is_idle
 

@@ -9,9 +9,9 @@ from common.log import logger
 from common.states import InternalAction
 from conductor.cloud import Cloud
 from conductor.engine import done
-from conductor.flows.accept import scope
+from conductor.engine.access import scope
 from conductor.store import servers
-from conductor.store.servers import Server
+from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

@@ -17,11 +17,10 @@ from common.messages.reports import Step
 from common.states import InternalAction, OperationState, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.flows.accept import scope
+from conductor.engine.access import scope
 from conductor.store import migrations, server_groups, server_images, servers, transitions
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

@@ -8,7 +8,7 @@ from typing import Any
 from common import clock
 from common.states import VmState
 from conductor.store import networks, server_groups, transitions, vmids
-from conductor.store.servers import Server
+from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 from conductor.volumes import release
 

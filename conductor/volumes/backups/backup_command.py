@@ -8,7 +8,7 @@ from typing import Any
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
 from conductor.plans import BackupPlan
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backups, records
 

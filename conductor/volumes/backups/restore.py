@@ -19,7 +19,7 @@ from conductor.engine import begins
 from conductor.engine.command_end import End
 from conductor.plans import Place, VolumePlan
 from conductor.store import vmids
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
 from conductor.store.volumes import backends, backups, records, snapshots

@@ -18,7 +18,7 @@ from conductor.engine.removal import Removal
 from conductor.plans import Place, VolumeSnapshotPlan
 from conductor.store import operations as ledger
 from conductor.store import vmids
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records, snapshots
 from conductor.volumes import remove_volume

@@ -13,10 +13,11 @@ from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.engine.command_end import End
 from conductor.plans import VolumeSnapshotPlan
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records, snapshots
-from conductor.volumes import beginning, park_volume, remove_volume
+from conductor.volumes import beginning, remove_volume
+from conductor.volumes.snapshots import park_volume
 from conductor.volumes.snapshots.snapshot_command import SnapshotCommand, SnapshotWork
 
 

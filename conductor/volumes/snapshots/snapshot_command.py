@@ -10,7 +10,7 @@ from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
 from conductor.plans import VolumeSnapshotPlan
 from conductor.store import servers
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records, snapshots
 

@@ -17,7 +17,7 @@ from conductor.engine.command_end import End
 from conductor.plans import NOWHERE, Place, VolumeSnapshotPlan
 from conductor.rpc.volume_snapshots import NewVolumeSnapshot
 from conductor.store import vmids
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
 from conductor.store.volumes import attachments, quota, snapshots, types

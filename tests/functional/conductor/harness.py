@@ -54,7 +54,7 @@ from conductor.flows.table import endings
 from conductor.flows.table import flows as all_flows
 from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.servers import CreateServers, RebuildServer
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Store
 from conductor.sync.filters import NAME, SECONDS, Filters
 from conductor.sync.reports import Reports

@@ -15,7 +15,7 @@ from common.errors import ServerNotFound, StaleTransition
 from common.messages.facts import Heartbeat
 from common.messages.reports import Category, Failure, Outcome, Working
 from common.states import OperationState
-from conductor.flows.accept import scope
+from conductor.engine.access import scope
 from conductor.flows.create.create import Create
 from conductor.plans import CreatePlan
 from conductor.store import leases, vmids

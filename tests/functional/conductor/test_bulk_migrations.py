@@ -21,7 +21,7 @@ from conductor.flows.bulk.looking import look
 from conductor.plans import BulkPlan
 from conductor.store import bulk_migrations as store
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from db import schema
 from tests.fixtures.listings import counted
 from tests.functional.conductor.harness import Conductor, Mortal, World

@@ -15,7 +15,7 @@ from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.keypairs import NewKeyPair
 from conductor.rpc.servers import CreateServers, RequestedNetwork
 from conductor.store import networks, quotas, servers
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
 

@@ -24,7 +24,7 @@ from conductor.engine.stages import Stage, Undo, Work
 from conductor.engine.unwound_command import UnwoundCommand
 from conductor.plans import Place, RemoveImagePlan
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from db import schema
 from tests.functional.conductor.harness import World

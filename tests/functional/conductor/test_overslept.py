@@ -33,10 +33,10 @@ from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, TaskState
 from conductor.engine import stage_runner
 from conductor.engine.runner import Runner
+from conductor.flows.reclaim import Reclaim
 from conductor.rpc.servers import RebuildServer
 from conductor.store import operations as ledger
 from conductor.store import pulse
-from conductor.sync.reclaim import Reclaim
 from db import schema
 from tests.functional.conductor.harness import IMAGE, Died, Mortal, World
 from tests.functional.conductor.test_leases import go_apart

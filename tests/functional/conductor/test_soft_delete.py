@@ -15,8 +15,8 @@ from common.messages.commands import Destroy, Power, PowerAction
 from common.messages.reports import Category, Failure
 from common.states import PowerState
 from conductor.endpoints.servers import ServerEndpoint
+from conductor.flows.reclaim import Reclaim
 from conductor.store import quotas
-from conductor.sync.reclaim import Reclaim
 from db import schema
 from db.reads import quotas as seen_quotas
 from db.reads import servers as seen_servers

@@ -24,8 +24,7 @@ from conductor.engine.stage_runner import StageRunner
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.store import leases, servers, transitions
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
+from conductor.store.records import Operation, Server
 from db import schema
 from tests.functional.conductor.harness import Conductor, Died, Mortal, World
 

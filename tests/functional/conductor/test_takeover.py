@@ -60,7 +60,6 @@ from conductor.endpoints.volumes import VolumeEndpoint
 from conductor.engine import stage_runner
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Table
-from conductor.flows import build_command
 from conductor.flows.bulk import begin_bulk
 from conductor.flows.disks import begin_image
 from conductor.flows.guest.begin_plug import PlugAcceptance
@@ -70,7 +69,7 @@ from conductor.flows.manage.abandon import Abandoning
 from conductor.flows.manage.begin_adopt import Acceptance
 from conductor.flows.move import begin_evacuation, begin_live_migration, steer_migration
 from conductor.flows.table import tables
-from conductor.images import cache_image, remove_image, remove_template
+from conductor.images import cache_image, image_source, remove_image, remove_template
 from conductor.plans import BulkPlan, FollowPlan, Place, Plan, ReapPlan
 from conductor.rpc.backups import NewBackup
 from conductor.rpc.flavors import FlavorSnapshot
@@ -91,9 +90,10 @@ from conductor.rpc.volumes import NewVolume, NewVolumeImage
 from conductor.store import leases, networks, registry, servers, templates, vmids
 from conductor.store import operations as ledger
 from conductor.store.migrations import OPEN as OPEN_MIGRATIONS
-from conductor.store.operations import NewOperation, Operation
+from conductor.store.operations import NewOperation
+from conductor.store.records import Operation
 from conductor.store.volumes import records
-from conductor.volumes import park_volume
+from conductor.volumes.snapshots import park_volume
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema
 from db.resources import about
@@ -751,7 +751,7 @@ def _cache_image(cloud: Cloud) -> Operation:
 
     def work(connection: sa.Connection) -> Operation | None:
         facts, _ = registry.host(connection, "pve1")
-        image = build_command.image(connection, IMAGE, facts)
+        image = image_source.image(connection, IMAGE, facts)
         assert image is not None
         return cache_image.begin(connection, conductor.cloud, ADMIN, facts, image)
 

@@ -1,4 +1,4 @@
-"""Writes of flavors and key pairs."""
+"""Writes of flavors."""
 
 from __future__ import annotations
 
@@ -7,17 +7,12 @@ from collections.abc import Mapping, Sequence
 import sqlalchemy as sa
 
 from common import clock, ids
-from common.errors import Conflict, FlavorNotFound, KeyPairNotFound, NotFound
-from conductor.flows.create.no_valid_host import Limits, Offer
+from common.errors import Conflict, FlavorNotFound, NotFound
 from conductor.rpc.flavors import NewFlavor
-from conductor.rpc.keypairs import NewKeyPair
-from db.schema import flavor_access, flavors, keypairs
-
-#: flavors that are considered if none of a larger size would do
-_OFFERED = 100
+from db.schema import flavor_access, flavors
 
 
-def create_flavor(connection: sa.Connection, flavor: NewFlavor) -> str:
+def create(connection: sa.Connection, flavor: NewFlavor) -> str:
     """Create a flavor; return its flavorid. Raises Conflict when name or id is taken."""
     flavorid = flavor.flavorid or ids.new_uuid()
     for column, value, word in (
@@ -45,44 +40,11 @@ def create_flavor(connection: sa.Connection, flavor: NewFlavor) -> str:
     return flavorid
 
 
-def seed_flavors(connection: sa.Connection, wanted: Sequence[NewFlavor]) -> None:
+def seed(connection: sa.Connection, wanted: Sequence[NewFlavor]) -> None:
     """Create these flavors if there are none at all."""
     if connection.execute(sa.select(flavors.c.id).limit(1)).first() is None:
         for flavor in wanted:
-            create_flavor(connection, flavor)
-
-
-def offers(connection: sa.Connection, project_id: str, within: Limits) -> list[Offer]:
-    """Return flavors that a project may use and that may be within limits, the largest first.
-
-    Only flavors that are visible to the project.
-    """
-    granted = sa.select(1).where(
-        flavor_access.c.flavor_id == flavors.c.id, flavor_access.c.project_id == project_id
-    )
-    columns = flavors.c
-    query = sa.select(
-        columns.name,
-        columns.vcpus,
-        columns.memory_mib,
-        columns.disk_gib,
-        columns.extra_specs,
-        columns.ephemeral_gib,
-        columns.swap_mib,
-    ).where(
-        columns.disabled.is_(False),
-        sa.or_(columns.is_public.is_(True), sa.exists(granted)),
-        columns.memory_mib >= within.least_memory_mib,
-    )
-    for column, most in (
-        (columns.vcpus, within.vcpus),
-        (columns.memory_mib, within.memory_mib),
-        (columns.disk_gib, within.disk_gib),
-    ):
-        if most is not None:
-            query = query.where(column <= most)
-    rows = connection.execute(query.order_by(columns.memory_mib.desc()).limit(_OFFERED))
-    return [Offer(*row) for row in rows]
+            create(connection, flavor)
 
 
 def _flavor_id(connection: sa.Connection, flavorid: str) -> int:
@@ -94,13 +56,13 @@ def _flavor_id(connection: sa.Connection, flavorid: str) -> int:
     return int(row.id)
 
 
-def update_flavor(connection: sa.Connection, flavorid: str, description: str | None) -> None:
+def update(connection: sa.Connection, flavorid: str, description: str | None) -> None:
     """Change the description. Raises FlavorNotFound."""
     mine = flavors.c.id == _flavor_id(connection, flavorid)
     connection.execute(flavors.update().where(mine).values(description=description))
 
 
-def delete_flavor(connection: sa.Connection, flavorid: str) -> None:
+def delete(connection: sa.Connection, flavorid: str) -> None:
     """Delete a flavor. Raises FlavorNotFound."""
     key = _flavor_id(connection, flavorid)
     connection.execute(flavor_access.delete().where(flavor_access.c.flavor_id == key))
@@ -142,27 +104,3 @@ def set_access(
         connection.execute(flavor_access.insert().values(flavor_id=key, project_id=project_id))
     else:
         connection.execute(flavor_access.delete().where(mine))
-
-
-def create_keypair(connection: sa.Connection, keypair: NewKeyPair) -> None:
-    """Store a key pair. Raises Conflict when the user has one of that name."""
-    mine = (keypairs.c.user_id == keypair.user_id) & (keypairs.c.name == keypair.name)
-    if connection.execute(sa.select(keypairs.c.id).where(mine)).first() is not None:
-        raise Conflict(f"Key pair '{keypair.name}' already exists.")
-    connection.execute(
-        keypairs.insert().values(
-            user_id=keypair.user_id,
-            name=keypair.name,
-            type=keypair.type,
-            fingerprint=keypair.fingerprint,
-            public_key=keypair.public_key,
-            created_at=clock.utcnow(),
-        )
-    )
-
-
-def delete_keypair(connection: sa.Connection, user_id: str, name: str) -> None:
-    """Delete a key pair. Raises KeyPairNotFound."""
-    mine = (keypairs.c.user_id == user_id) & (keypairs.c.name == name)
-    if connection.execute(keypairs.delete().where(mine)).rowcount == 0:
-        raise KeyPairNotFound(f"Keypair {name} not found for user {user_id}")

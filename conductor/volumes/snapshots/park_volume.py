@@ -18,7 +18,7 @@ from conductor.engine import begins
 from conductor.engine.command_end import End
 from conductor.engine.removal import Removal
 from conductor.plans import VolumeSnapshotPlan
-from conductor.store.operations import Operation
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records
 from conductor.volumes import remove_volume

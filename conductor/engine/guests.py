@@ -7,9 +7,9 @@ from common.errors import Conflict, ServerStateConflict, Unavailable, Unimplemen
 from common.messages.guests import Diagnostics, GuestTarget
 from common.states import PowerState
 from conductor.cloud import Cloud
-from conductor.flows.accept import scope
+from conductor.engine.access import scope
 from conductor.store import servers
-from conductor.store.servers import Server
+from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 
 #: where Nova's word is another one

@@ -1,0 +1,136 @@
+"""The two rows that most of the store passes on: a server's and an operation's. No SQL."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from common.context import RequestContext
+from common.states import ResourceType
+from conductor.plans import Params, Plan
+
+P = TypeVar("P", bound=Plan)
+A = TypeVar("A", bound=Params)
+
+
+@dataclass(frozen=True)
+class Server:
+    """One server's record, without the data for its guest."""
+
+    id: int
+    uuid: str
+    project_id: str
+    user_id: str
+    name: str
+    hostname: str
+    vm_state: str
+    task_state: str | None
+    power_state: int
+    operation_id: int | None
+    flavor: Mapping[str, Any]
+    vcpus: int
+    memory_mib: int
+    disk_gib: int
+    image_id: str | None
+    """The image that the create named; a root disk that is a volume may be of another source."""
+    image_properties: Mapping[str, str]
+    key_name: str | None
+    public_key: str | None
+    user_data: str | None
+    availability_zone: str | None
+    pinned_availability_zone: str | None
+    host: str | None
+    node: str | None
+    cluster: str | None
+    vmid: int | None
+    meta: Mapping[str, str]
+    tags: Sequence[str]
+    addresses: Sequence[Mapping[str, Any]]
+    scheduler_hints: Mapping[str, Any]
+    launch_index: int
+    launched_at: datetime.datetime | None
+    deleted_at: datetime.datetime | None
+    server_group_uuid: str | None = None
+    locked_by: str | None = None
+    disk_tag: str | None = None
+    security_groups: Sequence[str] = ()
+    """Those of the create: ids, or ``default``."""
+
+    @property
+    def volume_backed(self) -> bool:
+        """Return whether its root disk is a volume."""
+        return bool(self.flavor.get("volume_backed"))
+
+    @property
+    def root_image_id(self) -> str | None:
+        """Return the image that its root disk is made of; None: its root disk is a volume."""
+        return None if self.volume_backed else self.image_id
+
+    def replace(self, **values: Any) -> Server:
+        """Return a copy with some columns changed; unknown columns are ignored."""
+        return dataclasses.replace(
+            self, **{key: value for key, value in values.items() if key in _SERVER_COLUMNS}
+        )
+
+
+_SERVER_COLUMNS = {item.name for item in dataclasses.fields(Server)}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One row of the ledger."""
+
+    id: int
+    resource_type: str
+    resource_id: str
+    project_id: str
+    user_id: str
+    request_id: str
+    action: str
+    state: str
+    attempt: int
+    context: Mapping[str, Any]
+    params: Params
+    plan: Plan
+    started_at: datetime.datetime
+    stage: str | None = None
+    """The stage, or the undo, that is committed as reached; see ``engine.stages``."""
+    deadline: datetime.datetime | None = None
+    lease_owner: str | None = None
+    lease_expires_at: datetime.datetime | None = None
+    message: str | None = None
+    overslept: bool = False
+    """Its deadline passed while no conductor ran: its commands only look. See ``store.pulse``."""
+    begun_on: Server | None = field(default=None, compare=False, repr=False)
+    """Its new server, as the transaction that began it wrote both; not of the row."""
+    handed_to: tuple[str, str] | None = field(default=None, compare=False, repr=False)
+    """Host, and the worker that has the lease for it since the transaction that began the
+    operation; not of the row."""
+
+    @property
+    def server_uuid(self) -> str:
+        """The server that it is about; empty if it is about something else."""
+        return self.resource_id if self.resource_type == ResourceType.SERVER else ""
+
+    def planned(self, kind: type[P]) -> P:
+        """Return the plan, which must be of this kind: that of the action."""
+        if not isinstance(self.plan, kind):
+            raise TypeError(f"operation {self.id}, {self.action}, has no {kind.__name__}")
+        return self.plan
+
+    def asked(self, kind: type[A]) -> A:
+        """Return what was asked, which must be of this kind: that of the action."""
+        if not isinstance(self.params, kind):
+            raise TypeError(f"operation {self.id}, {self.action}, has no {kind.__name__}")
+        return self.params
+
+    @property
+    def ctxt(self) -> RequestContext:
+        """The context of the request that began it."""
+        server_uuid = self.server_uuid or None
+        return RequestContext.from_message(
+            {**self.context, "server_uuid": server_uuid, "only_look": self.overslept}
+        )

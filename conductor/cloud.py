@@ -19,7 +19,9 @@ from common.messages.commands import Destroy, Placed
 from common.messages.reports import Failure, Outcome
 from compute.client import ComputeClient
 from conductor.plans import Place
-from conductor.store import identity, leases, registry
+from conductor.store import cloud_identity
+from conductor.store.hosts import registry
+from conductor.store.ledger import leases
 from conductor.store.records import Operation
 from conductor.store.transactions import Store, Transaction
 from placement.client import PlacementClient
@@ -63,7 +65,7 @@ class Cloud:
     @functools.cached_property
     def _id(self) -> str:
         with self.store.read() as connection:
-            return identity.cloud_id(connection)
+            return cloud_identity.cloud_id(connection)
 
     @property
     def lease_seconds(self) -> float:

@@ -11,8 +11,8 @@ from common.metrics import config as metrics
 from common.option_types import Form
 from conductor.notifications import config as notifications
 from conductor.seed import parse_flavor
-from conductor.store import segments
-from conductor.store.networks import parse_subnet
+from conductor.store.networks import segments
+from conductor.store.networks.networks import parse_subnet
 from conductor.tracing import config as tracing
 
 OPTIONS = [

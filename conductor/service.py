@@ -57,7 +57,9 @@ from conductor.notifications.notifications import Notifications
 from conductor.record_metrics import RecordMetrics
 from conductor.rpc import Endpoints
 from conductor.seed import parse_flavor
-from conductor.store import flavors, leases, networks
+from conductor.store.ledger import leases
+from conductor.store.networks import networks
+from conductor.store.servers import flavors
 from conductor.store.transactions import Store, Transaction
 from conductor.sync import filters
 from conductor.sync.filters import Filters

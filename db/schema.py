@@ -121,7 +121,7 @@ operations = sa.Table(
     # The stage, or the undo, that is to be done now. None: the task_state says which.
     sa.Column("stage", sa.String(64)),
     sa.Column("message", sa.Text),  # how it failed, in a sentence
-    # Its deadline passed while no conductor ran; see conductor.store.pulse.
+    # Its deadline passed while no conductor ran; see conductor.store.ledger.pulse.
     sa.Column("overslept", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("started_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime, nullable=False),
@@ -561,7 +561,7 @@ vnets = sa.Table(
     sa.Column("vnet", sa.String(8), nullable=False),
     sa.Column("zone", sa.String(16), nullable=False),
     sa.Column("vni", sa.Integer, nullable=False),
-    sa.Column("state", sa.String(16), nullable=False),  # conductor.store.vnets
+    sa.Column("state", sa.String(16), nullable=False),  # conductor.store.networks.vnets
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Index("ux_vnets_cluster_vnet", "cluster", "vnet", unique=True),
     sa.Index("ux_vnets_cluster_zone_vni", "cluster", "zone", "vni", unique=True),

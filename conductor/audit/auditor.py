@@ -33,10 +33,11 @@ from conductor.audit.kinds import (
 from conductor.audit.volumes import settled
 from conductor.cloud import Cloud
 from conductor.engine.periodic import Periodic, Periodics, only_one
-from conductor.store import findings as store
-from conductor.store import operations, vmids
-from conductor.store.findings import Kept, NewFinding
-from conductor.store.segments import OF_OTHERS
+from conductor.store.audits import findings as store
+from conductor.store.audits.findings import Kept, NewFinding
+from conductor.store.ledger import operations
+from conductor.store.networks.segments import OF_OTHERS
+from conductor.store.servers import vmids
 
 LOG = logger(__name__)
 

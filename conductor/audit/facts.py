@@ -11,8 +11,8 @@ from common.messages.commands import StrictGroup
 from common.messages.filters import FilterCheck
 from common.states import ResourceType
 from compute.messages import ClusterInventory
-from conductor.store.segments import TagRange
-from conductor.store.vnets import Vnet
+from conductor.store.networks.segments import TagRange
+from conductor.store.networks.vnets import Vnet
 from conductor.sync import allocations as resources
 
 #: (cluster, VMID)

@@ -39,17 +39,11 @@ from conductor.audit.facts import (
 from conductor.audit.kinds import BY_CONFIG, BY_FIREWALL
 from conductor.audit.look_at_firewalls import firewalls
 from conductor.cloud import Cloud
-from conductor.store import (
-    audit_record,
-    filter_outbox,
-    findings,
-    migrations,
-    segments,
-    server_groups,
-    vmids,
-    vnets,
-)
-from conductor.store import operations as ledger
+from conductor.store.audits import audit_record, findings
+from conductor.store.ledger import operations as ledger
+from conductor.store.networks import segments, vnets
+from conductor.store.outbox import filter_outbox
+from conductor.store.servers import migrations, server_groups, vmids
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backups, snapshots
 from conductor.sync.allocations import of_flavor

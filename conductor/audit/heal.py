@@ -25,24 +25,17 @@ from conductor.engine.runner import Runner
 from conductor.images import remove_file, remove_template
 from conductor.networks import make_vnet, remove_vnet
 from conductor.plans import Place, ReapPlan
-from conductor.store import (
-    audit_record,
-    filter_outbox,
-    migrations,
-    networks,
-    project_networks,
-    server_groups,
-    servers,
-    transitions,
-    uploads,
-    vmids,
-    vnets,
-)
-from conductor.store import operations as ledger
-from conductor.store.findings import Kept
+from conductor.store.audits import audit_record
+from conductor.store.audits.findings import Kept
+from conductor.store.images import uploads
+from conductor.store.ledger import operations as ledger
+from conductor.store.ledger import transitions
+from conductor.store.networks import networks, project_networks, vnets
+from conductor.store.networks.vnets import State, Vnet
+from conductor.store.outbox import filter_outbox
 from conductor.store.records import Operation, Server
+from conductor.store.servers import migrations, server_groups, servers, vmids
 from conductor.store.transactions import Transaction
-from conductor.store.vnets import State, Vnet
 from conductor.store.volumes import records as volumes
 from conductor.store.volumes import snapshots
 from conductor.sync import allocations

@@ -10,7 +10,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from conductor.store.segments import OF_OTHERS
+from conductor.store.networks.segments import OF_OTHERS
 
 
 class Verb(enum.StrEnum):

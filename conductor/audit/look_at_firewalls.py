@@ -11,7 +11,7 @@ from conductor.audit.each import each
 from conductor.audit.facts import Facts
 from conductor.audit.nics import read_vms
 from conductor.cloud import Cloud
-from conductor.store import filters
+from conductor.store.networks.filtering import filters
 
 #: servers whose wanted firewalls are read in one go
 AT_ONCE = 100

@@ -12,7 +12,7 @@ from common.messages.facts import NicFacts
 from compute.messages import SeenVm
 from conductor.audit.facts import Facts, Finding, PortFacts, ServerFacts
 from conductor.audit.records import PRESENT
-from conductor.store.segments import OF_OTHERS
+from conductor.store.networks.segments import OF_OTHERS
 
 
 def nics(facts: Facts) -> Iterator[Finding]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from common.errors import Conflict, ServerNotFound
-from conductor.store import audit_record, migrations, servers, vm_states, vmids
-from conductor.store import operations as ledger
-from conductor.store.findings import Kept
+from conductor.store.audits import audit_record
+from conductor.store.audits.findings import Kept
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Server
+from conductor.store.servers import migrations, servers, vm_states, vmids
 from conductor.store.transactions import Transaction
 
 

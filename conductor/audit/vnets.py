@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from compute.messages import SeenVnet
 from conductor.audit.facts import Facts, Finding
-from conductor.store.vnets import State
+from conductor.store.networks.vnets import State
 
 
 def vnets(facts: Facts) -> Iterator[Finding]:

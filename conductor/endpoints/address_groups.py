@@ -8,7 +8,8 @@ from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.rpc.address_groups import NewAddressGroup
-from conductor.store import address_groups, revisions
+from conductor.store.networks import revisions
+from conductor.store.networks.filtering import address_groups
 from conductor.store.transactions import Transaction
 
 

@@ -17,8 +17,9 @@ from common.log import logger
 from conductor.cloud import Cloud
 from conductor.engine.periodic import Periodic, Periodics
 from conductor.images.cache_ahead import Precache
-from conductor.store import aggregates as store
-from conductor.store import placement_outbox, registry, told
+from conductor.store.hosts import aggregates as store
+from conductor.store.hosts import registry
+from conductor.store.outbox import notification_payloads, placement_outbox
 from conductor.store.transactions import Transaction
 from db.reads import aggregates as reads
 
@@ -47,7 +48,7 @@ class AggregateEndpoint:
     def create_aggregate(self, ctxt: RequestContext, name: str, zone: str | None) -> int:
         def work(connection: Transaction) -> int:
             made = store.create(connection, name, zone)
-            told.aggregate(connection, ctxt, made, "create")
+            notification_payloads.aggregate(connection, ctxt, made, "create")
             return made
 
         number = self._cloud.store.run(work)
@@ -74,7 +75,7 @@ class AggregateEndpoint:
 
     def delete_aggregate(self, ctxt: RequestContext, number: int) -> None:
         def work(connection: Transaction) -> None:
-            told.aggregate(connection, ctxt, number, "delete")
+            notification_payloads.aggregate(connection, ctxt, number, "delete")
             store.delete(connection, number)
 
         self._cloud.store.run(work)
@@ -98,7 +99,7 @@ class AggregateEndpoint:
     ) -> None:
         def work(connection: Transaction) -> None:
             change(connection)
-            told.aggregate(connection, ctxt, number, action)
+            notification_payloads.aggregate(connection, ctxt, number, action)
 
         self._cloud.store.run(work)
         self._notifier.spread(ctxt)

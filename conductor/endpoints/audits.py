@@ -10,7 +10,7 @@ from conductor.audit.heal import Healer
 from conductor.audit.proof import RefusedError
 from conductor.cloud import Cloud
 from conductor.rpc.audits import Healing
-from conductor.store import findings
+from conductor.store.audits import findings
 
 
 class AuditEndpoint:

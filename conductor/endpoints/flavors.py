@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.rpc.flavors import NewFlavor
-from conductor.store import flavors, told
+from conductor.store.outbox import notification_payloads
+from conductor.store.servers import flavors
 from conductor.store.transactions import Transaction
 
 
@@ -20,7 +21,7 @@ class FlavorEndpoint:
     def create_flavor(self, ctxt: RequestContext, flavor: NewFlavor) -> str:
         def work(connection: Transaction) -> str:
             made = flavors.create(connection, flavor)
-            told.flavor(connection, ctxt, made, "create")
+            notification_payloads.flavor(connection, ctxt, made, "create")
             return made
 
         return self._cloud.store.run(work)
@@ -30,7 +31,7 @@ class FlavorEndpoint:
 
     def delete_flavor(self, ctxt: RequestContext, flavorid: str) -> None:
         def work(connection: Transaction) -> None:
-            told.flavor(connection, ctxt, flavorid, "delete")
+            notification_payloads.flavor(connection, ctxt, flavorid, "delete")
             flavors.delete(connection, flavorid)
 
         self._cloud.store.run(work)
@@ -58,6 +59,6 @@ class FlavorEndpoint:
     ) -> None:
         def work(connection: Transaction) -> None:
             change(connection)
-            told.flavor(connection, ctxt, flavorid, "update")
+            notification_payloads.flavor(connection, ctxt, flavorid, "update")
 
         self._cloud.store.run(work)

@@ -10,8 +10,9 @@ from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.images import remove_image, store_image
 from conductor.rpc.images import ImageData, ImageEdit, MetadefItem, MetadefNamespace, NewImage
-from conductor.store import image_members, image_quota, imports, metadefs, user_images
-from conductor.store.server_images import QUEUED
+from conductor.store.images import image_members, imports, metadefs, user_images
+from conductor.store.images.server_images import QUEUED
+from conductor.store.quotas import image_quotas
 from conductor.store.transactions import Transaction
 
 
@@ -24,7 +25,7 @@ class ImageEndpoint:
     def create_image(self, ctxt: RequestContext, image: NewImage) -> str:
         def work(connection: Transaction) -> str:
             one_more = {"image_count_total": 1}
-            image_quota.take(connection, image.project_id, self._cloud.conf, one_more)
+            image_quotas.take(connection, image.project_id, self._cloud.conf, one_more)
             return user_images.create(connection, image)
 
         return self._cloud.store.run(work)
@@ -50,7 +51,7 @@ class ImageEndpoint:
     def stage_image(self, ctxt: RequestContext, image_id: str, data: ImageData) -> None:
         def work(connection: Transaction, row: Any) -> None:
             waits = {"image_stage_total": data.size_bytes, "image_count_uploading": 1}
-            image_quota.take(connection, row.project_id, self._cloud.conf, waits)
+            image_quotas.take(connection, row.project_id, self._cloud.conf, waits)
             imports.stage(connection, ctxt, row, data)
 
         self._with(ctxt, image_id, work)
@@ -67,7 +68,7 @@ class ImageEndpoint:
         def work(connection: Transaction) -> str:
             row = user_images.locked(connection, image_id, scope(ctxt))
             one_more = {"image_count_uploading": 1}
-            image_quota.take(connection, row.project_id, self._cloud.conf, one_more)
+            image_quotas.take(connection, row.project_id, self._cloud.conf, one_more)
             return imports.begin_download(connection, ctxt, row, uri)
 
         return self._cloud.store.run(work)

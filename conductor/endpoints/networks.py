@@ -10,15 +10,15 @@ from conductor.cloud import Cloud
 from conductor.flows.auto_network import AutoNetwork
 from conductor.networks import make_vnet, remove_vnet
 from conductor.rpc.networks import NewNetwork, NewShare, NewSubnet
-from conductor.store import (
+from conductor.store.networks import (
     auto_networks,
-    network_quotas,
     network_shares,
-    port_security,
     project_networks,
     project_subnets,
     revisions,
 )
+from conductor.store.networks.filtering import port_security
+from conductor.store.quotas import network_quotas
 from conductor.store.transactions import Transaction
 
 

@@ -11,8 +11,10 @@ from conductor.engine.runner import Runner
 from conductor.engine.settling import Settling
 from conductor.flows.guest.begin_plug import PlugAcceptance
 from conductor.rpc.ports import NewPort, PortChange, TagChange
-from conductor.store import network_quotas, network_tags, revisions, security_groups, user_ports
-from conductor.store.pools import Within
+from conductor.store.networks import network_tags, revisions, user_ports
+from conductor.store.networks.filtering import security_groups
+from conductor.store.networks.pools import Within
+from conductor.store.quotas import network_quotas
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.sync import filters

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from common.context import RequestContext
 from common.errors import Invalid
 from conductor.cloud import Cloud
-from conductor.store import network_quotas, quotas, server_groups
+from conductor.store.quotas import network_quotas, quotas
+from conductor.store.servers import server_groups
 from conductor.store.transactions import Transaction
 
 

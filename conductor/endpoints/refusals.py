@@ -5,7 +5,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.rpc.refusals import Refused
-from conductor.store import refusals
+from conductor.store.ledger import refusals
 
 
 class RefusalEndpoint:

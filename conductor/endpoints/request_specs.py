@@ -9,9 +9,9 @@ from typing import Any
 from common import hints
 from common.messages.scheduling import RequestSpec
 from conductor.flows import build_command
-from conductor.store import server_groups
-from conductor.store import servers as servers_store
-from conductor.store.placed import Placed
+from conductor.store.servers import server_groups
+from conductor.store.servers import servers as servers_store
+from conductor.store.servers.host_assignments import Placed
 from conductor.store.transactions import Transaction
 from conductor.volumes import needs
 

@@ -16,14 +16,10 @@ from conductor.rpc.security_groups import (
     NewSecurityGroup,
     SecurityGroupChange,
 )
-from conductor.store import (
-    default_rules,
-    port_security,
-    quotas,
-    revisions,
-    security_groups,
-    servers,
-)
+from conductor.store.networks import revisions
+from conductor.store.networks.filtering import default_rules, port_security, security_groups
+from conductor.store.quotas import quotas
+from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 
 

@@ -8,7 +8,9 @@ from common.log import logger
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.rpc.server_groups import NewServerGroup
-from conductor.store import quotas, server_groups, told
+from conductor.store.outbox import notification_payloads
+from conductor.store.quotas import quotas
+from conductor.store.servers import server_groups
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
@@ -35,7 +37,7 @@ class ServerGroupEndpoint:
                     requested=1,
                 )
             made = server_groups.create(connection, group)
-            told.server_group(connection, ctxt, made, "create")
+            notification_payloads.server_group(connection, ctxt, made, "create")
             return made
 
         return self._cloud.store.run(work)
@@ -43,7 +45,7 @@ class ServerGroupEndpoint:
     def delete_server_group(self, ctxt: RequestContext, group_uuid: str) -> None:
         def work(connection: Transaction) -> dict[str, str]:
             workers = self._workers(connection, group_uuid)
-            told.server_group(connection, ctxt, group_uuid, "delete")
+            notification_payloads.server_group(connection, ctxt, group_uuid, "delete")
             server_groups.delete(connection, group_uuid, scope(ctxt))
             return workers
 

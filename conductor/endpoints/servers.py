@@ -24,8 +24,9 @@ from conductor.flows.power import suspendable
 from conductor.flows.record import lock, reset_state
 from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.servers import CreatedServers, CreateServers, NewServerImage, RebuildServer
-from conductor.store import quotas, servers
+from conductor.store.quotas import quotas
 from conductor.store.records import Operation, Server
+from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

@@ -7,7 +7,8 @@ from typing import Any
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.endpoints.aggregates import Notifier
-from conductor.store import aggregates, placement_outbox, registry, told
+from conductor.store.hosts import aggregates, registry
+from conductor.store.outbox import notification_payloads, placement_outbox
 from conductor.store.transactions import Transaction
 
 
@@ -40,14 +41,14 @@ class ServiceEndpoint:
         def work(connection: Transaction) -> None:
             placement_outbox.set_host(connection, service_uuid)
             registry.update_service(connection, service_uuid, changes)
-            told.service(connection, ctxt, service_uuid, "update")
+            notification_payloads.service(connection, ctxt, service_uuid, "update")
 
         self._cloud.store.run(work)
         self._notifier.spread(ctxt)
 
     def delete_service(self, ctxt: RequestContext, service_uuid: str) -> None:
         def work(connection: Transaction) -> None:
-            told.service(connection, ctxt, service_uuid, "delete")
+            notification_payloads.service(connection, ctxt, service_uuid, "delete")
             aggregates.delete_service(connection, service_uuid)
             registry.delete_service(connection, service_uuid)
 

@@ -11,7 +11,7 @@ from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.rpc.volume_snapshots import NewVolumeSnapshot
 from conductor.rpc.volumes import VolumeEdit
-from conductor.store import operations as ledger
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records, snapshots

@@ -13,7 +13,7 @@ from common.volumes import RULES, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.rpc.volumes import NewVolume, NewVolumeImage, VolumeEdit
-from conductor.store import operations as ledger
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, in_progress, records, snapshots, transfers

@@ -21,8 +21,9 @@ from conductor.flows.bulk import begin_bulk
 from conductor.flows.move.begin_evacuation import kept
 from conductor.rpc.servers import CreateServers
 from conductor.rpc.whatif import DrainStep, Evacuation
-from conductor.store import placed, registry, server_groups
-from conductor.store import servers as servers_store
+from conductor.store.hosts import registry
+from conductor.store.servers import host_assignments, server_groups
+from conductor.store.servers import servers as servers_store
 from conductor.store.transactions import Transaction
 from conductor.volumes import needs
 from scheduler.messages import Capacity, Movable, Rebalancing
@@ -70,7 +71,7 @@ class WhatIfEndpoint:
 
     def rebalance(self, ctxt: RequestContext, limit: int) -> Rebalancing:
         with self._cloud.store.read() as connection:
-            found = placed.idle(connection, _MOVABLE, MAX_MOVABLE)
+            found = host_assignments.idle(connection, _MOVABLE, MAX_MOVABLE)
             there = request_specs.of_servers(connection, found)
         movable = tuple(map(_movable, there))
         return self._cloud.scheduler.rebalance(ctxt, movable, limit)
@@ -129,7 +130,7 @@ def _servers_on(connection: Transaction, host: str) -> list[tuple[str, RequestSp
             one.name,
             dataclasses.replace(one.requested, group=_left(one.requested.group, host)),
         )
-        for one in request_specs.of_servers(connection, placed.on_host(connection, host))
+        for one in request_specs.of_servers(connection, host_assignments.on_host(connection, host))
     ]
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from common.messages.reports import Category
 from common.states import OPEN_STATES
-from conductor.store import operations as ledger
-from conductor.store.operations import Ended
+from conductor.store.ledger import operations as ledger
+from conductor.store.ledger.operations import Ended
 from conductor.store.transactions import Store
 
 #: between two looks; each is twice as long as the one before

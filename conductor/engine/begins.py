@@ -11,9 +11,9 @@ from common.states import InternalAction, ResourceType
 from common.volumes import VolumeAction
 from conductor.cloud import Cloud
 from conductor.plans import NOTHING_ASKED, NOTHING_PLANNED, Params, Plan
-from conductor.store import leases
-from conductor.store import operations as ledger
-from conductor.store.operations import NewOperation
+from conductor.store.ledger import leases
+from conductor.store.ledger import operations as ledger
+from conductor.store.ledger.operations import NewOperation
 from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 

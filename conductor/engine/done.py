@@ -10,7 +10,7 @@ from common.messages.reports import Step
 from common.states import InternalAction, OperationState
 from conductor.cloud import Cloud
 from conductor.engine import begins
-from conductor.store import operations as ledger
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 

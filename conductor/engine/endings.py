@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from common.messages.reports import Outcome
 from common.states import OperationState, VmState
 from conductor.engine.stages import Task
-from conductor.store import operations as ledger
-from conductor.store import transitions
+from conductor.store.ledger import operations as ledger
+from conductor.store.ledger import transitions
+from conductor.store.ledger.transitions import Move
 from conductor.store.transactions import Transaction
-from conductor.store.transitions import Move
 
 
 @dataclass(frozen=True)

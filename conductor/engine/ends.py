@@ -10,8 +10,8 @@ from common.messages.reports import Failure, Outcome
 from common.states import OperationState, VmState
 from conductor.cloud import Cloud, backoff
 from conductor.engine.stages import Task, Work
-from conductor.store import leases, transitions
-from conductor.store import operations as ledger
+from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 

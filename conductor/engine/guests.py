@@ -8,8 +8,8 @@ from common.messages.guests import Diagnostics, GuestTarget
 from common.states import PowerState
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
-from conductor.store import servers
 from conductor.store.records import Server
+from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 
 #: where Nova's word is another one

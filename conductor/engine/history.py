@@ -5,7 +5,7 @@ from __future__ import annotations
 from common import clock
 from common.log import logger
 from conductor.cloud import Cloud
-from conductor.store import history, refusals
+from conductor.store.ledger import history, refusals
 
 LOG = logger(__name__)
 

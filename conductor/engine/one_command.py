@@ -32,7 +32,7 @@ from conductor.cloud import Cloud, backoff, placed
 from conductor.engine import ends
 from conductor.engine.command_end import NOTHING_SEEN, End
 from conductor.engine.stages import Stage, Table, W
-from conductor.store import operations as ledger
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction, after_commit
 

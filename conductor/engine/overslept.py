@@ -1,8 +1,8 @@
 """Operations whose deadline passed while no conductor ran: what ends them changes nothing.
 
-See ``conductor.store.pulse``. Their commands only look. What is seen done is done; else they fail
-as one that is late, and their undos only look as well. What is neither done nor as before is left
-as it is, and shown.
+See ``store.ledger.pulse``. Their commands only look. What is seen done is done; else
+they fail as one that is late, and their undos only look as well. What is neither done nor as
+before is left as it is, and shown.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from common.states import PowerState, VmState, found_well
 from conductor.cloud import backoff
 from conductor.engine import ends
 from conductor.engine.stages import Table, Task, Work
-from conductor.store import leases, pulse, transitions
-from conductor.store import operations as ledger
+from conductor.store.ledger import leases, pulse, transitions
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Store, Transaction
 

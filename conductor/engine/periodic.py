@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from common.log import logger
 from common.metrics import loops
-from conductor.store import process_leases
+from conductor.store.ledger import process_leases
 from conductor.store.transactions import Store
 
 LOG = logger(__name__)

@@ -9,7 +9,7 @@ from common.messages.reports import Category, Failure, Outcome
 from conductor.engine import ends
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import W
-from conductor.store import operations as ledger
+from conductor.store.ledger import operations as ledger
 from conductor.store.transactions import Transaction
 
 #: seconds between two tries of what can't be removed, and their number: about a week

@@ -17,9 +17,10 @@ from conductor.engine import overslept
 from conductor.engine.periodic import Periodic, Periodics
 from conductor.engine.thread_pool import ThreadPool
 from conductor.plans import MovePlan
-from conductor.store import bulk_migrations, leases, pulse, vmids
-from conductor.store import operations as ledger
+from conductor.store.ledger import bulk_migrations, leases, pulse
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
+from conductor.store.servers import vmids
 from conductor.store.transactions import Store, Transaction
 
 LOG = logger(__name__)

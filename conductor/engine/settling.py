@@ -12,9 +12,10 @@ from typing import TypeVar
 
 from conductor.cloud import Cloud
 from conductor.engine import awaited
-from conductor.store import others, vm_states
-from conductor.store.others import EVERY
-from conductor.store.pools import ANYWHERE, Unsettled, Within
+from conductor.store.networks import unknown_vms
+from conductor.store.networks.pools import ANYWHERE, Unsettled, Within
+from conductor.store.networks.unknown_vms import EVERY
+from conductor.store.servers import vm_states
 from conductor.store.transactions import Transaction
 
 T = TypeVar("T")
@@ -55,5 +56,5 @@ class Settling:
             down = self._cloud.down(connection)
             return any(
                 vm_states.worker_in(connection, cluster, None, down) is not None
-                for cluster in others.open_clusters(connection, self._cloud.since)
+                for cluster in unknown_vms.open_clusters(connection, self._cloud.since)
             )

@@ -15,9 +15,9 @@ from conductor.engine import overslept
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Stage, Table, Task, Work
 from conductor.engine.undoing import Undoing
-from conductor.store import operations as ledger
-from conductor.store import servers
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
+from conductor.store.servers import servers
 from conductor.store.transactions import Store, Transaction
 
 LOG = logger(__name__)

@@ -8,7 +8,7 @@ from typing import Generic
 from common.messages.reports import Category, Failure, Outcome
 from common.metrics import stages as measured
 from conductor.engine.stages import Undo, W
-from conductor.store import leases
+from conductor.store.ledger import leases
 from conductor.store.transactions import Store, Transaction
 
 

@@ -12,8 +12,8 @@ from common.states import OperationState
 from conductor.cloud import Cloud
 from conductor.engine import ends
 from conductor.engine.stages import Table, Undo, W
-from conductor.store import leases
-from conductor.store import operations as ledger
+from conductor.store.ledger import leases
+from conductor.store.ledger import operations as ledger
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

@@ -11,7 +11,7 @@ from conductor.engine import ends, unwinding
 from conductor.engine.command_end import NOTHING_SEEN, End
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import W
-from conductor.store import operations as ledger
+from conductor.store.ledger import operations as ledger
 from conductor.store.transactions import Transaction
 
 

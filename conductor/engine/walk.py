@@ -10,8 +10,8 @@ from common.errors import StaleTransition
 from common.messages.reports import Step
 from common.states import TaskState, VmState
 from conductor.plans import Plan
-from conductor.store import leases, transitions
-from conductor.store import operations as ledger
+from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 

@@ -24,20 +24,14 @@ from conductor.flows.remove import delete
 from conductor.plans import PLANS, CreateParams, CreatePlan, DeletePlan, Interface, Plan
 from conductor.rpc.flavors import claimed_gib
 from conductor.rpc.servers import CreatedServers, CreateServers
-from conductor.store import (
-    addresses,
-    migrations,
-    networks,
-    quotas,
-    server_groups,
-    server_images,
-    servers,
-    told,
-    transitions,
-    user_ports,
-)
-from conductor.store import operations as ledger
+from conductor.store.images import server_images
+from conductor.store.ledger import operations as ledger
+from conductor.store.ledger import transitions
+from conductor.store.networks import addresses, networks, user_ports
+from conductor.store.outbox import notification_payloads
+from conductor.store.quotas import quotas
 from conductor.store.records import Operation, Server
+from conductor.store.servers import migrations, server_groups, servers
 from conductor.store.transactions import Transaction
 from conductor.volumes import new_servers, pins
 
@@ -121,7 +115,9 @@ class Accept:
             ],
         )
         if request.server_group is not None:
-            told.server_group(connection, ctxt, request.server_group, "add_member")
+            notification_payloads.server_group(
+                connection, ctxt, request.server_group, "add_member"
+            )
         if request.volumes:
             new_servers.accept(connection, self._cloud, ctxt, uuids, request.volumes, volumes)
         for position, one in enumerate(interfaces):

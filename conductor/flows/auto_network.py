@@ -10,8 +10,8 @@ from common.context import RequestContext
 from common.errors import ConfigurationError, Conflict, Invalid
 from conductor.cloud import Cloud
 from conductor.networks import make_vnet
-from conductor.store import auto_networks, networks, segments
-from conductor.store.networks import Network
+from conductor.store.networks import auto_networks, networks, segments
+from conductor.store.networks.networks import Network
 from conductor.store.transactions import Transaction
 
 

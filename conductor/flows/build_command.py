@@ -12,7 +12,7 @@ from conductor.cloud import placed
 from conductor.flows import guest_data
 from conductor.plans import CreateParams, CreatePlan, Interface
 from conductor.rpc.flavors import local_disks_of, root_gib
-from conductor.store import networks
+from conductor.store.networks import networks
 from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 

@@ -9,7 +9,8 @@ from common.log import logger
 from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
 from conductor.flows.accept import Accept
-from conductor.store import pulse, servers
+from conductor.store.ledger import pulse
+from conductor.store.servers import servers
 
 LOG = logger(__name__)
 

@@ -15,9 +15,9 @@ from conductor.engine import ends
 from conductor.engine.command_end import NOTHING_SEEN
 from conductor.engine.one_command import OneCommand, log_failed
 from conductor.engine.stages import Stage, Table, Task
-from conductor.store import operations as ledger
-from conductor.store import servers
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
+from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 
 

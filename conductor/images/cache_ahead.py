@@ -17,7 +17,7 @@ from common.messages.commands import Image
 from common.messages.facts import HostFacts
 from conductor.cloud import Cloud
 from conductor.images import cache_image, image_source
-from conductor.store import aggregates, registry
+from conductor.store.hosts import aggregates, registry
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

@@ -16,7 +16,7 @@ from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
 from conductor.plans import CacheImagePlan, Place
-from conductor.store import templates
+from conductor.store.images import templates
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 

@@ -8,7 +8,7 @@ from common.errors import Invalid
 from common.messages.commands import Image
 from common.messages.facts import HostFacts
 from common.messages.scheduling import ImageHome
-from conductor.store import registry
+from conductor.store.hosts import registry
 from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 

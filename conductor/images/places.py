@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from common.messages.facts import StorageFacts
-from conductor.store.host_storages import HostStorages
+from conductor.store.hosts.host_storages import HostStorages
 
 _GIB = 2**30
 

@@ -16,7 +16,8 @@ from conductor.engine.removal import Removal
 from conductor.engine.stages import Work
 from conductor.images import places
 from conductor.plans import Place, RemoveImagePlan
-from conductor.store import host_storages, uploads
+from conductor.store.hosts import host_storages
+from conductor.store.images import uploads
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 

@@ -8,8 +8,8 @@ from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.images import remove_file, remove_template
 from conductor.plans import Place
-from conductor.store import server_images, templates, user_images
-from conductor.store.templates import RETIRING
+from conductor.store.images import server_images, templates, user_images
+from conductor.store.images.templates import RETIRING
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

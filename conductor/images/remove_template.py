@@ -19,10 +19,12 @@ from conductor.engine.command_end import End
 from conductor.engine.removal import Removal
 from conductor.engine.stages import Work
 from conductor.plans import Place, RemoveTemplatePlan
-from conductor.store import leases, templates, vm_states
-from conductor.store import operations as ledger
+from conductor.store.images import templates
+from conductor.store.images.templates import RETIRING, Known
+from conductor.store.ledger import leases
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
-from conductor.store.templates import RETIRING, Known
+from conductor.store.servers import vm_states
 from conductor.store.transactions import Transaction
 
 

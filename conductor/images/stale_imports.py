@@ -5,7 +5,7 @@ from __future__ import annotations
 from common import clock
 from common.log import logger
 from conductor.cloud import Cloud
-from conductor.store import imports
+from conductor.store.images import imports
 
 LOG = logger(__name__)
 

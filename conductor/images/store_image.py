@@ -25,9 +25,11 @@ from conductor.images import places, remove_file
 from conductor.images.places import ImagePlace
 from conductor.plans import Place, StoreImagePlan
 from conductor.rpc.images import ImageData
-from conductor.store import host_storages, image_quota, uploads
+from conductor.store.hosts import host_storages
+from conductor.store.images import uploads
+from conductor.store.images.server_images import QUEUED
+from conductor.store.quotas import image_quotas
 from conductor.store.records import Operation
-from conductor.store.server_images import QUEUED
 from conductor.store.transactions import Transaction
 
 
@@ -54,7 +56,7 @@ def begin(
     more = {"image_size_total": data.size_bytes}
     if was == QUEUED:
         more["image_count_uploading"] = 1
-    image_quota.take(connection, row.project_id, cloud.conf, more)
+    image_quotas.take(connection, row.project_id, cloud.conf, more)
     uploads.begin(connection, row, data, was)
     content = image_files.content(data.disk_format)
     found = places.choose(host_storages.read(connection), content, data.size_bytes)

@@ -10,8 +10,8 @@ from conductor.cloud import Cloud
 from conductor.engine.removal import AGAIN_SECONDS
 from conductor.images import remove_template
 from conductor.plans import Place
-from conductor.store import templates
-from conductor.store.templates import IDLE, RETIRING, Known
+from conductor.store.images import templates
+from conductor.store.images.templates import IDLE, RETIRING, Known
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

@@ -7,7 +7,7 @@ from common.context import internal
 from common.log import logger
 from conductor.cloud import Cloud
 from conductor.networks import make_vnet
-from conductor.store import project_networks, vnets
+from conductor.store.networks import project_networks, vnets
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

@@ -23,11 +23,11 @@ from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
 from conductor.networks import remove_vnet, vnet_places
 from conductor.plans import VnetPlan
-from conductor.store import project_networks, vnets
+from conductor.store.networks import project_networks, vnets
+from conductor.store.networks.segments import Segments
+from conductor.store.networks.vnets import State, Vnet
 from conductor.store.records import Operation
-from conductor.store.segments import Segments
 from conductor.store.transactions import Transaction
-from conductor.store.vnets import State, Vnet
 
 
 @dataclass(frozen=True)

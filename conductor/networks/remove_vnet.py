@@ -13,10 +13,10 @@ from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
 from conductor.networks import vnet_places
 from conductor.plans import VnetPlan
-from conductor.store import vnets
+from conductor.store.networks import vnets
+from conductor.store.networks.vnets import State, Vnet
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
-from conductor.store.vnets import State, Vnet
 
 
 def begin(connection: Transaction, cloud: Cloud, vnet: Vnet) -> Operation:

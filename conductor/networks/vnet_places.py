@@ -7,8 +7,8 @@ import dataclasses
 from conductor.cloud import Cloud
 from conductor.engine.stages import W
 from conductor.plans import Place, VnetPlan
-from conductor.store import operations as ledger
-from conductor.store import vnets
+from conductor.store.ledger import operations as ledger
+from conductor.store.networks import vnets
 from conductor.store.transactions import Transaction
 
 

@@ -13,8 +13,8 @@ from conductor.notifications import events, unversioned, versioned
 from conductor.notifications.bus import Message
 from conductor.notifications.config import BUS_GROUP, GROUP
 from conductor.notifications.subject import Subject
-from conductor.store import notification_outbox as outbox
-from conductor.store.notification_outbox import Entry
+from conductor.store.outbox import notification_outbox as outbox
+from conductor.store.outbox.notification_outbox import Entry
 from conductor.store.transactions import Transaction
 
 #: more is not sent

@@ -17,8 +17,8 @@ from common.log import logger
 from common.metrics import table
 from common.states import OperationState, ResourceType
 from conductor.notifications import events
-from conductor.store import notification_outbox
-from conductor.store.notices import Asked, Begun, Changed, Ended, Made, Moved, Notice, Told
+from conductor.store.change_events import Asked, Begun, Changed, Ended, Made, Moved, Notice, Told
+from conductor.store.outbox import notification_outbox
 from conductor.store.records import Server
 from conductor.store.transactions import Transaction, after_commit
 
@@ -47,7 +47,7 @@ class Event:
 
 
 class Outbox:
-    """The recorder of a conductor's transactions; see ``store.notices.Recorder``."""
+    """The recorder of a conductor's transactions; see ``store.change_events.Recorder``."""
 
     def __init__(self, on_state_change: str | None, wake: Callable[[], None]) -> None:
         """``wake`` is called after a commit that wrote something."""

@@ -21,9 +21,9 @@ from conductor.notifications.bus import BusError, Message
 from conductor.notifications.compose import Composer
 from conductor.notifications.config import GROUP
 from conductor.notifications.subject import Subject
-from conductor.store import notification_outbox as outbox
-from conductor.store import process_leases
-from conductor.store.notification_outbox import Entry
+from conductor.store.ledger import process_leases
+from conductor.store.outbox import notification_outbox as outbox
+from conductor.store.outbox.notification_outbox import Entry
 from conductor.store.transactions import Store, Transaction
 
 LOG = logger(__name__)

@@ -11,7 +11,7 @@ from common import clock
 from common.audit_periods import Window
 from common.states import PowerState
 from conductor.notifications import events
-from conductor.store.notification_outbox import Fault
+from conductor.store.outbox.notification_outbox import Fault
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from common import clock
 from common.audit_periods import AuditPeriods, Window
 from common.log import logger
 from conductor.notifications import events, recorder
-from conductor.store import notification_outbox as outbox
-from conductor.store import usage_audits
+from conductor.store.outbox import notification_outbox as outbox
+from conductor.store.servers import usage_audits
+from conductor.store.servers.usage_audits import UsageAudit, Used
 from conductor.store.transactions import Store, Transaction, after_commit
-from conductor.store.usage_audits import UsageAudit, Used
 
 LOG = logger(__name__)
 

@@ -53,9 +53,9 @@ class NewSubnet:
     name: str = ""
     description: str = ""
     attributes: Mapping[str, Any] = field(default_factory=dict)
-    """What ``conductor.store.subnet_rules`` reads: ``cidr``, ``ip_version`` and what is given of
-    ``gateway_ip``, ``allocation_pools`` ([first, last] each), ``host_routes`` ([destination, next
-    hop] each), ``dns_nameservers``, ``enable_dhcp`` and the IPv6 modes."""
+    """What ``conductor.store.networks.subnet_rules`` reads: ``cidr``, ``ip_version`` and what is
+    given of ``gateway_ip``, ``allocation_pools`` ([first, last] each), ``host_routes``
+    ([destination, next hop] each), ``dns_nameservers``, ``enable_dhcp`` and the IPv6 modes."""
 
 
 class NetworkRpc(Protocol):

@@ -103,7 +103,7 @@ class Operation:
     lease_expires_at: datetime.datetime | None = None
     message: str | None = None
     overslept: bool = False
-    """Its deadline passed while no conductor ran: its commands only look. See ``store.pulse``."""
+    """Its deadline passed while no conductor ran: its commands only look."""
     begun_on: Server | None = field(default=None, compare=False, repr=False)
     """Its new server, as the transaction that began it wrote both; not of the row."""
     handed_to: tuple[str, str] | None = field(default=None, compare=False, repr=False)

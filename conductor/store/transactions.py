@@ -14,8 +14,8 @@ from common import deadlines, fullness
 from common.errors import Invalid, Unavailable
 from common.log import logger
 from common.metrics import table
-from conductor.store import identity, notices
-from conductor.store.notices import Recorder
+from conductor.store import change_events, cloud_identity
+from conductor.store.change_events import Recorder
 
 LOG = logger(__name__)
 
@@ -60,7 +60,7 @@ def _was_rolled_back(error: sa.exc.DBAPIError) -> bool:
 
 def _write(recorder: Recorder, connection: sa.Connection) -> None:
     """Run a recorder. Raises _Unrecorded if it fails and a retry wouldn't help."""
-    found = notices.noted(connection)
+    found = change_events.noted(connection)
     if not found:
         return
     try:
@@ -144,7 +144,7 @@ class Store:
             # Returning the connection rolls back, unless it is committed.
             transaction = connection.begin()
             connection.info.pop(_AFTER, None)  # from a transaction that was rolled back
-            notices.watch(connection, bool(recorders))
+            change_events.watch(connection, bool(recorders))
             done = work(connection)
             for recorder in recorders:
                 _write(recorder, connection)
@@ -170,7 +170,7 @@ class Store:
         with self.read() as connection:
             found = bool(connection.execute(sa.text("SELECT 1")).scalar())
         if self._refused:
-            self.run(identity.touch)
+            self.run(cloud_identity.touch)
             self._refused = False
         return found
 

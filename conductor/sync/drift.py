@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from common.messages.facts import VmFacts, VmStates
 from common.states import PowerState, VmState, as_seen
-from conductor.store.vm_states import HostOf, Known
+from conductor.store.servers.vm_states import HostOf, Known
 
 #: time before a search is repeated that found what it can't correct
 SEARCH_AGAIN_SECONDS = 3600.0

@@ -8,8 +8,10 @@ from common.log import logger
 from conductor.cloud import Cloud, backoff
 from conductor.engine import guests
 from conductor.engine.periodic import only_one
-from conductor.store import filter_outbox, filters, servers
-from conductor.store.filter_outbox import Pending
+from conductor.store.networks.filtering import filters
+from conductor.store.outbox import filter_outbox
+from conductor.store.outbox.filter_outbox import Pending
+from conductor.store.servers import servers
 
 LOG = logger(__name__)
 

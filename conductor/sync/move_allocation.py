@@ -10,9 +10,11 @@ from common.states import OperationState
 from conductor.cloud import Cloud, backoff
 from conductor.engine import ends
 from conductor.engine.stages import Task
-from conductor.store import leases, registry, servers
-from conductor.store import operations as ledger
+from conductor.store.hosts import registry
+from conductor.store.ledger import leases
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
+from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 from conductor.sync import allocations
 

@@ -9,7 +9,8 @@ from common.errors import Unavailable
 from common.log import logger
 from common.messages.facts import OtherVm
 from conductor.cloud import Cloud
-from conductor.store import others, vm_states
+from conductor.store.networks import unknown_vms
+from conductor.store.servers import vm_states
 
 LOG = logger(__name__)
 
@@ -31,8 +32,8 @@ class OtherVms:
     def look(self) -> float | None:
         """Read the next few of each cluster; return 0 if there may be more."""
         with self._cloud.store.read() as connection:
-            due = others.due(connection, MOST)
-            stale = others.stale(connection, self._cloud.since)
+            due = unknown_vms.due(connection, MOST)
+            stale = unknown_vms.stale(connection, self._cloud.since)
         done = [self._read(cluster, wanted) for cluster, wanted in due.items()]
         if stale and time.monotonic() - self._asked > PATIENCE_SECONDS:
             self._asked = time.monotonic()
@@ -53,5 +54,5 @@ class OtherVms:
         except Unavailable as error:
             LOG.warning("Cluster %s: other VMs can't be read: %s", cluster, error.message)
             return False
-        self._cloud.store.run(lambda c: others.keep(c, cluster, read))
+        self._cloud.store.run(lambda c: unknown_vms.keep(c, cluster, read))
         return True

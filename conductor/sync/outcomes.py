@@ -12,7 +12,7 @@ from common.messages.reports import Report
 from conductor.engine.endings import Ended, Ending
 from conductor.engine.gathering import Gathering
 from conductor.engine.runner import Runner
-from conductor.store import operations as ledger
+from conductor.store.ledger import operations as ledger
 from conductor.store.transactions import Store, Transaction
 
 LOG = logger(__name__)

@@ -19,10 +19,11 @@ from conductor.cloud import Cloud
 from conductor.engine import ends
 from conductor.engine.stages import Stage, Table, Task
 from conductor.plans import FollowPlan, Place
-from conductor.store import migrations, transitions
-from conductor.store import operations as ledger
-from conductor.store import vm_states as store
+from conductor.store.ledger import operations as ledger
+from conductor.store.ledger import transitions
 from conductor.store.records import Operation, Server
+from conductor.store.servers import migrations
+from conductor.store.servers import vm_states as store
 from conductor.store.transactions import Transaction
 from conductor.sync import whereabouts
 from conductor.sync.drift import Saw

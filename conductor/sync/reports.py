@@ -16,17 +16,13 @@ from conductor.engine.periodic import Periodic
 from conductor.engine.runner import TIDY_SECONDS, Runner
 from conductor.engine.stages import Task
 from conductor.images.templates import TemplateKeeper
-from conductor.store import (
-    filter_outbox,
-    image_properties,
-    leases,
-    migrations,
-    placement_outbox,
-    registry,
-    reported,
-)
-from conductor.store import operations as ledger
+from conductor.store.hosts import registry
+from conductor.store.images import image_properties
+from conductor.store.ledger import leases
+from conductor.store.ledger import operations as ledger
+from conductor.store.outbox import filter_outbox, placement_outbox
 from conductor.store.records import Operation, Server
+from conductor.store.servers import migrations, step_reports
 from conductor.store.transactions import Transaction
 from conductor.sync.outcomes import Heard, Outcomes
 from conductor.volumes.volume_types import VolumeTypes
@@ -63,7 +59,7 @@ class Reports:
         """
         wanted = {report.operation_id for report in reports}
         with self._cloud.store.read() as connection:
-            known = reported.operations_of(connection, wanted)
+            known = step_reports.operations_of(connection, wanted)
         valid = [report for report in reports if self._believed(report, known)]
         ends = self._ends(valid, known)
         others = [report for report in valid if report.operation_id not in ends]

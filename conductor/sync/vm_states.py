@@ -13,10 +13,12 @@ from conductor.engine import begins
 from conductor.engine.periodic import Periodic
 from conductor.engine.runner import TIDY_SECONDS, Runner
 from conductor.plans import FollowPlan, Place, Plan
-from conductor.store import operations as ledger
-from conductor.store import others, servers, transitions, vmids, waiting
-from conductor.store import vm_states as store
+from conductor.store.ledger import due_operations, transitions
+from conductor.store.ledger import operations as ledger
+from conductor.store.networks import unknown_vms
 from conductor.store.records import Operation, Server
+from conductor.store.servers import servers, vmids
+from conductor.store.servers import vm_states as store
 from conductor.store.transactions import Transaction
 from conductor.sync import drift, other_vms
 from conductor.sync.drift import Difference
@@ -86,9 +88,9 @@ class VmSync:
 
         def work(connection: Transaction) -> None:
             vmids.take_notice(connection, report.cluster, strangers, free)
-            others.take(connection, report.cluster, changed)
+            unknown_vms.take(connection, report.cluster, changed)
             if last:
-                others.looked(connection, report.cluster)
+                unknown_vms.looked(connection, report.cluster)
 
         if strangers or free or changed or last:
             self._cloud.store.run(work)
@@ -98,7 +100,7 @@ class VmSync:
     def _hasten(self, report: VmStates) -> None:
         """Make operations due whose cause of waiting has ended."""
         hastened = self._cloud.store.run(
-            lambda c: waiting.hasten(c, report.cluster, report.unlocked, report.eased)
+            lambda c: due_operations.hasten(c, report.cluster, report.unlocked, report.eased)
         )
         if hastened:
             LOG.info("Cluster %s: %d waiting operations continue early.", report.cluster, hastened)

@@ -7,9 +7,11 @@ from common.errors import HostNotFound, Unavailable
 from common.messages.facts import HaService, HostFacts, Inspection
 from common.states import VmState
 from conductor.cloud import Cloud
-from conductor.store import registry, server_groups, transitions
-from conductor.store import vm_states as store
+from conductor.store.hosts import registry
+from conductor.store.ledger import transitions
 from conductor.store.records import Server
+from conductor.store.servers import server_groups
+from conductor.store.servers import vm_states as store
 from conductor.store.transactions import Transaction
 
 

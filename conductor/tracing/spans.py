@@ -17,7 +17,7 @@ from typing import Any
 
 from common import traceparent
 from common.states import OperationState
-from conductor.store.stories import Event, OperationFault, Story, Traced
+from conductor.store.ledger.stories import Event, OperationFault, Story, Traced
 
 #: values of attributes
 Value = str | bool | int | float

@@ -18,8 +18,8 @@ from common.errors import ConfigurationError
 from common.log import logger
 from common.metrics import loops, table
 from conductor.engine.turns import Turns
-from conductor.store import stories
-from conductor.store.notices import Ended, Notice
+from conductor.store.change_events import Ended, Notice
+from conductor.store.ledger import stories
 from conductor.store.transactions import Store, Transaction, after_commit
 from conductor.tracing.config import GROUP
 from conductor.tracing.spans import Span, spans_of, wanted

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from conductor.store import leases, servers
-from conductor.store import operations as ledger
+from conductor.store.ledger import leases
+from conductor.store.ledger import operations as ledger
+from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments
 

@@ -19,9 +19,9 @@ from common.states import ResourceType
 from common.volumes import VolumeStatus
 from conductor.cloud import Cloud
 from conductor.rpc.volumes import NewVolume
-from conductor.store import operations as ledger
+from conductor.store.ledger import operations as ledger
+from conductor.store.servers.vmids import BandExhausted
 from conductor.store.transactions import Transaction
-from conductor.store.vmids import BandExhausted
 from conductor.store.volumes import attachments, backends, records, types
 from conductor.volumes import create_volume, places, release, sources
 

@@ -21,12 +21,13 @@ from conductor.engine import begins, ends
 from conductor.engine.command_end import End
 from conductor.plans import Place, VolumePlan
 from conductor.rpc.volumes import NewVolume
-from conductor.store import vmids
-from conductor.store.operations import NewOperation
+from conductor.store.ledger.operations import NewOperation
+from conductor.store.quotas import volume_quotas
 from conductor.store.records import Operation
+from conductor.store.servers import vmids
+from conductor.store.servers.vmids import BandExhausted
 from conductor.store.transactions import Transaction
-from conductor.store.vmids import BandExhausted
-from conductor.store.volumes import backends, backups, quota, records, types
+from conductor.store.volumes import backends, backups, records, types
 from conductor.volumes import awaited_by, places, remove_volume, sources, uncertain
 from conductor.volumes.volume_command import MakingVolume, VolumeWork
 
@@ -48,7 +49,7 @@ def begin(
     type_ = type_of(connection, cloud, new, found, anybodys=bool(ctxt.is_admin))
     wanted = {"volumes": 1, "gigabytes": new.size_gib}
     name = None if type_ is None else str(type_.name)
-    quota.take(connection, new.project_id, cloud.conf, wanted, name, new.size_gib)
+    volume_quotas.take(connection, new.project_id, cloud.conf, wanted, name, new.size_gib)
     known = backends.read(connection)
     wish = dataclasses.replace(
         found.wish,

@@ -15,10 +15,11 @@ from conductor.engine import begins, done
 from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand
 from conductor.plans import VolumePlan
-from conductor.store import servers
+from conductor.store.quotas import volume_quotas
 from conductor.store.records import Operation
+from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, quota, records, types
+from conductor.store.volumes import attachments, records, types
 from conductor.volumes import beginning, remove_volume
 from conductor.volumes.snapshots import park_volume
 from conductor.volumes.volume_command import VolumeWork
@@ -48,7 +49,7 @@ def begin(
     type_ = None if row.type_id is None else types.get(connection, row.type_id)
     name = None if type_ is None else str(type_.name)
     more = {"gigabytes": size_gib - row.size_gib}
-    quota.take(connection, row.project_id, cloud.conf, more, name, size_gib)
+    volume_quotas.take(connection, row.project_id, cloud.conf, more, name, size_gib)
     where = remove_volume.place_of(row)
     item = begins.new(
         cloud,

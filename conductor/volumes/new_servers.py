@@ -18,8 +18,9 @@ from common.volumes import ATTACH, ROOT_SLOT, SLOTS
 from conductor.cloud import Cloud
 from conductor.rpc.servers import BlockDevice
 from conductor.rpc.volumes import NewVolume
+from conductor.store.quotas import volume_quotas
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, quota, records
+from conductor.store.volumes import attachments, records
 from conductor.volumes import beginning, create_volume, sources
 
 #: in Nova's words
@@ -154,11 +155,11 @@ def _take_quota(
         by_type[None if one.type is None else str(one.type.name)].append(one.new.size_gib)
     for name, sizes in by_type.items():
         wanted = {"volumes": len(sizes) * servers, "gigabytes": sum(sizes) * servers}
-        quota.take(connection, project_id, cloud.conf, wanted, name, max(sizes))
+        volume_quotas.take(connection, project_id, cloud.conf, wanted, name, max(sizes))
     if len(by_type) > 1:
         sizes = [one.new.size_gib for one in made]
         wanted = {"volumes": len(sizes) * servers, "gigabytes": sum(sizes) * servers}
-        quota.take(connection, project_id, cloud.conf, wanted, None, max(sizes))
+        volume_quotas.take(connection, project_id, cloud.conf, wanted, None, max(sizes))
 
 
 def _write(connection: Transaction, ctxt: RequestContext, server_uuid: str, one: _Made) -> None:

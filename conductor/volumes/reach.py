@@ -9,8 +9,9 @@ from common.errors import Invalid
 from common.messages.facts import HostFacts
 from common.messages.scheduling import VolumeNeed
 from common.states import VmState
-from conductor.store import migrations, registry
+from conductor.store.hosts import registry
 from conductor.store.records import Server
+from conductor.store.servers import migrations
 from conductor.store.transactions import Transaction
 from conductor.volumes import needs
 

@@ -22,8 +22,8 @@ from conductor.engine import begins
 from conductor.engine.command_end import End
 from conductor.plans import NewContent, Place, ReimagePlan
 from conductor.rpc.volumes import NewVolume
-from conductor.store import vmids
 from conductor.store.records import Operation
+from conductor.store.servers import vmids
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, backends, records, snapshots
 from conductor.volumes import beginning, places, remove_volume, sources, uncertain

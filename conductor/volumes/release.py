@@ -9,8 +9,8 @@ from common.context import internal
 from common.states import ResourceType
 from common.volumes import VolumeStatus
 from conductor.cloud import Cloud
-from conductor.store import leases
-from conductor.store import operations as ledger
+from conductor.store.ledger import leases
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records

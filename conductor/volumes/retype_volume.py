@@ -21,10 +21,11 @@ from conductor.engine.command_end import End
 from conductor.engine.stages import Stage, Undo
 from conductor.engine.unwound_command import UnwoundCommand
 from conductor.plans import VolumePlan
-from conductor.store import operations as ledger
+from conductor.store.ledger import operations as ledger
+from conductor.store.quotas import volume_quotas
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import backends, quota, records, snapshots, types
+from conductor.store.volumes import backends, records, snapshots, types
 from conductor.store.volumes.backends import Backend
 from conductor.volumes import places, remove_volume
 from conductor.volumes.places import Wish
@@ -97,7 +98,7 @@ def _take_quota(
 ) -> None:
     gib = row.size_gib + sum(one.size_gib for one in taken)
     wanted = {"volumes": 1, "gigabytes": gib, "snapshots": len(taken)}
-    quota.take_of_type(connection, row.project_id, cloud.conf, wanted, str(type_.name))
+    volume_quotas.take_of_type(connection, row.project_id, cloud.conf, wanted, str(type_.name))
 
 
 def _require_status(row: Any, type_: Any) -> None:

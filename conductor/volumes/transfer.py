@@ -17,9 +17,10 @@ from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.engine.access import scope
 from conductor.rpc.volume_transfers import NewVolumeTransfer, OfferedVolume
-from conductor.store import operations as ledger
+from conductor.store.ledger import operations as ledger
+from conductor.store.quotas import volume_quotas
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import quota, records, snapshots, transfers, types
+from conductor.store.volumes import records, snapshots, transfers, types
 
 LOG = logger(__name__)
 
@@ -114,13 +115,13 @@ def _take(
     taken = _given(connection, row) if with_snapshots else []
     if row.project_id != project:
         wanted = {"volumes": 1, "gigabytes": row.size_gib}
-        quota.take(connection, project, cloud.conf, wanted, type_name, row.size_gib)
+        volume_quotas.take(connection, project, cloud.conf, wanted, type_name, row.size_gib)
     records.change(connection, row.id, status=VolumeStatus.AVAILABLE, **owner)
     # The volume counts by now: its snapshots come on top of it.
     theirs = [one for one in taken if one.project_id != project]
     if theirs:
         more = {"snapshots": len(theirs), "gigabytes": sum(one.size_gib for one in theirs)}
-        quota.take(connection, project, cloud.conf, more, type_name, 0)
+        volume_quotas.take(connection, project, cloud.conf, more, type_name, 0)
     for one in taken:
         snapshots.change(connection, one.id, **owner)
 

@@ -10,7 +10,7 @@ from common.volumes import BackupStatus, SnapshotStatus, VolumeAction
 from conductor.engine import overslept
 from conductor.engine.stages import Work
 from conductor.plans import UploadVolumePlan
-from conductor.store import uploads
+from conductor.store.images import uploads
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backups, records, snapshots
 from conductor.volumes import awaited_by

@@ -26,7 +26,11 @@ from conductor.engine.unwound_command import UnwoundCommand
 from conductor.images import remove_image
 from conductor.plans import Place, UploadVolumePlan
 from conductor.rpc.volumes import NewVolumeImage
-from conductor.store import image_quota, leases, registry, server_images, vmids
+from conductor.store.hosts import registry
+from conductor.store.images import server_images
+from conductor.store.ledger import leases
+from conductor.store.quotas import image_quotas
+from conductor.store.servers import vmids
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records, snapshots
 from conductor.volumes import uncertain
@@ -52,7 +56,7 @@ def begin(
     if row.status not in RULES[VolumeAction.UPLOAD].begins:
         raise Invalid(f"Invalid volume: Volume {row.id} status must be available")
     snapshots.require_alone(connection, row)
-    image_quota.take(connection, str(ctxt.project_id), cloud.conf, {"image_count_total": 1})
+    image_quotas.take(connection, str(ctxt.project_id), cloud.conf, {"image_count_total": 1})
     image_id = ids.new_uuid()
     server_images.insert(
         connection,

@@ -19,7 +19,7 @@ _O, _H, _S, _D = schema.operations.c, schema.hosts.c, schema.servers.c, schema.s
 
 #: how long an operation may be past its deadline, or due, before it counts as stuck
 STUCK_SECONDS = 600.0
-#: what an agent's lease begins with; see conductor.store.leases
+#: what an agent's lease begins with; see conductor.store.ledger.leases
 AGENTS = "compute:"
 
 HOST_STATES = ("up", "disabled", "unhealthy", "down")

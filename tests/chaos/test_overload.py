@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from conductor.store import registry
+from conductor.store.hosts import registry
 from db import schema
 from tests.chaos.stage import Plan, Stage, stage
 

@@ -17,9 +17,12 @@ from conductor.engine import begins
 from conductor.flows.bulk import decide
 from conductor.flows.bulk.looking import look
 from conductor.plans import BulkPlan, Place
-from conductor.store import bulk_migrations as store
-from conductor.store import identity, leases, placement_outbox, registry
-from conductor.store import operations as ledger
+from conductor.store import cloud_identity
+from conductor.store.hosts import registry
+from conductor.store.ledger import bulk_migrations as store
+from conductor.store.ledger import leases
+from conductor.store.ledger import operations as ledger
+from conductor.store.outbox import placement_outbox
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 
@@ -99,7 +102,7 @@ def steer(cloud: Cloud, number: int, wish: Wish) -> None:
 
 def _require_none(connection: Transaction, kind: ResourceType, of: str) -> None:
     """Raise Conflict if another one is open. Two never begin at the same time."""
-    identity.lock(connection)
+    cloud_identity.lock(connection)
     there = ledger.open_of(connection, of, kind)
     if there:
         raise Conflict(f"Bulk migration {there[0]} is under way there already.")

@@ -23,9 +23,9 @@ from conductor.flows.bulk.looking import look
 from conductor.flows.move import begin_live_migration
 from conductor.flows.move.begin_resize import ResizeAcceptance
 from conductor.plans import BulkPlan, MovePlan
-from conductor.store import bulk_migrations as store
-from conductor.store import leases
-from conductor.store import operations as ledger
+from conductor.store.ledger import bulk_migrations as store
+from conductor.store.ledger import leases
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 

@@ -9,8 +9,8 @@ from common import clock
 from common.moving import Situation
 from conductor.flows.bulk.decide import Facts, Seen
 from conductor.plans import BulkPlan
-from conductor.store import bulk_migrations as store
-from conductor.store import registry
+from conductor.store.hosts import registry
+from conductor.store.ledger import bulk_migrations as store
 from conductor.store.transactions import Transaction
 from conductor.volumes import pins
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from common.log import logger
 from conductor.cloud import Cloud
-from conductor.store import batches
+from conductor.store.ledger import batches
 from conductor.store.records import Operation
 
 LOG = logger(__name__)

@@ -31,18 +31,14 @@ from conductor.flows.create.schedule import Moved, Placing
 from conductor.flows.create.unwind import Unwinding
 from conductor.images import image_source
 from conductor.plans import CreatePlan, Interface
-from conductor.store import (
-    batches,
-    filters,
-    leases,
-    networks,
-    registry,
-    server_groups,
-    servers,
-    templates,
-)
-from conductor.store.pools import Unsettled, Within
+from conductor.store.hosts import registry
+from conductor.store.images import templates
+from conductor.store.ledger import batches, leases
+from conductor.store.networks import networks
+from conductor.store.networks.filtering import filters
+from conductor.store.networks.pools import Unsettled, Within
 from conductor.store.records import Operation, Server
+from conductor.store.servers import server_groups, servers
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments
 

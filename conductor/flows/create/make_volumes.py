@@ -14,8 +14,9 @@ from conductor.engine.stages import Task
 from conductor.engine.walk import must_build
 from conductor.flows.create.unwind import Unwinding
 from conductor.plans import CreatePlan
-from conductor.store import leases, servers
-from conductor.store import operations as ledger
+from conductor.store.ledger import leases
+from conductor.store.ledger import operations as ledger
+from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 from conductor.volumes import build_volumes
 from conductor.volumes.build_volumes import NoPlaceError

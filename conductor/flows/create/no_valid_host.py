@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from common.messages.scheduling import Decision, RequestSpec, Suggestion
 from common.suggestions import listed, others, sizes
 from conductor.plans import CreateParams
-from conductor.store.flavor_offers import Limits, Offer
+from conductor.store.servers.flavor_offers import Limits, Offer
 
 #: filters that refuse for lack of room
 _ROOM = {"resources", "storage_room"}

@@ -10,8 +10,8 @@ from common.messages.scheduling import Decision, RequestSpec
 from conductor.cloud import Cloud
 from conductor.flows.create import no_valid_host
 from conductor.plans import CreateParams
-from conductor.store import flavor_offers
 from conductor.store.records import Operation
+from conductor.store.servers import flavor_offers
 
 LOG = logger(__name__)
 

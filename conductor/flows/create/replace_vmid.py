@@ -8,11 +8,12 @@ from common.failures import Verdict, verdict_of
 from common.messages.reports import Category, Failure
 from common.states import TaskState, VmState
 from conductor.plans import CreatePlan, Place
-from conductor.store import leases, transitions, vmids
-from conductor.store import operations as ledger
+from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation, Server
+from conductor.store.servers import vmids
+from conductor.store.servers.vmids import BandExhausted
 from conductor.store.transactions import Transaction
-from conductor.store.vmids import BandExhausted
 
 WIDER = "Give the cluster a wider band (vmid_low, vmid_high), or see: micronova vmid list"
 

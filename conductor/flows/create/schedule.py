@@ -27,11 +27,14 @@ from conductor.flows.create.selects import Selects, Undecided
 from conductor.flows.create.unwind import Unwinding
 from conductor.plans import CreateParams, CreatePlan, Place
 from conductor.rpc.flavors import claimed_gib, root_gib
-from conductor.store import batches, registry, server_groups, servers, vmids, vnets
-from conductor.store import operations as ledger
+from conductor.store.hosts import registry
+from conductor.store.ledger import batches
+from conductor.store.ledger import operations as ledger
+from conductor.store.networks import vnets
 from conductor.store.records import Operation, Server
+from conductor.store.servers import server_groups, servers, vmids
+from conductor.store.servers.vmids import BandExhausted
 from conductor.store.transactions import Transaction
-from conductor.store.vmids import BandExhausted
 from conductor.volumes import needs
 
 LOG = logger(__name__)

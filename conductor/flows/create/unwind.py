@@ -28,11 +28,14 @@ from conductor.engine.stages import Table, Task, Undo
 from conductor.engine.undoing import Undoing
 from conductor.flows.create import replace_vmid
 from conductor.plans import CreatePlan
-from conductor.store import leases, networks, registry, server_groups, servers, transitions
-from conductor.store import operations as ledger
+from conductor.store.hosts import registry
+from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import operations as ledger
+from conductor.store.networks import networks
 from conductor.store.records import Operation, Server
+from conductor.store.servers import server_groups, servers
+from conductor.store.servers.vmids import BandExhausted
 from conductor.store.transactions import Transaction
-from conductor.store.vmids import BandExhausted
 from conductor.store.volumes import attachments
 from conductor.volumes import build_volumes, release
 

@@ -14,8 +14,12 @@ from conductor.engine.access import check_state, scope
 from conductor.flows.disks import volume_image
 from conductor.plans import ImagePlan, Place
 from conductor.rpc.servers import NewServerImage
-from conductor.store import image_quota, quotas, registry, server_images, servers, transitions
+from conductor.store.hosts import registry
+from conductor.store.images import server_images
+from conductor.store.ledger import transitions
+from conductor.store.quotas import image_quotas, quotas
 from conductor.store.records import Operation, Server
+from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 from conductor.volumes import pins
 
@@ -60,7 +64,7 @@ def _accept(
         quotas.check_image_metadata(allowed, asked.metadata)
     if asked.backup_type is None or asked.rotation:
         one_more = {"image_count_total": 1}
-        image_quota.take(connection, server.project_id, cloud.conf, one_more)
+        image_quotas.take(connection, server.project_id, cloud.conf, one_more)
     if server.volume_backed:
         inherits = inherited(server)
         made, taken = volume_image.make(connection, cloud, ctxt, server, asked, inherits)

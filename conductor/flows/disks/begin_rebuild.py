@@ -21,9 +21,12 @@ from conductor.flows.move import destination
 from conductor.images import image_source
 from conductor.plans import Place, RebuildPlan, SwapParams
 from conductor.rpc.servers import RebuildServer
-from conductor.store import operations as ledger
-from conductor.store import quotas, registry, servers, transitions
+from conductor.store.hosts import registry
+from conductor.store.ledger import operations as ledger
+from conductor.store.ledger import transitions
+from conductor.store.quotas import quotas
 from conductor.store.records import Operation, Server
+from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments
 

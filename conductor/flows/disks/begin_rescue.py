@@ -17,9 +17,10 @@ from conductor.flows.disks.begin_rebuild import (
 )
 from conductor.images import image_source
 from conductor.plans import RescuePlan, SwapParams
-from conductor.store import migrations, servers, transitions
-from conductor.store import operations as ledger
+from conductor.store.ledger import operations as ledger
+from conductor.store.ledger import transitions
 from conductor.store.records import Operation
+from conductor.store.servers import migrations, servers
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments
 

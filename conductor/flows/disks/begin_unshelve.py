@@ -11,7 +11,7 @@ from common.states import PowerState
 from conductor.flows.accept import Accept
 from conductor.flows.move import destination
 from conductor.plans import ResizePlan
-from conductor.store import registry
+from conductor.store.hosts import registry
 from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 

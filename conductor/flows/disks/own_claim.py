@@ -10,8 +10,9 @@ from conductor.engine.stages import Task
 from conductor.flows.disks.parking import Parking
 from conductor.flows.move import own_host
 from conductor.plans import ResizePlan
-from conductor.store import operations as ledger
-from conductor.store import registry, servers
+from conductor.store.hosts import registry
+from conductor.store.ledger import operations as ledger
+from conductor.store.servers import servers
 from conductor.sync import allocations
 
 

@@ -9,7 +9,7 @@ from conductor.engine import ends
 from conductor.engine.stages import Task
 from conductor.flows.move import move_command
 from conductor.plans import Place
-from conductor.store import registry
+from conductor.store.hosts import registry
 from conductor.sync import claims
 
 

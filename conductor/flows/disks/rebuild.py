@@ -25,8 +25,8 @@ from conductor.flows.disks.root_volume import MAKE, SETTLE, SWAP, RootVolume
 from conductor.flows.disks.swapping import Swapping
 from conductor.images import image_source
 from conductor.plans import RebuildPlan, SwapPlan
-from conductor.store import leases, transitions
-from conductor.store import operations as ledger
+from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import operations as ledger
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

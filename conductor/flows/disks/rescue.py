@@ -17,7 +17,7 @@ from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.disks.swapping import Swapping
 from conductor.flows.server_command import ServerCommand
 from conductor.plans import RescuePlan, SwapPlan
-from conductor.store import leases
+from conductor.store.ledger import leases
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

@@ -24,9 +24,10 @@ from conductor.engine.stages import Task
 from conductor.flows import build_command
 from conductor.images import image_source
 from conductor.plans import NewContent, Place, RebuildPlan
-from conductor.store import leases, vmids
-from conductor.store import operations as ledger
+from conductor.store.ledger import leases
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Server
+from conductor.store.servers import vmids
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records, snapshots
 from conductor.volumes import reimage

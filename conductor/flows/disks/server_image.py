@@ -19,8 +19,11 @@ from conductor.engine import ends, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.images import remove_image
 from conductor.plans import ImagePlan
-from conductor.store import leases, registry, server_images, transitions, uploads, vmids
-from conductor.store import operations as ledger
+from conductor.store.hosts import registry
+from conductor.store.images import server_images, uploads
+from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import operations as ledger
+from conductor.store.servers import vmids
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

@@ -17,8 +17,9 @@ from conductor.cloud import failure_of
 from conductor.engine import ends
 from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.disks.parking import Parking
-from conductor.store import leases, server_images, transitions
-from conductor.store import operations as ledger
+from conductor.store.images import server_images
+from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import operations as ledger
 from conductor.store.transactions import Transaction
 from conductor.sync import allocations
 

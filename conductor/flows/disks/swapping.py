@@ -20,8 +20,9 @@ from conductor.engine.stages import Table, Task, Undo
 from conductor.flows import build_command, guest_data
 from conductor.images import image_source
 from conductor.plans import SwapParams, SwapPlan
-from conductor.store import operations as ledger
-from conductor.store import registry, transitions
+from conductor.store.hosts import registry
+from conductor.store.ledger import operations as ledger
+from conductor.store.ledger import transitions
 from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments

@@ -37,15 +37,11 @@ from conductor.flows.move.cold_move import (
 from conductor.flows.move.destination import Chosen, Destinations, Wanted
 from conductor.flows.move.settling import hold
 from conductor.plans import Place, ResizePlan
-from conductor.store import (
-    leases,
-    migrations,
-    registry,
-    server_groups,
-    server_images,
-    transitions,
-)
-from conductor.store import operations as ledger
+from conductor.store.hosts import registry
+from conductor.store.images import server_images
+from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import operations as ledger
+from conductor.store.servers import migrations, server_groups
 from conductor.store.transactions import Transaction
 from conductor.sync import allocations
 

@@ -21,8 +21,8 @@ from conductor.engine import begins
 from conductor.plans import ImagePlan
 from conductor.rpc.servers import NewServerImage
 from conductor.rpc.volume_snapshots import NewVolumeSnapshot
-from conductor.store import operations as ledger
-from conductor.store import server_images
+from conductor.store.images import server_images
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records

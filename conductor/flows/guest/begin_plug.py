@@ -19,10 +19,10 @@ from conductor.flows import build_command
 from conductor.flows.guest import plugging
 from conductor.plans import PlugPlan
 from conductor.rpc.interfaces import Attachment
-from conductor.store import networks, user_ports
-from conductor.store import operations as ledger
-from conductor.store.networks import Network, Port, Wish
-from conductor.store.pools import Within
+from conductor.store.ledger import operations as ledger
+from conductor.store.networks import networks, user_ports
+from conductor.store.networks.networks import Network, Port, Wish
+from conductor.store.networks.pools import Within
 from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 

@@ -18,8 +18,8 @@ from conductor.engine.access import scope
 from conductor.flows.guest import plugging
 from conductor.plans import PlugVolumePlan
 from conductor.rpc.server_volumes import AttachedVolume, VolumeWish
-from conductor.store import servers
 from conductor.store.records import Operation, Server
+from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records
 from conductor.volumes import beginning, reach

@@ -21,8 +21,9 @@ from conductor.cloud import Cloud
 from conductor.engine import ends, guests
 from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.accept import Accept
-from conductor.store import operations as ledger
-from conductor.store import servers, transitions
+from conductor.store.ledger import operations as ledger
+from conductor.store.ledger import transitions
+from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

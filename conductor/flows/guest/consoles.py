@@ -13,9 +13,9 @@ from common.messages.consoles import ConsoleTarget, ConsoleType
 from common.states import TaskState
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
-from conductor.store import console_tokens, servers
-from conductor.store.console_tokens import Permit
 from conductor.store.records import Server
+from conductor.store.servers import console_tokens, servers
+from conductor.store.servers.console_tokens import Permit
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

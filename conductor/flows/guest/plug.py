@@ -16,7 +16,9 @@ from conductor.flows import build_command, guest_data
 from conductor.flows.guest.begin_plug import ATTACH, DETACH, PLUG, UNPLUG
 from conductor.flows.guest.plugging import Attaching, Plugging, Unplugging
 from conductor.plans import PlugPlan
-from conductor.store import filters, networks, servers
+from conductor.store.networks import networks
+from conductor.store.networks.filtering import filters
+from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 
 

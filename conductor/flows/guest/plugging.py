@@ -25,9 +25,10 @@ from conductor.engine.unwound_command import UnwoundCommand
 from conductor.flows.move import move_command
 from conductor.flows.server_command import OfServer
 from conductor.plans import Place, Plan
-from conductor.store import leases, servers
-from conductor.store import operations as ledger
+from conductor.store.ledger import leases
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation, Server
+from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 
 #: after these nobody knows what the host did

@@ -20,10 +20,10 @@ from conductor.engine import begins
 from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.remove.finish_delete import delete_record
 from conductor.plans import Place, Plan
-from conductor.store import operations as ledger
-from conductor.store import server_groups, servers, vmids
-from conductor.store import vm_states as store
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation, Server
+from conductor.store.servers import server_groups, servers, vmids
+from conductor.store.servers import vm_states as store
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

@@ -21,10 +21,13 @@ from conductor.flows.manage import candidate
 from conductor.plans import AdoptParams, Place, Plan
 from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.manage import Adopted, Adoption
-from conductor.store import adopted, networks, others, quotas, registry, servers, vmids
-from conductor.store import operations as ledger
-from conductor.store import vm_states as store
+from conductor.store.hosts import registry
+from conductor.store.ledger import operations as ledger
+from conductor.store.networks import adopted_ports, networks, unknown_vms
+from conductor.store.quotas import quotas
 from conductor.store.records import Operation
+from conductor.store.servers import servers, vmids
+from conductor.store.servers import vm_states as store
 from conductor.store.transactions import Transaction
 
 
@@ -77,7 +80,7 @@ class Acceptance:
         )
         operation = ledger.insert(connection, ctxt, [new])[0]
         vmids.claim(connection, asked.cluster, asked.vmid, uuid, operation.id)
-        others.forget(connection, asked.cluster, [asked.vmid])
+        unknown_vms.forget(connection, asked.cluster, [asked.vmid])
         nics = _ports(connection, asked, found, uuid)
         row = _record(asked, found, flavor, operation, facts, nics)
         servers.insert(connection, [row])
@@ -112,7 +115,7 @@ def _free_uuid(connection: Transaction, found: Inspection) -> str:
 def _ports(connection: Transaction, asked: Adoption, found: Inspection, uuid: str) -> list[Nic]:
     known = candidate.known_nics(found.nics, networks.usable(connection, asked.project_id))
     return [
-        adopted.port(connection, uuid, asked.project_id, position, nic, network)
+        adopted_ports.port(connection, uuid, asked.project_id, position, nic, network)
         for position, (nic, network) in enumerate(known)
     ]
 

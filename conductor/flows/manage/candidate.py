@@ -11,7 +11,7 @@ from common.errors import Conflict, MicronovaError, NotFound, Unavailable
 from common.messages.facts import Inspection, NicFacts
 from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.manage import Adoption
-from conductor.store.networks import Network
+from conductor.store.networks.networks import Network
 
 _NOT_IN_NAMES = re.compile(r"[^\x20-\x7e]+")
 

@@ -19,9 +19,10 @@ from conductor.engine.stages import Task
 from conductor.flows import build_command
 from conductor.flows.server_command import OfServer
 from conductor.plans import PLANS, FollowPlan, Place, Plan
-from conductor.store import leases, servers, vmids
-from conductor.store import operations as ledger
+from conductor.store.ledger import leases
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation, Server
+from conductor.store.servers import servers, vmids
 from conductor.store.transactions import Transaction
 from conductor.sync.drift import Saw
 

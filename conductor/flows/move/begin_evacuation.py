@@ -24,8 +24,10 @@ from conductor.engine.access import check_state, scope
 from conductor.flows.move import destination
 from conductor.flows.move.begin_live_migration import place
 from conductor.plans import EvacuationPlan
-from conductor.store import migrations, registry, servers, transitions
+from conductor.store.hosts import registry
+from conductor.store.ledger import transitions
 from conductor.store.records import Operation, Server
+from conductor.store.servers import migrations, servers
 from conductor.store.transactions import Transaction
 from conductor.sync import whereabouts
 

@@ -15,8 +15,10 @@ from conductor.engine import begins
 from conductor.engine.access import check_state, scope
 from conductor.flows.move import destination
 from conductor.plans import LiveMigrationPlan, Place
-from conductor.store import migrations, registry, servers, transitions
+from conductor.store.hosts import registry
+from conductor.store.ledger import transitions
 from conductor.store.records import Operation, Server
+from conductor.store.servers import migrations, servers
 from conductor.store.transactions import Transaction
 from conductor.volumes import needs
 

@@ -26,10 +26,13 @@ from conductor.flows.move import destination, own_host
 from conductor.flows.move.cold_move import OTHER_HOST
 from conductor.plans import Place, ResizePlan
 from conductor.rpc.flavors import FlavorSnapshot, claimed_gib, local_disks_of
-from conductor.store import migrations, quotas, registry, servers, transitions
-from conductor.store import operations as ledger
-from conductor.store.migrations import Resize
+from conductor.store.hosts import registry
+from conductor.store.ledger import operations as ledger
+from conductor.store.ledger import transitions
+from conductor.store.quotas import quotas
 from conductor.store.records import Operation, Server
+from conductor.store.servers import migrations, servers
+from conductor.store.servers.migrations import Resize
 from conductor.store.transactions import Transaction
 from conductor.sync.allocations import of_flavor
 

@@ -22,7 +22,8 @@ from conductor.engine.stages import Stage, Task, Undo
 from conductor.flows.move import destination, move_command, shaping
 from conductor.flows.move.destination import Chosen
 from conductor.plans import Place, ResizePlan
-from conductor.store import leases, registry, transitions
+from conductor.store.hosts import registry
+from conductor.store.ledger import leases, transitions
 from conductor.store.transactions import Transaction
 
 SAME_HOST, OTHER_HOST = "same_host", "other_host"

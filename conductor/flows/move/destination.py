@@ -23,8 +23,10 @@ from conductor.engine.stages import Task
 from conductor.flows import build_command
 from conductor.plans import Place
 from conductor.rpc.flavors import claimed_gib
-from conductor.store import migrations, networks, registry, server_groups, servers
+from conductor.store.hosts import registry
+from conductor.store.networks import networks
 from conductor.store.records import Server
+from conductor.store.servers import migrations, server_groups, servers
 from conductor.store.transactions import Transaction
 from conductor.volumes import needs, pins, reach
 

@@ -22,8 +22,9 @@ from conductor.flows.move.cold_move import BACK, OTHER_HOST, SAME_HOST, ColdMove
 from conductor.flows.move.settling import hold, settle
 from conductor.plans import ResizePlan
 from conductor.rpc.flavors import local_disks_of, root_gib
-from conductor.store import migrations, server_groups, transitions
-from conductor.store import operations as ledger
+from conductor.store.ledger import operations as ledger
+from conductor.store.ledger import transitions
+from conductor.store.servers import migrations, server_groups
 from conductor.store.transactions import Transaction
 from conductor.sync.allocations import of_flavor
 

@@ -19,8 +19,10 @@ from conductor.cloud import Cloud
 from conductor.engine import ends
 from conductor.engine.stages import Stage, Table, Task
 from conductor.plans import EvacuationPlan, Place
-from conductor.store import leases, migrations, registry, transitions
-from conductor.store import operations as ledger
+from conductor.store.hosts import registry
+from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import operations as ledger
+from conductor.store.servers import migrations
 from conductor.store.transactions import Transaction
 from conductor.sync import allocations, whereabouts
 

@@ -26,8 +26,10 @@ from conductor.flows.move import live_command
 from conductor.flows.move.destination import Chosen, Destinations, Wanted
 from conductor.flows.move.steer_migration import ABORTED
 from conductor.plans import NOWHERE, LiveMigrationPlan
-from conductor.store import leases, migrations, registry, server_groups, transitions
-from conductor.store import operations as ledger
+from conductor.store.hosts import registry
+from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import operations as ledger
+from conductor.store.servers import migrations, server_groups
 from conductor.store.transactions import Transaction
 from conductor.sync import claims
 from conductor.sync.allocations import of_flavor

@@ -13,7 +13,7 @@ from common.messages.reports import Step
 from common.messages.scheduling import Decision, RequestSpec
 from conductor.cloud import Cloud
 from conductor.flows.move.shaping import sizes
-from conductor.store import operations as ledger
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 

@@ -35,7 +35,8 @@ from conductor.flows.move.cold_move import (
 from conductor.flows.move.destination import Chosen, Destinations, Wanted
 from conductor.flows.move.settling import settle
 from conductor.plans import ResizePlan
-from conductor.store import leases, migrations, server_groups, transitions
+from conductor.store.ledger import leases, transitions
+from conductor.store.servers import migrations, server_groups
 from conductor.store.transactions import Transaction
 from conductor.sync import claims
 from conductor.sync.allocations import of_flavor

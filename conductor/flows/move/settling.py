@@ -12,8 +12,10 @@ from common.states import OperationState, PowerState, VmState
 from conductor.cloud import Cloud
 from conductor.engine.stages import Task
 from conductor.plans import ResizePlan
-from conductor.store import migrations, registry, server_groups, transitions
-from conductor.store import operations as ledger
+from conductor.store.hosts import registry
+from conductor.store.ledger import operations as ledger
+from conductor.store.ledger import transitions
+from conductor.store.servers import migrations, server_groups
 from conductor.store.transactions import Transaction
 from conductor.sync import claims
 

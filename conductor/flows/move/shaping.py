@@ -15,8 +15,9 @@ from conductor.engine import ends
 from conductor.engine.stages import Task
 from conductor.plans import ResizePlan
 from conductor.rpc.flavors import claimed_gib
-from conductor.store import leases, migrations, transitions
-from conductor.store import operations as ledger
+from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import operations as ledger
+from conductor.store.servers import migrations
 from conductor.store.transactions import Transaction
 
 Flavor = Mapping[str, Any]

@@ -10,10 +10,11 @@ from common.migrations import MigrationStatus
 from common.states import TaskState
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
-from conductor.store import migrations, notices, servers
-from conductor.store import operations as ledger
-from conductor.store.migrations import Live
+from conductor.store import change_events
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Server
+from conductor.store.servers import migrations, servers
+from conductor.store.servers.migrations import Live
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
@@ -41,7 +42,7 @@ def steer(cloud: Cloud, ctxt: RequestContext, uuid: str, number: int, *, abort: 
         return server, live, worker
 
     def _note(connection: Transaction, server: Server, phase: str) -> None:
-        notices.note(connection, [notices.Asked(server, _PARTS[abort], phase, ctxt)])
+        change_events.note(connection, [change_events.Asked(server, _PARTS[abort], phase, ctxt)])
 
     server, live, worker = cloud.store.run(mark)
     if live.status != MigrationStatus.RUNNING:

@@ -8,7 +8,7 @@ from common.errors import Conflict, Unavailable
 from common.log import logger
 from conductor.cloud import Cloud
 from conductor.engine.access import check_state, scope
-from conductor.store import servers
+from conductor.store.servers import servers
 
 LOG = logger(__name__)
 

@@ -15,11 +15,12 @@ from common.states import InternalAction, OperationState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.engine.access import scope
-from conductor.store import operations as ledger
-from conductor.store import servers, waiting
+from conductor.store.ledger import due_operations
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Server
+from conductor.store.servers import servers
+from conductor.store.servers.vm_states import is_idle
 from conductor.store.transactions import Transaction
-from conductor.store.vm_states import is_idle
 
 LOG = logger(__name__)
 
@@ -34,7 +35,7 @@ def hold(cloud: Cloud, ctxt: RequestContext, server_uuid: str, *, held: bool) ->
         servers.change(connection, server, {"held": held})
         ids = ledger.open_of(connection, server.uuid)
         if not held and ids:
-            waiting.due_now(connection, ids, cloud.conf.conductor.action_timeout_seconds)
+            due_operations.due_now(connection, ids, cloud.conf.conductor.action_timeout_seconds)
         action = InternalAction.HOLD if held else InternalAction.RELEASE_HOLD
         _record(connection, cloud, ctxt, server, ids, action)
         return True
@@ -52,11 +53,11 @@ def retry(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Server | None
         server = servers.alive(connection, server_uuid, scope(ctxt))
         if servers.is_held(connection, server):
             raise Conflict(f"Server {server_uuid} is held: release its hold, which goes on.")
-        ids = waiting.of_server(connection, server.uuid)
+        ids = due_operations.of_server(connection, server.uuid)
         lost = server.vm_state == VmState.ERROR and server.vmid is not None
         if not ids and not (lost and is_idle(connection, server.uuid)):
             raise Conflict(f"Nothing waits to be tried again for server {server_uuid}.")
-        waiting.due_now(connection, ids, cloud.conf.conductor.action_timeout_seconds)
+        due_operations.due_now(connection, ids, cloud.conf.conductor.action_timeout_seconds)
         _record(connection, cloud, ctxt, server, ids, InternalAction.RETRY)
         return None if ids else server
 

@@ -10,8 +10,8 @@ from common.states import InternalAction
 from conductor.cloud import Cloud
 from conductor.engine import done
 from conductor.engine.access import scope
-from conductor.store import servers
 from conductor.store.records import Server
+from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

@@ -18,9 +18,11 @@ from common.states import InternalAction, OperationState, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.engine.access import scope
-from conductor.store import migrations, server_groups, server_images, servers, transitions
-from conductor.store import operations as ledger
+from conductor.store.images import server_images
+from conductor.store.ledger import operations as ledger
+from conductor.store.ledger import transitions
 from conductor.store.records import Operation, Server
+from conductor.store.servers import migrations, server_groups, servers
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)

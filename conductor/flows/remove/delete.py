@@ -23,7 +23,9 @@ from conductor.engine.endings import Ended, Ending
 from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.remove.finish_delete import gone
 from conductor.plans import DeletePlan
-from conductor.store import leases, networks, server_groups, transitions, vmids
+from conductor.store.ledger import leases, transitions
+from conductor.store.networks import networks
+from conductor.store.servers import server_groups, vmids
 from conductor.store.transactions import Transaction
 from conductor.volumes import release
 

@@ -7,8 +7,10 @@ from typing import Any
 
 from common import clock
 from common.states import VmState
-from conductor.store import networks, server_groups, transitions, vmids
+from conductor.store.ledger import transitions
+from conductor.store.networks import networks
 from conductor.store.records import Server
+from conductor.store.servers import server_groups, vmids
 from conductor.store.transactions import Transaction
 from conductor.volumes import release
 

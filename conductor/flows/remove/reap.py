@@ -13,7 +13,7 @@ from conductor.engine.command_end import End
 from conductor.engine.stages import Task
 from conductor.flows.server_command import OfServer
 from conductor.plans import ReapPlan
-from conductor.store import vmids
+from conductor.store.servers import vmids
 from conductor.store.transactions import Transaction
 
 

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from common.states import OPEN_STATES, ResourceType
 from common.volumes import ATTACH, DETACH
 from conductor.plans import PlugVolumePlan, RebuildPlan
-from conductor.store import operations as ledger
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.volumes import attachments
 from db.schema import operations, volume_backups

@@ -16,8 +16,9 @@ from conductor.engine import begins
 from conductor.engine.command_end import End
 from conductor.plans import BackupPlan
 from conductor.rpc.backups import NewBackup
+from conductor.store.quotas import volume_quotas
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import backends, backups, quota, records, snapshots
+from conductor.store.volumes import backends, backups, records, snapshots
 from conductor.volumes import beginning, remove_volume, uncertain
 from conductor.volumes.backups import remove_backup, storages
 from conductor.volumes.backups.backup_command import BackupCommand, BackupWork
@@ -33,7 +34,7 @@ def begin(
     _require_able(connection, row, new)
     snapshots.require_alone(connection, row)
     wanted = {"backups": 1, "backup_gigabytes": row.size_gib}
-    quota.take(connection, row.project_id, cloud.conf, wanted, None, 0)
+    volume_quotas.take(connection, row.project_id, cloud.conf, wanted, None, 0)
     found = backends.read(connection, "backup")
     storage = storages.choose(found, row, cloud.conf.volumes.backup_storage).storage
     beginning.begin(connection, row, VolumeAction.BACK_UP)

@@ -19,7 +19,7 @@ from conductor.engine import begins
 from conductor.engine.command_end import End
 from conductor.engine.removal import Removal
 from conductor.plans import BackupPlan, Place
-from conductor.store import operations as ledger
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backends, backups, records

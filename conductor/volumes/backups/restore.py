@@ -18,10 +18,10 @@ from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.engine.command_end import End
 from conductor.plans import Place, VolumePlan
-from conductor.store import vmids
 from conductor.store.records import Operation
+from conductor.store.servers import vmids
+from conductor.store.servers.vmids import BandExhausted
 from conductor.store.transactions import Transaction
-from conductor.store.vmids import BandExhausted
 from conductor.store.volumes import backends, backups, records, snapshots
 from conductor.volumes import beginning, remove_volume, uncertain
 from conductor.volumes.backups import storages

@@ -7,7 +7,7 @@ from typing import Any
 from common.errors import Invalid
 from common.states import VmState
 from common.volumes import SnapshotWay
-from conductor.store import servers
+from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments
 

@@ -16,9 +16,9 @@ from conductor.engine import begins
 from conductor.engine.command_end import End
 from conductor.engine.removal import Removal
 from conductor.plans import Place, VolumeSnapshotPlan
-from conductor.store import operations as ledger
-from conductor.store import vmids
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
+from conductor.store.servers import vmids
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import records, snapshots
 from conductor.volumes import remove_volume

@@ -9,8 +9,8 @@ from common.messages.commands import SnapshotVerb, SnapVolume, VolumeUser
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
 from conductor.plans import VolumeSnapshotPlan
-from conductor.store import servers
 from conductor.store.records import Operation
+from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, records, snapshots
 

@@ -16,11 +16,12 @@ from conductor.engine import begins, ends
 from conductor.engine.command_end import End
 from conductor.plans import NOWHERE, Place, VolumeSnapshotPlan
 from conductor.rpc.volume_snapshots import NewVolumeSnapshot
-from conductor.store import vmids
+from conductor.store.quotas import volume_quotas
 from conductor.store.records import Operation
+from conductor.store.servers import vmids
+from conductor.store.servers.vmids import BandExhausted
 from conductor.store.transactions import Transaction
-from conductor.store.vmids import BandExhausted
-from conductor.store.volumes import attachments, quota, snapshots, types
+from conductor.store.volumes import attachments, snapshots, types
 from conductor.volumes import remove_volume, uncertain
 from conductor.volumes.snapshots import closed, remove_snapshot
 from conductor.volumes.snapshots.snapshot_command import SnapshotCommand, SnapshotWork
@@ -38,7 +39,7 @@ def begin(
     type_ = None if row.type_id is None else types.get(connection, row.type_id)
     wanted = {"snapshots": 1, "gigabytes": row.size_gib}
     name = None if type_ is None else str(type_.name)
-    quota.take(connection, row.project_id, cloud.conf, wanted, name, 0)
+    volume_quotas.take(connection, row.project_id, cloud.conf, wanted, name, 0)
     snapshot_id, way = snapshots.new_id(), _way(row)
     where, why, native = remove_volume.place_of(row), "", way != SnapshotWay.COPY
     if not native:

@@ -12,7 +12,7 @@ import requests
 from api.network.app import make_app
 from common import ids
 from conductor.endpoints.ports import PortEndpoint
-from conductor.store import networks
+from conductor.store.networks import networks
 from db import engine, schema
 from tests.fixtures import auth
 from tests.fixtures.listings import a_conf, mounted, served

@@ -15,8 +15,8 @@ from common import ids
 from conductor.endpoints.networks import NetworkEndpoint
 from conductor.endpoints.ports import PortEndpoint
 from conductor.networks import vnet_places
-from conductor.store import networks
-from conductor.store.vnets import State, Vnet
+from conductor.store.networks import networks
+from conductor.store.networks.vnets import State, Vnet
 from db import engine, schema
 from tests.fixtures import auth
 from tests.fixtures.listings import a_conf, mounted, served

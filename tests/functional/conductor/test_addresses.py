@@ -9,7 +9,7 @@ import pytest
 
 from common.errors import Forbidden, Invalid
 from conductor.rpc.servers import RequestedNetwork
-from conductor.store import networks
+from conductor.store.networks import networks
 from db import schema
 from tests.functional.conductor.harness import World
 

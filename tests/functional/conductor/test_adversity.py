@@ -18,8 +18,9 @@ from common.states import OperationState
 from conductor.engine.access import scope
 from conductor.flows.create.create import Create
 from conductor.plans import CreatePlan
-from conductor.store import leases, vmids
-from conductor.store import operations as ledger
+from conductor.store.ledger import leases
+from conductor.store.ledger import operations as ledger
+from conductor.store.servers import vmids
 from db import schema
 from tests.functional.conductor.harness import World
 

@@ -13,7 +13,7 @@ from common.messages.commands import Build, StrictGroup
 from compute.messages import ClusterInventory, SeenVm
 from conductor.endpoints.server_groups import ServerGroupEndpoint
 from conductor.rpc.server_groups import NewServerGroup
-from conductor.store import server_groups
+from conductor.store.servers import server_groups
 from db import schema
 from tests.functional.conductor.harness import World
 

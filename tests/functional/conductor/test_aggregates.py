@@ -19,7 +19,7 @@ from common.messages.reports import Category, Failure
 from conductor.endpoints.aggregates import AggregateEndpoint, Notifier
 from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.servers import CreateServers
-from conductor.store import aggregates, registry
+from conductor.store.hosts import aggregates, registry
 from conductor.store.transactions import Store
 from db import engine, schema
 from db.reads import aggregates as reads

@@ -19,7 +19,7 @@ from conductor.audit.facts import Facts
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
 from conductor.engine.periodic import LEASE_SECONDS
-from conductor.store import process_leases
+from conductor.store.ledger import process_leases
 from db import schema
 from tests.functional.conductor.harness import World
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401

@@ -22,8 +22,8 @@ from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
 from conductor.flows.disks.root_volume import RootVolume
 from conductor.rpc.servers import BlockDevice, RebuildServer
 from conductor.rpc.volume_snapshots import NewVolumeSnapshot
-from conductor.store import operations as ledger
-from conductor.store.findings import Kept
+from conductor.store.audits.findings import Kept
+from conductor.store.ledger import operations as ledger
 from db import schema
 from tests.functional.conductor.harness import IMAGE
 from tests.functional.conductor.test_boot_volumes import ROOT, Boots, a_site

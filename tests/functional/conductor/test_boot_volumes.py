@@ -32,7 +32,7 @@ from conductor.flows.record.reset_state import reset_state
 from conductor.images import remove_image as user_images
 from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.servers import BlockDevice, CreateServers, NewServerImage
-from conductor.store import server_images
+from conductor.store.images import server_images
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World

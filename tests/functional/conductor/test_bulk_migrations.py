@@ -19,8 +19,8 @@ from common.messages.reports import Category, Failure
 from conductor.flows.bulk import begin_bulk
 from conductor.flows.bulk.looking import look
 from conductor.plans import BulkPlan
-from conductor.store import bulk_migrations as store
-from conductor.store import operations as ledger
+from conductor.store.ledger import bulk_migrations as store
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from db import schema
 from tests.fixtures.listings import counted

@@ -14,8 +14,10 @@ from conductor.endpoints.servers import ServerEndpoint
 from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.keypairs import NewKeyPair
 from conductor.rpc.servers import CreateServers, RequestedNetwork
-from conductor.store import networks, quotas, servers
+from conductor.store.networks import networks
+from conductor.store.quotas import quotas
 from conductor.store.records import Operation
+from conductor.store.servers import servers
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
 

@@ -16,7 +16,7 @@ from conductor.engine import begins
 from conductor.engine.stages import Task
 from conductor.flows.move.destination import Chosen, Destinations, Wanted
 from conductor.rpc.server_groups import NewServerGroup
-from conductor.store import migrations, server_groups, servers
+from conductor.store.servers import migrations, server_groups, servers
 from conductor.store.transactions import Transaction
 from conductor.sync import claims
 from db import schema

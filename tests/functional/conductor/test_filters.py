@@ -25,7 +25,9 @@ from conductor.rpc.address_groups import NewAddressGroup
 from conductor.rpc.ports import AddressPair, NewPort, PortChange
 from conductor.rpc.security_groups import NewRule, NewSecurityGroup
 from conductor.rpc.servers import RequestedNetwork
-from conductor.store import filter_outbox, filters, networks
+from conductor.store.networks import networks
+from conductor.store.networks.filtering import filters
+from conductor.store.outbox import filter_outbox
 from db import schema
 from tests.fixtures.listings import a_port, a_server
 from tests.functional.conductor.harness import BOOKS, World

@@ -12,7 +12,7 @@ from common import clock
 from common.messages.facts import Inspection, VmFacts, VmStates
 from common.messages.reports import Category, Failure
 from common.states import PowerState
-from conductor.store import vmids
+from conductor.store.servers import vmids
 from conductor.sync.drift import Saw
 from db import schema
 from tests.functional.conductor.harness import World

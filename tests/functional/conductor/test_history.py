@@ -19,9 +19,9 @@ from common.states import OperationState
 from conductor import config as conductor_config
 from conductor.engine.history import History
 from conductor.rpc.refusals import Refused
-from conductor.store import history, refusals
-from conductor.store import operations as ledger
-from conductor.store.operations import NewOperation
+from conductor.store.ledger import history, refusals
+from conductor.store.ledger import operations as ledger
+from conductor.store.ledger.operations import NewOperation
 from conductor.store.transactions import Store
 from db import engine, schema
 from tests.fixtures import listings

@@ -11,7 +11,8 @@ from common.errors import ConfigurationError
 from common.messages.commands import Build, Image, Swap
 from common.messages.facts import ClusterFacts, Heartbeat, ImageFacts
 from conductor.images import cache_ahead
-from conductor.store import image_properties, registry
+from conductor.store.hosts import registry
+from conductor.store.images import image_properties
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
 

@@ -15,8 +15,8 @@ from common.messages.facts import Heartbeat
 from common.messages.reports import Working
 from common.states import TaskState
 from conductor.engine.stage_runner import StageRunner
-from conductor.store import leases
-from conductor.store import operations as ledger
+from conductor.store.ledger import leases
+from conductor.store.ledger import operations as ledger
 from db import schema
 from tests.functional.conductor.harness import World
 

@@ -13,7 +13,7 @@ from common.messages.reports import Category, Failure, Outcome
 from common.metrics import exposition
 from common.states import OperationState
 from conductor.record_metrics import RecordMetrics
-from conductor.store import operations as ledger
+from conductor.store.ledger import operations as ledger
 from conductor.store.transactions import Transaction, after_commit
 from tests.functional.conductor.harness import World
 from tests.functional.conductor.test_outcomes import report

@@ -15,7 +15,8 @@ from common.messages.reports import Category, Failure
 from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.server_groups import NewServerGroup
 from conductor.rpc.servers import RequestedNetwork
-from conductor.store import networks, server_groups
+from conductor.store.networks import networks
+from conductor.store.servers import server_groups
 from db import schema
 from tests.functional.conductor.harness import World
 

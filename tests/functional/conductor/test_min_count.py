@@ -14,8 +14,8 @@ from common.messages.scheduling import Alternate, Decision, RequestSpec
 from conductor.flows.create.create import Create
 from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.servers import CreateServers
-from conductor.store import batches
-from conductor.store import operations as ledger
+from conductor.store.ledger import batches
+from conductor.store.ledger import operations as ledger
 from db import schema
 from tests.functional.conductor.harness import IMAGE, Placement, Scheduler, World
 

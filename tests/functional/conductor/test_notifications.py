@@ -19,8 +19,11 @@ from conductor.notifications.sender import NAME, Sender
 from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.server_groups import NewServerGroup
 from conductor.rpc.servers import RebuildServer
-from conductor.store import notices, process_leases, registry, server_groups, servers
-from conductor.store import notification_outbox as outbox
+from conductor.store import change_events
+from conductor.store.hosts import registry
+from conductor.store.ledger import process_leases
+from conductor.store.outbox import notification_outbox as outbox
+from conductor.store.servers import server_groups, servers
 from db import schema
 from tests.fixtures.notifications import differences
 from tests.functional.conductor.harness import IMAGE, World
@@ -301,8 +304,8 @@ def test_new_services_and_members_of_groups(world: World, bus: Bus, sender: Send
 def test_a_recorder_that_breaks_fails_nothing(world: World, bus: Bus, sender: Sender) -> None:
     uuid = a_server(world)
     # What it can't read.
-    odd = notices.Begun(None)  # type: ignore[arg-type]
-    world.conductor.store.run(lambda c: notices.note(c, [odd]))
+    odd = change_events.Begun(None)  # type: ignore[arg-type]
+    world.conductor.store.run(lambda c: change_events.note(c, [odd]))
     # What the database doesn't take.
     with world.conductor.store._writer.begin() as connection:
         connection.execute(sa.text("ALTER TABLE notification_outbox RENAME TO elsewhere"))

@@ -23,7 +23,7 @@ from conductor.engine.stage_runner import StageRunner
 from conductor.engine.stages import Stage, Undo, Work
 from conductor.engine.unwound_command import UnwoundCommand
 from conductor.plans import Place, RemoveImagePlan
-from conductor.store import operations as ledger
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from db import schema

@@ -31,8 +31,10 @@ from conductor.engine.settling import Settling
 from conductor.rpc.interfaces import Attachment
 from conductor.rpc.ports import FixedIp, NewPort, PortChange
 from conductor.rpc.servers import RequestedNetwork
-from conductor.store import networks, pools, registry, user_ports, vmids, vnets
-from conductor.store.pools import Macs, Unsettled, Within
+from conductor.store.hosts import registry
+from conductor.store.networks import networks, pools, user_ports, vnets
+from conductor.store.networks.pools import Macs, Unsettled, Within
+from conductor.store.servers import vmids
 from conductor.sync.other_vms import OtherVms
 from db import schema
 from tests.functional.conductor.harness import World

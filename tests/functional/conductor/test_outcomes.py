@@ -12,8 +12,9 @@ from common.errors import StaleTransition
 from common.messages.commands import Build, Command, Destroy
 from common.messages.reports import Outcome, Report, Step
 from common.states import VmState
-from conductor.store import servers, transitions
-from conductor.store.transitions import Move
+from conductor.store.ledger import transitions
+from conductor.store.ledger.transitions import Move
+from conductor.store.servers import servers
 from db import schema
 from tests.functional.conductor.harness import World
 

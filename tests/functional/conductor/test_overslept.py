@@ -35,8 +35,8 @@ from conductor.engine import stage_runner
 from conductor.engine.runner import Runner
 from conductor.flows.reclaim import Reclaim
 from conductor.rpc.servers import RebuildServer
-from conductor.store import operations as ledger
-from conductor.store import pulse
+from conductor.store.ledger import operations as ledger
+from conductor.store.ledger import pulse
 from db import schema
 from tests.functional.conductor.harness import IMAGE, Died, Mortal, World
 from tests.functional.conductor.test_leases import go_apart

@@ -15,7 +15,7 @@ from common.states import PowerState
 from conductor.endpoints.interfaces import InterfaceEndpoint
 from conductor.rpc.interfaces import Attachment
 from conductor.rpc.servers import RequestedNetwork
-from conductor.store import networks
+from conductor.store.networks import networks
 from db import schema
 from tests.functional.conductor.harness import World
 from tests.functional.waiting import eventually

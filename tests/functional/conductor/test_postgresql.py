@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.messages.facts import ClusterFacts, Heartbeat, ImageFacts
-from conductor.store import registry
+from conductor.store.hosts import registry
 from conductor.store.transactions import Store
 from db import engine, schema
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401

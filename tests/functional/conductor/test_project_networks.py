@@ -22,7 +22,7 @@ from conductor.rpc.interfaces import Attachment
 from conductor.rpc.networks import NewNetwork, NewSubnet
 from conductor.rpc.ports import NewPort
 from conductor.rpc.servers import RequestedNetwork
-from conductor.store import networks as of_bridges
+from conductor.store.networks import networks as of_bridges
 from db import schema
 from tests.fixtures.listings import counted
 from tests.functional.conductor.harness import World

@@ -10,7 +10,7 @@ import pytest
 from common import clock
 from common.messages.facts import Heartbeat, HostFacts
 from common.messages.queues import OPERATIONS, STORAGE, Queue, Queues
-from conductor.store import registry
+from conductor.store.hosts import registry
 from conductor.store.transactions import Store
 from db import engine, schema
 from db.reads import queues

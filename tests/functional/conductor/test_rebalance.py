@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conductor.endpoints import request_specs
-from conductor.store import placed
+from conductor.store.servers import host_assignments
 from tests.fixtures import listings
 from tests.fixtures.listings import Row
 
@@ -32,7 +32,7 @@ def test_servers_ask_again_what_they_asked(tmp_path: Path) -> None:
     ]
     reader = listings.a_database(tmp_path, rows)
     with reader.connect() as connection, listings.counted(reader) as count:
-        there = placed.idle(connection, ("active", "stopped"), 10)
+        there = host_assignments.idle(connection, ("active", "stopped"), 10)
         found = request_specs.of_servers(connection, there)
         assert [(item.name, item.host) for item in found] == [
             ("server-2", "pve2"),
@@ -49,7 +49,7 @@ def test_servers_ask_again_what_they_asked(tmp_path: Path) -> None:
         assert asked.vm == ("sim1", 100_001)
         assert count() == 4  # servers, their networks, their volumes, and the hosts of the hints
         assert found[0].requested.vm is None
-        largest = placed.idle(connection, ("active", "stopped"), 1)
+        largest = host_assignments.idle(connection, ("active", "stopped"), 1)
         first = request_specs.of_servers(connection, largest)
         assert [item.name for item in first] == ["server-2"]
     reader.dispose()

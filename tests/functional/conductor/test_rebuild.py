@@ -12,7 +12,7 @@ from common.messages.reports import Category, Failure
 from common.states import status
 from conductor.flows.disks import begin_image
 from conductor.rpc.servers import RebuildServer
-from conductor.store import servers
+from conductor.store.servers import servers
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
 

@@ -12,7 +12,7 @@ from common.errors import ServerStateConflict
 from common.states import PowerState, VmState
 from conductor.flows.record.reset_state import reset_state
 from conductor.rpc.flavors import FlavorSnapshot
-from conductor.store import vm_states
+from conductor.store.servers import vm_states
 from db import schema
 from tests.functional.conductor.harness import World
 

@@ -19,7 +19,8 @@ from common.messages.scheduling import Alternate, Decision, RequestSpec
 from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.server_groups import NewServerGroup
 from conductor.rpc.servers import CreateServers
-from conductor.store import aggregates, registry, server_groups, servers
+from conductor.store.hosts import aggregates, registry
+from conductor.store.servers import server_groups, servers
 from db import engine, schema
 from scheduler.decide.choose import choose
 from scheduler.filters.server_groups import server_group_affinity, server_group_anti_affinity

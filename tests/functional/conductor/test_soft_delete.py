@@ -16,7 +16,7 @@ from common.messages.reports import Category, Failure
 from common.states import PowerState
 from conductor.endpoints.servers import ServerEndpoint
 from conductor.flows.reclaim import Reclaim
-from conductor.store import quotas
+from conductor.store.quotas import quotas
 from db import schema
 from db.reads import quotas as seen_quotas
 from db.reads import servers as seen_servers

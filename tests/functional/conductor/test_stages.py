@@ -22,9 +22,10 @@ from common.states import TaskState, VmState
 from conductor.engine import ends, unwinding
 from conductor.engine.stage_runner import StageRunner
 from conductor.engine.stages import Stage, Table, Task, Undo
-from conductor.store import leases, servers, transitions
-from conductor.store import operations as ledger
+from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation, Server
+from conductor.store.servers import servers
 from db import schema
 from tests.functional.conductor.harness import Conductor, Died, Mortal, World
 

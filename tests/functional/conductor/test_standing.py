@@ -19,7 +19,7 @@ from conductor.endpoints.services import ServiceEndpoint
 from conductor.flows.create.create import Create
 from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.servers import CreateServers
-from conductor.store import placement_outbox
+from conductor.store.outbox import placement_outbox
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
 from tests.functional.conductor.test_aggregates import Placement, Schedulers

@@ -87,11 +87,15 @@ from conductor.rpc.servers import (
 )
 from conductor.rpc.volume_snapshots import NewVolumeSnapshot
 from conductor.rpc.volumes import NewVolume, NewVolumeImage
-from conductor.store import leases, networks, registry, servers, templates, vmids
-from conductor.store import operations as ledger
-from conductor.store.migrations import OPEN as OPEN_MIGRATIONS
-from conductor.store.operations import NewOperation
+from conductor.store.hosts import registry
+from conductor.store.images import templates
+from conductor.store.ledger import leases
+from conductor.store.ledger import operations as ledger
+from conductor.store.ledger.operations import NewOperation
+from conductor.store.networks import networks
 from conductor.store.records import Operation
+from conductor.store.servers import servers, vmids
+from conductor.store.servers.migrations import OPEN as OPEN_MIGRATIONS
 from conductor.store.volumes import records
 from conductor.volumes.snapshots import park_volume
 from conductor.volumes.volume_types import VolumeTypes

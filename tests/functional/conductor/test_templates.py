@@ -16,7 +16,8 @@ from common.messages.facts import ClusterFacts, Heartbeat, ImageFacts, StorageFa
 from common.messages.reports import Category, Failure, Outcome, Report
 from conductor.images import cache_image
 from conductor.images.templates import TemplateKeeper
-from conductor.store import registry, templates
+from conductor.store.hosts import registry
+from conductor.store.images import templates
 from db import migrate, schema
 from db.engine import writer
 from tests.functional.conductor.harness import World

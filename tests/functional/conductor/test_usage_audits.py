@@ -16,7 +16,7 @@ from common.audit_periods import AuditPeriods
 from conductor import config as conductor_config
 from conductor.notifications.sender import Sender
 from conductor.notifications.usage_audit import MORE_SECONDS, UsageAudits
-from conductor.store import usage_audits
+from conductor.store.servers import usage_audits
 from conductor.store.transactions import Store
 from db import engine, schema
 from db.reads.usage_audits import find

@@ -20,7 +20,7 @@ from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.interfaces import Attachment
 from conductor.rpc.ports import FixedIp, NewPort, PortChange
 from conductor.rpc.servers import CreateServers, RequestedNetwork
-from conductor.store import networks, project_networks, user_ports
+from conductor.store.networks import networks, project_networks, user_ports
 from db import schema
 from tests.fixtures.listings import counted
 from tests.functional.conductor.harness import IMAGE, World

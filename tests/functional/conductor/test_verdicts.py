@@ -13,7 +13,8 @@ from common import clock
 from common.failures import BACKOFF_SECONDS, JITTER, Verdict
 from common.messages.facts import ClusterFacts, Heartbeat, HostFacts, ImageFacts, VmFacts
 from common.messages.reports import Category, Failure
-from conductor.store import registry, vmids
+from conductor.store.hosts import registry
+from conductor.store.servers import vmids
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
 

@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import Unavailable
 from common.messages.facts import HostFacts, StorageFacts, VmFacts
-from conductor.store import templates, vmids
+from conductor.store.images import templates
+from conductor.store.servers import vmids
 from conductor.store.transactions import Store
 from db import engine, schema
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401

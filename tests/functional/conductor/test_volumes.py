@@ -40,7 +40,7 @@ from conductor.flows.move import begin_live_migration
 from conductor.rpc.server_volumes import VolumeWish
 from conductor.rpc.volume_types import VolumeTypeEdit
 from conductor.rpc.volumes import NewVolume, VolumeEdit
-from conductor.store import operations as ledger
+from conductor.store.ledger import operations as ledger
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World

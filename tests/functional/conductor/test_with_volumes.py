@@ -20,7 +20,7 @@ from conductor.flows.disks import begin_unshelve
 from conductor.flows.move import begin_evacuation, begin_live_migration
 from conductor.plans import BulkPlan, Place
 from conductor.rpc.flavors import FlavorSnapshot
-from conductor.store import placed
+from conductor.store.servers import host_assignments
 from db import schema
 from tests.functional.conductor.harness import World
 from tests.functional.conductor.test_volumes import DATA, LOCAL, Site
@@ -193,7 +193,7 @@ def test_plans_of_moves_know_it(site: Site, server: str) -> None:
     assert volume_id in seen.situation.pinned[str(site.world.row(server).vmid)]
 
     with store.read() as connection:
-        there = placed.idle(connection, ("active",), 10)
+        there = host_assignments.idle(connection, ("active",), 10)
         (one,) = request_specs.of_servers(connection, there)
     assert one.requested.volumes == (
         VolumeNeed("own", "sim1", "pve1"),

@@ -13,7 +13,7 @@ from common.messages.filters import FilterCheck
 from compute.messages import ClusterInventory, SeenTag, SeenVm
 from conductor.audit.differences import differences
 from conductor.audit.facts import Facts, NetworkFacts, PortFacts, ServerFacts
-from conductor.store.segments import TagRange
+from conductor.store.networks.segments import TagRange
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 MINE, NEW = "fa:16:3e:00:00:01", "fa:16:3e:00:00:02"

@@ -5,7 +5,7 @@ import pytest
 from common.errors import Invalid
 from common.messages.commands import Nic
 from conductor.flows.guest_data import addresses, network_data
-from conductor.store.networks import parse_subnet
+from conductor.store.networks.networks import parse_subnet
 
 FIRST = Nic(
     "p1", "n1", "vmbr0", "vmbr0", "fa:16:3e:00:00:01", 1500, None,

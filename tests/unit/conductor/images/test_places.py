@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.messages.facts import StorageFacts
 from conductor.images.places import ImagePlace, choose, of_volume
-from conductor.store.host_storages import HostStorages
+from conductor.store.hosts.host_storages import HostStorages
 
 GIB = 2**30
 NFS = StorageFacts("nfs1", "nfs", True, True, 100, 50, ("import", "images"))

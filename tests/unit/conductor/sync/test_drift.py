@@ -10,7 +10,7 @@ import pytest
 
 from common.messages.facts import VmFacts, VmStates
 from common.states import PowerState
-from conductor.store.vm_states import HostOf, Known
+from conductor.store.servers.vm_states import HostOf, Known
 from conductor.sync.drift import Difference, Saw, differences
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conductor.store.stories import Event, OperationFault, Story, Traced, Transition
+from conductor.store.ledger.stories import Event, OperationFault, Story, Traced, Transition
 from conductor.tracing.spans import Span, spans_of, trace_id, wanted
 from db.reads.operations import Decision, Operation
 

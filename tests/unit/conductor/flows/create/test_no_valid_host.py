@@ -10,7 +10,7 @@ import pytest
 from common.messages.scheduling import Change, Decision, Suggestion, Way
 from conductor.flows.create.no_valid_host import candidates, limits, sentence, with_flavor
 from conductor.plans import CreateParams
-from conductor.store.flavor_offers import Limits, Offer
+from conductor.store.servers.flavor_offers import Limits, Offer
 from tests.unit.scheduler.decide.test_choose import a_request
 
 ROOM = "No valid host was found: none has room. "

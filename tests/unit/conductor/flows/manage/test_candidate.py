@@ -14,7 +14,7 @@ from conductor.flows.manage import candidate
 from conductor.flows.manage.abandon import judged
 from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.manage import Adoption
-from conductor.store.networks import Network
+from conductor.store.networks.networks import Network
 
 OWN = "6b0f9c5e-55a5-4bb1-8f0c-9e2c3fbb0a01"
 VM = Inspection(500, True, "pve1", name="db", vcpus=2, memory_mib=2048, disk_gib=10)

@@ -1,0 +1,1 @@
+"""Audits, their findings, and what only they read of the record."""

@@ -1,0 +1,1 @@
+"""Compute hosts, their services and aggregates, as their agents report them."""

@@ -1,0 +1,1 @@
+"""Images: rows, data and templates."""

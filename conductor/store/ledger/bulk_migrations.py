@@ -1,0 +1,84 @@
+"""Bulk migrations in the ledger, and what they look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from common.bulk_migrations import ACTIONS, UNDER_WAY
+from common.states import OPEN_STATES
+from conductor.plans import BulkPlan
+from conductor.store.ledger import operations as ledger
+from conductor.store.records import Operation
+from db.schema import operations, servers
+
+_T = operations.c
+
+
+def locked(connection: sa.Connection) -> list[Operation]:
+    """Return all open ones, locked until the transaction ends: one at a time begins a move."""
+    rows = connection.execute(
+        sa.select(*ledger.FIELDS)
+        .where(_T.action.in_(ACTIONS), _T.state.in_(OPEN_STATES))
+        .order_by(_T.id)
+        .with_for_update()
+    )
+    return [ledger.from_row(row._mapping) for row in rows]
+
+
+def get_locked(connection: sa.Connection, operation_id: int) -> Operation | None:
+    """Return an open bulk migration, locked until the transaction ends; None: it isn't open."""
+    row = connection.execute(
+        sa.select(*ledger.FIELDS)
+        .where(_T.id == operation_id, _T.action.in_(ACTIONS), _T.state.in_(OPEN_STATES))
+        .with_for_update()
+    ).first()
+    return None if row is None else ledger.from_row(row._mapping)
+
+
+def wake_after(connection: sa.Connection, operation_id: int) -> bool:
+    """Make all open bulk migrations due now if this migration has ended; return whether it has.
+
+    That one looks for its next move, and others may have waited for the room.
+    """
+    if ledger.any_open(connection, [operation_id]):
+        return False
+    ids = [one.id for one in locked(connection)]
+    connection.execute(operations.update().where(_T.id.in_(ids)).values(not_before=None))
+    return True
+
+
+def any_ended(connection: sa.Connection, plan: BulkPlan) -> bool:
+    """Return whether a migration that is in progress according to the plan has ended."""
+    return any(state not in OPEN_STATES for state, _ in states(connection, plan).values())
+
+
+def save(connection: sa.Connection, operation: Operation, plan: BulkPlan, **values: Any) -> None:
+    """Store the progress of a locked bulk migration, if it has changed."""
+    if values or plan != operation.plan:
+        ledger.save(connection, operation.id, plan=plan, **values)
+
+
+def servers_of(
+    connection: sa.Connection, uuids: Sequence[str], host: str | None
+) -> list[sa.Row[Any]]:
+    """Return these servers and those of the host, less the deleted ones. One query."""
+    columns = servers.c
+    there = sa.false() if host is None else columns.host == host
+    wanted = (
+        *(columns.uuid, columns.name, columns.host, columns.vm_state, columns.task_state),
+        *(columns.vmid, columns.held, columns.flavor, columns.memory_mib),
+    )
+    query = sa.select(*wanted).where(columns.uuid.in_(uuids) | there, columns.deleted_at.is_(None))
+    return list(connection.execute(query.order_by(columns.memory_mib.desc(), columns.id)))
+
+
+def states(connection: sa.Connection, plan: BulkPlan) -> Mapping[int, tuple[str, str | None]]:
+    """Return (state, message) of its migrations in progress. One query, or none."""
+    ids = [one.operation_id for one in plan.moves if one.state in UNDER_WAY and one.operation_id]
+    if not ids:
+        return {}
+    rows = connection.execute(sa.select(_T.id, _T.state, _T.message).where(_T.id.in_(ids)))
+    return {row.id: (row.state, row.message) for row in rows}

@@ -1,0 +1,369 @@
+"""The ledger's rows: operations, their events, faults and decisions."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock
+from common.context import RequestContext
+from common.failures import RULES, remedy
+from common.messages.reports import Category, Failure, Report, Step
+from common.messages.scheduling import Decision
+from common.states import OPEN_STATES, OperationState, ResourceType
+from conductor import plans
+from conductor.plans import NOTHING_ASKED, NOTHING_PLANNED, Params, Plan
+from conductor.store import change_events
+from conductor.store.ledger import ledger_metrics, request_steps, steps
+from conductor.store.records import Operation
+from db import resources
+from db.schema import decisions, faults, operation_events, operations
+
+#: resources that one statement names
+_CHUNK = 500
+
+
+_NAMES = [
+    item.name
+    for item in dataclasses.fields(Operation)
+    if item.name not in {"begun_on", "handed_to"}
+]
+#: the columns of an Operation
+FIELDS: list[sa.ColumnElement[Any]] = [operations.c[name] for name in _NAMES]
+# Built once: names are bound parameters, and so are the columns that an update sets.
+_INSERT = operations.insert().returning(operations.c.id, sort_by_parameter_order=True)
+_GET = sa.select(*FIELDS).where(operations.c.id == sa.bindparam("id"))
+_SAVE = operations.update().where(operations.c.id == sa.bindparam("of"))
+_CLOSE = operations.update().where(
+    operations.c.id.in_(sa.bindparam("those", expanding=True)),
+    operations.c.state.in_(OPEN_STATES),
+)
+_MEASURED = (
+    *(operations.c.id, operations.c.resource_type, operations.c.resource_id),
+    *(operations.c.action, operations.c.started_at),
+)
+_CLOSE_AND_TELL = _CLOSE.returning(*_MEASURED)
+_CLOSING = sa.select(*_MEASURED).where(*_CLOSE._where_criteria)
+
+
+def from_row(row: Mapping[Any, Any]) -> Operation:
+    """Return an operation from the mapping of its row, which may have more columns."""
+    values = {name: row[name] for name in _NAMES}
+    values["plan"] = plans.load_plan(values["action"], values["plan"])
+    values["params"] = plans.load_params(values["action"], values["params"])
+    return Operation(**values)
+
+
+@dataclass(frozen=True)
+class NewOperation:
+    """The first values of an operation."""
+
+    resource_id: str
+    project_id: str
+    action: str
+    owner: str
+    lease_seconds: float
+    timeout_seconds: float
+    params: Params = NOTHING_ASKED
+    plan: Plan = NOTHING_PLANNED
+    resource_type: ResourceType = ResourceType.SERVER
+    quota: Step | None = None
+    """How the quota was taken, if it was."""
+    stage: str | None = None
+    """The stage that the owner, an agent's worker, is given; None: a conductor begins."""
+
+
+def insert(
+    connection: sa.Connection, ctxt: RequestContext, new: Sequence[NewOperation]
+) -> list[Operation]:
+    """Insert the operations in one statement, and their request events in another.
+
+    Their owners hold the first leases.
+    """
+    now = clock.utcnow()
+    rows = [_row(ctxt, item, now) for item in new]
+    keys = connection.execute(_INSERT, rows).scalars().all()
+    asked = request_steps.request(ctxt)
+    first = [
+        steps.row(key, 1, None, step)
+        for key, item in zip(keys, new, strict=True)
+        for step in (asked, item.quota)
+        if step is not None
+    ]
+    if first:
+        connection.execute(operation_events.insert(), first)
+    begun = [
+        Operation(
+            id=key,
+            **{name: row[name] for name in _NAMES if name not in {"id", "plan", "params"}},
+            params=item.params,
+            plan=item.plan,
+        )
+        for key, row, item in zip(keys, rows, new, strict=True)
+    ]
+    change_events.note(connection, map(change_events.Begun, begun))
+    return begun
+
+
+def _row(ctxt: RequestContext, new: NewOperation, now: datetime.datetime) -> dict[str, Any]:
+    return {
+        "resource_type": new.resource_type,
+        "resource_id": new.resource_id,
+        "project_id": new.project_id,
+        "user_id": ctxt.user_id or "",
+        "request_id": ctxt.request_id,
+        "global_request_id": ctxt.global_request_id,
+        "action": new.action,
+        "state": OperationState.RUNNING,
+        "attempt": 1,
+        "lease_owner": new.owner,
+        "lease_expires_at": now + datetime.timedelta(seconds=new.lease_seconds),
+        "deadline": now + datetime.timedelta(seconds=new.timeout_seconds),
+        "context": {**ctxt.to_message(), "asked": None},  # ``asked`` is stored as a step
+        "params": new.params,
+        "plan": new.plan,
+        "stage": new.stage,
+        "message": None,
+        "overslept": False,
+        "started_at": now,
+        "updated_at": now,
+    }
+
+
+def get(connection: sa.Connection, operation_id: int) -> Operation | None:
+    """Return an operation by its id."""
+    row = connection.execute(_GET, {"id": operation_id}).first()
+    return None if row is None else from_row(row._mapping)
+
+
+def save(connection: sa.Connection, operation_id: int, **values: Any) -> None:
+    """Change columns of an operation; a value may be an expression."""
+    computed = {key: value for key, value in values.items() if isinstance(value, sa.ClauseElement)}
+    plain = {key: value for key, value in values.items() if key not in computed}
+    connection.execute(
+        _SAVE.values(**computed) if computed else _SAVE,
+        {"of": operation_id, "updated_at": clock.utcnow(), **plain},
+    )
+
+
+def close(
+    connection: sa.Connection, operation_id: int, state: OperationState, message: str | None = None
+) -> bool:
+    """End an operation, once; delete the secrets that the user sent. Say whether it was open."""
+    return close_all(connection, [operation_id], state, message) == 1
+
+
+def close_all(
+    connection: sa.Connection,
+    operation_ids: Sequence[int],
+    state: OperationState,
+    message: str | None = None,
+) -> int:
+    """End several operations as `close` does, in one statement. Return how many were open."""
+    now, those = clock.utcnow(), sorted(operation_ids)
+    tells = connection.dialect.update_returning
+    # MariaDB doesn't return rows of an update.
+    found = [] if tells else connection.execute(_CLOSING, {"those": those}).all()
+    done = connection.execute(
+        _CLOSE_AND_TELL if tells else _CLOSE,
+        {
+            "those": those,
+            "state": state,
+            "message": message,
+            "updated_at": now,
+            "finished_at": now,
+            "lease_owner": None,
+            "lease_expires_at": None,
+            "not_before": None,
+            "params": {},
+        },
+    )
+    ended = done.all() if tells else found
+    ledger_metrics.ended(connection, ended, state)
+    change_events.note(
+        connection,
+        (
+            change_events.Ended(
+                row.id, row.action, row.resource_type, row.resource_id, state, message
+            )
+            for row in ended
+        ),
+    )
+    return len(ended)
+
+
+def open_of(
+    connection: sa.Connection, resource_id: str, resource_type: str = ResourceType.SERVER
+) -> list[int]:
+    """Return the ids of a resource's open operations, by default a server's."""
+    mine = resources.about(resource_type, resource_id)
+    return list(
+        connection.execute(
+            sa.select(operations.c.id)
+            .where(mine, operations.c.state.in_(OPEN_STATES))
+            .order_by(operations.c.id)
+        ).scalars()
+    )
+
+
+def open_with(connection: sa.Connection, server_uuid: str, action: str) -> list[Operation]:
+    """Return a server's open operations of an action."""
+    mine = resources.about(ResourceType.SERVER, server_uuid)
+    query = sa.select(*FIELDS).where(
+        mine, operations.c.action == action, operations.c.state.in_(OPEN_STATES)
+    )
+    return [from_row(row) for row in connection.execute(query).mappings()]
+
+
+def begun_about(
+    connection: sa.Connection, resource_type: str, action: str, resource_ids: Sequence[str]
+) -> frozenset[str]:
+    """Return those of these resources that have, or had, such an operation."""
+    found: set[str] = set()
+    for start in range(0, len(resource_ids), _CHUNK):
+        query = sa.select(operations.c.resource_id).where(
+            operations.c.resource_type == resource_type,
+            operations.c.resource_id.in_(resource_ids[start : start + _CHUNK]),
+            operations.c.action == action,
+        )
+        found |= set(connection.execute(query).scalars())
+    return frozenset(found)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How far an operation is, and the kind of its first fault; None: it has none."""
+
+    state: str
+    category: str | None
+
+
+def ended(connection: sa.Connection, operation_id: int) -> Ended | None:
+    """Return how an operation ended, or how far it is; None: there is none."""
+    first = sa.select(sa.func.min(faults.c.id)).where(faults.c.operation_id == operation_id)
+    row = connection.execute(
+        sa.select(operations.c.state, faults.c.category)
+        .select_from(operations.outerjoin(faults, faults.c.id == first.scalar_subquery()))
+        .where(operations.c.id == operation_id)
+    ).first()
+    return None if row is None else Ended(row.state, row.category)
+
+
+def last_fault(connection: sa.Connection, resource_id: str, resource_type: str) -> Failure | None:
+    """Return the last fault of a resource's operations; None: there is none."""
+    mine = resources.about(resource_type, resource_id)
+    query = (
+        sa.select(faults)
+        .join(operations, operations.c.id == faults.c.operation_id)
+        .where(mine)
+        .order_by(faults.c.id.desc())
+    )
+    row = connection.execute(query.limit(1)).first()
+    if row is None:
+        return None
+    return Failure(
+        Category(row.category),
+        row.message,
+        host=row.host,
+        upid=row.upid,
+        log_tail=tuple(row.log_tail or ()),
+        cleaned=tuple(row.cleaned or ()),
+        left=tuple(row.left or ()),
+        remedy=row.remedy,
+        owner_message=row.owner_message,
+    )
+
+
+def any_open(connection: sa.Connection, ids: Sequence[int]) -> bool:
+    """Return whether any of these operations has not ended."""
+    query = sa.select(operations.c.id).where(
+        operations.c.id.in_(ids), operations.c.state.in_(OPEN_STATES)
+    )
+    return connection.execute(query.limit(1)).first() is not None
+
+
+def record_steps(connection: sa.Connection, reports: Iterable[Report]) -> None:
+    """Store the steps that agents report; a later report of a step replaces the earlier."""
+    rows = [
+        steps.row(report.operation_id, report.attempt, report.host, step)
+        for report in reports
+        for step in report.steps
+    ]
+    upsert_events(connection, rows)
+
+
+def conductor_event(operation: Operation, step: Step) -> dict[str, Any]:
+    """Return the row of a step of the conductor itself."""
+    return steps.row(operation.id, operation.attempt, None, step)
+
+
+#: Insert or replace rows of steps; see there.
+upsert_events = steps.upsert
+
+
+def record_failure(connection: sa.Connection, operation: Operation, failure: Failure) -> None:
+    """Store the fault of an attempt; faults of earlier attempts are not removed."""
+    rule = RULES[failure.category]
+    ledger_metrics.fault(connection, operation.action, failure.category)
+    connection.execute(
+        faults.insert(),
+        {
+            "server_uuid": operation.server_uuid,
+            "operation_id": operation.id,
+            "request_id": operation.request_id,
+            "attempt": operation.attempt,
+            "code": rule.code,
+            "category": failure.category,
+            "message": failure.message,
+            "owner_message": failure.owner_message,
+            "host": failure.host,
+            "upid": failure.upid,
+            "log_tail": list(failure.log_tail),
+            "cleaned": list(failure.cleaned),
+            "left": list(failure.left),
+            "remedy": remedy(failure, operation.action, operation.server_uuid),
+            "created_at": clock.utcnow(),
+        },
+    )
+
+
+def record_decision(connection: sa.Connection, operation: Operation, decision: Decision) -> None:
+    """Store a decision under its request ID; deciding an attempt again replaces it."""
+    connection.execute(
+        _replace_decision(connection.dialect.name),
+        {
+            "operation_id": operation.id,
+            "attempt": operation.attempt,
+            "server_uuid": operation.server_uuid,
+            "request_id": operation.request_id,
+            # As JSON would make it.
+            "body": decision,
+            "created_at": clock.utcnow(),
+        },
+    )
+
+
+@functools.cache
+def _replace_decision(dialect: str) -> Any:
+    """Return the statement that inserts a decision, or replaces that of the same attempt."""
+    changing = ("server_uuid", "request_id", "body", "created_at")
+    if dialect in {"mysql", "mariadb"}:
+        from sqlalchemy.dialects.mysql import insert as mysql_insert
+
+        new = mysql_insert(decisions)
+        return new.on_duplicate_key_update({name: new.inserted[name] for name in changing})
+    if dialect == "postgresql":
+        from sqlalchemy.dialects.postgresql import insert as conflict_insert
+    else:
+        from sqlalchemy.dialects.sqlite import insert as conflict_insert  # type: ignore[assignment]
+    inserted = conflict_insert(decisions)
+    return inserted.on_conflict_do_update(
+        index_elements=["operation_id", "attempt"],
+        set_={name: inserted.excluded[name] for name in changing},
+    )

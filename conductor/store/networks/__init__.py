@@ -1,0 +1,1 @@
+"""Networks, subnets and ports: their addresses, what they are on the wire, and whose they are."""

@@ -1,0 +1,1 @@
+"""Quotas: limits of projects, checked and taken under one lock."""

@@ -16,7 +16,7 @@ from common.context import RequestContext
 from common.projects import Projects
 from conductor.rpc import ConductorRpc
 from db.reading import reading
-from db.reads.servers import Server
+from db.reads.servers.servers import Server
 from web.policy import Enforcer
 from web.schemas import Validator
 

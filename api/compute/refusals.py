@@ -21,7 +21,7 @@ from common.errors import MicronovaError, Unavailable
 from common.log import logger
 from conductor.rpc import ConductorRpc
 from conductor.rpc.refusals import Refused
-from db.reads.refusals import ASKED_BY
+from db.reads.ledger.refusals import ASKED_BY
 from web import wsgi
 
 LOG = logger(__name__)

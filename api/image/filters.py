@@ -10,7 +10,7 @@ from typing import Any
 
 from common import digits
 from common.errors import Invalid
-from db.reads.images import Condition, Reach
+from db.reads.images.images import Condition, Reach
 from db.reads.keyset import Page
 
 DEFAULT_LIMIT = 25

@@ -16,7 +16,7 @@ from api.plain import Call, operation
 from common.clock import iso
 from common.errors import Conflict
 from conductor.rpc.images import DIRECT, DOWNLOAD
-from db.reads.images import Image
+from db.reads.images.images import Image
 
 #: status of an image → that of its task
 _STATUSES: Mapping[str, str] = {"uploading": "pending", "importing": "processing"}

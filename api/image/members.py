@@ -10,7 +10,7 @@ from api.image.store import Store
 from api.plain import Call, operation
 from common.context import RequestContext
 from common.errors import Forbidden, Invalid, NotFound
-from db.reads.images import Image, Member
+from db.reads.images.images import Image, Member
 
 _STATUSES = ("pending", "accepted", "rejected")
 _LONGEST = 255

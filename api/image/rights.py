@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from common.errors import Forbidden
 from conductor.rpc.images import ImageEdit
-from db.reads.images import Image
+from db.reads.images.images import Image
 
 #: the policy's target: an image that everybody sees
 PUBLIC = {"project_id": None, "member_id": None, "visibility": "public"}

@@ -15,8 +15,8 @@ from common.context import RequestContext
 from common.errors import Forbidden, ImageNotFound
 from conductor.rpc import ConductorRpc
 from db.reading import reading
-from db.reads import images
-from db.reads.images import Image, Member
+from db.reads.images import images
+from db.reads.images.images import Image, Member
 from web.policy import Enforcer
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from common.clock import iso
-from db.reads.images import Image, Member
+from db.reads.images.images import Image, Member
 
 #: length of a hexadecimal digest → its algorithm; MD5 is Glance's `checksum`
 _ALGORITHMS: Mapping[int, str] = {64: "sha256", 96: "sha384", 128: "sha512"}

@@ -33,7 +33,7 @@ from common import quotas as quota_options
 from common.filtering import Filtering
 from conductor.rpc import ConductorRpc
 from db.reading import reading
-from db.reads import clusters
+from db.reads.hosts import clusters
 from web.assembly import Application, Protect, assemble
 from web.policy import Enforcer
 from web.wsgi import JoinSlashes, Wsgi

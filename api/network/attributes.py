@@ -10,9 +10,9 @@ from typing import Any
 from api.network.errors import InvalidInput
 from common import digits
 from common.clock import iso
-from db.reads.address_groups import AddressGroup
-from db.reads.networks import Network, Port, Share, Subnet
-from db.reads.security_groups import DefaultRule, SecurityGroup, SecurityGroupRule
+from db.reads.networks.address_groups import AddressGroup
+from db.reads.networks.networks import Network, Port, Share, Subnet
+from db.reads.networks.security_groups import DefaultRule, SecurityGroup, SecurityGroupRule
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from api.plain import Call, operation
 from common.errors import Invalid, NetworkNotFound
 from db.reading import reading
-from db.reads import ip_availability
-from db.reads.ip_availability import NetworkUse
+from db.reads.networks import ip_availability
+from db.reads.networks.ip_availability import NetworkUse
 
 #: filter → the column, and its value from a text
 _FILTERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {

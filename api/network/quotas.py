@@ -21,7 +21,8 @@ from common.errors import Invalid, NotFound, NotSupported, Unimplemented
 from common.quotas import of_networks
 from conductor.rpc import ConductorRpc
 from db.reading import reading
-from db.reads import networks, quotas
+from db.reads import quotas
+from db.reads.networks import networks
 from web.guard import Params, Reply
 
 _LIMIT = values.integer(-1, 2**31 - 1)

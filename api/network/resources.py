@@ -23,8 +23,9 @@ from common.context import RequestContext
 from common.errors import NetworkNotFound, NotFound, PortNotFound, SubnetNotFound
 from common.filtering import Filtering
 from db.reading import reading
-from db.reads import address_groups, keyset, networks, security_groups
-from db.reads.networks import Network
+from db.reads import keyset
+from db.reads.networks import address_groups, networks, security_groups
+from db.reads.networks.networks import Network
 from web.policy import Enforcer
 
 Target = Mapping[str, Any]

@@ -12,10 +12,10 @@ from api.volume import filters
 from api.volume.call import Call
 from common import clock
 from common.errors import Invalid
-from db.reads.block_storage import Filter as BackupFilter
 from db.reads.keyset import Page
-from db.reads.volume_snapshots import Filter as SnapshotFilter
-from db.reads.volumes import SORTABLE, Filter
+from db.reads.volumes.block_storage import Filter as BackupFilter
+from db.reads.volumes.snapshots import Filter as SnapshotFilter
+from db.reads.volumes.volumes import SORTABLE, Filter
 
 MAX_LIMIT = 1000
 _LARGEST = 2**31 - 1

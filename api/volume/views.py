@@ -9,9 +9,9 @@ from typing import Any
 from api.volume.call import Call
 from common.volumes import AttachStatus, SnapshotStatus, VolumeStatus, device
 from conductor.rpc.volumes import NewVolumeImage
-from db.reads.volume_backups import Backup
-from db.reads.volume_snapshots import Snapshot
-from db.reads.volumes import Attachment, Volume, VolumeType
+from db.reads.volumes.backups import Backup
+from db.reads.volumes.snapshots import Snapshot
+from db.reads.volumes.volumes import Attachment, Volume, VolumeType
 
 #: extra specs that everybody sees (cinder/policies/type_extra_specs.py); those of storages, too
 _OPEN_SPECS = frozenset({"RESKEY:availability_zones", "multiattach", "replication_enabled"})

@@ -36,8 +36,7 @@ from conductor.store.outbox import filter_outbox
 from conductor.store.records import Operation, Server
 from conductor.store.servers import migrations, server_groups, servers, vmids
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import records as volumes
-from conductor.store.volumes import snapshots
+from conductor.store.volumes import snapshots, volumes
 from conductor.sync import allocations
 from conductor.sync.filters import Filters
 from conductor.volumes.snapshots import park_volume

@@ -21,7 +21,7 @@ from conductor.store.hosts import aggregates as store
 from conductor.store.hosts import registry
 from conductor.store.outbox import notification_payloads, placement_outbox
 from conductor.store.transactions import Transaction
-from db.reads import aggregates as reads
+from db.reads.hosts import aggregates as reads
 
 LOG = logger(__name__)
 

@@ -14,7 +14,7 @@ from conductor.rpc.volumes import NewVolume, VolumeEdit
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import backups, records
+from conductor.store.volumes import backups, volumes
 from conductor.volumes import create_volume
 from conductor.volumes.backups import back_up, remove_backup, restore
 
@@ -33,7 +33,7 @@ class BackupEndpoint:
 
     def create_backup(self, ctxt: RequestContext, backup: NewBackup) -> str:
         def work(connection: Transaction) -> str:
-            row = records.locked(connection, backup.volume_id, scope(ctxt))
+            row = volumes.locked(connection, backup.volume_id, scope(ctxt))
             return back_up.begin(connection, self._cloud, ctxt, row, backup)
 
         made = self._cloud.store.run(work)
@@ -60,7 +60,7 @@ class BackupEndpoint:
         def work(connection: Transaction) -> tuple[str, Operation | None]:
             if volume_id is None:
                 return self._restore_new(connection, ctxt, backup_id, name)
-            volume = records.locked(connection, volume_id, scope(ctxt))
+            volume = volumes.locked(connection, volume_id, scope(ctxt))
             row = backups.locked(connection, backup_id, scope(ctxt))
             restore.begin(connection, self._cloud, ctxt, volume, row)
             return volume_id, None

@@ -14,7 +14,7 @@ from conductor.rpc.volumes import VolumeEdit
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import records, snapshots
+from conductor.store.volumes import snapshots, volumes
 from conductor.volumes.snapshots import remove_snapshot, revert, take_snapshot
 
 LOG = logger(__name__)
@@ -33,7 +33,7 @@ class VolumeSnapshotEndpoint:
 
     def create_volume_snapshot(self, ctxt: RequestContext, snapshot: NewVolumeSnapshot) -> str:
         def work(connection: Transaction) -> tuple[str, Operation | None]:
-            row = records.locked(connection, snapshot.volume_id, scope(ctxt))
+            row = volumes.locked(connection, snapshot.volume_id, scope(ctxt))
             return take_snapshot.begin(connection, self._cloud, ctxt, row, snapshot)
 
         made, operation = self._cloud.store.run(work)
@@ -75,7 +75,7 @@ class VolumeSnapshotEndpoint:
 
     def revert_volume(self, ctxt: RequestContext, volume_id: str, snapshot_id: str) -> None:
         def work(connection: Transaction) -> Operation:
-            row = records.locked(connection, volume_id, scope(ctxt))
+            row = volumes.locked(connection, volume_id, scope(ctxt))
             return revert.begin(connection, self._cloud, ctxt, row, snapshot_id)
 
         self._cloud.start(self._cloud.store.run(work))

@@ -16,7 +16,7 @@ from conductor.rpc.volumes import NewVolume, NewVolumeImage, VolumeEdit
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, in_progress, records, snapshots, transfers
+from conductor.store.volumes import attachments, in_progress, snapshots, transfers, volumes
 from conductor.volumes import (
     create_volume,
     extend_volume,
@@ -56,7 +56,7 @@ class VolumeEndpoint:
         return made
 
     def edit_volume(self, ctxt: RequestContext, volume_id: str, edit: VolumeEdit) -> None:
-        self._with(ctxt, volume_id, lambda c, row: records.edit(c, row, edit))
+        self._with(ctxt, volume_id, lambda c, row: volumes.edit(c, row, edit))
 
     def delete_volume(
         self, ctxt: RequestContext, volume_id: str, *, force: bool = False, cascade: bool = False
@@ -66,14 +66,14 @@ class VolumeEndpoint:
             snapshots.require_alone(connection, row)
             for one in snapshots.of_volume(connection, row.id):
                 # The removal of the last snapshot begins that of the volume.
-                records.change(connection, row.id, status=VolumeStatus.DELETING)
+                volumes.change(connection, row.id, status=VolumeStatus.DELETING)
                 remove_snapshot.begin(connection, self._cloud, ctxt, one, row)
-            if records.has_snapshots(connection, row.id):
+            if volumes.has_snapshots(connection, row.id):
                 return None
             if row.vmid is None:
-                records.delete(connection, row.id)
+                volumes.delete(connection, row.id)
                 return None
-            records.change(connection, row.id, status=VolumeStatus.DELETING)
+            volumes.change(connection, row.id, status=VolumeStatus.DELETING)
             # An open create or cleanup operation reads the status at its end and removes the
             # volume then.
             if ledger.open_of(connection, row.id, ResourceType.VOLUME):
@@ -100,9 +100,9 @@ class VolumeEndpoint:
             may |= {VolumeStatus.RESTORING_BACKUP, VolumeStatus.ATTACHING}
             may |= {VolumeStatus.MAINTENANCE, VolumeStatus.AWAITING_TRANSFER}
         attached = attachments.of_volume(connection, row.id) is not None
-        kept = records.has_snapshots(connection, row.id)
+        kept = volumes.has_snapshots(connection, row.id)
         if cascade:
-            kept = not ctxt.is_admin and records.has_snapshots_of_others(connection, row)
+            kept = not ctxt.is_admin and volumes.has_snapshots_of_others(connection, row)
         if row.status in may and not attached and not kept:
             return
         names = " or ".join(sorted(may))
@@ -139,7 +139,7 @@ class VolumeEndpoint:
 
     def upload_volume(self, ctxt: RequestContext, volume_id: str, image: NewVolumeImage) -> str:
         def work(connection: Transaction) -> str:
-            row = records.locked(connection, volume_id, scope(ctxt))
+            row = volumes.locked(connection, volume_id, scope(ctxt))
             return upload_volume.begin(connection, self._cloud, ctxt, row, image)
 
         made = self._cloud.store.run(work)
@@ -158,7 +158,7 @@ class VolumeEndpoint:
                 raise Invalid(f"Invalid volume: it can't be {status}: a server {has}.")
             # What offered it to another project counts no more.
             transfers.end_of(connection, row.id)
-            records.change(connection, row.id, status=status, previous_status=None)
+            volumes.change(connection, row.id, status=status, previous_status=None)
             LOG.warning("Volume %s: an administrator set its status to %s.", row.id, status)
 
         self._with(ctxt, volume_id, work)
@@ -171,13 +171,13 @@ class VolumeEndpoint:
                         "Invalid volume: Volume status must be available to reserve, but the "
                         f"status is {row.status}."
                     )
-                records.change(connection, row.id, status=VolumeStatus.ATTACHING)
+                volumes.change(connection, row.id, status=VolumeStatus.ATTACHING)
                 return
             # Cinder changes nothing, without a word, where none was reserved. A volume that a
             # server is about to get is none that a user may give back.
             attached = attachments.of_volume(connection, row.id) is not None
             if row.status == VolumeStatus.ATTACHING and not attached:
-                records.change(connection, row.id, status=VolumeStatus.AVAILABLE)
+                volumes.change(connection, row.id, status=VolumeStatus.AVAILABLE)
 
         self._with(ctxt, volume_id, work)
 
@@ -187,6 +187,6 @@ class VolumeEndpoint:
         """Do something with a volume of the project, locked. Raises VolumeNotFound."""
 
         def do(connection: Transaction) -> T:
-            return work(connection, records.locked(connection, volume_id, scope(ctxt)))
+            return work(connection, volumes.locked(connection, volume_id, scope(ctxt)))
 
         return self._cloud.store.run(do)

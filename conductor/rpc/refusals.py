@@ -23,7 +23,7 @@ class Refused:
     received_at: datetime.datetime
     answered_at: datetime.datetime
     details: Mapping[str, Any] = field(default_factory=dict)
-    """Details of the error, and the names of the caller (``db.reads.refusals.ASKED_BY``)."""
+    """Details of the error, and the names of the caller: ``db.reads.ledger.refusals.ASKED_BY``."""
 
 
 class RefusalRpc(Protocol):

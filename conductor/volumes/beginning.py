@@ -7,7 +7,7 @@ from typing import Any
 
 from common.volumes import RULES
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import records, snapshots
+from conductor.store.volumes import snapshots, volumes
 
 
 def begin(connection: Transaction, row: Any, action: str, statuses: Iterable[str] = ()) -> None:
@@ -15,7 +15,7 @@ def begin(connection: Transaction, row: Any, action: str, statuses: Iterable[str
 
     ``statuses``: in which it may, where the action's rule isn't all.
     """
-    records.require_status(row, action, statuses)
+    volumes.require_status(row, action, statuses)
     if RULES[action].alone:
         snapshots.require_alone(connection, row)
-    records.show_begun(connection, row, action)
+    volumes.show_begun(connection, row, action)

@@ -22,7 +22,7 @@ from conductor.rpc.volumes import NewVolume
 from conductor.store.ledger import operations as ledger
 from conductor.store.servers.vmids import BandExhausted
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, backends, records, types
+from conductor.store.volumes import attachments, backends, types, volumes
 from conductor.volumes import create_volume, places, release, sources
 
 #: what a volume is that is not made yet
@@ -62,7 +62,7 @@ def progress(connection: Transaction, server_uuid: str) -> Progress:
 
 def _made_with(connection: Transaction, server_uuid: str) -> list[Any]:
     mine = attachments.of_servers(connection, [server_uuid])
-    found = [records.held(connection, one.volume_id) for one in mine if one.with_build]
+    found = [volumes.held(connection, one.volume_id) for one in mine if one.with_build]
     return [row for row in found if row is not None]
 
 
@@ -120,13 +120,13 @@ def renew(connection: Transaction, cloud: Cloud, server_uuid: str) -> None:
     Each gets another id: so no volume ever has two places. The server's row must be locked.
     """
     for one in attachments.of_servers(connection, [server_uuid]):
-        row = records.held(connection, one.volume_id) if one.with_build else None
+        row = volumes.held(connection, one.volume_id) if one.with_build else None
         if row is None or (row.status in _MAKING and row.vmid is None):
             continue
         attachments.delete(connection, row.id, server_uuid)
         attachments.insert(
             connection,
-            records.again(connection, row),
+            volumes.again(connection, row),
             server_uuid,
             one.project_id,
             one.slot,

@@ -27,7 +27,7 @@ from conductor.store.records import Operation
 from conductor.store.servers import vmids
 from conductor.store.servers.vmids import BandExhausted
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import backends, backups, records, types
+from conductor.store.volumes import backends, backups, types, volumes
 from conductor.volumes import awaited_by, places, remove_volume, sources, uncertain
 from conductor.volumes.volume_command import MakingVolume, VolumeWork
 
@@ -114,7 +114,7 @@ def write(
         **more,
     }
     new = dataclasses.replace(new, type_id=None if type_ is None else type_.id)
-    return records.insert(connection, new, str(ctxt.user_id), **values)
+    return volumes.insert(connection, new, str(ctxt.user_id), **values)
 
 
 def _making(new: NewVolume) -> VolumeStatus:
@@ -137,7 +137,7 @@ def make(
     Raises BandExhausted.
     """
     vmid = vmids.reserve(connection, place.cluster, None, None)
-    records.change(connection, volume_id, **_where(place, vmid))
+    volumes.change(connection, volume_id, **_where(place, vmid))
     item = _item(cloud, volume_id, new.project_id, _plan(new, found, place, vmid))
     return begins.begin_later(connection, ctxt, item)
 
@@ -245,7 +245,7 @@ class CreateVolumeFlow(MakingVolume):
             values["status"] = VolumeStatus.ATTACHING if waits else VolumeStatus.AVAILABLE
             if waits:
                 self.wake_after(connection)
-        records.change(connection, row.id, launched_at=clock.utcnow(), **values)
+        volumes.change(connection, row.id, launched_at=clock.utcnow(), **values)
         if row.status == VolumeStatus.DELETING:
             # It was deleted while it was made.
             self._remove(connection, end.operation, gone=True)
@@ -261,7 +261,7 @@ class CreateVolumeFlow(MakingVolume):
         deleted = row.status == VolumeStatus.DELETING
         if not deleted:
             fault = end.failure.message
-            records.change(connection, row.id, status=VolumeStatus.ERROR, fault=fault)
+            volumes.change(connection, row.id, status=VolumeStatus.ERROR, fault=fault)
             awaited_by.wake(connection, row.id)
         if not end.outcome.gone:
             self._remove(connection, operation, gone=deleted)
@@ -269,16 +269,16 @@ class CreateVolumeFlow(MakingVolume):
         target = operation.plan.target
         vmids.free(connection, str(target.cluster), int(target.vmid or 0))
         if deleted:
-            records.delete(connection, row.id)
+            volumes.delete(connection, row.id)
         else:
-            records.change(connection, row.id, vmid=None)
+            volumes.change(connection, row.id, vmid=None)
 
     def uncertain(self) -> Callable[[Transaction, VolumeWork], None]:
         """Have it be in error."""
         return uncertain.restored_volume
 
     def _remove(self, connection: Transaction, operation: Operation, *, gone: bool) -> None:
-        row = records.locked(connection, operation.resource_id, None)
+        row = volumes.locked(connection, operation.resource_id, None)
         remove_volume.begin(
             connection, self._cloud, operation.ctxt, row, operation.plan.target, gone=gone
         )

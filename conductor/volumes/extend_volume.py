@@ -19,7 +19,7 @@ from conductor.store.quotas import volume_quotas
 from conductor.store.records import Operation
 from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, records, types
+from conductor.store.volumes import attachments, types, volumes
 from conductor.volumes import beginning, remove_volume
 from conductor.volumes.snapshots import park_volume
 from conductor.volumes.volume_command import VolumeWork
@@ -60,7 +60,7 @@ def begin(
         plan=VolumePlan(where, row.storage, size_gib, row.size_gib, row.volid),
     )
     operation = begins.begin_now(connection, cloud, ctxt, item)
-    records.change(connection, row.id, size_gib=size_gib)
+    volumes.change(connection, row.id, size_gib=size_gib)
     return operation
 
 
@@ -98,7 +98,7 @@ class ExtendVolumeFlow(OneCommand[Extending]):
 
     def load(self, connection: Transaction, operation: Operation) -> Extending:
         """Read the volume, and the server that has it."""
-        row = records.get(connection, operation.resource_id)
+        row = volumes.get(connection, operation.resource_id)
         attached = attachments.of_volume(connection, operation.resource_id)
         server = None if attached is None else servers.get(connection, attached.server_uuid)
         if server is None or server.vmid is None or server.node is None:
@@ -119,7 +119,7 @@ class ExtendVolumeFlow(OneCommand[Extending]):
 
     def lock(self, connection: Transaction, task: Extending) -> Any:
         """Lock the volume."""
-        return records.held(connection, task.operation.resource_id)
+        return volumes.held(connection, task.operation.resource_id)
 
     def write_done(self, connection: Transaction, end: End[Extending]) -> None:
         """Show it on the server that has the volume, too, as Nova's does."""
@@ -133,7 +133,7 @@ class ExtendVolumeFlow(OneCommand[Extending]):
             # Its server was deleted while it grew, and the volume is with that.
             remove_volume.after_snapshots(connection, self._cloud, row)
             if row.status == VolumeStatus.EXTENDING:
-                records.end(connection, row, VolumeAction.EXTEND, ok=True)
+                volumes.end(connection, row, VolumeAction.EXTEND, ok=True)
 
     def write_failed(self, connection: Transaction, end: End[Extending]) -> None:
         """Give it its former size, and have it seen parked."""
@@ -145,4 +145,4 @@ class ExtendVolumeFlow(OneCommand[Extending]):
         if row.status == VolumeStatus.EXTENDING:
             former = end.operation.planned(VolumePlan).former_gib
             values = {"size_gib": former, "fault": end.failure.message}
-            records.end(connection, row, VolumeAction.EXTEND, ok=False, **values)
+            volumes.end(connection, row, VolumeAction.EXTEND, ok=False, **values)

@@ -12,7 +12,7 @@ from conductor.cloud import Cloud
 from conductor.rpc.servers import BlockDevice
 from conductor.rpc.volumes import NewVolume
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, origins, records, types
+from conductor.store.volumes import attachments, origins, types, volumes
 from conductor.volumes import create_volume, sources
 
 
@@ -72,7 +72,7 @@ def of_device(
     ``scope``: whose volumes may be named; None: anybody's.
     """
     if device.volume_id is not None:
-        row = records.get(connection, device.volume_id)
+        row = volumes.get(connection, device.volume_id)
         if row is None or scope not in (None, row.project_id):
             raise VolumeNotFound(f"Volume {device.volume_id} could not be found.")
         return there(row)

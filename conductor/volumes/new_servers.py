@@ -20,7 +20,7 @@ from conductor.rpc.servers import BlockDevice
 from conductor.rpc.volumes import NewVolume
 from conductor.store.quotas import volume_quotas
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, records
+from conductor.store.volumes import attachments, volumes
 from conductor.volumes import beginning, create_volume, sources
 
 #: in Nova's words
@@ -55,7 +55,7 @@ def lock(
     found = {}
     for volume_id in wanted:
         try:
-            found[volume_id] = records.locked(connection, volume_id, scope)
+            found[volume_id] = volumes.locked(connection, volume_id, scope)
         except VolumeNotFound as error:
             text = f"failed to get volume {volume_id}."
             raise Invalid(_INVALID.format(text)) from error

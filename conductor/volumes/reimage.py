@@ -25,7 +25,7 @@ from conductor.rpc.volumes import NewVolume
 from conductor.store.records import Operation
 from conductor.store.servers import vmids
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, backends, records, snapshots
+from conductor.store.volumes import attachments, backends, snapshots, volumes
 from conductor.volumes import beginning, places, remove_volume, sources, uncertain
 from conductor.volumes.volume_command import MakingVolume, VolumeWork
 
@@ -75,7 +75,7 @@ def begin(
     ``reserved``: also one that is reserved. Raises NotFound, Invalid, BandExhausted.
     """
     statuses = REIMAGED_RESERVED if reserved else ()
-    records.require_status(row, VolumeAction.REIMAGE, statuses)
+    volumes.require_status(row, VolumeAction.REIMAGE, statuses)
     if attachments.of_volume(connection, row.id) is not None:
         raise Invalid(f"Invalid volume: Volume {row.id} is attached: rebuild its server.")
     content, found = content_of(connection, row, image_id, row.cluster)
@@ -125,7 +125,7 @@ def take(
     ``users``: the servers that have it; none of them may name the old one's disk any more.
     """
     former, volid, place = remove_volume.place_of(row), row.volid, content.place
-    records.change(
+    volumes.change(
         connection,
         row.id,
         host=place.host,
@@ -195,14 +195,14 @@ class ReimageVolumeFlow(MakingVolume):
             self._drop(connection, end, content)
             return
         take(connection, self._cloud, row, content)
-        records.end(connection, row, VolumeAction.REIMAGE, ok=True, fault=None)
+        volumes.end(connection, row, VolumeAction.REIMAGE, ok=True, fault=None)
 
     def write_failed(self, connection: Transaction, end: End[VolumeWork]) -> None:
         """Have it be in error, with what it had in it before."""
         self._drop(connection, end, end.operation.planned(ReimagePlan).content)
         if end.row is not None:
             fault = end.failure.message
-            records.end(connection, end.row, VolumeAction.REIMAGE, ok=False, fault=fault)
+            volumes.end(connection, end.row, VolumeAction.REIMAGE, ok=False, fault=fault)
 
     def uncertain(self) -> Callable[[Transaction, VolumeWork], None]:
         """Have it be in error."""

@@ -13,7 +13,7 @@ from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Server
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, records
+from conductor.store.volumes import attachments, volumes
 from conductor.volumes import remove_volume
 
 #: what a volume is only while a server has it
@@ -42,7 +42,7 @@ def of_gone(
     """
     removed = False
     for one in attachments.of_servers(connection, server_uuids):
-        row = records.held(connection, one.volume_id)
+        row = volumes.held(connection, one.volume_id)
         attachments.delete(connection, one.volume_id, one.server_uuid)
         if row is None:
             continue
@@ -52,13 +52,13 @@ def of_gone(
             removed = True
             continue
         goes = one.delete_on_termination and not failed
-        goes = goes and not records.has_snapshots(connection, row.id)
+        goes = goes and not volumes.has_snapshots(connection, row.id)
         values = {"previous_status": VolumeStatus.AVAILABLE, "last_user": None}
         goes = goes and row.status in _REMOVABLE
         if goes or row.status in _ATTACHED:
             status = VolumeStatus.DELETING if goes else VolumeStatus.AVAILABLE
             values = {"status": status, "previous_status": None, "last_user": None}
-        records.change(connection, row.id, **values)
+        volumes.change(connection, row.id, **values)
         # What extends or parks it removes it, by the status, when it ends.
         waits = row.status not in _ATTACHED
         if goes and not (waits and ledger.open_of(connection, row.id, ResourceType.VOLUME)):
@@ -78,9 +78,9 @@ def discard(connection: Transaction, cloud: Cloud, row: Any) -> None:
     """Remove a volume, locked, that no server has had; its record goes once it was seen gone."""
     working = ledger.open_of(connection, row.id, ResourceType.VOLUME)
     if row.vmid is None and not working:
-        records.delete(connection, row.id)
+        volumes.delete(connection, row.id)
         return
-    records.change(connection, row.id, status=VolumeStatus.DELETING, previous_status=None)
+    volumes.change(connection, row.id, status=VolumeStatus.DELETING, previous_status=None)
     # What makes it, or removes what was left of it, goes by the status when it ends.
     if not working:
         where = remove_volume.place_of(row)
@@ -90,10 +90,10 @@ def discard(connection: Transaction, cloud: Cloud, row: Any) -> None:
 def of_lost(connection: Transaction, server: Server) -> None:
     """Have the volumes of a server whose record goes, but not its VM, be in error."""
     for one in attachments.of_servers(connection, [server.uuid]):
-        row = records.held(connection, one.volume_id)
+        row = volumes.held(connection, one.volume_id)
         attachments.delete(connection, one.volume_id, server.uuid)
         if row is not None:
             user = {"server_uuid": server.uuid, "node": server.node, "vmid": server.vmid}
             fault = _LOST.format(f"{server.vmid} on {server.node}")
             status = VolumeStatus.ERROR
-            records.change(connection, row.id, status=status, fault=fault, last_user=user)
+            volumes.change(connection, row.id, status=status, fault=fault, last_user=user)

@@ -21,7 +21,7 @@ from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.servers import vmids
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import records
+from conductor.store.volumes import volumes
 from conductor.volumes.volume_command import VolumeCommand, VolumeWork
 
 
@@ -90,7 +90,7 @@ def _begin(
 
 def after_snapshots(connection: Transaction, cloud: Cloud, volume: Any) -> None:
     """Begin the removal of a volume that is locked, once it is to go and has no snapshot left."""
-    if volume.status != VolumeStatus.DELETING or records.has_snapshots(connection, volume.id):
+    if volume.status != VolumeStatus.DELETING or volumes.has_snapshots(connection, volume.id):
         return
     if not ledger.open_of(connection, volume.id, ResourceType.VOLUME):
         where = place_of(volume)
@@ -120,9 +120,9 @@ class RemoveVolumeFlow(Removal[VolumeWork], VolumeCommand):
         vmids.free(connection, str(target.cluster), int(target.vmid or 0))
         if row is not None and row.vmid == target.vmid:
             if row.status == VolumeStatus.DELETING:
-                records.delete(connection, row.id)
+                volumes.delete(connection, row.id)
             else:
-                records.change(connection, row.id, vmid=None, volid=None)
+                volumes.change(connection, row.id, vmid=None, volid=None)
         self._go_on(connection, end)
 
     def write_failed(self, connection: Transaction, end: End[VolumeWork]) -> None:
@@ -130,7 +130,7 @@ class RemoveVolumeFlow(Removal[VolumeWork], VolumeCommand):
         row = end.row
         if row is not None and row.vmid == end.operation.plan.target.vmid:
             fault = end.failure.message
-            records.end(connection, row, VolumeAction.DELETE, ok=False, fault=fault)
+            volumes.end(connection, row, VolumeAction.DELETE, ok=False, fault=fault)
         self._go_on(connection, end)
 
     def _go_on(self, connection: Transaction, end: End[VolumeWork]) -> None:

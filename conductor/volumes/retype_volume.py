@@ -25,7 +25,7 @@ from conductor.store.ledger import operations as ledger
 from conductor.store.quotas import volume_quotas
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import backends, records, snapshots, types
+from conductor.store.volumes import backends, snapshots, types, volumes
 from conductor.store.volumes.backends import Backend
 from conductor.volumes import places, remove_volume
 from conductor.volumes.places import Wish
@@ -59,7 +59,7 @@ def begin(
     snapshots.require_alone(connection, row)
     operation = _operation(connection, cloud, ctxt, row, type_)
     if type_.storage in ("", row.storage):
-        records.change(connection, row.id, type_id=type_.id)
+        volumes.change(connection, row.id, type_id=type_.id)
         ledger.close(connection, operation.id, OperationState.DONE)
         return
     place = _place(connection, cloud, row, type_, may_move=may_move)
@@ -70,12 +70,12 @@ def begin(
         told = None if str(row.host) in place else place
         why = Failure(Category.NO_VALID_HOST, place, owner_message=told)
         ends.close_failed(connection, operation, why)
-        records.change(connection, row.id, fault=place)
+        volumes.change(connection, row.id, fault=place)
         return
-    records.show_begun(connection, row, VolumeAction.RETYPE)
+    volumes.show_begun(connection, row, VolumeAction.RETYPE)
     shared = place.storage.shared
     values = {"new_type_id": type_.id, "new_storage": type_.storage, "new_shared": shared}
-    records.change(connection, row.id, **values)
+    volumes.change(connection, row.id, **values)
 
 
 def _operation(
@@ -165,7 +165,7 @@ class RetypeVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
         """Have it be of the other type."""
         if end.row is not None:
             _keep(connection, end)
-            records.end(connection, end.row, VolumeAction.RETYPE, ok=True)
+            volumes.end(connection, end.row, VolumeAction.RETYPE, ok=True)
 
     # --- failure
 
@@ -192,13 +192,13 @@ class RetypeVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
             super().write_undone(connection, task, row)
             return
         ledger.close(connection, operation.id, OperationState.DONE)
-        records.end(connection, row, VolumeAction.RETYPE, ok=True)
+        volumes.end(connection, row, VolumeAction.RETYPE, ok=True)
 
     def write_failed(self, connection: Transaction, end: End[VolumeWork]) -> None:
         """Have it be available, of the type that it had."""
         if end.row is not None:
             values = {"fault": end.failure.message, **_NOTHING_NEW}
-            records.end(connection, end.row, VolumeAction.RETYPE, ok=False, **values)
+            volumes.end(connection, end.row, VolumeAction.RETYPE, ok=False, **values)
 
 
 def _keep(connection: Transaction, end: End[VolumeWork]) -> None:
@@ -206,7 +206,7 @@ def _keep(connection: Transaction, end: End[VolumeWork]) -> None:
     row, made = end.row, end.made
     if row.new_type_id is None:
         return
-    records.change(
+    volumes.change(
         connection,
         row.id,
         volid=made.volid,

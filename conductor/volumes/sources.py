@@ -13,7 +13,7 @@ from common.messages.scheduling import ImageHome, VolumeNeed
 from common.volumes import BackupStatus, SnapshotStatus, VolumeStatus
 from conductor.rpc.volumes import NewVolume
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import backends, backups, origins, records, snapshots
+from conductor.store.volumes import backends, backups, origins, snapshots, volumes
 from conductor.volumes.backups import storages
 from conductor.volumes.places import ANYWHERE, Wish
 
@@ -112,7 +112,7 @@ def _snapshot(connection: Transaction, new: NewVolume, host: str | None) -> Foun
 
 def _volume(connection: Transaction, new: NewVolume, host: str | None) -> Found:
     """Return a volume, locked, as a source: nobody may write to it until the copy is whole."""
-    row = records.locked(connection, str(new.source_volume_id), new.project_id)
+    row = volumes.locked(connection, str(new.source_volume_id), new.project_id)
     if row.status != VolumeStatus.AVAILABLE:
         raise Invalid(
             f"Invalid volume: Volume {row.id} status must be available to be copied, but current "
@@ -129,7 +129,7 @@ def _backup(connection: Transaction, new: NewVolume, host: str | None) -> Found:
     if row.status not in (BackupStatus.AVAILABLE, BackupStatus.RESTORING):
         raise Invalid("Invalid backup: Backup status must be available or restoring")
     _require_size(new, row.size_gib, "backup")
-    volume = records.get(connection, row.volume_id)
+    volume = volumes.get(connection, row.volume_id)
     return Found(
         Wish(0, hosts=frozenset(storages.hosts(backends.read(connection, "backup"), row))),
         bootable=row.bootable,
@@ -157,7 +157,7 @@ def place_of(connection: Transaction, snapshot_id: str) -> Any | None:
     row = snapshots.get(connection, snapshot_id)
     if row is None or row.snapname is None:
         return row
-    return records.get(connection, row.volume_id)
+    return volumes.get(connection, row.volume_id)
 
 
 def size_of(connection: Transaction, snapshot_id: str | None) -> int:

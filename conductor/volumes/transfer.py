@@ -20,7 +20,7 @@ from conductor.rpc.volume_transfers import NewVolumeTransfer, OfferedVolume
 from conductor.store.ledger import operations as ledger
 from conductor.store.quotas import volume_quotas
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import records, snapshots, transfers, types
+from conductor.store.volumes import snapshots, transfers, types, volumes
 
 LOG = logger(__name__)
 
@@ -32,7 +32,7 @@ def offer(
 
     Raises VolumeNotFound, Invalid (its status, or a snapshot's).
     """
-    row = records.locked(connection, new.volume_id, scope(ctxt))
+    row = volumes.locked(connection, new.volume_id, scope(ctxt))
     if row.status != VolumeStatus.AVAILABLE:
         raise Invalid("Invalid volume: status must be available")
     if not new.no_snapshots:
@@ -40,7 +40,7 @@ def offer(
     snapshots.require_alone(connection, row)
     auth_key = transfers.new_key()
     transfer_id = transfers.insert(connection, row, new, auth_key)
-    records.change(connection, row.id, status=VolumeStatus.AWAITING_TRANSFER)
+    volumes.change(connection, row.id, status=VolumeStatus.AWAITING_TRANSFER)
     _write_down(connection, cloud, ctxt, VolumeAction.OFFER, row.id, row.project_id)
     LOG.info("Volume %s is offered by transfer %s.", row.id, transfer_id)
     return OfferedVolume(transfer_id, auth_key)
@@ -88,7 +88,7 @@ def withdraw(
     if row is None:
         return
     if row.status == VolumeStatus.AWAITING_TRANSFER:
-        records.change(connection, row.id, status=VolumeStatus.AVAILABLE)
+        volumes.change(connection, row.id, status=VolumeStatus.AVAILABLE)
     _write_down(connection, cloud, ctxt, VolumeAction.WITHDRAW, row.id, row.project_id)
 
 
@@ -97,7 +97,7 @@ def _locked(connection: Transaction, found: Any) -> tuple[Any | None, Any]:
 
     Raises NotFound for one that has ended meanwhile.
     """
-    volume = records.held(connection, found.volume_id)
+    volume = volumes.held(connection, found.volume_id)
     again = transfers.get(connection, found.id, lock=True)
     if again is None:
         raise _missing(found.id)
@@ -116,7 +116,7 @@ def _take(
     if row.project_id != project:
         wanted = {"volumes": 1, "gigabytes": row.size_gib}
         volume_quotas.take(connection, project, cloud.conf, wanted, type_name, row.size_gib)
-    records.change(connection, row.id, status=VolumeStatus.AVAILABLE, **owner)
+    volumes.change(connection, row.id, status=VolumeStatus.AVAILABLE, **owner)
     # The volume counts by now: its snapshots come on top of it.
     theirs = [one for one in taken if one.project_id != project]
     if theirs:

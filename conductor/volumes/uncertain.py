@@ -12,16 +12,16 @@ from conductor.engine.stages import Work
 from conductor.plans import UploadVolumePlan
 from conductor.store.images import uploads
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import backups, records, snapshots
+from conductor.store.volumes import backups, snapshots, volumes
 from conductor.volumes import awaited_by
 
 
 def volume(connection: Transaction, task: Work) -> None:
     """Show that it isn't known what became of the action on a volume."""
     operation = task.operation
-    row = records.held(connection, operation.resource_id)
+    row = volumes.held(connection, operation.resource_id)
     fault = overslept.unseen(task).message
-    if row is None or not records.end(connection, row, operation.action, ok=False, fault=fault):
+    if row is None or not volumes.end(connection, row, operation.action, ok=False, fault=fault):
         return
     if operation.action == VolumeAction.CREATE:
         awaited_by.wake(connection, row.id)
@@ -49,10 +49,10 @@ def snapshot(connection: Transaction, task: Work) -> None:
 
 def backup(connection: Transaction, task: Work, volume_id: str) -> None:
     """Show that it isn't known whether a backup was made; its volume can be used."""
-    held = records.held(connection, volume_id)
+    held = volumes.held(connection, volume_id)
     row = backups.held(connection, task.operation.resource_id)
     if held is not None:
-        records.end(connection, held, VolumeAction.BACK_UP, ok=False)
+        volumes.end(connection, held, VolumeAction.BACK_UP, ok=False)
     if row is not None and row.status == BackupStatus.CREATING:
         reason = overslept.unseen(task).message
         backups.change(connection, row.id, status=BackupStatus.ERROR, fail_reason=reason)

@@ -32,7 +32,7 @@ from conductor.store.ledger import leases
 from conductor.store.quotas import image_quotas
 from conductor.store.servers import vmids
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import records, snapshots
+from conductor.store.volumes import snapshots, volumes
 from conductor.volumes import uncertain
 from conductor.volumes.volume_command import VolumeCommand, VolumeWork
 
@@ -87,7 +87,7 @@ def begin(
         ),
     )
     begins.begin_later(connection, ctxt, item)
-    records.show_begun(connection, row, VolumeAction.UPLOAD)
+    volumes.show_begun(connection, row, VolumeAction.UPLOAD)
     return image_id
 
 
@@ -159,7 +159,7 @@ class UploadVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
         if not server_images.activate(connection, plan.image_id, cluster, copied):
             remove_image.drop(connection, self._cloud, plan.image_id)
         if end.row is not None:
-            records.end(connection, end.row, VolumeAction.UPLOAD, ok=True)
+            volumes.end(connection, end.row, VolumeAction.UPLOAD, ok=True)
 
     # --- failure
 
@@ -176,4 +176,4 @@ class UploadVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
         """Have the volume be as it was."""
         if end.row is not None:
             fault = end.failure.message
-            records.end(connection, end.row, VolumeAction.UPLOAD, ok=False, fault=fault)
+            volumes.end(connection, end.row, VolumeAction.UPLOAD, ok=False, fault=fault)

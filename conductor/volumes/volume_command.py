@@ -14,7 +14,7 @@ from conductor.engine.stages import Work
 from conductor.plans import VolumePlan
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import records
+from conductor.store.volumes import volumes
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class VolumeCommand(OneCommand[VolumeWork]):
 
     def load(self, connection: Transaction, operation: Operation) -> VolumeWork:
         """Read the volume."""
-        return VolumeWork(operation, records.get(connection, operation.resource_id))
+        return VolumeWork(operation, volumes.get(connection, operation.resource_id))
 
     def lock(self, connection: Transaction, task: VolumeWork) -> Any:
         """Lock the volume, and return its row; None: it is gone."""
-        return records.held(connection, task.operation.resource_id)
+        return volumes.held(connection, task.operation.resource_id)
 
 
 class MakingVolume(VolumeCommand):

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from common.states import OPEN_STATES
 from db import schema
-from db.reads import node_health
-from db.reads.operations import state_now
+from db.reads.hosts import node_health
+from db.reads.ledger.operations import state_now
 
 _S, _O, _F, _A = schema.servers.c, schema.operations.c, schema.findings.c, schema.audits.c
 _V, _D = schema.vmids.c, schema.services.c

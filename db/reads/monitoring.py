@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from common import clock
 from common.states import OPEN_STATES
 from db import schema
-from db.reads.operations import state_now
-from db.reads.servers import COMPUTE
+from db.reads.ledger.operations import state_now
+from db.reads.servers.servers import COMPUTE
 
 _O, _H, _S, _D = schema.operations.c, schema.hosts.c, schema.servers.c, schema.services.c
 

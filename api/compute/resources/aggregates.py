@@ -13,8 +13,8 @@ from api.compute.views import aggregates as views
 from common import digits
 from common.aggregates import ZONE
 from common.errors import Invalid, NotFound
-from db.reads import aggregates
-from db.reads.aggregates import Aggregate
+from db.reads.hosts import aggregates
+from db.reads.hosts.aggregates import Aggregate
 
 _LARGEST = 2**31 - 1
 

@@ -9,8 +9,8 @@ from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.views.hosts import is_up
 from common import clock
-from db.reads import services
-from db.reads.services import Service
+from db.reads.hosts import services
+from db.reads.hosts.services import Service
 
 INTERNAL = "internal"
 """The zone of services that run no servers; users don't see it."""

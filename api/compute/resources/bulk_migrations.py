@@ -16,8 +16,8 @@ from api.compute.schemas import bulk_migrations as schemas
 from common import clock, digits
 from common.bulk_migrations import UNDER_WAY, Move, Wish, sentence
 from common.errors import NotFound
-from db.reads import bulk_migrations as reads
-from db.reads.bulk_migrations import BulkMigration
+from db.reads.ledger import bulk_migrations as reads
+from db.reads.ledger.bulk_migrations import BulkMigration
 
 _MAX_ID = 2**63 - 1
 _AT_ONCE = 2

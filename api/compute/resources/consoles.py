@@ -16,7 +16,7 @@ from api.compute.schemas import consoles as schemas
 from common import clock
 from common.errors import Invalid, NotFound, NotSupported
 from common.messages.consoles import ConsoleType, token_hash
-from db.reads import console_tokens
+from db.reads.servers import console_tokens
 
 #: the microversion with which the actions became `remote-consoles`
 _ACTIONS_UNTIL = "2.5"

@@ -18,17 +18,12 @@ from api.compute.views.hosts import is_up, trouble
 from common import ids, moving
 from common.errors import NotFound
 from common.states import ResourceType
-from db.reads import (
-    hosts,
-    images,
-    networks,
-    operations,
-    refusals,
-    volume_snapshots,
-    volume_transfers,
-    volumes,
-)
-from db.reads.operations import Story
+from db.reads.hosts import hosts
+from db.reads.images import images
+from db.reads.ledger import operations, refusals
+from db.reads.ledger.operations import Story
+from db.reads.networks import networks
+from db.reads.volumes import snapshots, transfers, volumes
 
 
 class Explanations:
@@ -100,7 +95,7 @@ def _volume(call: Call, named: str, project: str | None, *, operator: bool) -> A
 
 
 def _snapshot(call: Call, named: str, project: str | None, *, operator: bool) -> About:
-    snapshot = call.read(volume_snapshots.get, named, project)
+    snapshot = call.read(snapshots.get, named, project)
     limit, kind = call.max_limit, ResourceType.SNAPSHOT
     found = call.read(operations.stories, named, project, limit=limit, kind=kind)
     return ({"snapshot": views.snapshot(snapshot, operator=operator)} if snapshot else {}), found
@@ -108,7 +103,7 @@ def _snapshot(call: Call, named: str, project: str | None, *, operator: bool) ->
 
 def _transfer(call: Call, named: str, project: str | None, *, operator: bool) -> About:
     """Explain a transfer by what was done to its volume."""
-    transfer = call.read(volume_transfers.known, named, project)
+    transfer = call.read(transfers.known, named, project)
     if transfer is None:
         return {}, []
     limit, volume_id = call.max_limit, transfer.volume_id

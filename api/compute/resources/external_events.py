@@ -10,7 +10,7 @@ from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.schemas import external_events as schemas
 from common.log import logger
-from db.reads import servers
+from db.reads.servers import servers
 from web.guard import Reply
 
 LOG = logger(__name__)

@@ -10,8 +10,8 @@ from api.compute.policies import named
 from api.compute.resources.found import a_flavor, must_be_a_project
 from api.compute.schemas import flavors as schemas
 from common.errors import Conflict, NotFound
-from db.reads import flavors
-from db.reads.flavors import Flavor
+from db.reads.servers import flavors
+from db.reads.servers.flavors import Flavor
 
 
 class FlavorAccess:

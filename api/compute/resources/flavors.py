@@ -16,8 +16,8 @@ from api.compute.views import flavors as views
 from common import digits
 from common.errors import Invalid
 from conductor.rpc.flavors import NewFlavor
-from db.reads import flavors
-from db.reads.flavors import Flavor
+from db.reads.servers import flavors
+from db.reads.servers.flavors import Flavor
 
 
 class Flavors:

@@ -12,9 +12,9 @@ from typing import Any
 from api.compute.call import Call
 from common import ids
 from common.errors import FlavorNotFound, Invalid, ServerNotFound
-from db.reads import flavors, servers
-from db.reads.flavors import Flavor
-from db.reads.servers import Extent
+from db.reads.servers import flavors, servers
+from db.reads.servers.flavors import Flavor
+from db.reads.servers.servers import Extent
 
 
 def the_server(call: Call, params: dict[str, str]) -> Mapping[str, Any]:

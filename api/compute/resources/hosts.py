@@ -9,9 +9,9 @@ from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.schemas import operators as schemas
 from common.errors import NotFound, Unimplemented
-from db.reads import hosts, services
-from db.reads.hosts import Host
-from db.reads.servers import COMPUTE
+from db.reads.hosts import hosts, services
+from db.reads.hosts.hosts import Host
+from db.reads.servers.servers import COMPUTE
 
 _UNTIL = "2.42"
 #: the zone of services that carry no servers

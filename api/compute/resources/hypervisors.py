@@ -13,8 +13,9 @@ from api.compute.schemas import operators as schemas
 from api.compute.views import hypervisors as views
 from common import digits, ids
 from common.errors import Invalid, NotFound
-from db.reads import hosts, servers
-from db.reads.hosts import Host
+from db.reads.hosts import hosts
+from db.reads.hosts.hosts import Host
+from db.reads.servers import servers
 
 PATH = "os-hypervisors"
 _ANY: dict[str, dict[str, Any]] = {"2.1": {}}

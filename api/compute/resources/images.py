@@ -15,8 +15,8 @@ from api.compute.views import images as views
 from api.image import documents
 from api.image.rights import PUBLIC, check_edits, target
 from common.errors import Forbidden, ImageNotFound, Invalid, NotFound
-from db.reads import images
-from db.reads.images import Condition, Image, Reach
+from db.reads.images import images
+from db.reads.images.images import Condition, Image, Reach
 from db.reads.keyset import MarkerNotFound, Page
 
 PATH = "images"

@@ -15,8 +15,8 @@ from api.compute.views.servers import host_id
 from common import clock
 from common.errors import Invalid, NotFound
 from common.states import SHOWN_ACTION, OperationState
-from db.reads import operations
-from db.reads.operations import Event, Operation, OperationFault
+from db.reads.ledger import operations
+from db.reads.ledger.operations import Event, Operation, OperationFault
 
 _EVENTS = named("os-instance-actions:events")
 _DETAILS = named("os-instance-actions:events:details")

@@ -13,8 +13,8 @@ from api.compute.schemas import keypairs as schemas
 from common import clock
 from common.errors import KeyPairNotFound
 from conductor.rpc.keypairs import NewKeyPair
-from db.reads import keypairs
-from db.reads.keypairs import KeyPair
+from db.reads.servers import keypairs
+from db.reads.servers.keypairs import KeyPair
 
 PATH = "os-keypairs"
 

@@ -14,9 +14,9 @@ from api.compute.schemas import migrations as schemas
 from api.compute.views import migrations as views
 from common.errors import Invalid, NotFound
 from common.migrations import IN_PROGRESS, MigrationStatus, MigrationType
-from db.reads import migrations
 from db.reads.keyset import MarkerNotFound
-from db.reads.migrations import Filters, Migration
+from db.reads.servers import migrations
+from db.reads.servers.migrations import Filters, Migration
 
 _ALL_PROJECTS = named("os-migrations:index:all_projects")
 _HOSTS = named("os-migrations:index:host")

@@ -15,8 +15,8 @@ from api.compute.resources.removed import Removed
 from api.compute.schemas import networks as schemas
 from common import ids
 from common.errors import Invalid, NotFound
-from db.reads import networks
-from db.reads.networks import Network, Viewer
+from db.reads.networks import networks
+from db.reads.networks.networks import Network, Viewer
 
 _UNTIL = "2.35"
 #: what networks of nova-network had, and those of the network API show as null

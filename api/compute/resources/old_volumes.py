@@ -17,11 +17,12 @@ from common.errors import Invalid, NotFound, SnapshotNotFound, VolumeNotFound
 from common.volumes import AttachStatus, device
 from conductor.rpc.volume_snapshots import NewVolumeSnapshot
 from conductor.rpc.volumes import NewVolume
-from db.reads import services, volume_snapshots, volumes
+from db.reads.hosts import services
 from db.reads.keyset import Page
-from db.reads.volume_snapshots import Filter as SnapshotFilter
-from db.reads.volume_snapshots import Snapshot
-from db.reads.volumes import Filter, Volume
+from db.reads.volumes import snapshots, volumes
+from db.reads.volumes.snapshots import Filter as SnapshotFilter
+from db.reads.volumes.snapshots import Snapshot
+from db.reads.volumes.volumes import Filter, Volume
 from web.guard import Reply
 
 PATH = "os-volumes"
@@ -118,7 +119,7 @@ class OldSnapshots:
         limit = min(call.query.number("limit") or call.max_limit, call.max_limit)
         offset = call.query.number("offset") or 0
         wanted = SnapshotFilter(project_id=call.ctxt.project_id or "")
-        found = call.read(volume_snapshots.listing, wanted, (), Page(limit=limit), offset)
+        found = call.read(snapshots.listing, wanted, (), Page(limit=limit), offset)
         return {"snapshots": [_snapshot_view(one) for one in found]}
 
 
@@ -136,7 +137,7 @@ def _find(call: Call, volume_id: str) -> Volume:
 
 def _snapshot(call: Call, snapshot_id: str) -> Snapshot:
     project = None if call.is_admin else call.ctxt.project_id or ""
-    found = call.read(volume_snapshots.get, snapshot_id, project)
+    found = call.read(snapshots.get, snapshot_id, project)
     target = None if found is None else {"project_id": found.project_id}
     if found is None or not call.allows("volume:get_snapshot", target):
         raise SnapshotNotFound(f"Snapshot {snapshot_id} could not be found.")

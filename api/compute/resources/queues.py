@@ -11,7 +11,7 @@ from api.compute.operation import operation
 from api.compute.schemas import queues as schemas
 from api.compute.views.hosts import is_up, trouble
 from common import clock
-from db.reads import queues
+from db.reads.hosts import queues
 
 
 class Queues:

@@ -21,9 +21,9 @@ from common import digits, ids
 from common.errors import Conflict, Forbidden, Invalid, NotFound
 from common.security_rules import INGRESS, IPV4, IPV6, Rule
 from conductor.rpc.security_groups import NewRule, NewSecurityGroup, SecurityGroupChange
-from db.reads import security_groups
-from db.reads.networks import Viewer
-from db.reads.security_groups import SecurityGroup, SecurityGroupRule
+from db.reads.networks import security_groups
+from db.reads.networks.networks import Viewer
+from db.reads.networks.security_groups import SecurityGroup, SecurityGroupRule
 
 _UNTIL = "2.35"
 _PROTOCOLS = ("tcp", "udp", "icmp")

@@ -14,8 +14,8 @@ from common import ids
 from common.errors import Invalid, NotFound
 from common.server_groups import Policy
 from conductor.rpc.server_groups import NewServerGroup
-from db.reads import server_groups
-from db.reads.server_groups import ServerGroup
+from db.reads.servers import server_groups
+from db.reads.servers.server_groups import ServerGroup
 from web.guard import Params
 
 

@@ -14,9 +14,9 @@ from api.compute.schemas import operators as schemas
 from api.compute.views.hosts import disabled_reason, is_up
 from common import clock, digits, ids
 from common.errors import Invalid, NotFound
-from db.reads import services
-from db.reads.servers import COMPUTE
-from db.reads.services import Service
+from db.reads.hosts import services
+from db.reads.hosts.services import Service
+from db.reads.servers.servers import COMPUTE
 
 
 class Services:

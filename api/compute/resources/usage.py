@@ -13,9 +13,9 @@ from api.compute.schemas import usage as schemas
 from api.compute.views import usage as views
 from common import clock
 from common.errors import Invalid
-from db.reads import usage
 from db.reads.keyset import MarkerNotFound
-from db.reads.usage import UsedServer
+from db.reads.servers import usage
+from db.reads.servers.usage import UsedServer
 
 PATH = "os-simple-tenant-usage"
 _PAGES_SINCE = 40

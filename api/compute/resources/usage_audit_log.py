@@ -11,8 +11,9 @@ from api.compute.policies import named
 from common import audit_periods, clock
 from common.audit_periods import AuditPeriods
 from common.errors import Invalid
-from db.reads import services, usage_audits
-from db.reads.servers import COMPUTE
+from db.reads.hosts import services
+from db.reads.servers import usage_audits
+from db.reads.servers.servers import COMPUTE
 
 #: audit periods may be years
 _FIRST_YEAR = 2

@@ -9,7 +9,7 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.schemas import vmids as schemas
 from common import clock
-from db.reads import vmids
+from db.reads.servers import vmids
 
 
 class Vmids:

@@ -19,7 +19,8 @@ from common import codec, digits
 from common.errors import FlavorNotFound, ImageNotFound, Invalid, NotFound
 from common.local_disks import of_server
 from conductor.rpc.servers import CreateServers, RequestedNetwork
-from db.reads import flavors, images
+from db.reads.images import images
+from db.reads.servers import flavors
 
 #: the default and the maximum number of proposed moves
 _MOVES = 10

@@ -6,7 +6,7 @@ from typing import Any
 
 from api.compute.call import Call
 from common import clock
-from db.reads.aggregates import Aggregate
+from db.reads.hosts.aggregates import Aggregate
 
 
 def detailed(call: Call, aggregate: Aggregate) -> dict[str, Any]:

@@ -11,13 +11,20 @@ from common.failure_words import owner_sentence
 from common.messages.reports import Category
 from common.messages.scheduling import Refused
 from common.states import SHOWN_ACTION, OperationState
-from db.reads.images import Image
-from db.reads.networks import Port
-from db.reads.operations import Decision, Event, Operation, OperationFault, Story, Transition
-from db.reads.refusals import ASKED_BY, Refusal
-from db.reads.volume_snapshots import Snapshot
-from db.reads.volume_transfers import Transfer
-from db.reads.volumes import Volume
+from db.reads.images.images import Image
+from db.reads.ledger.operations import (
+    Decision,
+    Event,
+    Operation,
+    OperationFault,
+    Story,
+    Transition,
+)
+from db.reads.ledger.refusals import ASKED_BY, Refusal
+from db.reads.networks.networks import Port
+from db.reads.volumes.snapshots import Snapshot
+from db.reads.volumes.transfers import Transfer
+from db.reads.volumes.volumes import Volume
 
 #: what owners read of a host that is down
 HOST_DOWN = "The server's host does not answer: what is asked of the server waits until it does."

@@ -8,8 +8,8 @@ from common import clock
 from common.failure_words import owner_sentence
 from common.messages.reports import Category
 from common.states import ResourceType
-from db.reads.operations import OperationFault
-from db.reads.servers import Fault
+from db.reads.ledger.operations import OperationFault
+from db.reads.servers.servers import Fault
 
 #: errors whose messages are for the owner: they name nothing outside the project
 _OPEN = frozenset({Category.QUOTA_EXCEEDED})

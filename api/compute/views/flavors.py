@@ -6,7 +6,7 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.policies import named
-from db.reads.flavors import Flavor
+from db.reads.servers.flavors import Flavor
 
 COLLECTION = "flavors"
 

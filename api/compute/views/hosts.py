@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from common import clock
-from db.reads.servers import Server
+from db.reads.servers.servers import Server
 
 
 class Reporting(Protocol):

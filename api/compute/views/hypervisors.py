@@ -10,7 +10,7 @@ import orjson
 from api.compute.call import Call
 from api.compute.views.hosts import disabled_reason, is_up
 from common.digits import is_digits
-from db.reads.hosts import Host
+from db.reads.hosts.hosts import Host
 
 View = Callable[[Call, Host], dict[str, Any]]
 

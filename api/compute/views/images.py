@@ -9,7 +9,7 @@ from oslo_utils import strutils
 
 from api.compute.call import Call
 from common.clock import iso
-from db.reads.images import Image
+from db.reads.images.images import Image
 
 _ALTERNATE = "application/vnd.openstack.image"
 _STATUSES: Mapping[str, str] = {

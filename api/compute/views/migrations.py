@@ -7,7 +7,7 @@ from typing import Any
 
 from api.compute.links import Links
 from common.migrations import IN_PROGRESS, MigrationType
-from db.reads.migrations import Migration, Progress
+from db.reads.servers.migrations import Migration, Progress
 
 COLLECTION = "os-migrations"
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from common.security_rules import EVERYWHERE
-from db.reads import security_groups
-from db.reads.security_groups import SecurityGroup, SecurityGroupRule
+from db.reads.networks import security_groups
+from db.reads.networks.security_groups import SecurityGroup, SecurityGroupRule
 
 #: what a rule without ports shows
 _ALL_PORTS = {"tcp": (1, 65535), "udp": (1, 65535)}

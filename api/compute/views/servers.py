@@ -20,9 +20,9 @@ from api.compute.views import faults
 from api.compute.views.hosts import HostStatus
 from common import clock, states
 from common.states import VmState
-from db.reads.security_groups import names_of_servers
-from db.reads.servers import Fault, Server, faults_of
-from db.reads.volumes import Attachment, attachments
+from db.reads.networks.security_groups import names_of_servers
+from db.reads.servers.servers import Fault, Server, faults_of
+from db.reads.volumes.volumes import Attachment, attachments
 
 AUTO = "AUTO"
 #: the name of the user data among the attributes of administrators

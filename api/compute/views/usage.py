@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from common import clock
-from db.reads.usage import UsedServer
+from db.reads.servers.usage import UsedServer
 
 Period = tuple[datetime.datetime, datetime.datetime]
 

@@ -34,7 +34,7 @@ from common.errors import (
 )
 from common.log import logger
 from conductor.rpc import ConductorRpc
-from db.reads.images import Image
+from db.reads.images.images import Image
 from web.pace import Pace
 
 LOG = logger(__name__)

@@ -26,9 +26,9 @@ from common.log import logger
 from common.rpc import UNKNOWN
 from conductor.rpc.images import ImageData
 from db.reading import reading
-from db.reads import image_usage, images
-from db.reads.image_usage import Usage
-from db.reads.images import Image
+from db.reads.images import image_usage, images
+from db.reads.images.image_usage import Usage
+from db.reads.images.images import Image
 from web import bodies
 from web.errors import UnsupportedMedia
 from web.guard import Reply

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from common.guest.settings import SETTINGS, Setting
-from db.reads.metadefs import Item, Namespace
+from db.reads.images.metadefs import Item, Namespace
 
 #: when they came, for clients that sort by it
 SINCE = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)

@@ -10,7 +10,7 @@ from api.image.metadefs import schemas as metadef_schemas
 from api.image.metadefs import views as metadef_views
 from common.errors import Invalid
 from conductor.rpc.images import MetadefItem, MetadefNamespace
-from db.reads.metadefs import Item, Namespace
+from db.reads.images.metadefs import Item, Namespace
 
 _LONGEST = 80
 

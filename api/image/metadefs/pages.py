@@ -7,7 +7,7 @@ from typing import Any
 
 from common import digits
 from common.errors import Invalid, NotFound
-from db.reads.metadefs import Namespace
+from db.reads.images.metadefs import Namespace
 
 _MOST, _DEFAULT = 1000, 25
 _SORT_KEYS = ("created_at", "updated_at", "namespace", "display_name", "visibility")

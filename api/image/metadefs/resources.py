@@ -33,7 +33,7 @@ from api.plain import Call, operation
 from common.clock import iso
 from common.errors import Conflict, NotFound
 from conductor.rpc.images import MetadefItem
-from db.reads.metadefs import Namespace
+from db.reads.images.metadefs import Namespace
 from web.guard import Reply
 
 

@@ -9,8 +9,8 @@ from api.image.store import Store
 from common.context import RequestContext
 from common.errors import Forbidden, NotFound
 from db.reading import reading
-from db.reads import metadefs as reads
-from db.reads.metadefs import Namespace
+from db.reads.images import metadefs as reads
+from db.reads.images.metadefs import Namespace
 
 
 class Definitions:

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from common.clock import iso
-from db.reads.metadefs import Item, Namespace
+from db.reads.images.metadefs import Item, Namespace
 
 PATH = "/v2/metadefs/namespaces"
 

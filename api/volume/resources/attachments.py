@@ -7,9 +7,9 @@ from typing import Any
 from api.volume import filters, queries, schemas, views
 from api.volume.call import Call, operation
 from common.errors import Conflict, Invalid, NotFound
-from db.reads import volumes
-from db.reads.block_storage import Filter
-from db.reads.volumes import Attachment
+from db.reads.volumes import volumes
+from db.reads.volumes.block_storage import Filter
+from db.reads.volumes.volumes import Attachment
 
 _EQUAL = {
     "instance_id": "server_uuid",

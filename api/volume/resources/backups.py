@@ -10,8 +10,8 @@ from api.volume.call import Call, operation
 from api.volume.resources.volumes import edit_of, find, trimmed, truth
 from common.errors import BackupNotFound, Invalid
 from conductor.rpc.backups import NewBackup
-from db.reads import volume_backups
-from db.reads.volume_backups import Backup
+from db.reads.volumes import backups
+from db.reads.volumes.backups import Backup
 from web.guard import Params
 
 #: versions: metadata, the availability zone
@@ -24,7 +24,7 @@ def _own(call: Call, _: Params) -> Mapping[str, Any]:
 
 def find_backup(call: Call, backup_id: str, rule: str | None = None) -> Backup:
     """Return a backup that the user may do this to. Raises BackupNotFound, Forbidden."""
-    found = call.read(volume_backups.get, backup_id, call.reach)
+    found = call.read(backups.get, backup_id, call.reach)
     if found is None:
         raise BackupNotFound(f"Backup {backup_id} could not be found.")
     if rule is not None:
@@ -49,13 +49,13 @@ class Backups:
     def _listed(call: Call, path: str, view: Any) -> Any:
         page, offset = queries.page(call)
         wanted = queries.backups(call)
-        order = queries.order(call, volume_backups.SORTABLE)
-        found = call.read(volume_backups.listing, wanted, order, page, offset)
+        order = queries.order(call, backups.SORTABLE)
+        found = call.read(backups.listing, wanted, order, page, offset)
         answer: dict[str, Any] = {"backups": [view(call, one) for one in found]}
         if found and len(found) == page.limit:
             answer["backups_links"] = queries.following(call, path, found[-1].id)
         if call.version >= 45 and call.query.boolean("with_count"):
-            answer["count"] = call.read(volume_backups.count, wanted)
+            answer["count"] = call.read(backups.count, wanted)
         return answer
 
     @operation()

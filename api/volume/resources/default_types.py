@@ -8,7 +8,7 @@ from api.volume import schemas
 from api.volume.call import Call, operation
 from api.volume.resources.types import find_type
 from common.errors import Invalid, NotFound
-from db.reads import volumes
+from db.reads.volumes import volumes
 
 _SINCE = "3.62"
 

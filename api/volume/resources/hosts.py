@@ -9,7 +9,7 @@ from api.volume.call import Call, operation
 from api.volume.resources.overview import BINARY, compute_services, service_is_up
 from api.volume.views import moment
 from common.errors import Invalid, NotFound
-from db.reads import volumes
+from db.reads.volumes import volumes
 
 #: actions on services (cinder/api/v3/services.py) that are refused
 _ACTIONS = frozenset(

@@ -10,9 +10,9 @@ from api.volume.call import Call, operation
 from api.volume.views import links, moment
 from common import ids, volume_messages
 from common.errors import NotFound
-from db.reads import volume_messages as reads
 from db.reads.keyset import MarkerNotFound, Page
-from db.reads.volume_messages import FILTERS, SORTABLE, Filter, Message
+from db.reads.volumes import messages as reads
+from db.reads.volumes.messages import FILTERS, SORTABLE, Filter, Message
 
 #: Cinder's time to live of a message; here `[conductor] history_days` decides
 _KEPT = datetime.timedelta(days=30)

@@ -10,9 +10,10 @@ from api.volume import filters
 from api.volume.call import Call, operation
 from api.volume.views import moment
 from common.errors import NotFound
-from db.reads import backends, services, volumes
-from db.reads.backends import Backend
-from db.reads.services import Service
+from db.reads.hosts import services
+from db.reads.hosts.services import Service
+from db.reads.volumes import backends, volumes
+from db.reads.volumes.backends import Backend
 
 BINARY = "cinder-volume"
 #: of what is called driver here: it has no versions of its own

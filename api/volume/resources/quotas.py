@@ -10,7 +10,8 @@ from api.volume.call import Call, operation
 from common import quotas as options
 from common.errors import Invalid
 from common.quotas import DEFAULT_CLASS, OF_TYPES, OF_VOLUMES
-from db.reads import quotas, volume_usage, volumes
+from db.reads import quotas
+from db.reads.volumes import volume_usage, volumes
 from web.guard import Params
 
 _LONGEST = 255

@@ -11,8 +11,8 @@ from api.volume.resources.metadata import Metadata, Owner
 from api.volume.resources.volumes import edit_of, find, trimmed, truth
 from common.errors import Invalid, SnapshotNotFound
 from conductor.rpc.volume_snapshots import NewVolumeSnapshot
-from db.reads import volume_snapshots
-from db.reads.volume_snapshots import Snapshot
+from db.reads.volumes import snapshots
+from db.reads.volumes.snapshots import Snapshot
 
 #: the version from which an attached volume needs no ``force`` (cinder, SNAPSHOT_IN_USE)
 _IN_USE_SINCE = 66
@@ -20,7 +20,7 @@ _IN_USE_SINCE = 66
 
 def find_snapshot(call: Call, snapshot_id: str, rule: str | None = None) -> Snapshot:
     """Return a snapshot that the user may do this to. Raises SnapshotNotFound, Forbidden."""
-    found = call.read(volume_snapshots.get, snapshot_id, call.reach)
+    found = call.read(snapshots.get, snapshot_id, call.reach)
     if found is None:
         raise SnapshotNotFound(f"Snapshot {snapshot_id} could not be found.")
     if rule is not None:
@@ -45,13 +45,13 @@ class Snapshots:
     def _listed(call: Call, path: str, view: Any) -> Any:
         page, offset = queries.page(call)
         wanted = queries.snapshots(call)
-        order = queries.order(call, volume_snapshots.SORTABLE)
-        found = call.read(volume_snapshots.listing, wanted, order, page, offset)
+        order = queries.order(call, snapshots.SORTABLE)
+        found = call.read(snapshots.listing, wanted, order, page, offset)
         answer: dict[str, Any] = {"snapshots": [view(call, one) for one in found]}
         if found and len(found) == page.limit:
             answer["snapshots_links"] = queries.following(call, path, found[-1].id)
         if call.version >= 45 and call.query.boolean("with_count"):
-            answer["count"] = call.read(volume_snapshots.count, wanted)
+            answer["count"] = call.read(snapshots.count, wanted)
         return answer
 
     @operation()

@@ -10,8 +10,8 @@ from api.volume.resources.volumes import find, truth
 from api.volume.views import links, moment
 from common.errors import Invalid, NotFound
 from conductor.rpc.volume_transfers import NewVolumeTransfer
-from db.reads import volume_transfers
-from db.reads.volume_transfers import Filter, Transfer
+from db.reads.volumes import transfers
+from db.reads.volumes.transfers import Filter, Transfer
 
 _PAGED_SINCE = 59
 _EQUAL = {
@@ -47,10 +47,10 @@ class Transfers:
         page, offset = queries.page(call)
         order = [("created_at", False)]
         if call.version >= _PAGED_SINCE:
-            asked = queries.order(call, volume_transfers.SORTABLE)
+            asked = queries.order(call, transfers.SORTABLE)
             order = asked or [("created_at", True)]
         wanted = Filter(None if everybody else call.project, equal)
-        found = call.read(volume_transfers.listing, wanted, order, page, offset)
+        found = call.read(transfers.listing, wanted, order, page, offset)
         answer: dict[str, Any] = {"transfers": [view(call, one) for one in found]}
         if found and len(found) == page.limit:
             following = queries.following(call, "os-volume-transfer", found[-1].id)
@@ -91,7 +91,7 @@ class Transfers:
         """Make a volume that is offered the project's own."""
         auth_key = str(call.body["accept"]["auth_key"])
         call.conductor.accept_volume_transfer(call.ctxt, transfer_id, auth_key)
-        found = call.read(volume_transfers.known, transfer_id, call.project)
+        found = call.read(transfers.known, transfer_id, call.project)
         if found is None:
             raise _missing(transfer_id)
         return {"transfer": _brief(call, found)}
@@ -105,7 +105,7 @@ class Transfers:
 
 
 def _find(call: Call, transfer_id: str) -> Transfer:
-    found = call.read(volume_transfers.get, transfer_id, call.reach)
+    found = call.read(transfers.get, transfer_id, call.reach)
     if found is None:
         raise _missing(transfer_id)
     return found

@@ -10,9 +10,9 @@ from api.volume.call import Call, operation
 from api.volume.resources.volumes import truth
 from common.errors import Invalid, NotFound
 from conductor.rpc.volume_types import VolumeTypeEdit
-from db.reads import volumes
 from db.reads.keyset import MarkerNotFound, Page
-from db.reads.volumes import VolumeType
+from db.reads.volumes import volumes
+from db.reads.volumes.volumes import VolumeType
 
 _PUBLIC = "os-volume-type-access:is_public"
 _FILTERED_SINCE = 52

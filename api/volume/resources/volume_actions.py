@@ -12,7 +12,7 @@ from api.volume.resources import volumes
 from api.volume.resources.volumes import find, truth
 from common.errors import Invalid, NotFound
 from conductor.rpc.volumes import NewVolumeImage, VolumeEdit
-from db.reads import volumes as reads
+from db.reads.volumes import volumes as reads
 
 #: formats that images of volumes may show; nothing is converted
 _DISK_FORMATS = ("raw", "qcow2")

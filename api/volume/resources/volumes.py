@@ -18,8 +18,8 @@ from common.errors import (
     VolumeNotFound,
 )
 from conductor.rpc.volumes import NewVolume, VolumeEdit
-from db.reads import volume_backups, volume_snapshots, volumes
-from db.reads.volumes import Volume
+from db.reads.volumes import backups, snapshots, volumes
+from db.reads.volumes.volumes import Volume
 from web.guard import Params
 
 _REFUSED = {
@@ -165,12 +165,12 @@ def _size(call: Call, asked: Mapping[str, Any]) -> int:
     """Return the size in the body, else that of the source. Raises Invalid without one."""
     size = asked.get("size")
     if size is None and asked.get("snapshot_id") is not None:
-        found = call.read(volume_snapshots.get, asked["snapshot_id"], call.project)
+        found = call.read(snapshots.get, asked["snapshot_id"], call.project)
         if found is None:
             raise SnapshotNotFound(f"Snapshot {asked['snapshot_id']} could not be found.")
         return found.size_gib
     if size is None and call.version >= _OF_BACKUP and asked.get("backup_id") is not None:
-        saved = call.read(volume_backups.get, asked["backup_id"], call.project)
+        saved = call.read(backups.get, asked["backup_id"], call.project)
         if saved is None:
             raise BackupNotFound(f"Backup {asked['backup_id']} could not be found.")
         return saved.size_gib

@@ -29,7 +29,7 @@ from conductor.store.ledger import operations as ledger
 from conductor.store.records import Server
 from conductor.store.servers import vmids
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, records, snapshots
+from conductor.store.volumes import attachments, snapshots, volumes
 from conductor.volumes import reimage
 
 #: the stages before and after which a volume's record takes its new holder
@@ -53,13 +53,13 @@ def begin(
     plan = RebuildPlan(root_volume_id=root.volume_id)
     if not reimages:
         return plan
-    row = records.locked(connection, root.volume_id, None)
+    row = volumes.locked(connection, root.volume_id, None)
     content, found = reimage.content_of(connection, row, image_id, row.cluster)
     snapshots.require_alone(connection, row)
     problem = image_source.not_copied_on(found.home, image_id, server.node)
     if problem is not None:
         raise Invalid(problem)
-    records.show_begun(connection, row, VolumeAction.REIMAGE)
+    volumes.show_begun(connection, row, VolumeAction.REIMAGE)
     former = (row.image_metadata or {}).get("image_id")
     return dataclasses.replace(plan, content=content, other_image=former != image_id)
 
@@ -145,13 +145,13 @@ class RootVolume:
         content = _content(task)
         if content is None:
             return
-        row = records.held(connection, content.volume_id)
+        row = volumes.held(connection, content.volume_id)
         attached = attachments.of_volume(connection, content.volume_id)
         if row is None or attached is None or attached.server_uuid != task.server.uuid:
             raise StaleTransition(operation_id=task.operation.id)
         if row.vmid != content.place.vmid:
             reimage.take(connection, self._cloud, row, content, _users(task))
-            records.end(connection, row, VolumeAction.REIMAGE, ok=True)
+            volumes.end(connection, row, VolumeAction.REIMAGE, ok=True)
 
     # --- failure
 
@@ -166,17 +166,17 @@ class RootVolume:
     def end_failed(self, connection: Transaction, task: Task) -> None:
         """Have the volume be as it was."""
         content = _content(task)
-        row = None if content is None else records.held(connection, content.volume_id)
+        row = None if content is None else volumes.held(connection, content.volume_id)
         if row is not None and row.status == VolumeStatus.DOWNLOADING:
             before = row.previous_status or VolumeStatus.IN_USE
-            records.change(connection, row.id, status=before, previous_status=None)
+            volumes.change(connection, row.id, status=before, previous_status=None)
 
     def on_superseded(self, task: Task) -> None:
         """End a rebuild whose server has another operation: the record's content counts."""
 
         def work(connection: Transaction) -> None:
             content = _content(task)
-            row = None if content is None else records.held(connection, content.volume_id)
+            row = None if content is None else volumes.held(connection, content.volume_id)
             now = ledger.get(connection, task.operation.id)
             if now is None or ends.has_ended(connection, now):
                 return

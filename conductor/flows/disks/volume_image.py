@@ -25,7 +25,7 @@ from conductor.store.images import server_images
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, records
+from conductor.store.volumes import attachments, volumes
 from conductor.volumes.snapshots import take_snapshot
 
 #: properties that say what a server is made of
@@ -50,7 +50,7 @@ def make(
     begun: list[Operation] = []
     # In the order in which all lock volumes.
     for one in attachments.of_servers(connection, [server.uuid]):
-        row = records.locked(connection, one.volume_id, None)
+        row = volumes.locked(connection, one.volume_id, None)
         snapshot = NewVolumeSnapshot(
             row.id, f"snapshot for {asked.name}"[:255], row.description, in_use=True
         )

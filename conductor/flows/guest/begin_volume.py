@@ -21,7 +21,7 @@ from conductor.rpc.server_volumes import AttachedVolume, VolumeWish
 from conductor.store.records import Operation, Server
 from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, records
+from conductor.store.volumes import attachments, volumes
 from conductor.volumes import beginning, reach
 
 #: the stages of their flows
@@ -48,7 +48,7 @@ class VolumeAcceptance:
         self, connection: Transaction, ctxt: RequestContext, uuid: str, asked: VolumeWish
     ) -> tuple[Operation, AttachedVolume]:
         server = plugging.free(connection, ctxt, uuid, ATTACH)
-        row = records.locked(connection, asked.volume_id, scope(ctxt))
+        row = volumes.locked(connection, asked.volume_id, scope(ctxt))
         had = attachments.of_volume(connection, row.id)
         if had is not None:
             raise Invalid(
@@ -97,7 +97,7 @@ class VolumeAcceptance:
     ) -> Operation:
         # As in Nova what isn't there comes before what may not be.
         server = servers.alive(connection, uuid, scope(ctxt))
-        row = records.locked(connection, volume_id, scope(ctxt))
+        row = volumes.locked(connection, volume_id, scope(ctxt))
         had = attachments.of_volume(connection, volume_id)
         if had is None or had.server_uuid != uuid:
             raise NotFound(f"Instance {uuid} is not attached to volume {volume_id}")

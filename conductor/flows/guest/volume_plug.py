@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from common import volumes
 from common.messages.commands import PlugVolume
 from common.messages.reports import Failure
-from common.volumes import ATTACH, DETACH, AttachStatus
+from common.volumes import ATTACH, DETACH, SLOTS, AttachStatus, serial
 from conductor.engine.command_end import End
 from conductor.engine.stages import Task
 from conductor.flows.guest.begin_volume import PLUG, UNPLUG
 from conductor.flows.guest.plugging import Attaching, Plugging, Unplugging
 from conductor.plans import PlugVolumePlan
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, records
+from conductor.store.volumes import attachments, volumes
 
 
 class _Volume(Plugging):
@@ -36,7 +35,7 @@ class _Volume(Plugging):
             on=on,
             slot=plan.slot,
             others=self._others(task) if on else (),
-            serial=volumes.serial(plan.volume_id),
+            serial=serial(plan.volume_id),
             readonly=plan.readonly,
         )
 
@@ -44,12 +43,12 @@ class _Volume(Plugging):
         """Return the slots that no volume of the server has: its VM may have disks of its own."""
         with self._cloud.store.read() as connection:
             used = {one.slot for one in attachments.of_server(connection, task.server.uuid)}
-        return tuple(slot for slot in volumes.SLOTS if slot not in used)
+        return tuple(slot for slot in SLOTS if slot not in used)
 
     def lock(self, connection: Transaction, task: Task) -> Any:
         """Lock the server, then the volume; return the volume's row, None if it is gone."""
         super().lock(connection, task)
-        return records.held(connection, task.operation.planned(PlugVolumePlan).volume_id)
+        return volumes.held(connection, task.operation.planned(PlugVolumePlan).volume_id)
 
 
 class AttachVolumeFlow(_Volume, Attaching):
@@ -61,7 +60,7 @@ class AttachVolumeFlow(_Volume, Attaching):
     def write_done(self, connection: Transaction, end: End[Task]) -> None:
         """Have the volume be in use, in the slot where the agent has seen it."""
         row, slot, uuid = end.row, end.outcome.slot, end.task.server.uuid
-        if row is not None and records.end(connection, row, ATTACH, ok=True):
+        if row is not None and volumes.end(connection, row, ATTACH, ok=True):
             attachments.set_status(connection, row.id, uuid, AttachStatus.ATTACHED)
             if slot is not None:
                 attachments.place(connection, row.id, uuid, slot)
@@ -88,7 +87,7 @@ class DetachVolumeFlow(_Volume, Unplugging):
     def keep(self, connection: Transaction, task: Task, row: Any, failure: Failure) -> None:
         """Have the volume be in use, with the failure as its fault."""
         if row is not None and self.has(connection, task):
-            records.end(connection, row, DETACH, ok=False, fault=failure.message)
+            volumes.end(connection, row, DETACH, ok=False, fault=failure.message)
             attachments.set_status(connection, row.id, task.server.uuid, AttachStatus.ATTACHED)
 
     def has(self, connection: Transaction, task: Task) -> bool:
@@ -103,4 +102,4 @@ def free(connection: Transaction, row: Any, task: Task, action: str, *, ok: bool
     user = {"server_uuid": server.uuid, "node": server.node, "vmid": server.vmid}
     # Where it is not the server's any more, what it shows is another one's business.
     if attachments.delete(connection, row.id, task.server.uuid):
-        records.end(connection, row, action, ok=ok, last_user=user)
+        volumes.end(connection, row, action, ok=ok, last_user=user)

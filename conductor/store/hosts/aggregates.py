@@ -11,9 +11,9 @@ from common.aggregates import ZONE
 from common.errors import Conflict, HostNotFound, Invalid, NotFound
 from conductor.store.outbox.placement_outbox import add as add_to_outbox
 from conductor.store.outbox.placement_outbox import begin, compute_host
-from db.reads import aggregates as reads
-from db.reads.aggregates import Aggregate
-from db.reads.servers import COMPUTE
+from db.reads.hosts import aggregates as reads
+from db.reads.hosts.aggregates import Aggregate
+from db.reads.servers.servers import COMPUTE
 from db.schema import (
     aggregate_hosts,
     aggregates,

@@ -17,8 +17,8 @@ from conductor.store.images import images as images_store
 from conductor.store.networks import cluster_vnets, networks
 from conductor.store.outbox import notification_payloads
 from conductor.store.servers import vmids
-from db.reads import clusters as cluster_reads
-from db.reads import servers as server_reads
+from db.reads.hosts import clusters as cluster_reads
+from db.reads.servers import servers as server_reads
 from db.schema import clusters, hosts, images, servers, services
 
 COMPUTE = server_reads.COMPUTE

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import Conflict, Forbidden, NotFound, TooLarge
-from db.reads.images import visibility_of
+from db.reads.images.images import visibility_of
 from db.schema import image_members
 
 #: Glance's ``image_member_quota``

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from db.reads import operations as reads
-from db.reads.operations import Event, OperationFault, Story, Transition
+from db.reads.ledger import operations as reads
+from db.reads.ledger.operations import Event, OperationFault, Story, Transition
 from db.schema import operations
 
 __all__ = ["Event", "OperationFault", "Story", "Traced", "Transition", "traced"]

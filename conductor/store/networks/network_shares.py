@@ -15,7 +15,7 @@ from common.errors import Conflict, NotFound
 from conductor.rpc.networks import NewShare
 from conductor.store.networks import network_locks
 from conductor.store.networks.filtering import group_shares
-from db.reads.network_access import EVERYBODY
+from db.reads.networks.network_access import EVERYBODY
 from db.schema import network_shares, ports
 
 _C = network_shares.c

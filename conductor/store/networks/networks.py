@@ -17,7 +17,7 @@ from common.security_rules import DEFAULT
 from conductor.store.networks import addresses, more_addresses, subnet_rules, unknown_vms
 from conductor.store.networks.filtering import security_groups
 from conductor.store.networks.pools import ANYWHERE, Macs, Pools, Within, in_use
-from db.reads.network_access import own_or_shared, usable_by
+from db.reads.networks.network_access import own_or_shared, usable_by
 from db.schema import networks, port_addresses, ports, subnets
 
 _OWN = subnets.alias("own_subnets")

@@ -20,7 +20,7 @@ from conductor.store.networks.segments import Segment, Segments, TagRange, inval
 from conductor.store.networks.vnets import State, Status, Vnet
 from conductor.store.outbox import filter_outbox
 from conductor.store.quotas import quotas
-from db.reads.network_access import EVERYBODY
+from db.reads.networks.network_access import EVERYBODY
 from db.schema import networks, ports, subnets
 
 _C = networks.c

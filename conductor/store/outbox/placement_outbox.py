@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from db.reads.servers import COMPUTE
+from db.reads.servers.servers import COMPUTE
 from db.schema import (
     aggregate_hosts,
     aggregate_mirrors,

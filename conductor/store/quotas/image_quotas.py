@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from common import quotas as options
 from conductor.store.quotas import quotas
-from db.reads import image_usage
+from db.reads.images import image_usage
 
 
 def take(

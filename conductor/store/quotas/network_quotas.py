@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from common.errors import Conflict
 from common.quotas import UNLIMITED
 from conductor.store.quotas import quotas
-from db.reads import networks
+from db.reads.networks import networks
 
 
 def take(

@@ -10,7 +10,7 @@ from oslo_config import cfg
 from common import quotas as options
 from common.errors import QuotaExceeded
 from conductor.store.quotas import quotas
-from db.reads.volume_usage import usage
+from db.reads.volumes.volume_usage import usage
 
 
 def limits(connection: sa.Connection, project_id: str, conf: cfg.ConfigOpts) -> dict[str, int]:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from common import clock
 from common.audit_periods import Window
 from common.states import VmState
-from db.reads.usage_audits import UsageAudit, find, of
+from db.reads.servers.usage_audits import UsageAudit, find, of
 from db.schema import servers, usage_audits
 
 __all__ = ["UsageAudit", "Used", "advance", "begin", "find", "page"]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from db.reads.backends import Backend, promised, read
+from db.reads.volumes.backends import Backend, promised, read
 
 __all__ = ["Backend", "promised", "read"]

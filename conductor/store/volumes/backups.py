@@ -12,7 +12,7 @@ from common.errors import BackupNotFound, Invalid
 from common.volumes import BackupStatus, VolumeStatus
 from conductor.rpc.backups import NewBackup
 from conductor.rpc.volumes import VolumeEdit
-from conductor.store.volumes import records
+from conductor.store.volumes.volumes import edited
 from db.schema import volume_backups, volumes
 
 _C, _V = volume_backups.c, volumes.c
@@ -101,7 +101,7 @@ def change(connection: sa.Connection, backup_id: str, **values: Any) -> None:
 
 def edit(connection: sa.Connection, row: Any, asked: VolumeEdit) -> None:
     """Change what users say of a backup that is locked."""
-    values: Mapping[str, Any] = records.edited(row, asked, BackupNotFound, "Backup")
+    values: Mapping[str, Any] = edited(row, asked, BackupNotFound, "Backup")
     if values:
         change(connection, row.id, **values)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from db.reads import images
-from db.reads.images import Image
+from db.reads.images import images
+from db.reads.images.images import Image
 from db.schema import images as table
 from db.schema import servers
 

@@ -13,7 +13,8 @@ from common.states import OPEN_STATES, ResourceType
 from common.volumes import SnapshotStatus, VolumeStatus
 from conductor.rpc.volume_snapshots import NewVolumeSnapshot
 from conductor.rpc.volumes import VolumeEdit
-from conductor.store.volumes import records
+from conductor.store.volumes.volumes import edited
+from conductor.store.volumes.volumes import held as held_volume
 from db.schema import operations, volume_snapshots, volumes
 
 _C, _V = volume_snapshots.c, volumes.c
@@ -69,7 +70,7 @@ def locked(connection: sa.Connection, snapshot_id: str, project_id: str | None) 
     row = get(connection, snapshot_id)
     if row is None or project_id not in (None, row.project_id):
         raise missing
-    volume = records.held(connection, row.volume_id)
+    volume = held_volume(connection, row.volume_id)
     row = held(connection, snapshot_id)
     if row is None or volume is None:
         raise missing
@@ -104,7 +105,7 @@ def change(connection: sa.Connection, snapshot_id: str, **values: Any) -> None:
 
 def edit(connection: sa.Connection, row: Any, asked: VolumeEdit) -> None:
     """Change what users say of a snapshot that is locked. Raises SnapshotNotFound."""
-    values: Mapping[str, Any] = records.edited(row, asked, SnapshotNotFound, "Snapshot")
+    values: Mapping[str, Any] = edited(row, asked, SnapshotNotFound, "Snapshot")
     if values:
         change(connection, row.id, **values)
 

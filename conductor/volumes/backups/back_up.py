@@ -18,7 +18,7 @@ from conductor.plans import BackupPlan
 from conductor.rpc.backups import NewBackup
 from conductor.store.quotas import volume_quotas
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import backends, backups, records, snapshots
+from conductor.store.volumes import backends, backups, snapshots, volumes
 from conductor.volumes import beginning, remove_volume, uncertain
 from conductor.volumes.backups import remove_backup, storages
 from conductor.volumes.backups.backup_command import BackupCommand, BackupWork
@@ -112,7 +112,7 @@ class BackUpFlow(BackupCommand):
         """Have it be available, and its volume be as it was."""
         (volume, row), made = end.row, end.made
         if volume is not None:
-            records.end(connection, volume, VolumeAction.BACK_UP, ok=True)
+            volumes.end(connection, volume, VolumeAction.BACK_UP, ok=True)
         if row is not None:
             values = {"archive": made.volid, "size_bytes": made.size_bytes}
             backups.change(connection, row.id, status=BackupStatus.AVAILABLE, **values)
@@ -127,7 +127,7 @@ class BackUpFlow(BackupCommand):
             remove_backup.begin_again(connection, self._cloud, end.operation)
             self.wake_after(connection)
         elif volume is not None:
-            records.end(connection, volume, VolumeAction.BACK_UP, ok=False)
+            volumes.end(connection, volume, VolumeAction.BACK_UP, ok=False)
 
     def uncertain(self) -> Callable[[Transaction, BackupWork], None]:
         """Have it be in error."""

@@ -10,7 +10,7 @@ from conductor.engine.stages import Work
 from conductor.plans import BackupPlan
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import backups, records
+from conductor.store.volumes import backups, volumes
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class BackupCommand(OneCommand[BackupWork]):
         return BackupWork(
             operation,
             backups.get(connection, operation.resource_id),
-            records.get(connection, volume_id),
+            volumes.get(connection, volume_id),
         )
 
     def lock(self, connection: Transaction, task: BackupWork) -> Any:
         """Lock the volume, then the backup; return both rows. None: it is gone."""
-        volume = records.held(connection, task.plan.volume_id)
+        volume = volumes.held(connection, task.plan.volume_id)
         return volume, backups.held(connection, task.operation.resource_id)

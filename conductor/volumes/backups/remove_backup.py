@@ -22,7 +22,7 @@ from conductor.plans import BackupPlan, Place
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import backends, backups, records
+from conductor.store.volumes import backends, backups, volumes
 from conductor.volumes.backups import storages
 from conductor.volumes.backups.backup_command import BackupCommand, BackupWork
 
@@ -100,14 +100,14 @@ class RemoveBackupFlow(Removal[BackupWork], BackupCommand):
     def lock(self, connection: Transaction, task: BackupWork) -> Any:
         """Lock the volume, if it is parked before, then the backup; return both rows."""
         plan = task.plan
-        volume = None if plan.gone else records.held(connection, plan.volume_id)
+        volume = None if plan.gone else volumes.held(connection, plan.volume_id)
         return volume, backups.held(connection, task.operation.resource_id)
 
     def write_done(self, connection: Transaction, end: End[BackupWork]) -> None:
         """Delete its record, or have the volume of one that couldn't be made be available."""
         volume, row = end.row
         if volume is not None:
-            records.end(connection, volume, VolumeAction.BACK_UP, ok=False)
+            volumes.end(connection, volume, VolumeAction.BACK_UP, ok=False)
         if row is not None and row.status == BackupStatus.DELETING:
             backups.delete(connection, row.id)
 
@@ -115,7 +115,7 @@ class RemoveBackupFlow(Removal[BackupWork], BackupCommand):
         """Show why it is still there, on its volume too if that wasn't seen parked."""
         (volume, row), fault = end.row, end.failure.message
         if volume is not None:
-            records.end(connection, volume, VolumeAction.BACK_UP, ok=False, fault=fault)
+            volumes.end(connection, volume, VolumeAction.BACK_UP, ok=False, fault=fault)
         if row is not None and row.status == BackupStatus.DELETING:
             values = {"status": BackupStatus.ERROR_DELETING, "fail_reason": fault}
             backups.change(connection, row.id, **values)

@@ -22,7 +22,7 @@ from conductor.store.records import Operation
 from conductor.store.servers import vmids
 from conductor.store.servers.vmids import BandExhausted
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import backends, backups, records, snapshots
+from conductor.store.volumes import backends, backups, snapshots, volumes
 from conductor.volumes import beginning, remove_volume, uncertain
 from conductor.volumes.backups import storages
 from conductor.volumes.volume_command import MakingVolume, VolumeWork
@@ -112,8 +112,8 @@ class RestoreFlow(MakingVolume):
         values["snapshot_way"] = made.snapshots or row.snapshot_way
         if backup is not None:
             values |= backups.restored_values(backup, row)
-        records.change(connection, row.id, **values)
-        records.end(connection, row, VolumeAction.RESTORE, ok=True)
+        volumes.change(connection, row.id, **values)
+        volumes.end(connection, row, VolumeAction.RESTORE, ok=True)
         self._remove(connection, operation, former, volid)
 
     def write_failed(self, connection: Transaction, end: End[VolumeWork]) -> None:
@@ -123,7 +123,7 @@ class RestoreFlow(MakingVolume):
         backups.restored(connection, plan.backup_id)
         if row is not None:
             fault = end.failure.message
-            records.end(connection, row, VolumeAction.RESTORE, ok=False, fault=fault)
+            volumes.end(connection, row, VolumeAction.RESTORE, ok=False, fault=fault)
         if not end.outcome.gone:
             self._remove(connection, operation, plan.target, None)
             return

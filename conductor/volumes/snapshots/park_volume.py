@@ -20,7 +20,7 @@ from conductor.engine.removal import Removal
 from conductor.plans import VolumeSnapshotPlan
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import records
+from conductor.store.volumes import volumes
 from conductor.volumes import remove_volume
 from conductor.volumes.snapshots.snapshot_command import SnapshotCommand, SnapshotWork
 
@@ -62,7 +62,7 @@ class ParkVolumeFlow(Removal[SnapshotWork], SnapshotCommand):
 
     def lock(self, connection: Transaction, task: SnapshotWork) -> Any:
         """Lock the volume."""
-        return records.held(connection, task.operation.resource_id)
+        return volumes.held(connection, task.operation.resource_id)
 
     def write_done(self, connection: Transaction, end: End[SnapshotWork]) -> None:
         """Begin to remove a volume that was deleted while it was parked."""

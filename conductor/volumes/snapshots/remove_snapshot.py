@@ -20,7 +20,7 @@ from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.servers import vmids
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import records, snapshots
+from conductor.store.volumes import snapshots, volumes
 from conductor.volumes import remove_volume
 from conductor.volumes.snapshots import closed
 from conductor.volumes.snapshots.snapshot_command import SnapshotCommand, SnapshotWork
@@ -122,7 +122,7 @@ class RemoveSnapshotFlow(Removal[SnapshotWork], SnapshotCommand):
 
     def lock(self, connection: Transaction, task: SnapshotWork) -> Any:
         """Lock the volume, then the snapshot; return both rows. None: it is gone."""
-        volume = records.held(connection, task.plan.volume_id)
+        volume = volumes.held(connection, task.plan.volume_id)
         return volume, snapshots.held(connection, task.operation.resource_id)
 
     def write_done(self, connection: Transaction, end: End[SnapshotWork]) -> None:
@@ -148,4 +148,4 @@ class RemoveSnapshotFlow(Removal[SnapshotWork], SnapshotCommand):
             snapshots.change(connection, row.id, **values)
         if volume is not None and volume.status == VolumeStatus.DELETING:
             values = {"status": VolumeStatus.ERROR_DELETING, "fault": fault}
-            records.change(connection, volume.id, **values)
+            volumes.change(connection, volume.id, **values)

@@ -15,7 +15,7 @@ from conductor.engine.command_end import End
 from conductor.plans import VolumeSnapshotPlan
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import records, snapshots
+from conductor.store.volumes import snapshots, volumes
 from conductor.volumes import beginning, remove_volume
 from conductor.volumes.snapshots import park_volume
 from conductor.volumes.snapshots.snapshot_command import SnapshotCommand, SnapshotWork
@@ -88,16 +88,16 @@ class RevertVolumeFlow(SnapshotCommand):
 
     def lock(self, connection: Transaction, task: SnapshotWork) -> Any:
         """Lock the volume."""
-        return records.held(connection, task.operation.resource_id)
+        return volumes.held(connection, task.operation.resource_id)
 
     def write_done(self, connection: Transaction, end: End[SnapshotWork]) -> None:
         """Have the volume be available."""
         if end.row is not None:
-            records.end(connection, end.row, VolumeAction.REVERT, ok=True)
+            volumes.end(connection, end.row, VolumeAction.REVERT, ok=True)
 
     def write_failed(self, connection: Transaction, end: End[SnapshotWork]) -> None:
         """Have the volume be in error, and see it parked."""
         if end.row is not None:
             values = {"fault": end.failure.message}
-            records.end(connection, end.row, VolumeAction.REVERT, ok=False, **values)
+            volumes.end(connection, end.row, VolumeAction.REVERT, ok=False, **values)
             park_volume.begin(connection, self._cloud, end.operation.ctxt, end.row)

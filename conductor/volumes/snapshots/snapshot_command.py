@@ -12,7 +12,7 @@ from conductor.plans import VolumeSnapshotPlan
 from conductor.store.records import Operation
 from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, records, snapshots
+from conductor.store.volumes import attachments, snapshots, volumes
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class SnapshotCommand(OneCommand[SnapshotWork]):
         return SnapshotWork(
             operation,
             snapshots.get(connection, operation.resource_id),
-            records.get(connection, volume_id),
+            volumes.get(connection, volume_id),
             _user_of(connection, volume_id),
         )
 

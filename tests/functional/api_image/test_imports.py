@@ -22,7 +22,7 @@ from conductor.endpoints.images import ImageEndpoint
 from conductor.images.stale_imports import StaleImports
 from db import engine, schema
 from db.reading import reading
-from db.reads import images
+from db.reads.images import images
 from tests.fixtures import auth
 from tests.fixtures.listings import a_conf
 from tests.functional.api_image.test_uploads import DATA, Site, _fetched, a_site

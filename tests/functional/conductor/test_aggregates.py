@@ -22,7 +22,7 @@ from conductor.rpc.servers import CreateServers
 from conductor.store.hosts import aggregates, registry
 from conductor.store.transactions import Store
 from db import engine, schema
-from db.reads import aggregates as reads
+from db.reads.hosts import aggregates as reads
 from tests.functional.conductor.harness import IMAGE, World
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
 

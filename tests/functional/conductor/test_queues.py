@@ -13,7 +13,7 @@ from common.messages.queues import OPERATIONS, STORAGE, Queue, Queues
 from conductor.store.hosts import registry
 from conductor.store.transactions import Store
 from db import engine, schema
-from db.reads import queues
+from db.reads.hosts import queues
 from tests.fixtures.listings import counted
 from tests.functional.db.conftest import (  # noqa: F401
     mariadb_url,

@@ -20,7 +20,7 @@ from conductor.rpc.volumes import NewVolumeImage
 from conductor.store.volumes import backends
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema
-from db.reads import volume_usage
+from db.reads.volumes import volume_usage
 from tests.functional.conductor.test_security_groups import at_once
 from tests.functional.conductor.test_volume_snapshots import Shots
 from tests.functional.conductor.test_volumes import (

@@ -19,7 +19,7 @@ from conductor.flows.reclaim import Reclaim
 from conductor.store.quotas import quotas
 from db import schema
 from db.reads import quotas as seen_quotas
-from db.reads import servers as seen_servers
+from db.reads.servers import servers as seen_servers
 from tests.functional.conductor.harness import World
 
 FORBIDDEN = Failure(Category.AUTHORIZATION, "Permission check failed (/vms/1, VM.PowerMgmt)")

@@ -96,7 +96,7 @@ from conductor.store.networks import networks
 from conductor.store.records import Operation
 from conductor.store.servers import servers, vmids
 from conductor.store.servers.migrations import OPEN as OPEN_MIGRATIONS
-from conductor.store.volumes import records
+from conductor.store.volumes import volumes as volume_store
 from conductor.volumes.snapshots import park_volume
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema
@@ -961,7 +961,7 @@ def _park_volume(cloud: Cloud) -> Operation:
     conductor = cloud.world.conductor.cloud
 
     def work(connection: sa.Connection) -> Operation:
-        row = records.locked(connection, made, None)
+        row = volume_store.locked(connection, made, None)
         return park_volume.begin(connection, conductor, cloud.world.ctxt, row)
 
     return conductor.store.run(work)

@@ -19,7 +19,7 @@ from conductor.notifications.usage_audit import MORE_SECONDS, UsageAudits
 from conductor.store.servers import usage_audits
 from conductor.store.transactions import Store
 from db import engine, schema
-from db.reads.usage_audits import find
+from db.reads.servers.usage_audits import find
 from tests.fixtures.compute import a_full_server, uuid_of
 from tests.fixtures.notifications import differences
 from tests.functional.conductor.telling import VERSIONED, Bus, data

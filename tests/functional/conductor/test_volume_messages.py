@@ -12,8 +12,8 @@ from common.messages.commands import PlugVolume
 from common.states import PowerState
 from db import engine
 from db.reading import reading
-from db.reads import volume_messages
-from db.reads.volume_messages import Filter, Message
+from db.reads.volumes import messages
+from db.reads.volumes.messages import Filter, Message
 from tests.functional.conductor.harness import World
 from tests.functional.conductor.test_volumes import DATA, FULL, Site, a_server
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
@@ -37,7 +37,7 @@ def found(site: Site, project: str | None = "p", **equal: Any) -> list[Message]:
     reader = engine.reader(site.world.url)
     try:
         with reading(reader) as connection:
-            return volume_messages.listing(connection, Filter(project, equal))
+            return messages.listing(connection, Filter(project, equal))
     finally:
         reader.dispose()
 

@@ -12,8 +12,8 @@ from sqlalchemy import exc
 from common.errors import Invalid, Unavailable
 from db import engine, limits, migrate
 from db.reading import reading
-from db.reads import servers
 from db.reads.patterns import bounded
+from db.reads.servers import servers
 from tests.fixtures.listings import a_server
 
 #: statements that take minutes

@@ -9,9 +9,10 @@ import sqlalchemy as sa
 
 from common import ids
 from db import engine, migrate
-from db.reads import images, networks
-from db.reads.images import Condition
+from db.reads.images import images
+from db.reads.images.images import Condition
 from db.reads.keyset import MarkerNotFound, Page
+from db.reads.networks import networks
 from tests.fixtures.listings import NOW, a_network, a_port, a_server, a_subnet, an_image
 
 pytestmark = pytest.mark.sampled(2)

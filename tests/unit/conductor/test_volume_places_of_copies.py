@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.messages.facts import StorageFacts
 from conductor.volumes.places import Wish, choose
-from db.reads.backends import Backend
+from db.reads.volumes.backends import Backend
 
 DATA = StorageFacts("data", "rbd", True, True, 100, 90, ("images",))
 BACKENDS = [Backend(f"h{n}", "c1", f"pve{n}", "nova", DATA) for n in (1, 2)]

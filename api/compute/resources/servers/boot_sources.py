@@ -15,10 +15,11 @@ from common import ids
 from common.errors import ImageNotFound, Invalid
 from common.guest.hardware import with_root_bus
 from conductor.rpc.servers import BlockDevice
-from db.reads import images, volume_snapshots, volumes
-from db.reads.flavors import Flavor
-from db.reads.images import Image
-from db.reads.volumes import Volume, VolumeType
+from db.reads.images import images
+from db.reads.images.images import Image
+from db.reads.servers.flavors import Flavor
+from db.reads.volumes import snapshots, volumes
+from db.reads.volumes.volumes import Volume, VolumeType
 
 _GIB = 1024**3
 #: metadata about a volume's image that are not image properties (nova's VIM_IMAGE_ATTRIBUTES)
@@ -143,7 +144,7 @@ def _root_volume(connection: sa.Connection, root: Device, project_id: str | None
         if root.source == "volume":
             found = volumes.get(connection, named, project_id)
         else:
-            snapshot = volume_snapshots.get(connection, named, project_id)
+            snapshot = snapshots.get(connection, named, project_id)
             # The volume may be another project's by now.
             if snapshot is not None:
                 found = volumes.get(connection, snapshot.volume_id, None)

@@ -13,8 +13,8 @@ from api.compute.resources.servers.filters import filters_of, sort_of
 from api.compute.schemas import servers as schemas
 from api.compute.views import servers as views
 from common.errors import Invalid, NotFound
-from db.reads import servers
-from db.reads.servers import Extent, Server
+from db.reads.servers import servers
+from db.reads.servers.servers import Extent, Server
 from web.guard import Reply
 
 

@@ -37,11 +37,12 @@ from common.messages.scheduling import ImageHome
 from common.security_rules import DEFAULT
 from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.servers import CreateServers, RequestedNetwork
-from db.reads import flavors, keypairs, services
-from db.reads.flavors import Flavor
-from db.reads.images import Image
-from db.reads.keypairs import KeyPair
-from db.reads.services import Zones
+from db.reads.hosts import services
+from db.reads.hosts.services import Zones
+from db.reads.images.images import Image
+from db.reads.servers import flavors, keypairs
+from db.reads.servers.flavors import Flavor
+from db.reads.servers.keypairs import KeyPair
 
 _UNSUPPORTED: Mapping[str, str] = {
     "trusted_image_certificates": "Image certificates are not supported.",

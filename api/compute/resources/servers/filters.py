@@ -1,4 +1,4 @@
-"""The filters of a server list: query parameters as `db.reads.servers.Filters`.
+"""The filters of a server list: query parameters as `db.reads.servers.servers.Filters`.
 
 Facts from nova/api/openstack/compute/servers.py and nova/db/main/api.py.
 """
@@ -19,7 +19,7 @@ from api.compute.schemas.servers import IGNORED_SORT_KEYS, NOT_FILTERS
 from common import ids, states
 from common.errors import Forbidden, Invalid
 from common.states import TaskState, VmState
-from db.reads.servers import LOCKED, Filters
+from db.reads.servers.servers import LOCKED, Filters
 
 #: filter for all users → since
 _FOR_USERS: Mapping[str, int] = {

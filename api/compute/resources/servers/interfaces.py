@@ -12,8 +12,8 @@ from api.compute.resources.found import the_server
 from api.compute.schemas import interfaces as schemas
 from common.errors import Invalid, NotFound
 from conductor.rpc.interfaces import Attachment
-from db.reads import networks
-from db.reads.networks import Port
+from db.reads.networks import networks
+from db.reads.networks.networks import Port
 
 _FIXED_IPS_UNTIL = "2.43"
 

@@ -18,7 +18,7 @@ from api.compute.schemas import manage as schemas
 from common.errors import FlavorNotFound, Invalid
 from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.manage import Adoption
-from db.reads import flavors
+from db.reads.servers import flavors
 
 
 class Adoptions:

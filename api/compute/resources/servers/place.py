@@ -10,7 +10,7 @@ from api.compute import policies
 from api.compute.call import Call
 from api.compute.policies import named
 from common.errors import HostNotFound, Invalid
-from db.reads.services import Zones
+from db.reads.hosts.services import Zones
 
 
 @dataclass(frozen=True)

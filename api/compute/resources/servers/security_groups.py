@@ -14,8 +14,8 @@ from api.compute.resources.found import the_server
 from api.compute.schemas import security_groups as schemas
 from api.compute.views import security_groups as views
 from common.errors import Conflict, NotFound
-from db.reads import security_groups
-from db.reads.security_groups import SecurityGroup
+from db.reads.networks import security_groups
+from db.reads.networks.security_groups import SecurityGroup
 
 
 class ServerSecurityGroups:

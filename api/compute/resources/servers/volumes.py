@@ -17,8 +17,8 @@ from common.errors import Conflict, Invalid, NotFound, VolumeNotFound
 from common.states import SHELVED
 from common.volumes import ATTACH, DETACH, device
 from conductor.rpc.server_volumes import VolumeWish
-from db.reads import volumes
-from db.reads.volumes import Attachment
+from db.reads.volumes import volumes
+from db.reads.volumes.volumes import Attachment
 
 
 class ServerVolumes:

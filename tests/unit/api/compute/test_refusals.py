@@ -14,7 +14,7 @@ from api.compute.views.explanations import refusal
 from common import clock
 from common.context import RequestContext
 from conductor.rpc.refusals import Refused
-from db.reads.refusals import Refusal
+from db.reads.ledger.refusals import Refusal
 
 
 class Bus:

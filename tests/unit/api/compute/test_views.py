@@ -12,7 +12,7 @@ from api.compute.views import explanations, hosts, hypervisors
 from common import clock, codec, quotas
 from common.errors import Invalid
 from common.messages.scheduling import Decision, Refused
-from db.reads.hosts import Host
+from db.reads.hosts.hosts import Host
 
 HOST = Host(1, "u", "pve1", {}, 1, "s", False, None, False, None, 0, 0, 0, 0)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from api.image import filters
 from common.errors import Invalid
-from db.reads.images import Condition, Reach
+from db.reads.images.images import Condition, Reach
 from db.reads.keyset import Page
 
 

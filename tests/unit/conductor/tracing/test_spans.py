@@ -10,7 +10,7 @@ import pytest
 
 from conductor.store.ledger.stories import Event, OperationFault, Story, Traced, Transition
 from conductor.tracing.spans import Span, spans_of, trace_id, wanted
-from db.reads.operations import Decision, Operation
+from db.reads.ledger.operations import Decision, Operation
 
 BEGAN = datetime.datetime(2026, 11, 25, 12, 0, 0, tzinfo=datetime.UTC)
 REQUEST = "req-0af76519-16cd-43dd-8448-eb211c80319c"

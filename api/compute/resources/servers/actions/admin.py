@@ -10,7 +10,7 @@ from api.compute.schemas import servers as schemas
 from common import locks
 from common.errors import Conflict, Gone, NotSupported, ServerStateConflict
 from common.states import VmState
-from db.reads.servers import Server
+from db.reads.servers.servers import Server
 
 #: the vm_states that Nova dumps from, as far as they are known here
 _DUMPED = frozenset(

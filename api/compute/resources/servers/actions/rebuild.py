@@ -22,9 +22,11 @@ from common import codec
 from common.errors import ImageNotFound, Invalid, KeyPairNotFound, NotSupported
 from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.servers import RebuildServer
-from db.reads import images, keypairs, volumes
-from db.reads.images import Image
-from db.reads.keypairs import KeyPair
+from db.reads.images import images
+from db.reads.images.images import Image
+from db.reads.servers import keypairs
+from db.reads.servers.keypairs import KeyPair
+from db.reads.volumes import volumes
 from web.guard import Reply
 
 _CERTIFICATES = "trusted_image_certificates"

@@ -16,8 +16,8 @@ from api.compute.resources.servers.create import password
 from api.compute.schemas import servers as schemas
 from common.errors import Invalid
 from common.guest import rescue
-from db.reads import images
-from db.reads.images import Image
+from db.reads.images import images
+from db.reads.images.images import Image
 
 #: from this version on servers that boot from volumes are rescued
 _FROM_VOLUME_SINCE = 87

@@ -12,9 +12,11 @@ from api.compute.resources.servers.create import check_size, snapshot
 from api.compute.schemas import servers as schemas
 from api.compute.views import servers as views
 from common.errors import FlavorNotFound, HostNotFound, Invalid
-from db.reads import flavors, images, volumes
-from db.reads.flavors import Flavor
-from db.reads.images import Image
+from db.reads.images import images
+from db.reads.images.images import Image
+from db.reads.servers import flavors
+from db.reads.servers.flavors import Flavor
+from db.reads.volumes import volumes
 
 
 class ResizeActions:

@@ -12,7 +12,7 @@ from api.compute.resources.found import the_server
 from api.compute.schemas import servers as schemas
 from common import states
 from common.errors import Conflict, Invalid
-from db.reads import services
+from db.reads.hosts import services
 
 
 class ShelveActions:

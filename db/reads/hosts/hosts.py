@@ -12,8 +12,9 @@ import sqlalchemy as sa
 from common.errors import Invalid
 from common.moving import Situation
 from db import schema
-from db.reads import keyset, node_health
-from db.reads.servers import COMPUTE
+from db.reads import keyset
+from db.reads.hosts import node_health
+from db.reads.servers.servers import COMPUTE
 
 _HOSTS = schema.hosts.c
 _SERVICES = schema.services.c

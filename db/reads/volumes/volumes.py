@@ -11,9 +11,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from common.volumes import ROOT_SLOT
-from db.reads import block_storage
-from db.reads.block_storage import Listing
 from db.reads.properties import having
+from db.reads.volumes import block_storage
+from db.reads.volumes.block_storage import Listing
 from db.schema import (
     servers,
     services,

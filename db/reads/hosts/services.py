@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from db import schema
-from db.reads import node_health
-from db.reads.servers import COMPUTE
+from db.reads.hosts import node_health
+from db.reads.servers.servers import COMPUTE
 
 _T = schema.services.c
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from db.reads import block_storage
-from db.reads.block_storage import Listing
+from db.reads.volumes import block_storage
+from db.reads.volumes.block_storage import Listing
 from db.schema import volume_snapshots, volumes
 
 _C = volume_snapshots.c

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from common import codec
 from common.bulk_migrations import ACTIONS, Move, Wish
 from db import schema
-from db.reads.operations import state_now
+from db.reads.ledger.operations import state_now
 
 _T = schema.operations.c
 

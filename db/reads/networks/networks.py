@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from common.states import PowerState
 from db.reads import keyset
-from db.reads.network_access import shared_with
+from db.reads.networks.network_access import shared_with
 from db.reads.patterns import holds
 from db.schema import (
     group_shares,

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from db.reads.block_storage import Filter, Listing
+from db.reads.volumes.block_storage import Filter, Listing
 from db.schema import volume_backups
 
 _C = volume_backups.c

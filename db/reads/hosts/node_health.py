@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from common.messages.facts import WELL
 from db import schema
-from db.reads.servers import COMPUTE
+from db.reads.servers.servers import COMPUTE
 
 _FACTS, _SERVICES = schema.hosts.c.facts, schema.services.c
 

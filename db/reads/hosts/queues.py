@@ -13,8 +13,9 @@ from common import codec
 from common.errors import Invalid
 from common.messages.queues import Queue
 from db import schema
-from db.reads import keyset, node_health
-from db.reads.servers import COMPUTE
+from db.reads import keyset
+from db.reads.hosts import node_health
+from db.reads.servers.servers import COMPUTE
 
 _HOSTS, _SERVICES = schema.hosts.c, schema.services.c
 
@@ -51,7 +52,7 @@ def list_queues(
     name_part: str | None = None,
     unwell_since: datetime.datetime | None = None,
 ) -> list[HostQueues]:
-    """Return a page of hosts with their queues, in the order of `db.reads.hosts.list_hosts`.
+    """Return a page of hosts with their queues, in the order of `db.reads.hosts.hosts.list_hosts`.
 
     `unwell_since`: only those that haven't reported since, or whose node can't be used, or not
     all of it read.

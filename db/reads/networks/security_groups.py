@@ -11,8 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from db.reads import keyset
-from db.reads.network_access import group_shared_with
-from db.reads.networks import EVERYBODY, Viewer, Where, read_page
+from db.reads.networks.network_access import group_shared_with
+from db.reads.networks.networks import EVERYBODY, Viewer, Where, read_page
 from db.schema import (
     default_group_rules,
     port_security_groups,

@@ -1,0 +1,1 @@
+"""Compute hosts, their services, aggregates and clusters."""

@@ -1,0 +1,1 @@
+"""Operations, bulk migrations and refused requests."""

@@ -1,0 +1,1 @@
+"""Networks, subnets, ports and security groups."""

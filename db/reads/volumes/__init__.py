@@ -1,0 +1,1 @@
+"""Volumes and all other records of block storage."""

@@ -162,7 +162,7 @@ class ResizePlan(MovePlan):
     was: str = ""
     """The server's vm_state before the resize."""
     old: Mapping[str, Any] = field(default_factory=dict)
-    """The flavor before, and the new one; see ``conductor.rpc.flavors.FlavorSnapshot``."""
+    """The flavor before, and the new one; see ``conductor.rpc.servers.flavors.FlavorSnapshot``."""
     new: Mapping[str, Any] = field(default_factory=dict)
 
 

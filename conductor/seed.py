@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conductor.rpc.flavors import NewFlavor
+from conductor.rpc.servers.flavors import NewFlavor
 
 
 def parse_flavor(text: str) -> NewFlavor:

@@ -13,7 +13,7 @@ from api.network.revisions import constrain
 from api.plain import Call, operation
 from common.errors import Invalid
 from conductor.rpc import ConductorRpc
-from conductor.rpc.address_groups import NewAddressGroup
+from conductor.rpc.networks.address_groups import NewAddressGroup
 from web.guard import Reply
 from web.policy import Enforcer
 

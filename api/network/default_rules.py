@@ -12,7 +12,7 @@ from api.plain import Call, operation
 from common.errors import Invalid
 from common.security_rules import PARENT
 from conductor.rpc import ConductorRpc
-from conductor.rpc.security_groups import NewDefaultRule
+from conductor.rpc.networks.security_groups import NewDefaultRule
 from web.guard import Reply
 from web.policy import Enforcer
 

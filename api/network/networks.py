@@ -13,7 +13,7 @@ from api.network.resources import Collection, Item, Store, of_project, target_of
 from api.network.revisions import constrain
 from api.plain import Call, operation
 from conductor.rpc import ConductorRpc
-from conductor.rpc.networks import NewNetwork
+from conductor.rpc.networks.networks import NewNetwork
 from web.guard import Reply
 from web.policy import Enforcer
 

@@ -22,7 +22,7 @@ from api.network.resources import (
 from api.network.revisions import constrain
 from api.plain import Call, operation
 from conductor.rpc import ConductorRpc
-from conductor.rpc.ports import NewPort, PortChange
+from conductor.rpc.networks.ports import NewPort, PortChange
 from db.reads.networks.networks import Port
 from web.guard import Reply
 from web.policy import Enforcer

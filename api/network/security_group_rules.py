@@ -12,7 +12,7 @@ from api.network.resources import Collection, Item
 from api.network.security_groups import Groups
 from api.plain import Call, operation
 from common.errors import Invalid
-from conductor.rpc.security_groups import NewRule
+from conductor.rpc.networks.security_groups import NewRule
 from web.guard import Reply
 
 _TEXT = values.text(255)

@@ -14,7 +14,7 @@ from api.plain import Call, operation
 from common.errors import Conflict
 from common.security_rules import DEFAULT
 from conductor.rpc import ConductorRpc
-from conductor.rpc.security_groups import NewSecurityGroup, SecurityGroupChange
+from conductor.rpc.networks.security_groups import NewSecurityGroup, SecurityGroupChange
 from db.reads.networks.security_groups import SecurityGroup, SecurityGroupRule
 from web.guard import Reply
 from web.policy import Enforcer

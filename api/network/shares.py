@@ -14,7 +14,7 @@ from api.network.resources import Collection, Item, Store, Target, of_project, t
 from api.plain import Call, operation
 from common.errors import Invalid
 from conductor.rpc import ConductorRpc
-from conductor.rpc.networks import NewShare
+from conductor.rpc.networks.networks import NewShare
 from web.guard import Reply
 from web.policy import Enforcer
 

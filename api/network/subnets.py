@@ -14,7 +14,7 @@ from api.network.revisions import constrain
 from api.plain import Call, operation
 from common.errors import Invalid
 from conductor.rpc import ConductorRpc
-from conductor.rpc.networks import NewSubnet
+from conductor.rpc.networks.networks import NewSubnet
 from web.guard import Reply
 from web.policy import Enforcer
 

@@ -10,7 +10,7 @@ from api.network.resources import Store, of_all_projects, target_of
 from api.plain import Call, operation
 from common.errors import NotFound
 from conductor.rpc import ConductorRpc
-from conductor.rpc.ports import TagChange
+from conductor.rpc.networks.ports import TagChange
 from web.guard import Reply
 from web.policy import Enforcer
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from common import digits
 from common.errors import Invalid
-from conductor.rpc.ports import AddressPair, FixedIp
+from conductor.rpc.networks.ports import AddressPair, FixedIp
 
 _MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}", re.ASCII)
 LONGEST_TAG = 255

@@ -8,7 +8,7 @@ from typing import Any
 
 from api.volume.call import Call
 from common.volumes import AttachStatus, SnapshotStatus, VolumeStatus, device
-from conductor.rpc.volumes import NewVolumeImage
+from conductor.rpc.volumes.volumes import NewVolumeImage
 from db.reads.volumes.backups import Backup
 from db.reads.volumes.snapshots import Snapshot
 from db.reads.volumes.volumes import Attachment, Volume, VolumeType

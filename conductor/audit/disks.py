@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from compute.messages import SeenDrive
 from conductor.audit.facts import Facts, Finding, ServerFacts
 from conductor.audit.nics import read_vms
-from conductor.rpc.flavors import local_disks_of
+from conductor.rpc.servers.flavors import local_disks_of
 
 _ROOT = "scsi0"
 #: an image may choose its bus

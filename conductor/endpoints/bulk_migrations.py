@@ -7,7 +7,7 @@ from common.bulk_migrations import Wish
 from common.context import RequestContext
 from common.log import logger
 from conductor.cloud import Cloud
-from conductor.endpoints.aggregates import Notifier
+from conductor.endpoints.hosts.aggregates import Notifier
 from conductor.endpoints.whatif import WhatIfEndpoint
 from conductor.engine.runner import Runner
 from conductor.flows.bulk import begin_bulk

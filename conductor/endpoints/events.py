@@ -6,7 +6,7 @@ from common.context import RequestContext
 from common.messages.facts import Heartbeat, VmStates
 from common.messages.reports import Report, Working
 from conductor.cloud import Cloud
-from conductor.endpoints.aggregates import Notifier
+from conductor.endpoints.hosts.aggregates import Notifier
 from conductor.store.hosts import registry
 from conductor.sync.reports import Reports
 from conductor.sync.vm_states import VmSync

@@ -12,14 +12,14 @@ from common.messages.scheduling import Decision, RequestSpec
 from common.server_groups import GroupFacts
 from common.states import VmState
 from conductor.cloud import Cloud
-from conductor.endpoints import request_specs
+from conductor.endpoints.servers import request_specs
 from conductor.engine.access import scope
 from conductor.flows import build_command
 from conductor.flows.accept import requested_networks
 from conductor.flows.auto_network import AutoNetwork
 from conductor.flows.bulk import begin_bulk
 from conductor.flows.move.begin_evacuation import kept
-from conductor.rpc.servers import CreateServers
+from conductor.rpc.servers.servers import CreateServers
 from conductor.rpc.whatif import DrainStep, Evacuation
 from conductor.store.hosts import registry
 from conductor.store.servers import host_assignments, server_groups

@@ -22,8 +22,8 @@ from conductor.engine.begins import HandedOver
 from conductor.flows.auto_network import AutoNetwork
 from conductor.flows.remove import delete
 from conductor.plans import PLANS, CreateParams, CreatePlan, DeletePlan, Interface, Plan
-from conductor.rpc.flavors import claimed_gib
-from conductor.rpc.servers import CreatedServers, CreateServers
+from conductor.rpc.servers.flavors import claimed_gib
+from conductor.rpc.servers.servers import CreatedServers, CreateServers
 from conductor.store.images import server_images
 from conductor.store.ledger import operations as ledger
 from conductor.store.ledger import transitions

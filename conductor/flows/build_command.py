@@ -11,7 +11,7 @@ from common.volumes import serial
 from conductor.cloud import placed
 from conductor.flows import guest_data
 from conductor.plans import CreateParams, CreatePlan, Interface
-from conductor.rpc.flavors import local_disks_of, root_gib
+from conductor.rpc.servers.flavors import local_disks_of, root_gib
 from conductor.store.networks import networks
 from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction

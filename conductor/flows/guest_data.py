@@ -8,7 +8,7 @@ from typing import Any
 
 from common.guest.hardware import root_bus
 from common.messages.commands import Address, ConfigDrive, GuestFile, Nic
-from conductor.rpc.flavors import local_disks_of
+from conductor.rpc.servers.flavors import local_disks_of
 from conductor.store.records import Server
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from common.context import RequestContext
 from common.messages.scheduling import Decision
-from conductor.rpc.servers import CreateServers
+from conductor.rpc.servers.servers import CreateServers
 from scheduler.messages import Capacity, Rebalancing
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from common.errors import GenerationConflict
 from common.requirements import requirements
 from common.states import VmState
-from conductor.rpc.flavors import claimed_gib
+from conductor.rpc.servers.flavors import claimed_gib
 from conductor.store.records import Server
 from placement.client import PlacementClient
 

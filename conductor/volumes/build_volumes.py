@@ -18,7 +18,7 @@ from common.messages.reports import Category, Failure
 from common.states import ResourceType
 from common.volumes import VolumeStatus
 from conductor.cloud import Cloud
-from conductor.rpc.volumes import NewVolume
+from conductor.rpc.volumes.volumes import NewVolume
 from conductor.store.ledger import operations as ledger
 from conductor.store.servers.vmids import BandExhausted
 from conductor.store.transactions import Transaction

@@ -20,7 +20,7 @@ from conductor.cloud import Cloud
 from conductor.engine import begins, ends
 from conductor.engine.command_end import End
 from conductor.plans import Place, VolumePlan
-from conductor.rpc.volumes import NewVolume
+from conductor.rpc.volumes.volumes import NewVolume
 from conductor.store.ledger.operations import NewOperation
 from conductor.store.quotas import volume_quotas
 from conductor.store.records import Operation

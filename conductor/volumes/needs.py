@@ -9,8 +9,8 @@ from typing import Any
 from common.errors import VolumeNotFound
 from common.messages.scheduling import VolumeNeed
 from conductor.cloud import Cloud
-from conductor.rpc.servers import BlockDevice
-from conductor.rpc.volumes import NewVolume
+from conductor.rpc.servers.servers import BlockDevice
+from conductor.rpc.volumes.volumes import NewVolume
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, origins, types, volumes
 from conductor.volumes import create_volume, sources

@@ -16,8 +16,8 @@ from common.context import RequestContext
 from common.errors import ImageNotFound, Invalid, NotFound, SnapshotNotFound, VolumeNotFound
 from common.volumes import ATTACH, ROOT_SLOT, SLOTS
 from conductor.cloud import Cloud
-from conductor.rpc.servers import BlockDevice
-from conductor.rpc.volumes import NewVolume
+from conductor.rpc.servers.servers import BlockDevice
+from conductor.rpc.volumes.volumes import NewVolume
 from conductor.store.quotas import volume_quotas
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, volumes

@@ -21,7 +21,7 @@ from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.engine.command_end import End
 from conductor.plans import NewContent, Place, ReimagePlan
-from conductor.rpc.volumes import NewVolume
+from conductor.rpc.volumes.volumes import NewVolume
 from conductor.store.records import Operation
 from conductor.store.servers import vmids
 from conductor.store.transactions import Transaction

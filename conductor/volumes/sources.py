@@ -11,7 +11,7 @@ from common.errors import ImageNotFound, Invalid, ServerNotFound
 from common.messages.commands import VolumeSource
 from common.messages.scheduling import ImageHome, VolumeNeed
 from common.volumes import BackupStatus, SnapshotStatus, VolumeStatus
-from conductor.rpc.volumes import NewVolume
+from conductor.rpc.volumes.volumes import NewVolume
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backends, backups, origins, snapshots, volumes
 from conductor.volumes.backups import storages

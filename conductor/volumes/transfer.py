@@ -16,7 +16,7 @@ from common.volumes import SnapshotStatus, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.engine.access import scope
-from conductor.rpc.volume_transfers import NewVolumeTransfer, OfferedVolume
+from conductor.rpc.volumes.transfers import NewVolumeTransfer, OfferedVolume
 from conductor.store.ledger import operations as ledger
 from conductor.store.quotas import volume_quotas
 from conductor.store.transactions import Transaction

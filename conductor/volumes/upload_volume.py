@@ -25,7 +25,7 @@ from conductor.engine.stages import Stage, Undo
 from conductor.engine.unwound_command import UnwoundCommand
 from conductor.images import remove_image
 from conductor.plans import Place, UploadVolumePlan
-from conductor.rpc.volumes import NewVolumeImage
+from conductor.rpc.volumes.volumes import NewVolumeImage
 from conductor.store.hosts import registry
 from conductor.store.images import server_images
 from conductor.store.ledger import leases

@@ -11,9 +11,9 @@ import sqlalchemy as sa
 
 from common import ids
 from common.errors import MicronovaError
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.interfaces import Attachment
-from conductor.rpc.servers import NewServerImage, RebuildServer
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.interfaces import Attachment
+from conductor.rpc.servers.servers import NewServerImage, RebuildServer
 from db import schema
 from tests.chaos.cloud import IMAGE
 from tests.chaos.dressing import CD

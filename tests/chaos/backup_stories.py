@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from common.errors import MicronovaError
 from common.volumes import BackupStatus
-from conductor.rpc.backups import NewBackup
+from conductor.rpc.volumes.backups import NewBackup
 from db import schema
 from tests.chaos.volume_story import LATER, PATTERN, Made
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from common import ids
 from common.errors import MicronovaError
-from conductor.rpc.servers import BlockDevice, CreateServers, RequestedNetwork
-from conductor.rpc.volumes import VolumeEdit
+from conductor.rpc.servers.servers import BlockDevice, CreateServers, RequestedNetwork
+from conductor.rpc.volumes.volumes import VolumeEdit
 from tests.chaos.cloud import FLAVOR, IMAGE
 from tests.chaos.stage import Party
 from tests.chaos.volume_story import LATER, OF_IMAGE, PATTERN, VolumeStory

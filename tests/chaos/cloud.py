@@ -17,8 +17,8 @@ from common.errors import MicronovaError, Unavailable
 from common.messages.reports import Category
 from common.states import OPEN_STATES
 from conductor.rpc import ConductorRpc
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.servers import CreateServers, RequestedNetwork
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.servers import CreateServers, RequestedNetwork
 from db import schema
 from placement.client import PlacementClient
 from simulator.server import Simulator

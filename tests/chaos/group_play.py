@@ -14,7 +14,7 @@ from common import clock
 from common.errors import MicronovaError
 from common.server_groups import Policy
 from conductor.rpc.refusals import Refused
-from conductor.rpc.server_groups import NewServerGroup
+from conductor.rpc.servers.server_groups import NewServerGroup
 from db import schema
 from tests.chaos.cloud import LEFT_DRIVE, Overdue
 from tests.chaos.director import Step

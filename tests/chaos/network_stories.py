@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conductor.rpc.networks import NewNetwork
+from conductor.rpc.networks.networks import NewNetwork
 from db import schema
 from tests.chaos.dressing import CLOUD
 from tests.chaos.story import Story

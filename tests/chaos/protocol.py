@@ -25,7 +25,7 @@ from tests.chaos.hooks import snake
 def _of_conductors() -> Iterator[type[Any]]:
     """All endpoints of conductors, so that none is forgotten."""
     package = conductor.endpoints
-    for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         module = importlib.import_module(found.name)
         for name, one in inspect.getmembers(module, inspect.isclass):
             if name.endswith("Endpoint") and one.__module__ == found.name:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from common import ids
 from common.errors import MicronovaError
 from common.volumes import SnapshotStatus
-from conductor.rpc.servers import (
+from conductor.rpc.servers.servers import (
     BlockDevice,
     CreateServers,
     NewServerImage,

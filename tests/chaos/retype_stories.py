@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common.errors import MicronovaError
-from conductor.rpc.volumes import NewVolumeImage
+from conductor.rpc.volumes.volumes import NewVolumeImage
 from db import schema
 from tests.chaos.volume_story import PATTERN, Made
 

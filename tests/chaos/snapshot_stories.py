@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conductor.rpc.volumes import NewVolume
+from conductor.rpc.volumes.volumes import NewVolume
 from tests.chaos.dressing import COPYING, THIN
 from tests.chaos.volume_stories import Attach
 from tests.chaos.volume_story import LATER, PATTERN, Made

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from common import ids
 from common.context import RequestContext
 from common.errors import Conflict, NotFound
-from conductor.rpc.manage import Adoption
+from conductor.rpc.servers.manage import Adoption
 from db import schema
 from simulator.model import MIB, Vm, Volume
 from tests.chaos.world import World, world

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from common import ids
-from conductor.rpc.servers import RebuildServer
+from conductor.rpc.servers.servers import RebuildServer
 from tests.chaos.cloud import IMAGE
 from tests.chaos.stage import Plan, Stage, stage
 

@@ -15,9 +15,9 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.context import internal
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.servers import NewServerImage, RebuildServer
-from conductor.rpc.volumes import NewVolume
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.servers import NewServerImage, RebuildServer
+from conductor.rpc.volumes.volumes import NewVolume
 from db import schema
 from tests.chaos.cloud import IMAGE
 from tests.chaos.stage import Plan, Stage, stage

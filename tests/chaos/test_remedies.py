@@ -14,7 +14,7 @@ from common import ids
 from common.context import RequestContext
 from common.failures import RULES
 from common.messages.reports import Category
-from conductor.rpc.servers import RebuildServer
+from conductor.rpc.servers.servers import RebuildServer
 from db import schema
 from tests.chaos.cloud import IMAGE
 from tests.chaos.world import World, world

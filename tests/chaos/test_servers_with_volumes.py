@@ -17,9 +17,9 @@ import sqlalchemy as sa
 
 from common import ids
 from common.errors import Conflict
-from conductor.rpc.server_volumes import VolumeWish
-from conductor.rpc.servers import RebuildServer
-from conductor.rpc.volumes import NewVolume
+from conductor.rpc.servers.server_volumes import VolumeWish
+from conductor.rpc.servers.servers import RebuildServer
+from conductor.rpc.volumes.volumes import NewVolume
 from db import schema
 from tests.chaos.cloud import IMAGE
 from tests.chaos.test_real_world import vm_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from common import ids
 from common.context import RequestContext
-from conductor.rpc.servers import CreateServers, RequestedNetwork
+from conductor.rpc.servers.servers import CreateServers, RequestedNetwork
 from db import schema
 from simulator.model import MIB, Node
 from tests.chaos.cloud import FLAVOR, IMAGE

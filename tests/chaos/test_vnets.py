@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from common.errors import Conflict
-from conductor.rpc.networks import NewNetwork, NewSubnet
+from conductor.rpc.networks.networks import NewNetwork, NewSubnet
 from db import schema
 from simulator.sdn_config import Vnet, Zone
 from tests.chaos import dressing

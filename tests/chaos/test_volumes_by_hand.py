@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 from common.context import RequestContext
 from common.errors import MicronovaError
-from conductor.rpc.server_volumes import VolumeWish
-from conductor.rpc.volumes import NewVolume
+from conductor.rpc.servers.server_volumes import VolumeWish
+from conductor.rpc.volumes.volumes import NewVolume
 from db import schema
 from tests.chaos.person import Person
 from tests.chaos.test_edited_marks import config_of, edit, findings

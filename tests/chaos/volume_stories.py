@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from common import ids
 from common.errors import MicronovaError
-from conductor.rpc.server_volumes import VolumeWish
+from conductor.rpc.servers.server_volumes import VolumeWish
 from db import schema
 from tests.chaos.cloud import IMAGE
 from tests.chaos.stage import Party

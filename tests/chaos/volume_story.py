@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from common.errors import MicronovaError
 from common.volumes import SnapshotStatus
-from conductor.rpc.volume_snapshots import NewVolumeSnapshot
-from conductor.rpc.volumes import NewVolume
+from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
+from conductor.rpc.volumes.volumes import NewVolume
 from db import schema
 from tests.chaos.cloud import IMAGE
 from tests.chaos.dressing import COPYING, THIN, add_volume_storages

@@ -15,7 +15,7 @@ from api.compute.schemas.types import MAX_INT
 from api.compute.views import flavors as views
 from common import digits
 from common.errors import Invalid
-from conductor.rpc.flavors import NewFlavor
+from conductor.rpc.servers.flavors import NewFlavor
 from db.reads.servers import flavors
 from db.reads.servers.flavors import Flavor
 

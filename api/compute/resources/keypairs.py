@@ -12,7 +12,7 @@ from api.compute.policies import named
 from api.compute.schemas import keypairs as schemas
 from common import clock
 from common.errors import KeyPairNotFound
-from conductor.rpc.keypairs import NewKeyPair
+from conductor.rpc.servers.keypairs import NewKeyPair
 from db.reads.servers import keypairs
 from db.reads.servers.keypairs import KeyPair
 

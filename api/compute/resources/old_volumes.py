@@ -15,8 +15,8 @@ from api.compute.policies import named
 from api.compute.schemas import old_volumes as schemas
 from common.errors import Invalid, NotFound, SnapshotNotFound, VolumeNotFound
 from common.volumes import AttachStatus, device
-from conductor.rpc.volume_snapshots import NewVolumeSnapshot
-from conductor.rpc.volumes import NewVolume
+from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
+from conductor.rpc.volumes.volumes import NewVolume
 from db.reads.hosts import services
 from db.reads.keyset import Page
 from db.reads.volumes import snapshots, volumes

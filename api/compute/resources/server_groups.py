@@ -13,7 +13,7 @@ from api.compute.schemas import server_groups as schemas
 from common import ids
 from common.errors import Invalid, NotFound
 from common.server_groups import Policy
-from conductor.rpc.server_groups import NewServerGroup
+from conductor.rpc.servers.server_groups import NewServerGroup
 from db.reads.servers import server_groups
 from db.reads.servers.server_groups import ServerGroup
 from web.guard import Params

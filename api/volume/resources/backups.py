@@ -9,7 +9,7 @@ from api.volume import queries, schemas, views
 from api.volume.call import Call, operation
 from api.volume.resources.volumes import edit_of, find, trimmed, truth
 from common.errors import BackupNotFound, Invalid
-from conductor.rpc.backups import NewBackup
+from conductor.rpc.volumes.backups import NewBackup
 from db.reads.volumes import backups
 from db.reads.volumes.backups import Backup
 from web.guard import Params

@@ -12,7 +12,7 @@ import orjson
 from api.volume import schemas
 from api.volume.call import Call, operation
 from common.errors import Invalid, NotFound
-from conductor.rpc.volumes import VolumeEdit
+from conductor.rpc.volumes.volumes import VolumeEdit
 from web.guard import Reply
 
 #: since when metadata have an ETag

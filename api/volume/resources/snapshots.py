@@ -10,7 +10,7 @@ from api.volume.call import Call, operation
 from api.volume.resources.metadata import Metadata, Owner
 from api.volume.resources.volumes import edit_of, find, trimmed, truth
 from common.errors import Invalid, SnapshotNotFound
-from conductor.rpc.volume_snapshots import NewVolumeSnapshot
+from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
 from db.reads.volumes import snapshots
 from db.reads.volumes.snapshots import Snapshot
 

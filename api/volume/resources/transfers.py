@@ -9,7 +9,7 @@ from api.volume.call import Call, operation
 from api.volume.resources.volumes import find, truth
 from api.volume.views import links, moment
 from common.errors import Invalid, NotFound
-from conductor.rpc.volume_transfers import NewVolumeTransfer
+from conductor.rpc.volumes.transfers import NewVolumeTransfer
 from db.reads.volumes import transfers
 from db.reads.volumes.transfers import Filter, Transfer
 

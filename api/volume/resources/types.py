@@ -9,7 +9,7 @@ from api.volume import filters, queries, schemas, views
 from api.volume.call import Call, operation
 from api.volume.resources.volumes import truth
 from common.errors import Invalid, NotFound
-from conductor.rpc.volume_types import VolumeTypeEdit
+from conductor.rpc.volumes.types import VolumeTypeEdit
 from db.reads.keyset import MarkerNotFound, Page
 from db.reads.volumes import volumes
 from db.reads.volumes.volumes import VolumeType

@@ -11,7 +11,7 @@ from api.volume.call import Call, operation
 from api.volume.resources import volumes
 from api.volume.resources.volumes import find, truth
 from common.errors import Invalid, NotFound
-from conductor.rpc.volumes import NewVolumeImage, VolumeEdit
+from conductor.rpc.volumes.volumes import NewVolumeImage, VolumeEdit
 from db.reads.volumes import volumes as reads
 
 #: formats that images of volumes may show; nothing is converted

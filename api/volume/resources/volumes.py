@@ -17,7 +17,7 @@ from common.errors import (
     SnapshotNotFound,
     VolumeNotFound,
 )
-from conductor.rpc.volumes import NewVolume, VolumeEdit
+from conductor.rpc.volumes.volumes import NewVolume, VolumeEdit
 from db.reads.volumes import backups, snapshots, volumes
 from db.reads.volumes.volumes import Volume
 from web.guard import Params

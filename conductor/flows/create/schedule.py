@@ -26,7 +26,7 @@ from conductor.flows.create.offers import Offers
 from conductor.flows.create.selects import Selects, Undecided
 from conductor.flows.create.unwind import Unwinding
 from conductor.plans import CreateParams, CreatePlan, Place
-from conductor.rpc.flavors import claimed_gib, root_gib
+from conductor.rpc.servers.flavors import claimed_gib, root_gib
 from conductor.store.hosts import registry
 from conductor.store.ledger import batches
 from conductor.store.ledger import operations as ledger

@@ -13,7 +13,7 @@ from conductor.engine import begins
 from conductor.engine.access import check_state, scope
 from conductor.flows.disks import volume_image
 from conductor.plans import ImagePlan, Place
-from conductor.rpc.servers import NewServerImage
+from conductor.rpc.servers.servers import NewServerImage
 from conductor.store.hosts import registry
 from conductor.store.images import server_images
 from conductor.store.ledger import transitions

@@ -20,7 +20,7 @@ from conductor.flows.disks import root_volume
 from conductor.flows.move import destination
 from conductor.images import image_source
 from conductor.plans import Place, RebuildPlan, SwapParams
-from conductor.rpc.servers import RebuildServer
+from conductor.rpc.servers.servers import RebuildServer
 from conductor.store.hosts import registry
 from conductor.store.ledger import operations as ledger
 from conductor.store.ledger import transitions

@@ -19,8 +19,8 @@ from common.volumes import ROOT_SLOT, device
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.plans import ImagePlan
-from conductor.rpc.servers import NewServerImage
-from conductor.rpc.volume_snapshots import NewVolumeSnapshot
+from conductor.rpc.servers.servers import NewServerImage
+from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
 from conductor.store.images import server_images
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation, Server

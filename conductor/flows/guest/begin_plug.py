@@ -18,7 +18,7 @@ from conductor.engine.settling import Settling
 from conductor.flows import build_command
 from conductor.flows.guest import plugging
 from conductor.plans import PlugPlan
-from conductor.rpc.interfaces import Attachment
+from conductor.rpc.servers.interfaces import Attachment
 from conductor.store.ledger import operations as ledger
 from conductor.store.networks import networks, user_ports
 from conductor.store.networks.networks import Network, Port, Wish

@@ -17,7 +17,7 @@ from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.flows.guest import plugging
 from conductor.plans import PlugVolumePlan
-from conductor.rpc.server_volumes import AttachedVolume, VolumeWish
+from conductor.rpc.servers.server_volumes import AttachedVolume, VolumeWish
 from conductor.store.records import Operation, Server
 from conductor.store.servers import servers
 from conductor.store.transactions import Transaction

@@ -19,8 +19,8 @@ from conductor.flows import guest_data
 from conductor.flows.accept import hostname_of
 from conductor.flows.manage import candidate
 from conductor.plans import AdoptParams, Place, Plan
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.manage import Adopted, Adoption
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.manage import Adopted, Adoption
 from conductor.store.hosts import registry
 from conductor.store.ledger import operations as ledger
 from conductor.store.networks import adopted_ports, networks, unknown_vms

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from common import ids
 from common.errors import Conflict, MicronovaError, NotFound, Unavailable
 from common.messages.facts import Inspection, NicFacts
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.manage import Adoption
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.manage import Adoption
 from conductor.store.networks.networks import Network
 
 _NOT_IN_NAMES = re.compile(r"[^\x20-\x7e]+")

@@ -25,7 +25,7 @@ from conductor.engine.access import check_state, scope
 from conductor.flows.move import destination, own_host
 from conductor.flows.move.cold_move import OTHER_HOST
 from conductor.plans import Place, ResizePlan
-from conductor.rpc.flavors import FlavorSnapshot, claimed_gib, local_disks_of
+from conductor.rpc.servers.flavors import FlavorSnapshot, claimed_gib, local_disks_of
 from conductor.store.hosts import registry
 from conductor.store.ledger import operations as ledger
 from conductor.store.ledger import transitions

@@ -22,7 +22,7 @@ from conductor.engine.access import scope
 from conductor.engine.stages import Task
 from conductor.flows import build_command
 from conductor.plans import Place
-from conductor.rpc.flavors import claimed_gib
+from conductor.rpc.servers.flavors import claimed_gib
 from conductor.store.hosts import registry
 from conductor.store.networks import networks
 from conductor.store.records import Server
@@ -45,7 +45,7 @@ class Wanted:
     holder: str
     """UUID of the migration."""
     flavor: Mapping[str, Any]
-    """Its flavor there; see ``conductor.rpc.flavors.FlavorSnapshot``."""
+    """Its flavor there; see ``conductor.rpc.servers.flavors.FlavorSnapshot``."""
     host: str | None = None
     """The only host that would do; None: any other than its own."""
     without: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ from conductor.flows.move import shaping
 from conductor.flows.move.cold_move import BACK, OTHER_HOST, SAME_HOST, ColdMove, case
 from conductor.flows.move.settling import hold, settle
 from conductor.plans import ResizePlan
-from conductor.rpc.flavors import local_disks_of, root_gib
+from conductor.rpc.servers.flavors import local_disks_of, root_gib
 from conductor.store.ledger import operations as ledger
 from conductor.store.ledger import transitions
 from conductor.store.servers import migrations, server_groups

@@ -14,7 +14,7 @@ from conductor.cloud import Cloud, placed
 from conductor.engine import ends
 from conductor.engine.stages import Task
 from conductor.plans import ResizePlan
-from conductor.rpc.flavors import claimed_gib
+from conductor.rpc.servers.flavors import claimed_gib
 from conductor.store.ledger import leases, transitions
 from conductor.store.ledger import operations as ledger
 from conductor.store.servers import migrations

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from common import clock
 from common.messages.reports import Copied
 from common.messages.scheduling import ImageHome
-from conductor.rpc.flavors import root_gib
+from conductor.rpc.servers.flavors import root_gib
 from conductor.store.images import image_members, templates
 from conductor.store.images.templates import Known
 from conductor.store.records import Server

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from common.errors import Conflict
 from common.vnets import VniRange
-from conductor.rpc.networks import NewNetwork, NewSubnet
+from conductor.rpc.networks.networks import NewNetwork, NewSubnet
 from conductor.store.networks import project_networks, project_subnets
 from conductor.store.networks.segments import TagRange
 from conductor.store.quotas import network_quotas, quotas

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, NotFound
-from conductor.rpc.networks import NewShare
+from conductor.rpc.networks.networks import NewShare
 from conductor.store.networks import network_locks
 from conductor.store.networks.filtering import group_shares
 from db.reads.networks.network_access import EVERYBODY

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import sqlalchemy as sa
 
 from common.errors import Invalid, NotFound
-from conductor.rpc.ports import TagChange
+from conductor.rpc.networks.ports import TagChange
 from conductor.store.networks import revisions
 from db import schema
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from common import clock, ids, vnets
 from common.errors import Conflict
 from common.vnets import VniRange
-from conductor.rpc.networks import NewNetwork
+from conductor.rpc.networks.networks import NewNetwork
 from conductor.store.networks import network_locks, network_shares, revisions, subnet_rules
 from conductor.store.networks import vnets as vnet_rows
 from conductor.store.networks.segments import Segment, Segments, TagRange, invalid_input

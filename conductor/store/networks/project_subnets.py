@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, SubnetNotFound
-from conductor.rpc.networks import NewSubnet
+from conductor.rpc.networks.networks import NewSubnet
 from conductor.store.networks import addresses, network_locks, revisions, subnet_rules
 from conductor.store.networks.pools import of_port
 from conductor.store.networks.segments import invalid_input

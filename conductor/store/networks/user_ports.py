@@ -21,7 +21,7 @@ from common.errors import (
     PortNotFound,
     SubnetNotFound,
 )
-from conductor.rpc.ports import FixedIp, NewPort, PortChange
+from conductor.rpc.networks.ports import FixedIp, NewPort, PortChange
 from conductor.store.networks import (
     addresses,
     more_addresses,

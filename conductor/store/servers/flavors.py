@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, FlavorNotFound, NotFound
-from conductor.rpc.flavors import NewFlavor
+from conductor.rpc.servers.flavors import NewFlavor
 from db.schema import flavor_access, flavors
 
 

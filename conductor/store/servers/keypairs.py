@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import Conflict, KeyPairNotFound
-from conductor.rpc.keypairs import NewKeyPair
+from conductor.rpc.servers.keypairs import NewKeyPair
 from db.schema import keypairs
 
 

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import BackupNotFound, Invalid
 from common.volumes import BackupStatus, VolumeStatus
-from conductor.rpc.backups import NewBackup
-from conductor.rpc.volumes import VolumeEdit
+from conductor.rpc.volumes.backups import NewBackup
+from conductor.rpc.volumes.volumes import VolumeEdit
 from conductor.store.volumes.volumes import edited
 from db.schema import volume_backups, volumes
 

@@ -11,8 +11,8 @@ from common import clock, ids
 from common.errors import Invalid, SnapshotNotFound
 from common.states import OPEN_STATES, ResourceType
 from common.volumes import SnapshotStatus, VolumeStatus
-from conductor.rpc.volume_snapshots import NewVolumeSnapshot
-from conductor.rpc.volumes import VolumeEdit
+from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
+from conductor.rpc.volumes.volumes import VolumeEdit
 from conductor.store.volumes.volumes import edited
 from conductor.store.volumes.volumes import held as held_volume
 from db.schema import operations, volume_snapshots, volumes

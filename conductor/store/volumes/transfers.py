@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common import clock, ids
-from conductor.rpc.volume_transfers import NewVolumeTransfer
+from conductor.rpc.volumes.transfers import NewVolumeTransfer
 from db.schema import volume_transfers
 
 _C = volume_transfers.c

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import Conflict, Invalid, NotFound
 from common.quotas import OF_TYPES
-from conductor.rpc.volume_types import VolumeTypeEdit
+from conductor.rpc.volumes.types import VolumeTypeEdit
 from conductor.store.quotas import quotas
 from conductor.store.volumes.backends import Backend
 from db.schema import volume_default_types, volume_type_access, volume_types, volumes

@@ -15,7 +15,7 @@ from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.engine.command_end import End
 from conductor.plans import BackupPlan
-from conductor.rpc.backups import NewBackup
+from conductor.rpc.volumes.backups import NewBackup
 from conductor.store.quotas import volume_quotas
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backends, backups, snapshots, volumes

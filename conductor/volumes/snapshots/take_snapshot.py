@@ -15,7 +15,7 @@ from conductor.cloud import Cloud
 from conductor.engine import begins, ends
 from conductor.engine.command_end import End
 from conductor.plans import NOWHERE, Place, VolumeSnapshotPlan
-from conductor.rpc.volume_snapshots import NewVolumeSnapshot
+from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
 from conductor.store.quotas import volume_quotas
 from conductor.store.records import Operation
 from conductor.store.servers import vmids

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from common import ids
-from conductor.rpc.servers import BlockDevice
+from conductor.rpc.servers.servers import BlockDevice
 from db import schema
 from tests.fixtures.compute import IMAGE, ComputeApi, a_flavor, a_full_server, uuid_of
 from tests.fixtures.listings import NOW, Row, an_image

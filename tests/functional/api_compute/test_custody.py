@@ -9,7 +9,7 @@ import pytest
 
 from common import clock
 from common.errors import Conflict
-from conductor.rpc.manage import Adoption
+from conductor.rpc.servers.manage import Adoption
 from db import schema
 from tests.fixtures import auth
 from tests.fixtures.compute import ComputeApi, a_full_server, a_host, a_service, uuid_of

@@ -19,7 +19,7 @@ from api.image.data.spool import Spool
 from api.image.data.uploads import PLACES
 from common.context import internal
 from common.errors import TooLarge, Unavailable
-from conductor.endpoints.services import ServiceEndpoint
+from conductor.endpoints.hosts.services import ServiceEndpoint
 from db import schema
 from tests.fixtures import auth
 from tests.functional.api_image.test_uploads import DATA, Site, _connected, a_site

@@ -11,7 +11,7 @@ import requests
 
 from api.network.app import make_app
 from common import ids
-from conductor.endpoints.ports import PortEndpoint
+from conductor.endpoints.networks.ports import PortEndpoint
 from conductor.store.networks import networks
 from db import engine, schema
 from tests.fixtures import auth

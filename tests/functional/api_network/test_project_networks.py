@@ -12,8 +12,8 @@ import requests
 
 from api.network.app import make_app
 from common import ids
-from conductor.endpoints.networks import NetworkEndpoint
-from conductor.endpoints.ports import PortEndpoint
+from conductor.endpoints.networks.networks import NetworkEndpoint
+from conductor.endpoints.networks.ports import PortEndpoint
 from conductor.networks import vnet_places
 from conductor.store.networks import networks
 from conductor.store.networks.vnets import State, Vnet

@@ -11,11 +11,11 @@ import requests
 
 from api.network.app import make_app
 from common import ids
-from conductor.endpoints.address_groups import AddressGroupEndpoint
-from conductor.endpoints.networks import NetworkEndpoint
-from conductor.endpoints.ports import PortEndpoint
+from conductor.endpoints.networks.address_groups import AddressGroupEndpoint
+from conductor.endpoints.networks.networks import NetworkEndpoint
+from conductor.endpoints.networks.ports import PortEndpoint
+from conductor.endpoints.networks.security_groups import SecurityGroupEndpoint
 from conductor.endpoints.quotas import QuotaEndpoint
-from conductor.endpoints.security_groups import SecurityGroupEndpoint
 from db import engine, schema
 from tests.fixtures import auth
 from tests.fixtures.listings import a_conf, mounted, served

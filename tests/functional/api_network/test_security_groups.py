@@ -12,8 +12,8 @@ import requests
 
 from api.network.app import make_app
 from common import ids, networks
-from conductor.endpoints.ports import PortEndpoint
-from conductor.endpoints.security_groups import SecurityGroupEndpoint
+from conductor.endpoints.networks.ports import PortEndpoint
+from conductor.endpoints.networks.security_groups import SecurityGroupEndpoint
 from db import engine, schema
 from tests.fixtures import auth
 from tests.fixtures.listings import a_conf, counted, mounted, served

@@ -12,13 +12,13 @@ import pytest
 from api import config as api_config
 from api.compute.app import make_app as compute_app
 from api.volume.app import make_app
-from conductor.endpoints.backups import BackupEndpoint
 from conductor.endpoints.quotas import QuotaEndpoint
-from conductor.endpoints.volume_messages import VolumeMessageEndpoint
-from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
-from conductor.endpoints.volume_transfers import VolumeTransferEndpoint
-from conductor.endpoints.volume_types import VolumeTypeEndpoint
-from conductor.endpoints.volumes import VolumeEndpoint
+from conductor.endpoints.volumes.backups import BackupEndpoint
+from conductor.endpoints.volumes.messages import VolumeMessageEndpoint
+from conductor.endpoints.volumes.snapshots import VolumeSnapshotEndpoint
+from conductor.endpoints.volumes.transfers import VolumeTransferEndpoint
+from conductor.endpoints.volumes.types import VolumeTypeEndpoint
+from conductor.endpoints.volumes.volumes import VolumeEndpoint
 from conductor.volumes.volume_types import VolumeTypes
 from db import engine
 from tests.fixtures import auth

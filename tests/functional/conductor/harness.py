@@ -43,7 +43,7 @@ from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
 from conductor.endpoints.audits import AuditEndpoint
-from conductor.endpoints.manage import ManageEndpoint
+from conductor.endpoints.servers.manage import ManageEndpoint
 from conductor.engine.periodic import Periodic
 from conductor.engine.runner import Flow, Runner
 from conductor.flows.accept import Accept
@@ -52,8 +52,8 @@ from conductor.flows.disks.begin_rescue import RescueAcceptance
 from conductor.flows.move.begin_resize import ResizeAcceptance
 from conductor.flows.table import endings
 from conductor.flows.table import flows as all_flows
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.servers import CreateServers, RebuildServer
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.servers import CreateServers, RebuildServer
 from conductor.store.records import Operation
 from conductor.store.transactions import Store
 from conductor.sync.filters import NAME, SECONDS, Filters

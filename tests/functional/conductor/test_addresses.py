@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import Forbidden, Invalid
-from conductor.rpc.servers import RequestedNetwork
+from conductor.rpc.servers.servers import RequestedNetwork
 from conductor.store.networks import networks
 from db import schema
 from tests.functional.conductor.harness import World

@@ -11,8 +11,8 @@ import pytest
 
 from common.messages.commands import Build, StrictGroup
 from compute.messages import ClusterInventory, SeenVm
-from conductor.endpoints.server_groups import ServerGroupEndpoint
-from conductor.rpc.server_groups import NewServerGroup
+from conductor.endpoints.servers.server_groups import ServerGroupEndpoint
+from conductor.rpc.servers.server_groups import NewServerGroup
 from conductor.store.servers import server_groups
 from db import schema
 from tests.functional.conductor.harness import World

@@ -16,9 +16,9 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid, MicronovaError, NotFound, Unavailable
 from common.messages.commands import CacheImage
 from common.messages.reports import Category, Failure
-from conductor.endpoints.aggregates import AggregateEndpoint, Notifier
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.servers import CreateServers
+from conductor.endpoints.hosts.aggregates import AggregateEndpoint, Notifier
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.servers import CreateServers
 from conductor.store.hosts import aggregates, registry
 from conductor.store.transactions import Store
 from db import engine, schema

@@ -18,10 +18,10 @@ from common.states import PowerState
 from conductor.audit.heal import Healer
 from conductor.audit.kinds import Verb
 from conductor.audit.proof import RefusedError
-from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
+from conductor.endpoints.volumes.snapshots import VolumeSnapshotEndpoint
 from conductor.flows.disks.root_volume import RootVolume
-from conductor.rpc.servers import BlockDevice, RebuildServer
-from conductor.rpc.volume_snapshots import NewVolumeSnapshot
+from conductor.rpc.servers.servers import BlockDevice, RebuildServer
+from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
 from conductor.store.audits.findings import Kept
 from conductor.store.ledger import operations as ledger
 from db import schema

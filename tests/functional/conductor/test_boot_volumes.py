@@ -30,8 +30,8 @@ from conductor.flows.create.create import Create
 from conductor.flows.disks import begin_image
 from conductor.flows.record.reset_state import reset_state
 from conductor.images import remove_image as user_images
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.servers import BlockDevice, CreateServers, NewServerImage
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.servers import BlockDevice, CreateServers, NewServerImage
 from conductor.store.images import server_images
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema

@@ -9,11 +9,11 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid, QuotaExceeded
 from common.messages.commands import Build, Destroy
 from common.messages.reports import Category, Failure
-from conductor.endpoints.keypairs import KeyPairEndpoint
-from conductor.endpoints.servers import ServerEndpoint
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.keypairs import NewKeyPair
-from conductor.rpc.servers import CreateServers, RequestedNetwork
+from conductor.endpoints.servers.keypairs import KeyPairEndpoint
+from conductor.endpoints.servers.servers import ServerEndpoint
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.keypairs import NewKeyPair
+from conductor.rpc.servers.servers import CreateServers, RequestedNetwork
 from conductor.store.networks import networks
 from conductor.store.quotas import quotas
 from conductor.store.records import Operation

@@ -15,8 +15,8 @@ from common.errors import Conflict, Invalid, NotFound, QuotaExceeded, ServerNotF
 from common.messages.commands import Command, Destroy, Mark
 from common.messages.facts import Inspection, NicFacts
 from common.messages.reports import Category, Failure
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.manage import Adoption
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.manage import Adoption
 from db import schema
 from tests.functional.conductor.harness import World
 

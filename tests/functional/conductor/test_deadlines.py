@@ -13,16 +13,16 @@ import sqlalchemy as sa
 from common import config, log, rpc
 from common.errors import Unavailable
 from common.typed_rpc import TypedClient
-from conductor.endpoints.aggregates import Notifier
-from conductor.endpoints.flavors import FlavorEndpoint
-from conductor.endpoints.keypairs import KeyPairEndpoint
+from conductor.endpoints.hosts.aggregates import Notifier
+from conductor.endpoints.hosts.services import ServiceEndpoint
 from conductor.endpoints.quotas import QuotaEndpoint
-from conductor.endpoints.servers import ServerEndpoint
-from conductor.endpoints.services import ServiceEndpoint
+from conductor.endpoints.servers.flavors import FlavorEndpoint
+from conductor.endpoints.servers.keypairs import KeyPairEndpoint
+from conductor.endpoints.servers.servers import ServerEndpoint
 from conductor.rpc import ConductorRpc, connect
-from conductor.rpc.flavors import FlavorSnapshot, NewFlavor
-from conductor.rpc.keypairs import NewKeyPair
-from conductor.rpc.servers import CreateServers
+from conductor.rpc.servers.flavors import FlavorSnapshot, NewFlavor
+from conductor.rpc.servers.keypairs import NewKeyPair
+from conductor.rpc.servers.servers import CreateServers
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
 

@@ -15,7 +15,7 @@ from conductor.audit.gather import Gatherer
 from conductor.engine import begins
 from conductor.engine.stages import Task
 from conductor.flows.move.destination import Chosen, Destinations, Wanted
-from conductor.rpc.server_groups import NewServerGroup
+from conductor.rpc.servers.server_groups import NewServerGroup
 from conductor.store.servers import migrations, server_groups, servers
 from conductor.store.transactions import Transaction
 from conductor.sync import claims

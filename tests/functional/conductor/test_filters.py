@@ -18,13 +18,13 @@ from common.security_rules import Rule
 from compute.messages import ClusterInventory, SeenVm
 from conductor.audit.differences import differences
 from conductor.audit.gather import Gatherer
-from conductor.endpoints.address_groups import AddressGroupEndpoint
-from conductor.endpoints.ports import PortEndpoint
-from conductor.endpoints.security_groups import SecurityGroupEndpoint
-from conductor.rpc.address_groups import NewAddressGroup
-from conductor.rpc.ports import AddressPair, NewPort, PortChange
-from conductor.rpc.security_groups import NewRule, NewSecurityGroup
-from conductor.rpc.servers import RequestedNetwork
+from conductor.endpoints.networks.address_groups import AddressGroupEndpoint
+from conductor.endpoints.networks.ports import PortEndpoint
+from conductor.endpoints.networks.security_groups import SecurityGroupEndpoint
+from conductor.rpc.networks.address_groups import NewAddressGroup
+from conductor.rpc.networks.ports import AddressPair, NewPort, PortChange
+from conductor.rpc.networks.security_groups import NewRule, NewSecurityGroup
+from conductor.rpc.servers.servers import RequestedNetwork
 from conductor.store.networks import networks
 from conductor.store.networks.filtering import filters
 from conductor.store.outbox import filter_outbox

@@ -12,9 +12,9 @@ from common import clock, states
 from common.errors import Conflict, HostNotFound, Invalid, ServerStateConflict
 from common.messages.commands import Grow, Move, Power, PowerAction, Shape
 from common.messages.reports import Category, Failure
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.server_groups import NewServerGroup
-from conductor.rpc.servers import RequestedNetwork
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.server_groups import NewServerGroup
+from conductor.rpc.servers.servers import RequestedNetwork
 from conductor.store.networks import networks
 from conductor.store.servers import server_groups
 from db import schema

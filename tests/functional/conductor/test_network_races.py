@@ -11,10 +11,10 @@ import pytest
 
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, MicronovaError, NetworkNotFound
-from conductor.endpoints.networks import NetworkEndpoint
-from conductor.endpoints.ports import PortEndpoint
-from conductor.rpc.networks import NewNetwork, NewShare, NewSubnet
-from conductor.rpc.ports import NewPort
+from conductor.endpoints.networks.networks import NetworkEndpoint
+from conductor.endpoints.networks.ports import PortEndpoint
+from conductor.rpc.networks.networks import NewNetwork, NewShare, NewSubnet
+from conductor.rpc.networks.ports import NewPort
 from db import schema
 from tests.functional.conductor.harness import World
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401

@@ -16,9 +16,9 @@ from conductor.flows.move import begin_live_migration, steer_migration
 from conductor.flows.record import lock
 from conductor.notifications import sender as sending
 from conductor.notifications.sender import NAME, Sender
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.server_groups import NewServerGroup
-from conductor.rpc.servers import RebuildServer
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.server_groups import NewServerGroup
+from conductor.rpc.servers.servers import RebuildServer
 from conductor.store import change_events
 from conductor.store.hosts import registry
 from conductor.store.ledger import process_leases

@@ -24,13 +24,13 @@ from common.messages.facts import (
     VmStates,
     VnetFacts,
 )
-from conductor.endpoints.interfaces import InterfaceEndpoint
-from conductor.endpoints.ports import PortEndpoint
+from conductor.endpoints.networks.ports import PortEndpoint
+from conductor.endpoints.servers.interfaces import InterfaceEndpoint
 from conductor.engine import awaited
 from conductor.engine.settling import Settling
-from conductor.rpc.interfaces import Attachment
-from conductor.rpc.ports import FixedIp, NewPort, PortChange
-from conductor.rpc.servers import RequestedNetwork
+from conductor.rpc.networks.ports import FixedIp, NewPort, PortChange
+from conductor.rpc.servers.interfaces import Attachment
+from conductor.rpc.servers.servers import RequestedNetwork
 from conductor.store.hosts import registry
 from conductor.store.networks import networks, pools, user_ports, vnets
 from conductor.store.networks.pools import Macs, Unsettled, Within

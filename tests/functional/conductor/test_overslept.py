@@ -34,7 +34,7 @@ from common.states import OperationState, TaskState
 from conductor.engine import stage_runner
 from conductor.engine.runner import Runner
 from conductor.flows.reclaim import Reclaim
-from conductor.rpc.servers import RebuildServer
+from conductor.rpc.servers.servers import RebuildServer
 from conductor.store.ledger import operations as ledger
 from conductor.store.ledger import pulse
 from db import schema

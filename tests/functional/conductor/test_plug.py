@@ -12,9 +12,9 @@ from common.errors import Conflict, Unavailable
 from common.messages.commands import Build, Destroy, Plug
 from common.messages.reports import Category, Failure
 from common.states import PowerState
-from conductor.endpoints.interfaces import InterfaceEndpoint
-from conductor.rpc.interfaces import Attachment
-from conductor.rpc.servers import RequestedNetwork
+from conductor.endpoints.servers.interfaces import InterfaceEndpoint
+from conductor.rpc.servers.interfaces import Attachment
+from conductor.rpc.servers.servers import RequestedNetwork
 from conductor.store.networks import networks
 from db import schema
 from tests.functional.conductor.harness import World

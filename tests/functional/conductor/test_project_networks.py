@@ -14,14 +14,14 @@ from common.messages.commands import Build, Plug
 from common.messages.facts import LAST, NicFacts, OtherVm, VmFacts, VmStates
 from common.states import PowerState
 from compute.messages import ClusterInventory, SeenTag
-from conductor.endpoints.interfaces import InterfaceEndpoint
-from conductor.endpoints.networks import NetworkEndpoint
-from conductor.endpoints.ports import PortEndpoint
+from conductor.endpoints.networks.networks import NetworkEndpoint
+from conductor.endpoints.networks.ports import PortEndpoint
+from conductor.endpoints.servers.interfaces import InterfaceEndpoint
 from conductor.flows.accept import Accept
-from conductor.rpc.interfaces import Attachment
-from conductor.rpc.networks import NewNetwork, NewSubnet
-from conductor.rpc.ports import NewPort
-from conductor.rpc.servers import RequestedNetwork
+from conductor.rpc.networks.networks import NewNetwork, NewSubnet
+from conductor.rpc.networks.ports import NewPort
+from conductor.rpc.servers.interfaces import Attachment
+from conductor.rpc.servers.servers import RequestedNetwork
 from conductor.store.networks import networks as of_bridges
 from db import schema
 from tests.fixtures.listings import counted

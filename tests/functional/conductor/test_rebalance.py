@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conductor.endpoints import request_specs
+from conductor.endpoints.servers import request_specs
 from conductor.store.servers import host_assignments
 from tests.fixtures import listings
 from tests.fixtures.listings import Row

@@ -11,7 +11,7 @@ from common.messages.commands import EndSwap, GuestFile, Swap
 from common.messages.reports import Category, Failure
 from common.states import status
 from conductor.flows.disks import begin_image
-from conductor.rpc.servers import RebuildServer
+from conductor.rpc.servers.servers import RebuildServer
 from conductor.store.servers import servers
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World

@@ -11,7 +11,7 @@ from common import clock
 from common.errors import ServerStateConflict
 from common.states import PowerState, VmState
 from conductor.flows.record.reset_state import reset_state
-from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.store.servers import vm_states
 from db import schema
 from tests.functional.conductor.harness import World

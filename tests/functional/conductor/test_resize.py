@@ -13,7 +13,7 @@ from common.local_disks import of_server
 from common.messages.commands import Grow, Power, Shape
 from common.messages.reports import Category, Failure
 from common.states import status
-from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.servers.flavors import FlavorSnapshot
 from db import schema
 from tests.functional.conductor.harness import World
 

@@ -13,10 +13,10 @@ from common.messages.commands import Copy, MakeVolume, RetireTemplate, RetypeVol
 from common.messages.facts import StorageFacts
 from common.messages.reports import Category, Copied, Failure, MadeVolume
 from conductor.endpoints.quotas import QuotaEndpoint
-from conductor.endpoints.volume_types import VolumeTypeEndpoint
+from conductor.endpoints.volumes.types import VolumeTypeEndpoint
 from conductor.images import remove_image
-from conductor.rpc.volume_types import VolumeTypeEdit
-from conductor.rpc.volumes import NewVolumeImage
+from conductor.rpc.volumes.types import VolumeTypeEdit
+from conductor.rpc.volumes.volumes import NewVolumeImage
 from conductor.store.volumes import backends
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema

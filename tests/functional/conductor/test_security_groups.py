@@ -13,10 +13,10 @@ from common import ids
 from common.context import RequestContext
 from common.errors import Conflict, NotFound
 from common.security_rules import Rule
-from conductor.endpoints.ports import PortEndpoint
-from conductor.endpoints.security_groups import SecurityGroupEndpoint
-from conductor.rpc.ports import NewPort
-from conductor.rpc.security_groups import NewRule, NewSecurityGroup
+from conductor.endpoints.networks.ports import PortEndpoint
+from conductor.endpoints.networks.security_groups import SecurityGroupEndpoint
+from conductor.rpc.networks.ports import NewPort
+from conductor.rpc.networks.security_groups import NewRule, NewSecurityGroup
 from db import schema
 from tests.functional.conductor.harness import World
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401

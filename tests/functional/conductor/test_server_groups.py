@@ -16,9 +16,9 @@ from common.errors import NotFound, QuotaExceeded
 from common.messages.commands import Build, Destroy
 from common.messages.reports import Category, Failure
 from common.messages.scheduling import Alternate, Decision, RequestSpec
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.server_groups import NewServerGroup
-from conductor.rpc.servers import CreateServers
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.server_groups import NewServerGroup
+from conductor.rpc.servers.servers import CreateServers
 from conductor.store.hosts import aggregates, registry
 from conductor.store.servers import server_groups, servers
 from db import engine, schema

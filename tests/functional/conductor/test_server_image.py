@@ -17,7 +17,7 @@ from common.states import VmState
 from conductor.flows.disks import begin_image
 from conductor.flows.record.reset_state import reset_state
 from conductor.images import remove_image
-from conductor.rpc.servers import NewServerImage, RebuildServer
+from conductor.rpc.servers.servers import NewServerImage, RebuildServer
 from db import schema
 from tests.functional.conductor.harness import World
 

@@ -14,11 +14,11 @@ from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.errors import HostNotFound, Unavailable
 from common.messages.facts import Heartbeat
-from conductor.endpoints.aggregates import Notifier
-from conductor.endpoints.services import ServiceEndpoint
+from conductor.endpoints.hosts.aggregates import Notifier
+from conductor.endpoints.hosts.services import ServiceEndpoint
 from conductor.flows.create.create import Create
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.servers import CreateServers
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.servers import CreateServers
 from conductor.store.outbox import placement_outbox
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World

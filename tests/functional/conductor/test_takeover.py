@@ -52,11 +52,11 @@ from common.messages.facts import HaService, Inspection, StorageFacts
 from common.messages.reports import Category, Copied, Failure, MadeVolume, Outcome
 from common.states import OPEN_STATES, InternalAction, ResourceType
 from common.volumes import VolumeAction
-from conductor.endpoints.backups import BackupEndpoint
 from conductor.endpoints.images import ImageEndpoint
-from conductor.endpoints.networks import NetworkEndpoint
-from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
-from conductor.endpoints.volumes import VolumeEndpoint
+from conductor.endpoints.networks.networks import NetworkEndpoint
+from conductor.endpoints.volumes.backups import BackupEndpoint
+from conductor.endpoints.volumes.snapshots import VolumeSnapshotEndpoint
+from conductor.endpoints.volumes.volumes import VolumeEndpoint
 from conductor.engine import stage_runner
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Table
@@ -71,22 +71,22 @@ from conductor.flows.move import begin_evacuation, begin_live_migration, steer_m
 from conductor.flows.table import tables
 from conductor.images import cache_image, image_source, remove_image, remove_template
 from conductor.plans import BulkPlan, FollowPlan, Place, Plan, ReapPlan
-from conductor.rpc.backups import NewBackup
-from conductor.rpc.flavors import FlavorSnapshot
 from conductor.rpc.images import ImageData, NewImage
-from conductor.rpc.interfaces import Attachment
-from conductor.rpc.manage import Adoption
-from conductor.rpc.networks import NewNetwork
-from conductor.rpc.server_volumes import VolumeWish
-from conductor.rpc.servers import (
+from conductor.rpc.networks.networks import NewNetwork
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.interfaces import Attachment
+from conductor.rpc.servers.manage import Adoption
+from conductor.rpc.servers.server_volumes import VolumeWish
+from conductor.rpc.servers.servers import (
     BlockDevice,
     CreateServers,
     NewServerImage,
     RebuildServer,
     RequestedNetwork,
 )
-from conductor.rpc.volume_snapshots import NewVolumeSnapshot
-from conductor.rpc.volumes import NewVolume, NewVolumeImage
+from conductor.rpc.volumes.backups import NewBackup
+from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
+from conductor.rpc.volumes.volumes import NewVolume, NewVolumeImage
 from conductor.store.hosts import registry
 from conductor.store.images import templates
 from conductor.store.ledger import leases

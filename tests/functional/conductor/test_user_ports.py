@@ -14,12 +14,12 @@ from common.errors import Conflict, Invalid, MicronovaError, NetworkNotFound, Po
 from common.messages.commands import Build, Destroy, Plug
 from common.messages.reports import Category, Failure
 from common.states import PowerState
-from conductor.endpoints.interfaces import InterfaceEndpoint
-from conductor.endpoints.ports import PortEndpoint
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.interfaces import Attachment
-from conductor.rpc.ports import FixedIp, NewPort, PortChange
-from conductor.rpc.servers import CreateServers, RequestedNetwork
+from conductor.endpoints.networks.ports import PortEndpoint
+from conductor.endpoints.servers.interfaces import InterfaceEndpoint
+from conductor.rpc.networks.ports import FixedIp, NewPort, PortChange
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.interfaces import Attachment
+from conductor.rpc.servers.servers import CreateServers, RequestedNetwork
 from conductor.store.networks import networks, project_networks, user_ports
 from db import schema
 from tests.fixtures.listings import counted

@@ -15,9 +15,9 @@ from common.failures import Verdict
 from common.messages.commands import Command, MakeVnet, RemoveVnet
 from common.messages.reports import Category, Failure
 from compute.messages import ClusterInventory, SeenVnet
-from conductor.endpoints.networks import NetworkEndpoint
+from conductor.endpoints.networks.networks import NetworkEndpoint
 from conductor.networks.late_zones import LateZones
-from conductor.rpc.networks import NewNetwork
+from conductor.rpc.networks.networks import NewNetwork
 from db import schema
 from tests.functional.conductor.harness import World
 from tests.functional.conductor.test_security_groups import at_once

@@ -11,11 +11,11 @@ from common.errors import BackupNotFound, Conflict, Invalid, QuotaExceeded, Unav
 from common.messages.commands import BackUpVolume, MakeVolume, RemoveBackup, RemoveVolume
 from common.messages.facts import StorageFacts
 from common.messages.reports import MadeVolume
-from conductor.endpoints.backups import BackupEndpoint
-from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
-from conductor.rpc.backups import NewBackup
-from conductor.rpc.volume_snapshots import NewVolumeSnapshot
-from conductor.rpc.volumes import VolumeEdit
+from conductor.endpoints.volumes.backups import BackupEndpoint
+from conductor.endpoints.volumes.snapshots import VolumeSnapshotEndpoint
+from conductor.rpc.volumes.backups import NewBackup
+from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
+from conductor.rpc.volumes.volumes import VolumeEdit
 from db import schema
 from tests.functional.conductor.test_security_groups import at_once
 from tests.functional.conductor.test_volumes import FULL, USED, Site, a_server, site, vmids

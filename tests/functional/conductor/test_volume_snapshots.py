@@ -17,9 +17,9 @@ from common.messages.commands import (
     VolumeUser,
 )
 from common.messages.reports import MadeVolume
-from conductor.endpoints.volume_snapshots import VolumeSnapshotEndpoint
-from conductor.rpc.volume_snapshots import NewVolumeSnapshot
-from conductor.rpc.volumes import VolumeEdit
+from conductor.endpoints.volumes.snapshots import VolumeSnapshotEndpoint
+from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
+from conductor.rpc.volumes.volumes import VolumeEdit
 from db import schema
 from tests.functional.conductor.harness import IMAGE
 from tests.functional.conductor.test_volumes import FULL, USED, Site, a_server, site, vmids

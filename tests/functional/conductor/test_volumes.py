@@ -33,13 +33,13 @@ from common.messages.facts import StorageFacts
 from common.messages.reports import Category, Failure, MadeVolume, Outcome
 from common.states import PowerState
 from conductor.endpoints.quotas import QuotaEndpoint
-from conductor.endpoints.server_volumes import ServerVolumeEndpoint
-from conductor.endpoints.volume_types import VolumeTypeEndpoint
-from conductor.endpoints.volumes import VolumeEndpoint
+from conductor.endpoints.servers.server_volumes import ServerVolumeEndpoint
+from conductor.endpoints.volumes.types import VolumeTypeEndpoint
+from conductor.endpoints.volumes.volumes import VolumeEndpoint
 from conductor.flows.move import begin_live_migration
-from conductor.rpc.server_volumes import VolumeWish
-from conductor.rpc.volume_types import VolumeTypeEdit
-from conductor.rpc.volumes import NewVolume, VolumeEdit
+from conductor.rpc.servers.server_volumes import VolumeWish
+from conductor.rpc.volumes.types import VolumeTypeEdit
+from conductor.rpc.volumes.volumes import NewVolume, VolumeEdit
 from conductor.store.ledger import operations as ledger
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema

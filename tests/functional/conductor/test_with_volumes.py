@@ -14,12 +14,12 @@ from common.messages.commands import Build, Move, PlugVolume, Power, PowerAction
 from common.messages.reports import Category, Failure
 from common.messages.scheduling import VolumeNeed
 from common.states import PowerState
-from conductor.endpoints import request_specs
+from conductor.endpoints.servers import request_specs
 from conductor.flows.bulk import looking
 from conductor.flows.disks import begin_unshelve
 from conductor.flows.move import begin_evacuation, begin_live_migration
 from conductor.plans import BulkPlan, Place
-from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.store.servers import host_assignments
 from db import schema
 from tests.functional.conductor.harness import World

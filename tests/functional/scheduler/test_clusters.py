@@ -12,8 +12,8 @@ from proxmoxer import ProxmoxAPI
 
 from common import codec, ids
 from common.messages.scheduling import Refused
-from conductor.rpc.server_groups import NewServerGroup
-from conductor.rpc.servers import CreateServers, RequestedNetwork
+from conductor.rpc.servers.server_groups import NewServerGroup
+from conductor.rpc.servers.servers import CreateServers, RequestedNetwork
 from db import schema
 from tests.chaos.cloud import FLAVOR, IMAGE
 from tests.chaos.world import World, world

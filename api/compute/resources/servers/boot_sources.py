@@ -14,7 +14,7 @@ from api.compute.resources.servers.block_devices import Device, check_devices, i
 from common import ids
 from common.errors import ImageNotFound, Invalid
 from common.guest.hardware import with_root_bus
-from conductor.rpc.servers import BlockDevice
+from conductor.rpc.servers.servers import BlockDevice
 from db.reads.images import images
 from db.reads.images.images import Image
 from db.reads.servers.flavors import Flavor

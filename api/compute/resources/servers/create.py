@@ -35,8 +35,8 @@ from common.local_disks import LocalDisk
 from common.messages.commands import GuestFile
 from common.messages.scheduling import ImageHome
 from common.security_rules import DEFAULT
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.servers import CreateServers, RequestedNetwork
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.servers import CreateServers, RequestedNetwork
 from db.reads.hosts import services
 from db.reads.hosts.services import Zones
 from db.reads.images.images import Image

@@ -11,7 +11,7 @@ from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.schemas import interfaces as schemas
 from common.errors import Invalid, NotFound
-from conductor.rpc.interfaces import Attachment
+from conductor.rpc.servers.interfaces import Attachment
 from db.reads.networks import networks
 from db.reads.networks.networks import Port
 

@@ -16,8 +16,8 @@ from api.compute.resources.found import must_be_a_project, the_server
 from api.compute.resources.servers.create import snapshot
 from api.compute.schemas import manage as schemas
 from common.errors import FlavorNotFound, Invalid
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.manage import Adoption
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.manage import Adoption
 from db.reads.servers import flavors
 
 

@@ -16,7 +16,7 @@ from common import startable
 from common.errors import Conflict, Invalid, NotFound, VolumeNotFound
 from common.states import SHELVED
 from common.volumes import ATTACH, DETACH, device
-from conductor.rpc.server_volumes import VolumeWish
+from conductor.rpc.servers.server_volumes import VolumeWish
 from db.reads.volumes import volumes
 from db.reads.volumes.volumes import Attachment
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, NotFound
-from conductor.rpc.address_groups import NewAddressGroup
+from conductor.rpc.networks.address_groups import NewAddressGroup
 from conductor.store.networks import revisions
 from conductor.store.networks.filtering import group_shares
 from conductor.store.outbox import filter_outbox

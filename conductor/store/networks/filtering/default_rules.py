@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import Conflict, NotFound
 from common.security_rules import PARENT, Rule
-from conductor.rpc.security_groups import NewDefaultRule
+from conductor.rpc.networks.security_groups import NewDefaultRule
 from db.schema import default_group_rules
 
 _C = default_group_rules.c

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, NotFound
-from conductor.rpc.networks import NewShare
+from conductor.rpc.networks.networks import NewShare
 from db.reads.networks.network_access import EVERYBODY
 from db.schema import (
     address_groups,

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common.errors import Conflict, Invalid, NotFound
-from conductor.rpc.ports import AddressPair, NewPort, PortChange
+from conductor.rpc.networks.ports import AddressPair, NewPort, PortChange
 from conductor.store.networks.filtering import security_groups
 from conductor.store.outbox import filter_outbox
 from db.schema import port_security_groups, ports

@@ -11,7 +11,7 @@ from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.schemas import servers as schemas
 from common.image_attributes import require_property
-from conductor.rpc.servers import NewServerImage
+from conductor.rpc.servers.servers import NewServerImage
 from web.guard import Reply
 
 #: up to this version the quota of metadata counts for images too

@@ -20,8 +20,8 @@ from api.compute.schemas import servers as schemas
 from api.compute.views import servers as views
 from common import codec
 from common.errors import ImageNotFound, Invalid, KeyPairNotFound, NotSupported
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.servers import RebuildServer
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.servers import RebuildServer
 from db.reads.images import images
 from db.reads.images.images import Image
 from db.reads.servers import keypairs

@@ -12,8 +12,8 @@ from common.messages.facts import Inspection, NicFacts
 from common.messages.reports import Category, Failure
 from conductor.flows.manage import candidate
 from conductor.flows.manage.abandon import judged
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.manage import Adoption
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.manage import Adoption
 from conductor.store.networks.networks import Network
 
 OWN = "6b0f9c5e-55a5-4bb1-8f0c-9e2c3fbb0a01"

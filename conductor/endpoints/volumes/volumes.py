@@ -12,7 +12,7 @@ from common.states import ResourceType
 from common.volumes import RULES, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
-from conductor.rpc.volumes import NewVolume, NewVolumeImage, VolumeEdit
+from conductor.rpc.volumes.volumes import NewVolume, NewVolumeImage, VolumeEdit
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction

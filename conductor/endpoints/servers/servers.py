@@ -22,8 +22,13 @@ from conductor.flows.move import begin_evacuation, begin_live_migration, steer_m
 from conductor.flows.move.begin_resize import ResizeAcceptance
 from conductor.flows.power import suspendable
 from conductor.flows.record import lock, reset_state
-from conductor.rpc.flavors import FlavorSnapshot
-from conductor.rpc.servers import CreatedServers, CreateServers, NewServerImage, RebuildServer
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.servers import (
+    CreatedServers,
+    CreateServers,
+    NewServerImage,
+    RebuildServer,
+)
 from conductor.store.quotas import quotas
 from conductor.store.records import Operation, Server
 from conductor.store.servers import servers

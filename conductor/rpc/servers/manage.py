@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from common.context import RequestContext
-from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.servers.flavors import FlavorSnapshot
 
 
 @dataclass(frozen=True)

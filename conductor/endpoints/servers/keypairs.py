@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from conductor.cloud import Cloud
-from conductor.rpc.keypairs import NewKeyPair
+from conductor.rpc.servers.keypairs import NewKeyPair
 from conductor.store.outbox import notification_payloads
 from conductor.store.quotas import quotas
 from conductor.store.servers import keypairs

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from common.context import RequestContext
-from conductor.rpc.volumes import VolumeEdit
+from conductor.rpc.volumes.volumes import VolumeEdit
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from conductor.cloud import Cloud
-from conductor.rpc.volume_types import VolumeTypeEdit
+from conductor.rpc.volumes.types import VolumeTypeEdit
 from conductor.store.hosts import registry
 from conductor.store.volumes import types
 

@@ -9,8 +9,8 @@ from common.states import ResourceType
 from common.volumes import SnapshotStatus
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
-from conductor.rpc.volume_snapshots import NewVolumeSnapshot
-from conductor.rpc.volumes import VolumeEdit
+from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
+from conductor.rpc.volumes.volumes import VolumeEdit
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction

@@ -7,7 +7,7 @@ from common.errors import MicronovaError, QuotaExceeded
 from common.log import logger
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
-from conductor.rpc.server_groups import NewServerGroup
+from conductor.rpc.servers.server_groups import NewServerGroup
 from conductor.store.outbox import notification_payloads
 from conductor.store.quotas import quotas
 from conductor.store.servers import server_groups

@@ -6,7 +6,7 @@ from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
 from conductor.flows.guest.begin_volume import VolumeAcceptance
-from conductor.rpc.server_volumes import AttachedVolume, VolumeWish
+from conductor.rpc.servers.server_volumes import AttachedVolume, VolumeWish
 
 
 class ServerVolumeEndpoint:

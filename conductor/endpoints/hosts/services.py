@@ -6,7 +6,7 @@ from typing import Any
 
 from common.context import RequestContext
 from conductor.cloud import Cloud
-from conductor.endpoints.aggregates import Notifier
+from conductor.endpoints.hosts.aggregates import Notifier
 from conductor.store.hosts import aggregates, registry
 from conductor.store.outbox import notification_payloads, placement_outbox
 from conductor.store.transactions import Transaction

@@ -9,8 +9,8 @@ from common.states import ResourceType
 from common.volumes import BackupStatus
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
-from conductor.rpc.backups import NewBackup
-from conductor.rpc.volumes import NewVolume, VolumeEdit
+from conductor.rpc.volumes.backups import NewBackup
+from conductor.rpc.volumes.volumes import NewVolume, VolumeEdit
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction

@@ -9,7 +9,7 @@ from conductor.cloud import Cloud
 from conductor.engine import awaited
 from conductor.engine.runner import Runner
 from conductor.flows.guest.begin_plug import PlugAcceptance
-from conductor.rpc.interfaces import Attachment
+from conductor.rpc.servers.interfaces import Attachment
 from conductor.store.records import Operation
 
 #: within the time that an API waits for its conductor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from conductor.cloud import Cloud
-from conductor.rpc.volume_transfers import NewVolumeTransfer, OfferedVolume
+from conductor.rpc.volumes.transfers import NewVolumeTransfer, OfferedVolume
 from conductor.volumes import transfer as transferring
 
 

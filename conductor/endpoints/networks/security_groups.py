@@ -10,7 +10,7 @@ from common.context import RequestContext
 from common.errors import Invalid
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
-from conductor.rpc.security_groups import (
+from conductor.rpc.networks.security_groups import (
     NewDefaultRule,
     NewRule,
     NewSecurityGroup,

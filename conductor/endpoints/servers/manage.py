@@ -10,7 +10,7 @@ from conductor.flows.manage import mark
 from conductor.flows.manage.abandon import Abandoning
 from conductor.flows.manage.begin_adopt import Acceptance
 from conductor.flows.record import hold
-from conductor.rpc.manage import Adopted, Adoption
+from conductor.rpc.servers.manage import Adopted, Adoption
 from conductor.sync.vm_states import VmSync
 
 LOG = logger(__name__)

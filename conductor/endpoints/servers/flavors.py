@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from common.context import RequestContext
 from conductor.cloud import Cloud
-from conductor.rpc.flavors import NewFlavor
+from conductor.rpc.servers.flavors import NewFlavor
 from conductor.store.outbox import notification_payloads
 from conductor.store.servers import flavors
 from conductor.store.transactions import Transaction

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from common.context import RequestContext
 from common.messages.commands import GuestFile
 from common.messages.scheduling import ImageHome
-from conductor.rpc.flavors import FlavorSnapshot
+from conductor.rpc.servers.flavors import FlavorSnapshot
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ class ServerRpc(Protocol):
     def update_server(
         self, ctxt: RequestContext, server_uuid: str, changes: Mapping[str, Any]
     ) -> None:
-        """Change the columns of ``conductor.endpoints.servers.CHANGEABLE``.
+        """Change the columns of ``conductor.endpoints.servers.servers.CHANGEABLE``.
 
         Raises ServerNotFound, and Conflict for a zone that the server can't be pinned to.
         """

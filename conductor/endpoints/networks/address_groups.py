@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
-from conductor.rpc.address_groups import NewAddressGroup
+from conductor.rpc.networks.address_groups import NewAddressGroup
 from conductor.store.networks import revisions
 from conductor.store.networks.filtering import address_groups
 from conductor.store.transactions import Transaction

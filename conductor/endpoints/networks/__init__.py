@@ -1,0 +1,1 @@
+"""Networks, ports and security groups: endpoints."""

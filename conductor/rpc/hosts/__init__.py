@@ -1,0 +1,1 @@
+"""Compute hosts: aggregates and services: protocols and messages."""

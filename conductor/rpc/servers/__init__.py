@@ -1,0 +1,1 @@
+"""Servers and what they are made with: protocols and messages."""

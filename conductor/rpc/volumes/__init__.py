@@ -1,0 +1,1 @@
+"""Block storage: protocols and messages."""

@@ -51,8 +51,8 @@ from conductor.flows import table as all_flows
 from conductor.flows.create.create import Create
 from conductor.flows.reclaim import RECLAIM_SECONDS, Reclaim
 from conductor.images.stale_imports import SECONDS, StaleImports
-from conductor.networks import late_zones
-from conductor.networks.late_zones import LateZones
+from conductor.networks import stale_zone_retry
+from conductor.networks.stale_zone_retry import LateZones
 from conductor.notifications.notifications import Notifications
 from conductor.record_metrics import RecordMetrics
 from conductor.rpc import Endpoints
@@ -116,7 +116,9 @@ class ConductorService:
         self.runner.periodic.add(Periodic(filters.NAME, filters.SECONDS, Filters(cloud).look))
         stale = StaleImports(cloud)
         self.runner.periodic.add(Periodic("end_imports", SECONDS, stale.look, alone=True))
-        zones = Periodic(late_zones.NAME, late_zones.SECONDS, LateZones(cloud).look, alone=True)
+        zones = Periodic(
+            stale_zone_retry.NAME, stale_zone_retry.SECONDS, LateZones(cloud).look, alone=True
+        )
         self.runner.periodic.add(zones)
         self._notifications = Notifications.of(conf, self.store, name)
         if self._notifications is not None:

@@ -20,7 +20,7 @@ from conductor.audit.kinds import Verb
 from conductor.audit.proof import RefusedError
 from conductor.audit.records import PRESENT
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.runner import Runner
 from conductor.images import remove_file, remove_template
 from conductor.networks import make_vnet, remove_vnet
@@ -117,7 +117,7 @@ class Healer:
         target = Place(host=host, cluster=cluster, node=node, vmid=vmid)
         plan = ReapPlan(target, stopped_on=stopped_on, drive_only=not had)
         action, ctxt = InternalAction.REAP, context.internal()
-        operation = begins.begin(connection, self._cloud, ctxt, server, action, plan)
+        operation = start.begin(connection, self._cloud, ctxt, server, action, plan)
         if had and not vmids.hold(connection, cluster, vmid, server.uuid, operation.id):
             raise RefusedError(f"VMID {vmid} is reserved for another server by now.")
         return operation
@@ -138,7 +138,7 @@ class Healer:
             left_behind=str(finding.evidence["volid"]),
         )
         ctxt = context.internal()
-        return begins.begin(connection, self._cloud, ctxt, server, InternalAction.REAP, plan)
+        return start.begin(connection, self._cloud, ctxt, server, InternalAction.REAP, plan)
 
     def _retire(self, finding: Kept) -> Answer:
         """Begin to remove a template that the record doesn't have."""

@@ -25,7 +25,7 @@ from conductor.store.hosts import registry
 from conductor.store.servers import host_assignments, server_groups
 from conductor.store.servers import servers as servers_store
 from conductor.store.transactions import Transaction
-from conductor.volumes import needs
+from conductor.volumes import placement_request
 from scheduler.messages import Capacity, Movable, Rebalancing
 
 #: servers that one preview places at most
@@ -92,7 +92,7 @@ class WhatIfEndpoint:
             group = server_groups.facts(connection, asked.server_group, None)
             project = str(ctxt.project_id)
             volumes = tuple(
-                needs.of_device(connection, self._cloud, one, project, scope(ctxt))
+                placement_request.of_device(connection, self._cloud, one, project, scope(ctxt))
                 for one in asked.volumes
             )
             named = hints.all_servers(asked.scheduler_hints)

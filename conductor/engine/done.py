@@ -9,7 +9,7 @@ from common.context import RequestContext
 from common.messages.reports import Step
 from common.states import InternalAction, OperationState
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Server
 from conductor.store.transactions import Transaction
@@ -29,7 +29,7 @@ def record(
     action: InternalAction,
 ) -> None:
     """Write an operation that has ended well, with its one event."""
-    operation = begins.begin(connection, cloud, ctxt, server, action)
+    operation = start.begin(connection, cloud, ctxt, server, action)
     now = clock.utcnow()
     step = Step(_EVENTS[action], 0, now, now, "Success")
     ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])

@@ -29,7 +29,7 @@ from common.messages.commands import Command, Placed
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState
 from conductor.cloud import Cloud, backoff, placed
-from conductor.engine import ends
+from conductor.engine import close
 from conductor.engine.command_end import NOTHING_SEEN, End
 from conductor.engine.stages import Stage, Table, W
 from conductor.store.ledger import operations as ledger
@@ -134,10 +134,10 @@ class OneCommand(abc.ABC, Generic[W]):
     def retry(self, task: W, failure: Failure) -> bool:
         """Begin another attempt where that may help, and return whether."""
         if self.hopeless is None:
-            return ends.waits(self._cloud, task.operation, failure)
+            return close.waits(self._cloud, task.operation, failure)
         if failure.category in self.hopeless or self.unwanted(task) is not None:
             return False
-        ends.again(self._cloud, task.operation, failure)
+        close.again(self._cloud, task.operation, failure)
         return True
 
     def uncertain(self) -> Callable[[Transaction, W], None] | None:
@@ -202,8 +202,8 @@ class OneCommand(abc.ABC, Generic[W]):
 
         def work(connection: Transaction) -> None:
             row = self.lock(connection, task)
-            if not ends.has_ended(connection, task.operation):
-                ends.close_failed(connection, task.operation, failure)
+            if not close.has_ended(connection, task.operation):
+                close.close_failed(connection, task.operation, failure)
                 self.write_failed(connection, End(task, row, seen))
 
         self._close(work)

@@ -13,7 +13,7 @@ from common.log import logger
 from common.messages.reports import Category, Failure
 from common.states import PowerState, VmState, found_well
 from conductor.cloud import backoff
-from conductor.engine import ends
+from conductor.engine import close
 from conductor.engine.stages import Table, Task, Work
 from conductor.store.ledger import leases, pulse, transitions
 from conductor.store.ledger import operations as ledger
@@ -79,7 +79,7 @@ def leave(
     operation = task.operation
 
     def work(connection: Transaction) -> None:
-        if ends.has_ended(connection, operation):
+        if close.has_ended(connection, operation):
             return
         if table.uncertain is not None:
             table.uncertain(connection, task)
@@ -92,7 +92,7 @@ def leave(
                 task_state=None,
                 power_state=seen,
             )
-        ends.close_failed(connection, operation, failure)
+        close.close_failed(connection, operation, failure)
 
     store.run(work)
     LOG.error(

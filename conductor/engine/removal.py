@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from common import clock
 from common.messages.reports import Category, Failure, Outcome
-from conductor.engine import ends
+from conductor.engine import close
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import W
 from conductor.store.ledger import operations as ledger
@@ -46,5 +46,5 @@ class Removal(OneCommand[W]):
             ledger.save(connection, operation.id, deadline=until)
 
         pause = None if quick else AGAIN_SECONDS
-        ends.again(self._cloud, operation, failure, also, pause)
+        close.again(self._cloud, operation, failure, also, pause)
         return True

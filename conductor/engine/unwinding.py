@@ -10,7 +10,7 @@ from common.messages.reports import Failure
 from common.messages.scheduling import Decision
 from common.states import OperationState
 from conductor.cloud import Cloud
-from conductor.engine import ends
+from conductor.engine import close
 from conductor.engine.stages import Table, Undo, W
 from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
@@ -44,7 +44,7 @@ def begin(
 
 def again_or_begin(cloud: Cloud, table: Table[W], task: W, failure: Failure) -> None:
     """Begin a new attempt where waiting may help, else to unwind."""
-    if not ends.waits(cloud, task.operation, failure):
+    if not close.waits(cloud, task.operation, failure):
         begin(cloud, table, task, failure)
 
 

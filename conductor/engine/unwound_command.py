@@ -7,7 +7,7 @@ from typing import Any
 
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState
-from conductor.engine import ends, unwinding
+from conductor.engine import close, unwinding
 from conductor.engine.command_end import NOTHING_SEEN, End
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import W
@@ -24,7 +24,7 @@ class UnwoundCommand(OneCommand[W]):
 
     def send_back(self, task: W) -> bool:
         """Send the command of an undo; return that it isn't undone yet. Without agent it waits."""
-        return ends.later_unless(self._cloud, task, self.send(task))
+        return close.later_unless(self._cloud, task, self.send(task))
 
     def write_undone(self, connection: Transaction, task: W, row: Any) -> None:
         """Close the operation, by default as failed."""
@@ -38,7 +38,7 @@ class UnwoundCommand(OneCommand[W]):
 
         def end(connection: Transaction, task: W) -> None:
             row = self.lock(connection, task)
-            if not ends.has_ended(connection, task.operation):
+            if not close.has_ended(connection, task.operation):
                 self.write_undone(connection, task, row)
 
         return end

@@ -16,9 +16,9 @@ from common.networks import MOST_INTERFACES, too_many_interfaces
 from common.security_rules import DEFAULT
 from common.states import ACTIONS, SHELVED, SOFT_DELETABLE, TaskState, VmState
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.access import check_state, scope
-from conductor.engine.begins import HandedOver
+from conductor.engine.start import HandedOver
 from conductor.flows.auto_network import AutoNetwork
 from conductor.flows.remove import delete
 from conductor.plans import PLANS, CreateParams, CreatePlan, DeletePlan, Interface, Plan
@@ -33,7 +33,7 @@ from conductor.store.quotas import quotas
 from conductor.store.records import Operation, Server
 from conductor.store.servers import migrations, server_groups, servers
 from conductor.store.transactions import Transaction
-from conductor.volumes import new_servers, pins
+from conductor.volumes import host_pins, new_servers
 
 _HYPHENS_IN_HOSTNAMES = re.compile(r"[ _.]")
 _NOT_IN_HOSTNAMES = re.compile(r"[^\w.-]+")
@@ -147,7 +147,7 @@ class Accept:
             connection,
             ctxt,
             [
-                begins.new(
+                start.new(
                     self._cloud, "create", uuid, project_id, params=params, plan=plan, quota=quota
                 )
                 for uuid in uuids
@@ -189,7 +189,7 @@ class Accept:
         if _is_on_its_way(server, action):
             return None
         check_state(server, action)
-        pins.require_none(connection, server, action)
+        host_pins.require_none(connection, server, action)
         quota = self._take_back(connection, server) if action == RESTORE else None
         plan = PLANS.get(action, Plan)() if planned is None else planned(connection, server)
         if action == "delete" and (
@@ -205,7 +205,7 @@ class Accept:
             # It is listed among the images.
             server_images.forget_parked(connection, server.uuid)
         handed_over = self._hand_over(connection, server) if action == "delete" else None
-        operation = begins.begin(
+        operation = start.begin(
             connection,
             self._cloud,
             ctxt,

@@ -11,7 +11,7 @@ from common.messages.commands import Placed
 from common.messages.reports import Failure, Outcome
 from common.states import ACTIONS, PowerState, VmState, found_well
 from conductor.cloud import Cloud, backoff
-from conductor.engine import ends
+from conductor.engine import close
 from conductor.engine.command_end import NOTHING_SEEN
 from conductor.engine.one_command import OneCommand, log_failed
 from conductor.engine.stages import Stage, Table, Task
@@ -49,7 +49,7 @@ class ServerCommand(OfServer):
         """Return the flow, which ends as overtaken if another operation has the server."""
         return Table(
             self.stages(),
-            on_superseded=functools.partial(ends.overtaken, self._cloud),
+            on_superseded=functools.partial(close.overtaken, self._cloud),
             on_deadline=self.on_deadline,
             undone=self.undone(),
         )
@@ -88,21 +88,21 @@ class ServerCommand(OfServer):
         def also(connection: Transaction) -> None:
             ledger.save(connection, operation.id, message=failure.message)
 
-        ends.again(self._cloud, operation, failure, also, pause)
+        close.again(self._cloud, operation, failure, also, pause)
         return True
 
     def on_success(self, task: Task, outcome: Outcome) -> None:
         """End with the server in the action's state, and its VM as it was seen."""
         after = ACTIONS[task.operation.action].done or VmState(task.server.vm_state)
-        ends.done(self._cloud, task, after, power_state=outcome.power_state)
+        close.done(self._cloud, task, after, power_state=outcome.power_state)
 
     def fail(self, task: Task, failure: Failure, outcome: Outcome = NOTHING_SEEN) -> None:
         """End with the server in the action's state after a failure."""
         after = ACTIONS[task.operation.action].failed or VmState(task.server.vm_state)
         seen = outcome.power_state
         if seen == PowerState.NOSTATE:
-            ends.failed(self._cloud, task, failure, after)
+            close.failed(self._cloud, task, failure, after)
         else:
             well = found_well(after, seen)
-            ends.failed(self._cloud, task, failure, well, power_state=seen)
+            close.failed(self._cloud, task, failure, well, power_state=seen)
         log_failed(task.operation, failure)

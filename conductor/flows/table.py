@@ -8,8 +8,8 @@ from common import bulk_migrations, volumes
 from common.states import InternalAction
 from common.volumes import VolumeAction
 from conductor.cloud import Cloud
+from conductor.engine.batch_close import Ending
 from conductor.engine.cases import Cases
-from conductor.engine.endings import Ending
 from conductor.engine.stage_runner import StageRunner
 from conductor.engine.stages import Table
 from conductor.flows.bulk.bulk_migration import BulkFlow

@@ -11,7 +11,7 @@ from common.messages.facts import HostFacts
 from common.messages.reports import Category
 from common.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
@@ -29,7 +29,7 @@ def begin(
     if template is None:
         return None
     where = Place(facts.host, facts.uuid, facts.cluster, facts.node, template.vmid)
-    item = begins.new(
+    item = start.new(
         cloud,
         InternalAction.CACHE_IMAGE,
         image.id,
@@ -37,7 +37,7 @@ def begin(
         resource_type=ResourceType.IMAGE,
         plan=CacheImagePlan(where, image, template, facts.vm_storage or None),
     )
-    return begins.begin_later(connection, ctxt, item)
+    return start.begin_later(connection, ctxt, item)
 
 
 class Cache(OneCommand[Work]):

@@ -11,7 +11,7 @@ from common.context import internal
 from common.messages.commands import RemoveImage
 from common.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.removal import Removal
 from conductor.engine.stages import Work
 from conductor.images import places
@@ -26,7 +26,7 @@ def begin(
     connection: Transaction, cloud: Cloud, image_id: str, where: Place, volid: str
 ) -> Operation:
     """Write a removal, due at once."""
-    item = begins.new(
+    item = start.new(
         cloud,
         InternalAction.REMOVE_IMAGE,
         image_id,
@@ -34,7 +34,7 @@ def begin(
         resource_type=ResourceType.IMAGE,
         plan=RemoveImagePlan(where, volid),
     )
-    return begins.begin_later(connection, internal(), item)
+    return start.begin_later(connection, internal(), item)
 
 
 def begin_all(connection: Transaction, cloud: Cloud, row: Any) -> None:

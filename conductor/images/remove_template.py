@@ -14,7 +14,7 @@ from common.messages.commands import RetireTemplate
 from common.messages.reports import Failure
 from common.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.engine.removal import Removal
 from conductor.engine.stages import Work
@@ -41,7 +41,7 @@ def begin(connection: Transaction, cloud: Cloud, where: Place, image_id: str) ->
     resource_id = f"{where.cluster}/{where.vmid}"
     if ledger.open_of(connection, resource_id, ResourceType.TEMPLATE):
         return None
-    item = begins.new(
+    item = start.new(
         cloud,
         InternalAction.REMOVE_TEMPLATE,
         resource_id,
@@ -49,7 +49,7 @@ def begin(connection: Transaction, cloud: Cloud, where: Place, image_id: str) ->
         resource_type=ResourceType.TEMPLATE,
         plan=RemoveTemplatePlan(where, image_id),
     )
-    return begins.begin_later(connection, internal(), item)
+    return start.begin_later(connection, internal(), item)
 
 
 class RemoveTemplate(Removal[Removing]):

@@ -17,7 +17,7 @@ from common.messages.commands import StoreImage
 from common.messages.reports import Category
 from common.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
@@ -63,11 +63,11 @@ def begin(
     if not found:
         raise Unavailable(f"No storage with content '{content}' has room for the image.")
     for place in found:
-        begins.begin_later(connection, ctxt, _operation(cloud, row, data, place))
+        start.begin_later(connection, ctxt, _operation(cloud, row, data, place))
 
 
 def _operation(cloud: Cloud, row: Any, data: ImageData, place: ImagePlace) -> Any:
-    return begins.new(
+    return start.new(
         cloud,
         InternalAction.STORE_IMAGE,
         row.id,

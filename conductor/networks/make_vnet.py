@@ -17,7 +17,7 @@ from common.messages.reports import Category
 from common.states import InternalAction, ResourceType
 from common.vnets import parse_all
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
@@ -69,7 +69,7 @@ def begin(
 ) -> Operation:
     """Write the operation that makes a vnet, due at once; see ``VnetPlan``."""
     where = vnet_places.of_vnet(connection, cloud, vnet.cluster, vnet.zone)
-    item = begins.new(
+    item = start.new(
         cloud,
         InternalAction.MAKE_VNET,
         vnet.network_id,
@@ -77,7 +77,7 @@ def begin(
         resource_type=ResourceType.NETWORK,
         plan=VnetPlan(where, vnet.vnet, vnet.zone, vnet.vni, fixed, refused),
     )
-    return begins.begin_later(connection, ctxt, item)
+    return start.begin_later(connection, ctxt, item)
 
 
 class MakeVnetFlow(OneCommand[Making]):

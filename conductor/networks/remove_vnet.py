@@ -7,7 +7,7 @@ from common.messages.commands import RemoveVnet
 from common.messages.reports import Category, Outcome
 from common.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
@@ -22,7 +22,7 @@ from conductor.store.transactions import Transaction
 def begin(connection: Transaction, cloud: Cloud, vnet: Vnet) -> Operation:
     """Write a removal, due at once."""
     where = vnet_places.of_vnet(connection, cloud, vnet.cluster, vnet.zone)
-    item = begins.new(
+    item = start.new(
         cloud,
         InternalAction.REMOVE_VNET,
         vnet.network_id,
@@ -30,7 +30,7 @@ def begin(connection: Transaction, cloud: Cloud, vnet: Vnet) -> Operation:
         resource_type=ResourceType.NETWORK,
         plan=VnetPlan(where, vnet.vnet, vnet.zone, vnet.vni),
     )
-    return begins.begin_later(connection, internal(), item)
+    return start.begin_later(connection, internal(), item)
 
 
 def begin_all(connection: Transaction, cloud: Cloud, network_id: str) -> None:

@@ -16,7 +16,7 @@ from oslo_config import cfg
 from common.errors import MicronovaError
 from common.log import logger
 from common.metrics import loops, table
-from conductor.engine.turns import Turns
+from conductor.engine.periodic_thread import Turns
 from conductor.notifications.bus import BusError, Message
 from conductor.notifications.compose import Composer
 from conductor.notifications.config import GROUP

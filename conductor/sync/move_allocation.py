@@ -8,7 +8,7 @@ from common.log import logger
 from common.messages.reports import Step
 from common.states import OperationState
 from conductor.cloud import Cloud, backoff
-from conductor.engine import ends
+from conductor.engine import close
 from conductor.engine.stages import Task
 from conductor.store.hosts import registry
 from conductor.store.ledger import leases
@@ -34,7 +34,7 @@ class MoveAllocation:
             server = servers.get(connection, operation.server_uuid)
             facts = None if server.host is None else registry.host(connection, server.host)[0]
         if server.deleted_at is not None or facts is None:
-            ends.overtaken(self._cloud, task)
+            close.overtaken(self._cloud, task)
             return
         try:
             room = allocations.follow(self._cloud.placement, server, facts.uuid)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from common.errors import MicronovaError
 from common.log import logger
 from common.messages.reports import Report
-from conductor.engine.endings import Ended, Ending
+from conductor.engine.batch_close import Ended, Ending
 from conductor.engine.gathering import Gathering
 from conductor.engine.runner import Runner
 from conductor.store.ledger import operations as ledger

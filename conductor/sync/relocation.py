@@ -16,7 +16,7 @@ from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure, Step
 from common.states import OperationState, PowerState, VmState, as_seen, found_well
 from conductor.cloud import Cloud
-from conductor.engine import ends
+from conductor.engine import close
 from conductor.engine.stages import Stage, Table, Task
 from conductor.plans import FollowPlan, Place
 from conductor.store.ledger import operations as ledger
@@ -49,7 +49,7 @@ class Follow:
                 Stage("look", self._look),
                 Stage(MOVE_ALLOCATION, self._move_allocation.move, final=True),
             ),
-            on_superseded=functools.partial(ends.overtaken, self._cloud),
+            on_superseded=functools.partial(close.overtaken, self._cloud),
             on_deadline=self._on_deadline,
             owns=False,
             was_superseded=self._was_superseded,
@@ -72,7 +72,7 @@ class Follow:
         if found.failure is None:
             return self._conclude(operation, server, found)
         LOG.warning("Server %s: %s", server.uuid, found.failure.message)
-        ends.again(self._cloud, operation, None)
+        close.again(self._cloud, operation, None)
         return None
 
     def _inspect(self, operation: Operation, server: Server) -> Inspection:

@@ -11,7 +11,7 @@ from common.log import logger
 from common.messages.facts import Heartbeat
 from common.messages.reports import Report, Working
 from conductor.cloud import Cloud
-from conductor.engine.endings import Ended, Ending
+from conductor.engine.batch_close import Ended, Ending
 from conductor.engine.periodic import Periodic
 from conductor.engine.runner import TIDY_SECONDS, Runner
 from conductor.engine.stages import Task

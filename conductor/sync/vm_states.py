@@ -9,7 +9,7 @@ from common.messages.facts import LAST, VmStates
 from common.messages.reports import Step
 from common.states import InternalAction, OperationState, PowerState, as_seen
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.periodic import Periodic
 from conductor.engine.runner import TIDY_SECONDS, Runner
 from conductor.plans import FollowPlan, Place, Plan
@@ -63,8 +63,8 @@ class VmSync:
         settle = self._cloud.conf.conductor.settle_seconds
         found = list(drift.differences(report, known, hosts, settle))
         powers = [one for one in found if one.power_state is not None]
-        for start in range(0, len(powers), SYNCED_AT_ONCE):
-            self._sync_powers(powers[start : start + SYNCED_AT_ONCE])
+        for first in range(0, len(powers), SYNCED_AT_ONCE):
+            self._sync_powers(powers[first : first + SYNCED_AT_ONCE])
         searches = [one for one in found if one.power_state is None][:SEARCHES]
         for difference in searches:
             self._search(difference)
@@ -190,7 +190,7 @@ class VmSync:
     def _begin(
         self, connection: Transaction, server: Server, action: InternalAction, plan: Plan
     ) -> Operation:
-        return begins.begin(connection, self._cloud, _nobody(server), server, action, plan)
+        return start.begin(connection, self._cloud, _nobody(server), server, action, plan)
 
 
 def _nobody(server: Server) -> RequestContext:

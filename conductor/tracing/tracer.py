@@ -17,7 +17,7 @@ from oslo_config import cfg
 from common.errors import ConfigurationError
 from common.log import logger
 from common.metrics import loops, table
-from conductor.engine.turns import Turns
+from conductor.engine.periodic_thread import Turns
 from conductor.store.change_events import Ended, Notice
 from conductor.store.ledger import stories
 from conductor.store.transactions import Store, Transaction, after_commit

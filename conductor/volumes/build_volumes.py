@@ -2,7 +2,7 @@
 reaches; made anew where another host is chosen; removed if the build fails.
 
 The build waits for them without a lease. What ends the making of one makes the build due, in the
-same transaction (``conductor.volumes.awaited_by``).
+same transaction (``conductor.volumes.build_waiting_for_volume``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from conductor.store.ledger import operations as ledger
 from conductor.store.servers.vmids import BandExhausted
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, backends, types, volumes
-from conductor.volumes import create_volume, places, release, sources
+from conductor.volumes import create_volume, release, sources, storage_choice
 
 #: what a volume is that is not made yet
 _MAKING = (VolumeStatus.CREATING, VolumeStatus.DOWNLOADING)
@@ -105,7 +105,7 @@ def begin(
         )
         copied = [one for one in every if one.pool in pools]
         among = reached if wish.on is None else copied
-        place = places.choose(among, backends.promised(connection), wish)
+        place = storage_choice.choose(among, backends.promised(connection), wish)
         if isinstance(place, str):
             raise NoPlaceError(place)
         try:

@@ -17,7 +17,7 @@ from common.messages.reports import Category, Failure
 from common.states import ResourceType
 from common.volumes import VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
-from conductor.engine import begins, ends
+from conductor.engine import close, start
 from conductor.engine.command_end import End
 from conductor.plans import Place, VolumePlan
 from conductor.rpc.volumes.volumes import NewVolume
@@ -28,7 +28,13 @@ from conductor.store.servers import vmids
 from conductor.store.servers.vmids import BandExhausted
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backends, backups, types, volumes
-from conductor.volumes import awaited_by, places, remove_volume, sources, uncertain
+from conductor.volumes import (
+    build_waiting_for_volume,
+    remove_volume,
+    sources,
+    storage_choice,
+    uncertain,
+)
 from conductor.volumes.volume_command import MakingVolume, VolumeWork
 
 #: statuses of volumes that are made
@@ -59,7 +65,9 @@ def begin(
         zone=new.availability_zone,
         host=found.host,
     )
-    place = places.choose(known, backends.promised(connection), wish, cloud.down(connection))
+    place = storage_choice.choose(
+        known, backends.promised(connection), wish, cloud.down(connection)
+    )
     if isinstance(place, str):
         return _placeless(connection, cloud, ctxt, new, found, type_, place), None
     try:
@@ -69,7 +77,7 @@ def begin(
     volume_id = write(connection, ctxt, new, found, type_, **_where(place, vmid))
     plan = _plan(new, found, place, vmid)
     item = _item(cloud, volume_id, new.project_id, plan)
-    return volume_id, begins.begin_now(connection, cloud, ctxt, item)
+    return volume_id, start.begin_now(connection, cloud, ctxt, item)
 
 
 def _placeless(
@@ -85,9 +93,9 @@ def _placeless(
     values = {"status": VolumeStatus.ERROR, "fault": why}
     volume_id = write(connection, ctxt, new, found, type_, **values)
     item = _item(cloud, volume_id, new.project_id, VolumePlan(size_gib=new.size_gib))
-    operation = begins.begin_later(connection, ctxt, item)
+    operation = start.begin_later(connection, ctxt, item)
     failure = Failure(Category.NO_VALID_HOST, why, owner_message=_open_words(found, why))
-    ends.close_failed(connection, operation, failure)
+    close.close_failed(connection, operation, failure)
     return volume_id
 
 
@@ -139,7 +147,7 @@ def make(
     vmid = vmids.reserve(connection, place.cluster, None, None)
     volumes.change(connection, volume_id, **_where(place, vmid))
     item = _item(cloud, volume_id, new.project_id, _plan(new, found, place, vmid))
-    return begins.begin_later(connection, ctxt, item)
+    return start.begin_later(connection, ctxt, item)
 
 
 def _plan(new: NewVolume, found: sources.Found, place: backends.Backend, vmid: int) -> VolumePlan:
@@ -150,7 +158,7 @@ def _plan(new: NewVolume, found: sources.Found, place: backends.Backend, vmid: i
 
 
 def _item(cloud: Cloud, volume_id: str, project_id: str, plan: VolumePlan) -> NewOperation:
-    return begins.new(
+    return start.new(
         cloud,
         VolumeAction.CREATE,
         volume_id,
@@ -241,7 +249,7 @@ class CreateVolumeFlow(MakingVolume):
         if made.snapshots and row.type_id is not None:
             types.learn(connection, row.type_id, made.snapshots)
         if row.status in MAKING:
-            waits = awaited_by.wake(connection, row.id)
+            waits = build_waiting_for_volume.wake(connection, row.id)
             values["status"] = VolumeStatus.ATTACHING if waits else VolumeStatus.AVAILABLE
             if waits:
                 self.wake_after(connection)
@@ -262,7 +270,7 @@ class CreateVolumeFlow(MakingVolume):
         if not deleted:
             fault = end.failure.message
             volumes.change(connection, row.id, status=VolumeStatus.ERROR, fault=fault)
-            awaited_by.wake(connection, row.id)
+            build_waiting_for_volume.wake(connection, row.id)
         if not end.outcome.gone:
             self._remove(connection, operation, gone=deleted)
             return

@@ -11,7 +11,7 @@ from common.messages.commands import GrowVolume, VolumeUser
 from common.states import InternalAction, PowerState, ResourceType
 from common.volumes import EXTENDABLE_IN_USE, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
-from conductor.engine import begins, done
+from conductor.engine import done, start
 from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand
 from conductor.plans import VolumePlan
@@ -20,7 +20,7 @@ from conductor.store.records import Operation
 from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, types, volumes
-from conductor.volumes import beginning, remove_volume
+from conductor.volumes import remove_volume, status_rules
 from conductor.volumes.snapshots import park_volume
 from conductor.volumes.volume_command import VolumeWork
 
@@ -44,14 +44,14 @@ def begin(
             "Invalid input received: New size for extend must be greater than current size. "
             f"(current: {row.size_gib}, extended: {size_gib})."
         )
-    beginning.begin(connection, row, VolumeAction.EXTEND, EXTENDABLE_IN_USE if in_use else ())
+    status_rules.begin(connection, row, VolumeAction.EXTEND, EXTENDABLE_IN_USE if in_use else ())
     _require_no_memory(connection, row)
     type_ = None if row.type_id is None else types.get(connection, row.type_id)
     name = None if type_ is None else str(type_.name)
     more = {"gigabytes": size_gib - row.size_gib}
     volume_quotas.take(connection, row.project_id, cloud.conf, more, name, size_gib)
     where = remove_volume.place_of(row)
-    item = begins.new(
+    item = start.new(
         cloud,
         VolumeAction.EXTEND,
         row.id,
@@ -59,7 +59,7 @@ def begin(
         resource_type=ResourceType.VOLUME,
         plan=VolumePlan(where, row.storage, size_gib, row.size_gib, row.volid),
     )
-    operation = begins.begin_now(connection, cloud, ctxt, item)
+    operation = start.begin_now(connection, cloud, ctxt, item)
     volumes.change(connection, row.id, size_gib=size_gib)
     return operation
 

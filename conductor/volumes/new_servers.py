@@ -21,7 +21,7 @@ from conductor.rpc.volumes.volumes import NewVolume
 from conductor.store.quotas import volume_quotas
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, volumes
-from conductor.volumes import beginning, create_volume, sources
+from conductor.volumes import create_volume, sources, status_rules
 
 #: in Nova's words
 _INVALID = "Block Device Mapping is Invalid: {}"
@@ -105,7 +105,7 @@ def _reserve(
     connection: Transaction, server_uuid: str, device: BlockDevice, slot: int, row: Any
 ) -> None:
     """Have a volume be the server's, as an attachment of it does. Raises Invalid."""
-    beginning.begin(connection, row, ATTACH)
+    status_rules.begin(connection, row, ATTACH)
     if row.volid is None or row.vmid is None:
         raise Invalid(f"Invalid volume: Volume {row.id} was never made.")
     attachments.insert(

@@ -18,7 +18,7 @@ from common.messages.commands import MakeVolume, Placed, VolumeUser
 from common.states import ResourceType
 from common.volumes import REIMAGED_RESERVED, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.plans import NewContent, Place, ReimagePlan
 from conductor.rpc.volumes.volumes import NewVolume
@@ -26,7 +26,7 @@ from conductor.store.records import Operation
 from conductor.store.servers import vmids
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, backends, snapshots, volumes
-from conductor.volumes import beginning, places, remove_volume, sources, uncertain
+from conductor.volumes import remove_volume, sources, status_rules, storage_choice, uncertain
 from conductor.volumes.volume_command import MakingVolume, VolumeWork
 
 
@@ -79,11 +79,11 @@ def begin(
     if attachments.of_volume(connection, row.id) is not None:
         raise Invalid(f"Invalid volume: Volume {row.id} is attached: rebuild its server.")
     content, found = content_of(connection, row, image_id, row.cluster)
-    beginning.begin(connection, row, VolumeAction.REIMAGE, statuses)
+    status_rules.begin(connection, row, VolumeAction.REIMAGE, statuses)
     place = _place(connection, cloud, row, found)
     vmid = vmids.reserve(connection, row.cluster, None, None)
     where = Place(place.host, None, place.cluster, place.node, vmid)
-    item = begins.new(
+    item = start.new(
         cloud,
         VolumeAction.REIMAGE,
         row.id,
@@ -91,7 +91,7 @@ def begin(
         resource_type=ResourceType.VOLUME,
         plan=ReimagePlan(where, dataclasses.replace(content, place=where)),
     )
-    return begins.begin_now(connection, cloud, ctxt, item)
+    return start.begin_now(connection, cloud, ctxt, item)
 
 
 def _place(
@@ -107,7 +107,7 @@ def _place(
         new=False,
     )
     known, promised = backends.read(connection), backends.promised(connection)
-    place = places.choose(known, promised, wish, cloud.down(connection))
+    place = storage_choice.choose(known, promised, wish, cloud.down(connection))
     if isinstance(place, str):
         raise Invalid(f"Invalid input received: {place}")
     return place

@@ -13,7 +13,7 @@ from common.messages.reports import Category, Failure
 from common.states import ResourceType
 from common.volumes import VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.engine.removal import MOST_TRIES, Removal
 from conductor.plans import Place, VolumePlan
@@ -75,7 +75,7 @@ def _begin(
     *,
     now: bool = False,
 ) -> Operation:
-    item = begins.new(
+    item = start.new(
         cloud,
         VolumeAction.DELETE,
         volume_id,
@@ -84,8 +84,8 @@ def _begin(
         plan=plan,
     )
     if now:
-        return begins.begin_now(connection, cloud, ctxt, item)
-    return begins.begin_later(connection, ctxt, item)
+        return start.begin_now(connection, cloud, ctxt, item)
+    return start.begin_later(connection, ctxt, item)
 
 
 def after_snapshots(connection: Transaction, cloud: Cloud, volume: Any) -> None:

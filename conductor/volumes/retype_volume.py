@@ -16,7 +16,7 @@ from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, ResourceType
 from common.volumes import RULES, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
-from conductor.engine import begins, ends
+from conductor.engine import close, start
 from conductor.engine.command_end import End
 from conductor.engine.stages import Stage, Undo
 from conductor.engine.unwound_command import UnwoundCommand
@@ -27,8 +27,8 @@ from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backends, snapshots, types, volumes
 from conductor.store.volumes.backends import Backend
-from conductor.volumes import places, remove_volume
-from conductor.volumes.places import Wish
+from conductor.volumes import remove_volume, storage_choice
+from conductor.volumes.storage_choice import Wish
 from conductor.volumes.volume_command import VolumeCommand, VolumeWork
 
 _NOTHING_NEW = {"new_type_id": None, "new_storage": None, "new_shared": None}
@@ -69,7 +69,7 @@ def begin(
         # Owners know storages by their types, and no hosts.
         told = None if str(row.host) in place else place
         why = Failure(Category.NO_VALID_HOST, place, owner_message=told)
-        ends.close_failed(connection, operation, why)
+        close.close_failed(connection, operation, why)
         volumes.change(connection, row.id, fault=place)
         return
     volumes.show_begun(connection, row, VolumeAction.RETYPE)
@@ -82,7 +82,7 @@ def _operation(
     connection: Transaction, cloud: Cloud, ctxt: RequestContext, row: Any, type_: Any
 ) -> Operation:
     where, storage = remove_volume.place_of(row), str(type_.storage)
-    item = begins.new(
+    item = start.new(
         cloud,
         VolumeAction.RETYPE,
         row.id,
@@ -90,7 +90,7 @@ def _operation(
         resource_type=ResourceType.VOLUME,
         plan=VolumePlan(where, storage, row.size_gib, volid=row.volid),
     )
-    return begins.begin_later(connection, ctxt, item)
+    return start.begin_later(connection, ctxt, item)
 
 
 def _take_quota(
@@ -122,7 +122,7 @@ def _place(
     specs = types.specs_of(type_)
     wish = Wish(row.size_gib, storage=type_.storage, on=row.host, specs=specs)
     promised, down = backends.promised(connection), cloud.down(connection)
-    found = places.choose(backends.read(connection), promised, wish, down)
+    found = storage_choice.choose(backends.read(connection), promised, wish, down)
     if isinstance(found, str) or may_move:
         return found
     return (
@@ -173,12 +173,12 @@ class RetypeVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
         """Return whether an agent has said where the volume is, and keep it if it has moved."""
         if not self.succeeded(task, outcome):
             unseen = Failure(Category.UNKNOWN_OUTCOME, self.unseen)
-            ends.again(self._cloud, task.operation, outcome.failure or unseen)
+            close.again(self._cloud, task.operation, outcome.failure or unseen)
             return False
 
         def keep(connection: Transaction) -> None:
             end = End(task, self.lock(connection, task), outcome)
-            if end.row is not None and not ends.has_ended(connection, task.operation):
+            if end.row is not None and not close.has_ended(connection, task.operation):
                 _keep(connection, end)
 
         if End(task, None, outcome).made.volid != task.operation.planned(VolumePlan).volid:

@@ -15,7 +15,7 @@ from conductor.rpc.volumes.volumes import NewVolume
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backends, backups, origins, snapshots, volumes
 from conductor.volumes.backups import storages
-from conductor.volumes.places import ANYWHERE, Wish
+from conductor.volumes.storage_choice import ANYWHERE, Wish
 
 GIB = 1 << 30
 #: the image property that names the type of its volumes

@@ -14,7 +14,7 @@ from common.log import logger
 from common.states import OperationState, ResourceType
 from common.volumes import SnapshotStatus, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.access import scope
 from conductor.rpc.volumes.transfers import NewVolumeTransfer, OfferedVolume
 from conductor.store.ledger import operations as ledger
@@ -152,6 +152,6 @@ def _write_down(
     project_id: str,
 ) -> None:
     """Write an operation of the project that has ended well."""
-    item = begins.new(cloud, action, volume_id, project_id, resource_type=ResourceType.VOLUME)
+    item = start.new(cloud, action, volume_id, project_id, resource_type=ResourceType.VOLUME)
     operation = ledger.insert(connection, ctxt, [item])[0]
     ledger.close(connection, operation.id, OperationState.DONE)

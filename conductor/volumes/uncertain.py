@@ -13,7 +13,7 @@ from conductor.plans import UploadVolumePlan
 from conductor.store.images import uploads
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backups, snapshots, volumes
-from conductor.volumes import awaited_by
+from conductor.volumes import build_waiting_for_volume
 
 
 def volume(connection: Transaction, task: Work) -> None:
@@ -24,7 +24,7 @@ def volume(connection: Transaction, task: Work) -> None:
     if row is None or not volumes.end(connection, row, operation.action, ok=False, fault=fault):
         return
     if operation.action == VolumeAction.CREATE:
-        awaited_by.wake(connection, row.id)
+        build_waiting_for_volume.wake(connection, row.id)
 
 
 def restored_volume(connection: Transaction, task: Work) -> None:

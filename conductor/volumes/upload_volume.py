@@ -19,7 +19,7 @@ from common.messages.scheduling import ImageHome
 from common.states import ResourceType
 from common.volumes import RULES, VolumeAction
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.engine.stages import Stage, Undo
 from conductor.engine.unwound_command import UnwoundCommand
@@ -71,7 +71,7 @@ def begin(
         protected=asked.protected,
     )
     where = Place(row.host, None, row.cluster, row.node)
-    item = begins.new(
+    item = start.new(
         cloud,
         VolumeAction.UPLOAD,
         row.id,
@@ -86,7 +86,7 @@ def begin(
             volid=row.volid,
         ),
     )
-    begins.begin_later(connection, ctxt, item)
+    start.begin_later(connection, ctxt, item)
     volumes.show_begun(connection, row, VolumeAction.UPLOAD)
     return image_id
 

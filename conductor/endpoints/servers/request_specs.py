@@ -13,7 +13,7 @@ from conductor.store.servers import server_groups
 from conductor.store.servers import servers as servers_store
 from conductor.store.servers.host_assignments import Placed
 from conductor.store.transactions import Transaction
-from conductor.volumes import needs
+from conductor.volumes import placement_request
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def of_servers(connection: Transaction, placed: Placed) -> list[PlacedServer]:
     rows, nics = placed.rows, placed.nics
     named = {uuid for row in rows for uuid in hints.all_servers(row.scheduler_hints)}
     where = servers_store.hosts_of(connection, sorted(named), None)
-    volumes = needs.of_servers(connection, [row.uuid for row in rows])
+    volumes = placement_request.of_servers(connection, [row.uuid for row in rows])
     groups = {
         uuid: server_groups.facts(connection, uuid, None)
         for uuid in {row.server_group_uuid for row in rows}

@@ -13,7 +13,7 @@ from common.errors import Conflict, NotFound
 from common.messages.facts import HostFacts
 from common.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.flows.bulk import decide
 from conductor.flows.bulk.looking import look
 from conductor.plans import BulkPlan, Place
@@ -118,5 +118,5 @@ def _insert(
 ) -> Operation:
     kind = ResourceType.HOST if action == InternalAction.DRAIN else ResourceType.CLOUD
     project = str(ctxt.project_id or "")
-    item = begins.new(cloud, action, of, project, plan=plan, resource_type=kind)
+    item = start.new(cloud, action, of, project, plan=plan, resource_type=kind)
     return ledger.insert(connection, ctxt, [item])[0]

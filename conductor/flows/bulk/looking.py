@@ -12,7 +12,7 @@ from conductor.plans import BulkPlan
 from conductor.store.hosts import registry
 from conductor.store.ledger import bulk_migrations as store
 from conductor.store.transactions import Transaction
-from conductor.volumes import pins
+from conductor.volumes import host_pins
 
 
 def look(connection: Transaction, plan: BulkPlan, *, late: bool = False) -> Facts:
@@ -22,7 +22,7 @@ def look(connection: Transaction, plan: BulkPlan, *, late: bool = False) -> Fact
     uuids = [move.server_uuid for move in plan.moves]
     rows = store.servers_of(connection, uuids, plan.target.host)
     reported = registry.pins(connection, {str(row.host) for row in rows})
-    by_volumes = pins.pinned(connection, [row.uuid for row in rows])
+    by_volumes = host_pins.pinned(connection, [row.uuid for row in rows])
     seen = [
         Seen(
             row.uuid,

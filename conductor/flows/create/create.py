@@ -20,10 +20,10 @@ from common.messages.facts import HostFacts
 from common.messages.reports import Category, Failure, Outcome, Step
 from common.states import TaskState, VmState
 from conductor.cloud import Cloud, placed
-from conductor.engine import endings, overslept
-from conductor.engine.endings import Ended, Ending
+from conductor.engine import batch_close, overslept
+from conductor.engine.batch_close import Ended, Ending
 from conductor.engine.stages import Stage, Table, Task
-from conductor.engine.walk import Walk, must_build
+from conductor.engine.transition_draft import Walk, must_build
 from conductor.flows import build_command, guest_data
 from conductor.flows.create.batch import Together
 from conductor.flows.create.make_volumes import MakeVolumes
@@ -320,10 +320,12 @@ def _is_built(ended: Ended) -> bool:
 
 def _write_active(connection: Transaction, built: Sequence[Ended]) -> None:
     now = clock.utcnow()
-    endings.done(
+    batch_close.done(
         connection,
         [
-            endings.move(one, VmState.ACTIVE, power_state=one.outcome.power_state, launched_at=now)
+            batch_close.move(
+                one, VmState.ACTIVE, power_state=one.outcome.power_state, launched_at=now
+            )
             for one in built
         ],
     )

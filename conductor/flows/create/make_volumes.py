@@ -11,7 +11,7 @@ from common.log import logger
 from common.messages.reports import Category, Failure, Outcome, Step
 from conductor.cloud import Cloud
 from conductor.engine.stages import Task
-from conductor.engine.walk import must_build
+from conductor.engine.transition_draft import must_build
 from conductor.flows.create.unwind import Unwinding
 from conductor.plans import CreatePlan
 from conductor.store.ledger import leases

@@ -19,7 +19,7 @@ from common.messages.scheduling import Alternate, Decision, RequestSpec, VolumeN
 from common.server_groups import GroupFacts
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
-from conductor.engine.walk import Walk
+from conductor.engine.transition_draft import Walk
 from conductor.flows import build_command
 from conductor.flows.create import no_valid_host, replace_vmid
 from conductor.flows.create.offers import Offers
@@ -35,7 +35,7 @@ from conductor.store.records import Operation, Server
 from conductor.store.servers import server_groups, servers, vmids
 from conductor.store.servers.vmids import BandExhausted
 from conductor.store.transactions import Transaction
-from conductor.volumes import needs
+from conductor.volumes import placement_request
 
 LOG = logger(__name__)
 
@@ -180,7 +180,9 @@ class Placing:
             return _Around()
         with self._cloud.store.read() as connection:
             volumes = (
-                needs.of_server(connection, server.uuid, server.project_id) if has_volumes else ()
+                placement_request.of_server(connection, server.uuid, server.project_id)
+                if has_volumes
+                else ()
             )
             return _Around(
                 server_groups.facts(connection, server.server_group_uuid, server.uuid),

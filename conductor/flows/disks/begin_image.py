@@ -9,7 +9,7 @@ from common.context import RequestContext
 from common.guest.hardware import ROOT_BUS
 from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.access import check_state, scope
 from conductor.flows.disks import volume_image
 from conductor.plans import ImagePlan, Place
@@ -21,7 +21,7 @@ from conductor.store.quotas import image_quotas, quotas
 from conductor.store.records import Operation, Server
 from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
-from conductor.volumes import pins
+from conductor.volumes import host_pins
 
 #: properties of a server's image that say what that image is, not how its servers are made
 _OWN = frozenset(
@@ -58,7 +58,7 @@ def _accept(
     server = servers.alive(connection, server_uuid, scope(ctxt))
     action = "createImage" if asked.backup_type is None else "createBackup"
     check_state(server, action)
-    pins.require_own_disk(server, action)
+    host_pins.require_own_disk(server, action)
     if asked.limited:
         allowed = quotas.limits(connection, server.project_id, cloud.quota)
         quotas.check_image_metadata(allowed, asked.metadata)
@@ -81,7 +81,7 @@ def _accept(
         backup_type=asked.backup_type or "",
         rotation=asked.rotation,
     )
-    operation = begins.begin(connection, cloud, ctxt, server, action, plan)
+    operation = start.begin(connection, cloud, ctxt, server, action, plan)
     transitions.move(
         connection,
         server,

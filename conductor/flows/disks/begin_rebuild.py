@@ -14,7 +14,7 @@ from common.guest.hardware import ROOT_BUS, Hardware, read, with_root_bus
 from common.states import ACTIONS, VmState
 from common.volumes import VolumeStatus
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.access import check_state, scope
 from conductor.flows.disks import root_volume
 from conductor.flows.move import destination
@@ -78,7 +78,7 @@ class RebuildAcceptance:
             was=server.vm_state,
             former={name: getattr(server, name) for name in MADE_OF},
         )
-        item = begins.new(
+        item = start.new(
             self._cloud,
             "rebuild",
             server.uuid,

@@ -7,7 +7,7 @@ from common.context import RequestContext
 from common.errors import Conflict
 from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.access import check_state, scope
 from conductor.flows.disks.begin_rebuild import (
     hardware_of,
@@ -46,7 +46,7 @@ class RescueAcceptance:
             # One that was left when the server went to ERROR.
             migrations.end_open(connection, server.uuid)
             plan = RescuePlan(here(connection, server), was=server.vm_state, image_id=image_id)
-            item = begins.new(
+            item = start.new(
                 self._cloud,
                 "rescue",
                 server.uuid,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from common.messages.commands import Power, PowerAction
 from common.messages.reports import Category, Failure
 from conductor.cloud import Cloud
-from conductor.engine import ends
+from conductor.engine import close
 from conductor.engine.stages import Task
 from conductor.flows.move import move_command
 from conductor.plans import Place
@@ -53,4 +53,4 @@ class Parking:
         return Failure(Category.NODE_UNHEALTHY, text, host=host)
 
     def _on_superseded(self, task: Task) -> None:
-        ends.overtaken(self._cloud, task)
+        close.overtaken(self._cloud, task)

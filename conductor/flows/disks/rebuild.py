@@ -18,7 +18,7 @@ from common.messages.reports import Category, Failure, Outcome, Step
 from common.messages.scheduling import Decision, RequestSpec
 from common.states import OperationState, PowerState, TaskState, VmState
 from conductor.cloud import Cloud, failure_of
-from conductor.engine import ends
+from conductor.engine import close
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows.disks.root_volume import MAKE, SETTLE, SWAP, RootVolume
@@ -236,7 +236,7 @@ class RebuildFlow(Swapping):
         """
         operation = task.operation
         failure = outcome.failure
-        if failure is not None and ends.waits(self._cloud, operation, failure):
+        if failure is not None and close.waits(self._cloud, operation, failure):
             return
         stopped = operation.planned(RebuildPlan).was == VmState.STOPPED
         seen = outcome.power_state

@@ -12,7 +12,7 @@ from common.messages.commands import EndSwap
 from common.messages.reports import Outcome
 from common.states import TaskState, VmState
 from conductor.cloud import failure_of
-from conductor.engine import ends
+from conductor.engine import close
 from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.disks.swapping import Swapping
 from conductor.flows.server_command import ServerCommand
@@ -34,7 +34,7 @@ class RescueFlow(Swapping):
                 Stage("map_disk", self._map_disk, shown=shown),
                 Stage("swap", self._swap, self._swapped, shown, undo=self._back),
             ),
-            on_superseded=functools.partial(ends.overtaken, self._cloud),
+            on_superseded=functools.partial(close.overtaken, self._cloud),
             on_deadline=self._on_deadline,
             undone=self._undone,
             usable=False,
@@ -68,7 +68,7 @@ class RescueFlow(Swapping):
         if not outcome.ok:
             self._failed(task, failure_of(outcome))
             return
-        ends.done(
+        close.done(
             self._cloud,
             task,
             VmState.RESCUED,

@@ -19,7 +19,7 @@ from common.messages.scheduling import VolumeNeed
 from common.states import OperationState
 from common.volumes import ROOT_SLOT, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
-from conductor.engine import ends
+from conductor.engine import close
 from conductor.engine.stages import Task
 from conductor.flows import build_command
 from conductor.images import image_source
@@ -178,7 +178,7 @@ class RootVolume:
             content = _content(task)
             row = None if content is None else volumes.held(connection, content.volume_id)
             now = ledger.get(connection, task.operation.id)
-            if now is None or ends.has_ended(connection, now):
+            if now is None or close.has_ended(connection, now):
                 return
             ledger.close(connection, now.id, OperationState.FAILED, "Overtaken.")
             if content is None or now.stage == SETTLE:

@@ -15,7 +15,7 @@ from common.messages.reports import Category, Copied, Failure, Outcome
 from common.messages.scheduling import ImageHome
 from common.states import ACTIONS, OperationState, VmState
 from conductor.cloud import Cloud, failure_of, placed
-from conductor.engine import ends, unwinding
+from conductor.engine import close, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.images import remove_image
 from conductor.plans import ImagePlan
@@ -172,7 +172,7 @@ class ServerImageFlow:
 
     def _undone(self, connection: Transaction, task: Task) -> None:
         """End with the server as it was."""
-        ends.as_before(connection, task)
+        close.as_before(connection, task)
 
     @staticmethod
     def _uncertain(connection: Transaction, task: Task) -> None:

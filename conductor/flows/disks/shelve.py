@@ -14,7 +14,7 @@ from common.messages.commands import PowerAction
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, PowerState, TaskState, VmState, found_well
 from conductor.cloud import failure_of
-from conductor.engine import ends
+from conductor.engine import close
 from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.disks.parking import Parking
 from conductor.store.images import server_images
@@ -90,19 +90,19 @@ class ShelveFlow(Parking):
     def _offload(self, task: Task) -> None:
         """Give back all but the disk. Raises Unavailable to be repeated."""
         self._hold(task, allocations.parked(task.server))
-        ends.done(self._cloud, task, VmState.SHELVED_OFFLOADED)
+        close.done(self._cloud, task, VmState.SHELVED_OFFLOADED)
         LOG.info("Server %s is offloaded.", task.server.uuid)
 
     def _failed(self, task: Task, failure: Failure, seen: int) -> None:
-        if ends.waits(self._cloud, task.operation, failure):
+        if close.waits(self._cloud, task.operation, failure):
             return
         before = task.server.vm_state
         if seen == PowerState.NOSTATE:
-            ends.failed(self._cloud, task, failure, VmState(before))
+            close.failed(self._cloud, task, failure, VmState(before))
         else:
             well = found_well(before, seen)
-            ends.failed(self._cloud, task, failure, well, power_state=seen)
+            close.failed(self._cloud, task, failure, well, power_state=seen)
 
     def _on_deadline(self, task: Task) -> None:
         failure = Failure(Category.TASK_TIMEOUT, "It was not stopped in time.")
-        ends.failed(self._cloud, task, failure, VmState(task.server.vm_state))
+        close.failed(self._cloud, task, failure, VmState(task.server.vm_state))

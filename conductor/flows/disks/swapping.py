@@ -15,7 +15,7 @@ from common.messages.commands import EndSwap, Swap
 from common.messages.reports import Category, Failure
 from common.states import OperationState, VmState
 from conductor.cloud import Cloud, backoff, placed
-from conductor.engine import ends, unwinding
+from conductor.engine import close, unwinding
 from conductor.engine.stages import Table, Task, Undo
 from conductor.flows import build_command, guest_data
 from conductor.images import image_source
@@ -51,7 +51,7 @@ class Swapping(ABC):
     @property
     def _back(self) -> Undo[Task]:
         """The undo of the swap."""
-        given_back = functools.partial(ends.again_unless_ok, self._cloud)
+        given_back = functools.partial(close.again_unless_ok, self._cloud)
         return Undo(GIVE_BACK, self._give_back, given_back)
 
     def _located(self, task: Task, image_id: str | None) -> SwapPlan | None:

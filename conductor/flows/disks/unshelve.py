@@ -18,7 +18,7 @@ from common.messages.scheduling import Decision
 from common.migrations import MigrationStatus, MigrationType
 from common.states import OperationState, PowerState, TaskState, VmState
 from conductor.cloud import Cloud, failure_of
-from conductor.engine import ends, unwinding
+from conductor.engine import close, unwinding
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows.disks.begin_unshelve import fixed
@@ -66,7 +66,7 @@ class UnshelveFlow(Parking):
     def cases(self) -> Cases[Task]:
         """Return the stages of one that stays on its host, and of one that goes to another."""
         release = Undo("release_claim", self._release, write=self._drop_place)
-        stopped = functools.partial(ends.again_unless_ok, self._cloud)
+        stopped = functools.partial(close.again_unless_ok, self._cloud)
         stop = Undo[Task]("stop_again", self._stop_again, stopped)
         claim = Stage("claim", self._claim, shown=_SHOWN, undo=release)
         start = Stage("start", self._start, self._started, _SHOWN, undo=stop)
@@ -239,7 +239,7 @@ class UnshelveFlow(Parking):
         plan = _plan(task)
         if plan.holder and plan.source.host is None:
             self._destinations.release(plan.holder)
-        ends.overtaken(self._cloud, task)
+        close.overtaken(self._cloud, task)
         if case(task) != OTHER_HOST:
             self._own.give_back(task)
 
@@ -248,7 +248,7 @@ class UnshelveFlow(Parking):
         if _way_back(task) == PowerAction.RESUME:
             return True  # a stop would lose its memory; one that runs is seen by the audit
         sent = self._send(task, PowerAction.STOP, _there(task))
-        return ends.later_unless(self._cloud, task, sent)
+        return close.later_unless(self._cloud, task, sent)
 
     def _release(self, task: Task) -> bool:
         """Hold again what it held, and nothing elsewhere. Raises Unavailable to be repeated."""
@@ -270,7 +270,7 @@ class UnshelveFlow(Parking):
         if plan.migration_id:
             status = MigrationStatus.ERROR
             migrations.set_status(connection, plan.migration_id, status, operation, claim=None)
-        ends.as_before(connection, task)
+        close.as_before(connection, task)
 
 
 def _end(connection: Transaction, task: Task, **columns: Any) -> None:

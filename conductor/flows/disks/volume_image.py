@@ -17,7 +17,7 @@ from common.context import RequestContext
 from common.states import OperationState
 from common.volumes import ROOT_SLOT, device
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.plans import ImagePlan
 from conductor.rpc.servers.servers import NewServerImage
 from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
@@ -73,7 +73,7 @@ def make(
         connection, image_id, asked.name, server.project_id, properties, least
     )
     plan = ImagePlan(image_id=image_id, name=asked.name)
-    operation = begins.begin(connection, cloud, ctxt, server, "createImage", plan)
+    operation = start.begin(connection, cloud, ctxt, server, "createImage", plan)
     ledger.close(connection, operation.id, OperationState.DONE)
     return image_id, tuple(begun)
 

@@ -22,7 +22,7 @@ from conductor.store.records import Operation, Server
 from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, volumes
-from conductor.volumes import beginning, reach
+from conductor.volumes import status_rules, storage_reachability
 
 #: the stages of their flows
 PLUG, UNPLUG = "plug_volume", "unplug_volume"
@@ -65,10 +65,10 @@ class VolumeAcceptance:
                 f"Invalid input received: Invalid volume: Volume {row.id} status must be "
                 f"available or downloading to reserve, but the current status is {row.status}."
             )
-        beginning.begin(connection, row, ATTACH)
+        status_rules.begin(connection, row, ATTACH)
         if row.volid is None or row.vmid is None:
             raise Invalid(f"Invalid volume: Volume {row.id} was never made.")
-        reach.require(connection, row, server)
+        storage_reachability.require(connection, row, server)
         slot = _slot(one.slot for one in attachments.of_server(connection, uuid))
         attachment_id = attachments.insert(
             connection,
@@ -110,7 +110,7 @@ class VolumeAcceptance:
                 "Invalid volume: Invalid input received: Invalid volume: Unable to detach volume. "
                 "Volume status must be 'in-use' and attach_status must be 'attached' to detach."
             )
-        beginning.begin(connection, row, DETACH)
+        status_rules.begin(connection, row, DETACH)
         attachments.set_status(connection, volume_id, uuid, AttachStatus.DETACHING)
         plan = PlugVolumePlan(
             plugging.place(server), volume_id=row.id, volid=str(row.volid), slot=had.slot

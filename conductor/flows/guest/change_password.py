@@ -18,7 +18,7 @@ from common.messages.guests import PasswordProblem, SetPassword
 from common.messages.reports import Category, Failure, Step
 from common.states import OperationState, TaskState, VmState
 from conductor.cloud import Cloud
-from conductor.engine import ends, guests
+from conductor.engine import close, guests
 from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.accept import Accept
 from conductor.store.ledger import operations as ledger
@@ -98,7 +98,7 @@ class ChangePasswordFlow:
     def table(self) -> Table[Task]:
         """Return its one stage, which is never repeated."""
         stage = Stage("set_password", self._give_up, shown=TaskState.UPDATING_PASSWORD)
-        lost = functools.partial(ends.overtaken, self._cloud)
+        lost = functools.partial(close.overtaken, self._cloud)
         return Table((stage,), on_superseded=lost, on_deadline=self._give_up)
 
     def _give_up(self, task: Task) -> None:
@@ -136,9 +136,9 @@ def _end(cloud: Cloud, task: Task, step: Step, failure: Failure | None) -> None:
         if failure is None:
             ledger.close(connection, task.operation.id, OperationState.DONE)
         else:
-            ends.close_failed(connection, task.operation, failure)
+            close.close_failed(connection, task.operation, failure)
 
     try:
         cloud.store.run(work)
     except StaleTransition:
-        ends.overtaken(cloud, task)
+        close.overtaken(cloud, task)

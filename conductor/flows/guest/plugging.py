@@ -15,12 +15,12 @@ from common.messages.commands import Placed
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState
 from conductor.cloud import Cloud, failure_of
-from conductor.engine import begins, ends
+from conductor.engine import close, start
 from conductor.engine.access import check_state, scope
-from conductor.engine.begins import HandedOver
 from conductor.engine.command_end import NOTHING_SEEN, End
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Stage, Table, Task, Undo
+from conductor.engine.start import HandedOver
 from conductor.engine.unwound_command import UnwoundCommand
 from conductor.flows.move import move_command
 from conductor.flows.server_command import OfServer
@@ -80,7 +80,7 @@ def begin(
     if worker is None:
         raise Conflict(_AGENT_DOWN)
     handed_over = HandedOver(worker, stage)
-    return begins.begin(connection, cloud, ctxt, server, action, plan, handed_over=handed_over)
+    return start.begin(connection, cloud, ctxt, server, action, plan, handed_over=handed_over)
 
 
 def is_unknown(failure: Failure) -> bool:
@@ -134,7 +134,7 @@ class Plugging(UnwoundCommand[Task], OfServer):
         if server.deleted_at is not None or server.vmid is None:
             return True
         # While it is being moved nobody knows which VM will be its; a delete may be refused.
-        return ends.later_unless(self._cloud, task, server.task_state is None and self.send(task))
+        return close.later_unless(self._cloud, task, server.task_state is None and self.send(task))
 
     def _on_superseded(self, task: Task) -> None:
         """End it if its server is gone, and wait while a delete has that, which may be refused.
@@ -142,7 +142,7 @@ class Plugging(UnwoundCommand[Task], OfServer):
         Else another conductor goes on with it.
         """
         if task.server.deleted_at is not None:
-            ends.overtaken(self._cloud, task)
+            close.overtaken(self._cloud, task)
         elif task.is_being_deleted:
             self._cloud.wait(task.operation, _DELETE_SECONDS)
 
@@ -159,7 +159,7 @@ class Attaching(Plugging):
 
     def undo(self) -> Undo[Task]:
         """Return what has the device unplugged again."""
-        is_back = functools.partial(ends.again_unless_ok, self._cloud)
+        is_back = functools.partial(close.again_unless_ok, self._cloud)
         return Undo(self.back, self.unplug_again, is_back, self.give_back)
 
     @abc.abstractmethod
@@ -209,7 +209,7 @@ class Unplugging(Plugging):
     def _is_seen(self, task: Task, outcome: Outcome) -> bool:
         if outcome.ok or not is_unknown(failure_of(outcome)):
             return True
-        ends.again(self._cloud, task.operation, outcome.failure)
+        close.again(self._cloud, task.operation, outcome.failure)
         return False
 
     def _settled(self, connection: Transaction, task: Task, failure: Failure | None) -> Task:

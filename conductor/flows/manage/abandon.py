@@ -16,7 +16,7 @@ from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure, Outcome, Step
 from common.states import InternalAction, OperationState
 from conductor.cloud import Cloud, placed
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.remove.finish_delete import delete_record
 from conductor.plans import Place, Plan
@@ -85,7 +85,7 @@ class Abandoning:
             raise Conflict("The server's VM changed meanwhile: ask again.")
         pending = ledger.open_of(connection, server.uuid)
         action, plan = InternalAction.FORGET, _drive(server, found)
-        operation = begins.begin(connection, self._cloud, ctxt, server, action, plan)
+        operation = start.begin(connection, self._cloud, ctxt, server, action, plan)
         for number in pending:
             ledger.close(connection, number, OperationState.FAILED, f"Forgotten: {verdict}")
         self._give_up(connection, server, operation, found, verdict)

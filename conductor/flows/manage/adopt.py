@@ -13,7 +13,7 @@ from common import clock
 from common.messages.commands import Mark
 from common.messages.reports import Category, Failure, Outcome
 from common.states import PowerState, VmState
-from conductor.engine import ends
+from conductor.engine import close
 from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Stage, Task, Undo
@@ -73,7 +73,7 @@ class Adopt(UnwoundCommand[Task], ServerCommand):
     def on_success(self, task: Task, outcome: Outcome) -> None:
         """End with the server as its VM was seen."""
         running = outcome.power_state == PowerState.RUNNING
-        ends.done(
+        close.done(
             self._cloud,
             task,
             VmState.ACTIVE if running else VmState.STOPPED,
@@ -85,7 +85,7 @@ class Adopt(UnwoundCommand[Task], ServerCommand):
 
     def _is_unmarked(self, task: Task, outcome: Outcome) -> bool:
         if not outcome.gone:
-            ends.again(self._cloud, task.operation, outcome.failure)
+            close.again(self._cloud, task.operation, outcome.failure)
         return outcome.gone
 
     def _release(self, task: Task) -> bool:

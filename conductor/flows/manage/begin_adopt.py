@@ -14,7 +14,7 @@ from common.messages.facts import HostFacts, Inspection
 from common.messages.reports import Step
 from common.states import PowerState, TaskState, VmState
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.flows import guest_data
 from conductor.flows.accept import hostname_of
 from conductor.flows.manage import candidate
@@ -69,7 +69,7 @@ class Acceptance:
         allowed = quotas.locked(connection, asked.project_id, self._cloud.quota)
         _, quota = quotas.affordable(connection, asked.project_id, allowed, each, (1, 1), began)
         target = Place(facts.host, facts.uuid, asked.cluster, found.node, asked.vmid)
-        new = begins.new(
+        new = start.new(
             self._cloud,
             "adopt",
             uuid,

@@ -13,7 +13,7 @@ from common.messages.commands import Mark
 from common.messages.reports import Category
 from common.states import InternalAction
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.engine.stages import Task
 from conductor.flows import build_command
@@ -51,7 +51,7 @@ def _insert(
     plan = PLANS.get(action, Plan)(
         Place(host=server.host, cluster=server.cluster, node=server.node, vmid=server.vmid)
     )
-    return begins.begin(connection, cloud, ctxt, server, action, plan)
+    return start.begin(connection, cloud, ctxt, server, action, plan)
 
 
 class Remark(OfServer):

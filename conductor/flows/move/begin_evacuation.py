@@ -19,7 +19,7 @@ from common.messages.scheduling import Decision, RequestSpec
 from common.migrations import MigrationStatus, MigrationType
 from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.access import check_state, scope
 from conductor.flows.move import destination
 from conductor.flows.move.begin_live_migration import place
@@ -137,7 +137,7 @@ def _begin(
         status=MigrationStatus.ACCEPTED,
     )
     plan = EvacuationPlan(source=place(lost.facts, server.vmid), migration_id=row.id)
-    operation = begins.begin(connection, cloud, ctxt, server, ACTION, plan)
+    operation = start.begin(connection, cloud, ctxt, server, ACTION, plan)
     migrations.set_status(connection, row.id, MigrationStatus.ACCEPTED, operation)
     transitions.move(
         connection,

@@ -11,7 +11,7 @@ from common.messages.facts import HostFacts
 from common.migrations import MigrationStatus, MigrationType
 from common.states import TaskState, VmState
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.access import check_state, scope
 from conductor.flows.move import destination
 from conductor.plans import LiveMigrationPlan, Place
@@ -20,7 +20,7 @@ from conductor.store.ledger import transitions
 from conductor.store.records import Operation, Server
 from conductor.store.servers import migrations, servers
 from conductor.store.transactions import Transaction
-from conductor.volumes import needs
+from conductor.volumes import placement_request
 
 ACTION = "live-migration"
 PRE_CHECK = "Migration pre-check error: {}"
@@ -90,7 +90,7 @@ def _check_storage(
 
 def _on_shared_storage(connection: Transaction, server: Server, here: HostFacts) -> bool | None:
     """Return whether all disks of a server are on shared storage; None: it isn't known."""
-    needed = needs.of_servers(connection, [server.uuid]).get(server.uuid, ())
+    needed = placement_request.of_servers(connection, [server.uuid]).get(server.uuid, ())
     if any(one.node is not None for one in needed):
         return False
     if server.volume_backed and not server.flavor.get("ephemeral_gib"):
@@ -125,7 +125,7 @@ def _begin(
         asked_host=host,
         copy_disks=copy_disks,
     )
-    operation = begins.begin(connection, cloud, ctxt, server, ACTION, plan)
+    operation = start.begin(connection, cloud, ctxt, server, ACTION, plan)
     migrations.set_status(connection, row.id, MigrationStatus.PREPARING, operation)
     moved = transitions.move(
         connection,

@@ -20,7 +20,7 @@ from common.messages.reports import Step
 from common.migrations import MigrationStatus, MigrationType
 from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.access import check_state, scope
 from conductor.flows.move import destination, own_host
 from conductor.flows.move.cold_move import OTHER_HOST
@@ -111,7 +111,7 @@ class ResizeAcceptance:
             old=dict(server.flavor),
             new=new,
         )
-        item = begins.new(
+        item = start.new(
             self._cloud, "resize", server.uuid, server.project_id, plan=plan, quota=quota
         )
         operation = ledger.insert(connection, ctxt, [item])[0]
@@ -134,7 +134,7 @@ class ResizeAcceptance:
         plan = _plan(_here(connection, server), resize)
         if resize.moved and action == "revertResize":
             plan = self._back(connection, plan, resize.source_host)
-        operation = begins.begin(connection, self._cloud, ctxt, server, action, plan)
+        operation = start.begin(connection, self._cloud, ctxt, server, action, plan)
         status = _ENDING[action]
         migrations.set_status(connection, resize.id, status, operation)
         return self._begun(connection, server, operation)
@@ -180,7 +180,7 @@ class ResizeAcceptance:
             old=flavor,
             new=flavor,
         )
-        operation = begins.begin(connection, self._cloud, ctxt, server, "migrate", plan)
+        operation = start.begin(connection, self._cloud, ctxt, server, "migrate", plan)
         moved = self._moved(connection, server, operation)
         # Nothing of the server's own is touched before the commit that moves it on from there.
         return dataclasses.replace(operation, begun_on=moved)

@@ -17,7 +17,7 @@ from common.messages.commands import Power, PowerAction
 from common.messages.reports import Category, Failure, Outcome
 from common.states import TaskState, VmState
 from conductor.cloud import Cloud, failure_of
-from conductor.engine import ends
+from conductor.engine import close
 from conductor.engine.stages import Stage, Task, Undo
 from conductor.flows.move import destination, move_command, shaping
 from conductor.flows.move.destination import Chosen
@@ -88,7 +88,7 @@ class ColdMove:
         """``unwind`` begins the undos; ``settle`` records that it is done."""
         self._cloud, self._direction = cloud, direction
         self._unwind, self._settle = unwind, settle
-        self._undone = functools.partial(ends.again_unless_ok, cloud)
+        self._undone = functools.partial(close.again_unless_ok, cloud)
 
     def stages(self) -> tuple[Stage[Task], ...]:
         """Return them; until ``settle`` all can be undone."""
@@ -219,7 +219,7 @@ class ColdMove:
 
     def _failed(self, task: Task, failure: Failure) -> None:
         """Try again where waiting may help; else undo what was done."""
-        if not ends.waits(self._cloud, task.operation, failure):
+        if not close.waits(self._cloud, task.operation, failure):
             self._unwind(task, failure)
 
     def _power_on_again(self, task: Task) -> bool:
@@ -231,20 +231,20 @@ class ColdMove:
     def _power_back(self, task: Task, where: Place, action: PowerAction) -> bool:
         if not _ran(task):
             return True
-        return ends.later_unless(self._cloud, task, self._send_power(task, where, action))
+        return close.later_unless(self._cloud, task, self._send_power(task, where, action))
 
     def _move_back(self, task: Task) -> bool:
         """Have it moved back, wherever it is: the agent looks before it acts."""
         plan = task.operation.planned(ResizePlan)
         sent = move_command.send(self._cloud, task, plan.target, plan.source, plan.back_storage)
-        return ends.later_unless(self._cloud, task, sent)
+        return close.later_unless(self._cloud, task, sent)
 
     def _shape_back(self, task: Task) -> bool:
         if not _changes(task):
             return True
         forward = not self._direction.forward
         sent = shaping.send(self._cloud, task, forward=forward, starts=False)
-        return ends.later_unless(self._cloud, task, sent)
+        return close.later_unless(self._cloud, task, sent)
 
 
 def _ran(task: Task) -> bool:

@@ -28,7 +28,7 @@ from conductor.store.networks import networks
 from conductor.store.records import Server
 from conductor.store.servers import migrations, server_groups, servers
 from conductor.store.transactions import Transaction
-from conductor.volumes import needs, pins, reach
+from conductor.volumes import host_pins, placement_request, storage_reachability
 
 LOG = logger(__name__)
 
@@ -139,7 +139,7 @@ class Destinations:
             facts, _ = found
             lost = (
                 _unsuitable(server, facts)
-                or reach.missing_one(volumes, facts)
+                or storage_reachability.missing_one(volumes, facts)
                 or server_groups.take_beside(connection, server, facts.host, wanted.holder)
             )
             if lost is not None:
@@ -171,18 +171,20 @@ def movable_from(connection: Transaction, server: Server) -> HostFacts | str:
     if server.host is None or server.vmid is None:
         return moving.NO_VM
     facts, _ = registry.host(connection, server.host)
-    return moving.pin(facts.pinned, server.vmid) or pins.pinned_by(connection, server) or facts
+    return (
+        moving.pin(facts.pinned, server.vmid) or host_pins.pinned_by(connection, server) or facts
+    )
 
 
 def out_of_reach(connection: Transaction, server: Server, host: str | None) -> str | None:
     """Return why a host that is asked for doesn't reach the server's volumes, or None."""
     if host is None:
         return None
-    wanted = needs.of_servers(connection, [server.uuid]).get(server.uuid)
+    wanted = placement_request.of_servers(connection, [server.uuid]).get(server.uuid)
     if not wanted:
         return None
     facts, _ = registry.host(connection, host)
-    why = reach.missing_one(wanted, facts)
+    why = storage_reachability.missing_one(wanted, facts)
     return why and f"host {host} can't take it because {why}"
 
 
@@ -240,6 +242,6 @@ def _request(
         group=server_groups.facts(
             connection, server.server_group_uuid, server.uuid, wanted.holder
         ),
-        volumes=needs.of_servers(connection, [server.uuid]).get(server.uuid, ()),
+        volumes=placement_request.of_servers(connection, [server.uuid]).get(server.uuid, ()),
         volume_backed=server.volume_backed,
     )

@@ -14,7 +14,7 @@ from common.messages.reports import Category, Failure, Outcome
 from common.migrations import MigrationStatus
 from common.states import OperationState, PowerState, TaskState, VmState
 from conductor.cloud import Cloud, failure_of, placed
-from conductor.engine import ends, unwinding
+from conductor.engine import close, unwinding
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.move import shaping
@@ -41,7 +41,7 @@ class _SecondHalf:
 
     def _failed(self, task: Task, failure: Failure) -> None:
         """Try again later where waiting may help; else the resize still waits for its end."""
-        if not ends.waits(self._cloud, task.operation, failure):
+        if not close.waits(self._cloud, task.operation, failure):
             self._end(task, failure)
 
     def _on_deadline(self, task: Task) -> None:
@@ -77,7 +77,7 @@ class ConfirmFlow(_SecondHalf):
                 Stage("grow", self._grow, self._grown),
                 Stage(SETTLE, self._settle, final=True),
             ),
-            on_superseded=functools.partial(ends.overtaken, self._cloud),
+            on_superseded=functools.partial(close.overtaken, self._cloud),
             on_deadline=self._on_deadline,
             has_finished=lambda task: task.server.vm_state != VmState.RESIZED,
         )
@@ -135,7 +135,7 @@ class RevertFlow(_SecondHalf):
         """Return the stages: the VM gets its old size, then the claim shrinks; one that was moved
         goes back first, and what can't be done is undone."""
         shown = TaskState.RESIZE_REVERTING
-        lost = functools.partial(ends.overtaken, self._cloud)
+        lost = functools.partial(close.overtaken, self._cloud)
         here = (
             Stage("shape", self._shape, self._on_outcome, shown),
             Stage(SETTLE, self._settle, shown=shown, final=True),

@@ -16,7 +16,7 @@ from common.messages.reports import Category, Failure, Step
 from common.migrations import MigrationStatus
 from common.states import OperationState, PowerState, TaskState, VmState, found_well
 from conductor.cloud import Cloud
-from conductor.engine import ends
+from conductor.engine import close
 from conductor.engine.stages import Stage, Table, Task
 from conductor.plans import EvacuationPlan, Place
 from conductor.store.hosts import registry
@@ -175,7 +175,7 @@ class EvacuationFlow:
             )
             number = _plan(task).migration_id
             migrations.set_status(connection, number, MigrationStatus.ERROR, operation)
-            ends.close_failed(connection, operation, failure)
+            close.close_failed(connection, operation, failure)
 
         self._cloud.store.run(work)
         LOG.warning("Server %s: %s", task.server.uuid, text)

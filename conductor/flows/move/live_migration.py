@@ -20,7 +20,7 @@ from common.messages.scheduling import Decision
 from common.migrations import MigrationStatus
 from common.states import OperationState, TaskState, VmState
 from conductor.cloud import Cloud, failure_of
-from conductor.engine import ends, unwinding
+from conductor.engine import close, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows.move import live_command
 from conductor.flows.move.destination import Chosen, Destinations, Wanted
@@ -270,7 +270,7 @@ class LiveMigrationFlow:
         plan = _plan(task)
         if plan.target.host is None:
             self._destinations.release(plan.holder)
-        ends.overtaken(self._cloud, task)
+        close.overtaken(self._cloud, task)
 
     # --- undo
 
@@ -279,7 +279,7 @@ class LiveMigrationFlow:
         if _plan(task).target.host is None:
             return True
         sent = live_command.send(self._cloud, task, settle=True)
-        return ends.later_unless(self._cloud, task, sent)
+        return close.later_unless(self._cloud, task, sent)
 
     def _seen_where(self, task: Task, outcome: Outcome) -> bool:
         """End where it was seen; on the target it is looked after until its drive is in."""
@@ -287,7 +287,7 @@ class LiveMigrationFlow:
         if outcome.ok and outcome.node and outcome.node == plan.target.node:
             self._arrived_after_all(task)
             return False
-        return ends.again_unless_ok(self._cloud, task, outcome)
+        return close.again_unless_ok(self._cloud, task, outcome)
 
     def _arrived_after_all(self, task: Task) -> None:
         """End with the server on the target, though the migration counted as failed."""
@@ -321,7 +321,7 @@ class LiveMigrationFlow:
         aborted = operation.message == ABORTED
         status = MigrationStatus.CANCELLED if aborted else MigrationStatus.ERROR
         migrations.set_status(connection, number, status, operation, claim=None)
-        ends.as_before(connection, task)
+        close.as_before(connection, task)
 
 
 def _aborted(task: Task) -> Failure:

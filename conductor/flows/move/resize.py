@@ -20,7 +20,7 @@ from common.messages.scheduling import Decision
 from common.migrations import MigrationStatus
 from common.states import TaskState, VmState
 from conductor.cloud import Cloud, failure_of
-from conductor.engine import ends, unwinding
+from conductor.engine import close, unwinding
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows.move import destination, own_host, shaping
@@ -62,7 +62,7 @@ class ResizeFlow:
             shown=TaskState.RESIZE_PREP,
             undo=Undo("release_claim", self._release, write=self._drop_place),
         )
-        shaped_back = functools.partial(ends.again_unless_ok, self._cloud)
+        shaped_back = functools.partial(close.again_unless_ok, self._cloud)
         shape = Stage(
             "shape",
             self._shape,
@@ -248,11 +248,11 @@ class ResizeFlow:
         plan = task.operation.planned(ResizePlan)
         if case(task) != OTHER_HOST and plan.holder:
             self._destinations.release(plan.holder)
-        ends.overtaken(self._cloud, task)
+        close.overtaken(self._cloud, task)
 
     def _shape_back(self, task: Task) -> bool:
         sent = shaping.send(self._cloud, task, forward=False)
-        return ends.later_unless(self._cloud, task, sent)
+        return close.later_unless(self._cloud, task, sent)
 
     def _release(self, task: Task) -> bool:
         """Hold the old size of the own host only. Raises Unavailable to be repeated later."""
@@ -276,4 +276,4 @@ class ResizeFlow:
         operation = task.operation
         plan = operation.planned(ResizePlan)
         migrations.set_status(connection, plan.migration_id, MigrationStatus.ERROR, operation)
-        ends.as_before(connection, task, plan.was, **shaping.sizes(plan.old))
+        close.as_before(connection, task, plan.was, **shaping.sizes(plan.old))

@@ -11,7 +11,7 @@ from common.messages.reports import Failure
 from common.migrations import MigrationStatus
 from common.states import OperationState, VmState
 from conductor.cloud import Cloud, placed
-from conductor.engine import ends
+from conductor.engine import close
 from conductor.engine.stages import Task
 from conductor.plans import ResizePlan
 from conductor.rpc.servers.flavors import claimed_gib
@@ -100,7 +100,7 @@ def failed(
 
     def work(connection: Transaction) -> None:
         _end(connection, task, vm_state, status, {})
-        ends.close_failed(connection, task.operation, failure)
+        close.close_failed(connection, task.operation, failure)
 
     cloud.store.run(work)
 

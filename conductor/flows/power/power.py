@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from common.messages.commands import Power, PowerAction
 from common.states import PowerState, VmState
-from conductor.engine import ends
+from conductor.engine import close
 from conductor.engine.stages import Task
 from conductor.flows.server_command import ServerCommand
 
@@ -33,7 +33,7 @@ class PowerFlow(ServerCommand):
     def do(self, task: Task) -> None:
         """Send the command; a soft delete of saved memory needs none."""
         if task.operation.action == "soft-delete" and _is_saved(task):
-            ends.done(self._cloud, task, VmState.SOFT_DELETED)
+            close.done(self._cloud, task, VmState.SOFT_DELETED)
         else:
             super().do(task)
 

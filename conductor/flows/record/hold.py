@@ -13,7 +13,7 @@ from common.log import logger
 from common.messages.reports import Step
 from common.states import InternalAction, OperationState, VmState
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.access import scope
 from conductor.store.ledger import due_operations
 from conductor.store.ledger import operations as ledger
@@ -75,7 +75,7 @@ def _record(
     ids: list[int],
     action: InternalAction,
 ) -> None:
-    operation = begins.begin(connection, cloud, ctxt, server, action)
+    operation = start.begin(connection, cloud, ctxt, server, action)
     now = clock.utcnow()
     name = "conductor_retry" if action == InternalAction.RETRY else "conductor_hold"
     step = Step(name, 0, now, now, "Success", detail={"operations": ids})

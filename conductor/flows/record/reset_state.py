@@ -16,7 +16,7 @@ from common.log import logger
 from common.messages.reports import Step
 from common.states import InternalAction, OperationState, TaskState, VmState
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.access import scope
 from conductor.store.images import server_images
 from conductor.store.ledger import operations as ledger
@@ -43,7 +43,7 @@ def reset_state(cloud: Cloud, ctxt: RequestContext, server_uuid: str, state: VmS
         server = servers.alive(connection, server_uuid, scope(ctxt))
         under_way = _under_way(connection, server)
         keeps = under_way is not None and _keeps(server, under_way)
-        reset = begins.begin(connection, cloud, ctxt, server, InternalAction.RESET_STATE)
+        reset = start.begin(connection, cloud, ctxt, server, InternalAction.RESET_STATE)
         kept = under_way.id if keeps and under_way is not None else None
         transitions.move(
             connection,

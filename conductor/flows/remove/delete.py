@@ -18,8 +18,8 @@ from common.messages.commands import Destroy, Placed
 from common.messages.reports import Category, Failure, Outcome
 from common.states import TaskState, VmState
 from conductor.cloud import Cloud, backoff, failure_of
-from conductor.engine import endings, ends, unwinding
-from conductor.engine.endings import Ended, Ending
+from conductor.engine import batch_close, close, unwinding
+from conductor.engine.batch_close import Ended, Ending
 from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.remove.finish_delete import gone
 from conductor.plans import DeletePlan
@@ -47,7 +47,7 @@ class Delete:
     def table(self) -> Table[Task]:
         """Return the one stage, past the point of no return: tried until the VM is seen gone."""
         stage = Stage(STAGE, self._destroy, self._on_outcome, shown=TaskState.DELETING, final=True)
-        return Table((stage,), on_superseded=functools.partial(ends.overtaken, self._cloud))
+        return Table((stage,), on_superseded=functools.partial(close.overtaken, self._cloud))
 
     def ending(self) -> Ending:
         """Return how deletes end whose VMs were seen gone."""
@@ -119,8 +119,8 @@ class Delete:
             ],
         )
         networks.delete_ports(connection, *(server.uuid for server in gone_servers))
-        endings.done(
-            connection, [endings.move(one, VmState.DELETED, **gone(now)) for one in deleted]
+        batch_close.done(
+            connection, [batch_close.move(one, VmState.DELETED, **gone(now)) for one in deleted]
         )
         # After the servers, in the order in which all lock them.
         if release.of_gone(connection, self._cloud, [one.uuid for one in gone_servers]):
@@ -130,7 +130,7 @@ class Delete:
         """End a delete that no retry would help: the server gets its state back."""
         was = VmState(task.server.vm_state)
         # The build that it took over from is over.
-        ends.failed(self._cloud, task, failure, VmState.ERROR if was == VmState.BUILDING else was)
+        close.failed(self._cloud, task, failure, VmState.ERROR if was == VmState.BUILDING else was)
         LOG.warning("Delete is refused (%s): %s", failure.category, failure.message)
 
     def _failed(self, task: Task, failure: Failure) -> None:
@@ -140,7 +140,7 @@ class Delete:
         if task.late and server.task_state == TaskState.DELETING:
             self._cloud.store.run(lambda c: self._show_error(c, task, failure))
         else:
-            ends.again(self._cloud, operation, failure)
+            close.again(self._cloud, operation, failure)
         LOG.warning(
             "Delete failed (%s), and is tried again: %s", failure.category, failure.message
         )

@@ -12,14 +12,14 @@ from common.messages.reports import Outcome
 from common.states import ResourceType
 from common.volumes import BackupStatus, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.plans import BackupPlan
 from conductor.rpc.volumes.backups import NewBackup
 from conductor.store.quotas import volume_quotas
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backends, backups, snapshots, volumes
-from conductor.volumes import beginning, remove_volume, uncertain
+from conductor.volumes import remove_volume, status_rules, uncertain
 from conductor.volumes.backups import remove_backup, storages
 from conductor.volumes.backups.backup_command import BackupCommand, BackupWork
 
@@ -37,12 +37,12 @@ def begin(
     volume_quotas.take(connection, row.project_id, cloud.conf, wanted, None, 0)
     found = backends.read(connection, "backup")
     storage = storages.choose(found, row, cloud.conf.volumes.backup_storage).storage
-    beginning.begin(connection, row, VolumeAction.BACK_UP)
+    status_rules.begin(connection, row, VolumeAction.BACK_UP)
     place = {"host": row.host, "cluster": row.cluster, "node": row.node, "vmid": row.vmid}
     place |= {"storage": storage.name, "shared": storage.shared}
     backup_id = backups.insert(connection, row, new, str(ctxt.user_id), **place)
     where = remove_volume.place_of(row)
-    item = begins.new(
+    item = start.new(
         cloud,
         VolumeAction.BACK_UP,
         backup_id,
@@ -50,7 +50,7 @@ def begin(
         resource_type=ResourceType.BACKUP,
         plan=BackupPlan(where, row.id, str(row.volid), storage.name),
     )
-    begins.begin_later(connection, ctxt, item)
+    start.begin_later(connection, ctxt, item)
     return backup_id
 
 

@@ -15,7 +15,7 @@ from common.messages.commands import RemoveBackup
 from common.states import ResourceType
 from common.volumes import DELETABLE_BACKUPS, BackupStatus, VolumeAction
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.engine.removal import Removal
 from conductor.plans import BackupPlan, Place
@@ -69,7 +69,7 @@ def _begin(
     project_id: str,
     plan: BackupPlan,
 ) -> None:
-    item = begins.new(
+    item = start.new(
         cloud,
         VolumeAction.DELETE_BACKUP,
         backup_id,
@@ -77,7 +77,7 @@ def _begin(
         resource_type=ResourceType.BACKUP,
         plan=plan,
     )
-    begins.begin_later(connection, ctxt, item)
+    start.begin_later(connection, ctxt, item)
 
 
 class RemoveBackupFlow(Removal[BackupWork], BackupCommand):

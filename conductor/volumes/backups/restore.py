@@ -15,7 +15,7 @@ from common.messages.commands import VolumeSource
 from common.states import ResourceType
 from common.volumes import BackupStatus, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.plans import Place, VolumePlan
 from conductor.store.records import Operation
@@ -23,7 +23,7 @@ from conductor.store.servers import vmids
 from conductor.store.servers.vmids import BandExhausted
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backends, backups, snapshots, volumes
-from conductor.volumes import beginning, remove_volume, uncertain
+from conductor.volumes import remove_volume, status_rules, uncertain
 from conductor.volumes.backups import storages
 from conductor.volumes.volume_command import MakingVolume, VolumeWork
 
@@ -43,12 +43,12 @@ def begin(
     """
     require_available(row)
     _require_fit(connection, volume, row)
-    beginning.begin(connection, volume, VolumeAction.RESTORE)
+    status_rules.begin(connection, volume, VolumeAction.RESTORE)
     try:
         vmid = vmids.reserve(connection, volume.cluster, None, None)
     except BandExhausted as error:
         raise Invalid(f"Invalid volume: {error.message}") from error
-    item = begins.new(
+    item = start.new(
         cloud,
         VolumeAction.RESTORE,
         volume.id,
@@ -62,7 +62,7 @@ def begin(
             backup_id=row.id,
         ),
     )
-    begins.begin_later(connection, ctxt, item)
+    start.begin_later(connection, ctxt, item)
     backups.change(connection, row.id, status=BackupStatus.RESTORING)
 
 
@@ -141,7 +141,7 @@ class RestoreFlow(MakingVolume):
         self, connection: Transaction, operation: Operation, where: Place, volid: str | None
     ) -> None:
         """Write the removal of a holder that the volume's record doesn't name."""
-        item = begins.new(
+        item = start.new(
             self._cloud,
             VolumeAction.DELETE,
             operation.resource_id,
@@ -149,4 +149,4 @@ class RestoreFlow(MakingVolume):
             resource_type=ResourceType.VOLUME,
             plan=VolumePlan(where, operation.planned(VolumePlan).storage, volid=volid),
         )
-        begins.begin_later(connection, operation.ctxt, item)
+        start.begin_later(connection, operation.ctxt, item)

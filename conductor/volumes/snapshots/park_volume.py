@@ -14,7 +14,7 @@ from common.messages.reports import Outcome
 from common.states import ResourceType
 from common.volumes import VolumeAction
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.engine.removal import Removal
 from conductor.plans import VolumeSnapshotPlan
@@ -35,7 +35,7 @@ def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, row: Any)
         volid=row.volid,
         way=str(row.snapshot_way or ""),
     )
-    item = begins.new(
+    item = start.new(
         cloud,
         VolumeAction.PARK,
         row.id,
@@ -43,7 +43,7 @@ def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, row: Any)
         resource_type=ResourceType.VOLUME,
         plan=plan,
     )
-    return begins.begin_later(connection, ctxt, item)
+    return start.begin_later(connection, ctxt, item)
 
 
 class ParkVolumeFlow(Removal[SnapshotWork], SnapshotCommand):

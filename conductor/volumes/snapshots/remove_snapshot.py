@@ -12,7 +12,7 @@ from common.messages.reports import Outcome
 from common.states import ResourceType
 from common.volumes import DELETABLE_SNAPSHOTS, SnapshotStatus, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.engine.removal import Removal
 from conductor.plans import Place, VolumeSnapshotPlan
@@ -93,7 +93,7 @@ def _begin(
     project_id: str,
     plan: VolumeSnapshotPlan,
 ) -> None:
-    item = begins.new(
+    item = start.new(
         cloud,
         VolumeAction.DELETE_SNAPSHOT,
         snapshot_id,
@@ -101,7 +101,7 @@ def _begin(
         resource_type=ResourceType.SNAPSHOT,
         plan=plan,
     )
-    begins.begin_later(connection, ctxt, item)
+    start.begin_later(connection, ctxt, item)
 
 
 class RemoveSnapshotFlow(Removal[SnapshotWork], SnapshotCommand):

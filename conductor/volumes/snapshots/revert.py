@@ -10,13 +10,13 @@ from common.messages.commands import SnapshotVerb, SnapVolume
 from common.states import ResourceType
 from common.volumes import SnapshotStatus, SnapshotWay, VolumeAction
 from conductor.cloud import Cloud
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.plans import VolumeSnapshotPlan
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import snapshots, volumes
-from conductor.volumes import beginning, remove_volume
+from conductor.volumes import remove_volume, status_rules
 from conductor.volumes.snapshots import park_volume
 from conductor.volumes.snapshots.snapshot_command import SnapshotCommand, SnapshotWork
 
@@ -52,7 +52,7 @@ def begin(
             "the snapshot instead."
         )
     try:
-        beginning.begin(connection, row, VolumeAction.REVERT)
+        status_rules.begin(connection, row, VolumeAction.REVERT)
     except Invalid as error:
         raise Conflict(error.message) from error
     plan = VolumeSnapshotPlan(
@@ -64,7 +64,7 @@ def begin(
         snapname=last.snapname,
         way=str(row.snapshot_way or ""),
     )
-    item = begins.new(
+    item = start.new(
         cloud,
         VolumeAction.REVERT,
         row.id,
@@ -72,7 +72,7 @@ def begin(
         resource_type=ResourceType.VOLUME,
         plan=plan,
     )
-    return begins.begin_now(connection, cloud, ctxt, item)
+    return start.begin_now(connection, cloud, ctxt, item)
 
 
 class RevertVolumeFlow(SnapshotCommand):

@@ -12,7 +12,7 @@ from common.messages.reports import Category, Failure
 from common.states import ResourceType
 from common.volumes import SnapshotStatus, SnapshotWay, VolumeAction, VolumeStatus, snapname
 from conductor.cloud import Cloud
-from conductor.engine import begins, ends
+from conductor.engine import close, start
 from conductor.engine.command_end import End
 from conductor.plans import NOWHERE, Place, VolumeSnapshotPlan
 from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
@@ -68,7 +68,7 @@ def begin(
         snapname=plan.snapname,
         **({} if native else of_copy),
     )
-    item = begins.new(
+    item = start.new(
         cloud,
         VolumeAction.TAKE_SNAPSHOT,
         snapshot_id,
@@ -76,9 +76,9 @@ def begin(
         resource_type=ResourceType.SNAPSHOT,
         plan=plan,
     )
-    operation = begins.begin_now(connection, cloud, ctxt, item)
+    operation = start.begin_now(connection, cloud, ctxt, item)
     if why:
-        ends.close_failed(connection, operation, Failure(Category.NO_VALID_HOST, why))
+        close.close_failed(connection, operation, Failure(Category.NO_VALID_HOST, why))
         snapshots.change(connection, snapshot_id, status=SnapshotStatus.ERROR, fault=why)
         return snapshot_id, None
     return snapshot_id, operation

@@ -12,7 +12,7 @@ from common.messages.scheduling import Decision
 from common.migrations import MigrationStatus, MigrationType
 from conductor.audit.differences import differences
 from conductor.audit.gather import Gatherer
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.stages import Task
 from conductor.flows.move.destination import Chosen, Destinations, Wanted
 from conductor.rpc.servers.server_groups import NewServerGroup
@@ -57,7 +57,7 @@ class Moving:
             server = servers.alive(connection, uuid, None)
             kind = MigrationType.MIGRATION
             row = migrations.insert(connection, "u", server, server.flavor, kind=kind)
-            operation = begins.begin(connection, cloud, world.ctxt, server, "delete")
+            operation = start.begin(connection, cloud, world.ctxt, server, "delete")
             return Task(operation, server), row
 
         self.task, self.row = cloud.store.run(work)

@@ -15,7 +15,7 @@ from common.context import internal
 from common.messages.commands import RemoveImage
 from common.messages.reports import Category, Failure, Outcome
 from common.states import InternalAction, ResourceType
-from conductor.engine import begins
+from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand
 from conductor.engine.removal import AGAIN_SECONDS, MOST_TRIES, Removal
@@ -113,7 +113,7 @@ class Play:
         self.flow = kind(cloud).watched()
         self.runner = StageRunner(cloud.store, self.flow.table(), cloud.name)
         plan = RemoveImagePlan(Place("pve1", None, "c1", "pve1"), "v")
-        item = begins.new(
+        item = start.new(
             cloud,
             InternalAction.REMOVE_IMAGE,
             "i1",
@@ -121,7 +121,7 @@ class Play:
             resource_type=ResourceType.IMAGE,
             plan=plan,
         )
-        self.begun = cloud.store.run(lambda c: begins.begin_later(c, internal(), item))
+        self.begun = cloud.store.run(lambda c: start.begin_later(c, internal(), item))
 
     def _wake(self) -> None:
         self.woken += 1

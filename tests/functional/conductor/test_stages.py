@@ -19,7 +19,7 @@ from common import clock
 from common.errors import StaleTransition
 from common.messages.reports import Category, Failure, Outcome
 from common.states import TaskState, VmState
-from conductor.engine import ends, unwinding
+from conductor.engine import close, unwinding
 from conductor.engine.stage_runner import StageRunner
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.store.ledger import leases, transitions
@@ -116,7 +116,7 @@ class Move:
                 Stage("switch", self._decide("switch", "clean_up"), None, SHOWN, note),
                 Stage("clean_up", self._clean_up, shown=SHOWN, final=True),
             ),
-            on_superseded=lambda task: ends.overtaken(self._cloud, task),
+            on_superseded=lambda task: close.overtaken(self._cloud, task),
             on_deadline=self._unwind,
             undone=self._undone,
         )
@@ -174,11 +174,11 @@ class Move:
         transitions.move(
             connection, task.server, operation_id=number, vm_state=VmState.ACTIVE, task_state=None
         )
-        ends.close_failed(connection, task.operation, FULL)
+        close.close_failed(connection, task.operation, FULL)
 
     def _clean_up(self, task: Task) -> None:
         self._story.trail.append("clean_up")
-        ends.done(self._cloud, task, VmState.STOPPED)
+        close.done(self._cloud, task, VmState.STOPPED)
 
 
 @pytest.fixture

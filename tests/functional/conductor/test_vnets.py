@@ -16,7 +16,7 @@ from common.messages.commands import Command, MakeVnet, RemoveVnet
 from common.messages.reports import Category, Failure
 from compute.messages import ClusterInventory, SeenVnet
 from conductor.endpoints.networks.networks import NetworkEndpoint
-from conductor.networks.late_zones import LateZones
+from conductor.networks.stale_zone_retry import LateZones
 from conductor.rpc.networks.networks import NewNetwork
 from db import schema
 from tests.functional.conductor.harness import World

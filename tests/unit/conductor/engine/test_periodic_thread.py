@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 
-from conductor.engine.turns import Turns
+from conductor.engine.periodic_thread import Turns
 
 
 def test_it_works_when_woken_and_once_more_when_stopped() -> None:

@@ -13,7 +13,7 @@ from conductor.store.hosts import registry
 from conductor.store.records import Server
 from conductor.store.servers import migrations
 from conductor.store.transactions import Transaction
-from conductor.volumes import needs
+from conductor.volumes import placement_request
 
 
 def missing(need: VolumeNeed, facts: HostFacts) -> str | None:
@@ -40,7 +40,7 @@ def require(connection: Transaction, volume: Any, server: Server) -> None:
     A resized server may have to go back to the host that it came from: that must reach it, too.
     """
     facts, _ = registry.host(connection, str(server.host))
-    need = needs.there(volume)
+    need = placement_request.there(volume)
     why = missing(need, facts)
     if why is None and server.vm_state == VmState.RESIZED:
         resize = migrations.finished(connection, server.uuid)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common.messages.facts import StorageFacts
-from conductor.volumes.places import Wish, choose
+from conductor.volumes.storage_choice import Wish, choose
 from db.reads.volumes.backends import Backend
 
 DATA = StorageFacts("data", "rbd", True, True, 100, 90, ("images",))

@@ -32,7 +32,7 @@ ENDED = frozenset({MoveState.MOVED, MoveState.GONE, MoveState.FAILED})
 UNDER_WAY = frozenset({MoveState.MOVING, MoveState.CONFIRMING})
 
 
-class Wish(enum.StrEnum):
+class Steering(enum.StrEnum):
     """What an administrator wants of a bulk migration; moves under way end in any case."""
 
     GO = "go"

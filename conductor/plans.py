@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common import codec, volumes
-from common.bulk_migrations import Move, Wish
+from common.bulk_migrations import Move, Steering
 from common.messages.commands import (
     GuestFile,
     Image,
@@ -409,7 +409,7 @@ class BulkPlan(Plan):
     """How many of its moves may be in progress."""
     live_only: bool = False
     """Whether running servers are moved only while they run."""
-    wish: Wish = Wish.GO
+    steering: Steering = Steering.GO
 
 
 @dataclass(frozen=True)

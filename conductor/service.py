@@ -52,7 +52,7 @@ from conductor.flows.create.create import Create
 from conductor.flows.reclaim import RECLAIM_SECONDS, Reclaim
 from conductor.images.stale_imports import SECONDS, StaleImports
 from conductor.networks import stale_zone_retry
-from conductor.networks.stale_zone_retry import LateZones
+from conductor.networks.stale_zone_retry import StaleZoneRetry
 from conductor.notifications.notifications import Notifications
 from conductor.record_metrics import RecordMetrics
 from conductor.rpc import Endpoints
@@ -117,7 +117,7 @@ class ConductorService:
         stale = StaleImports(cloud)
         self.runner.periodic.add(Periodic("end_imports", SECONDS, stale.look, alone=True))
         zones = Periodic(
-            stale_zone_retry.NAME, stale_zone_retry.SECONDS, LateZones(cloud).look, alone=True
+            stale_zone_retry.NAME, stale_zone_retry.SECONDS, StaleZoneRetry(cloud).look, alone=True
         )
         self.runner.periodic.add(zones)
         self._notifications = Notifications.of(conf, self.store, name)

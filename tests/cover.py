@@ -17,8 +17,8 @@ TESTS = (
     "tests/unit/compute/test_again.py",
     "tests/unit/compute/test_flows.py",
     "tests/unit/compute/test_plumbing.py",
-    "tests/unit/conductor/test_audit_affinity.py",
-    "tests/unit/conductor/test_audit_differences.py",
+    "tests/unit/conductor/audit/test_affinity.py",
+    "tests/unit/conductor/audit/test_differences.py",
     "tests/unit/placement",
     "tests/unit/scheduler",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common.bulk_migrations import Move as BulkMove
-from common.bulk_migrations import Wish
+from common.bulk_migrations import Steering
 from common.context import RequestContext
 from common.log import logger
 from conductor.cloud import Cloud
@@ -33,8 +33,8 @@ class BulkMigrationEndpoint:
         moves = proposed(self._whatif.rebalance(ctxt, limit))
         return self._begin(begin_bulk.rebalance(self._cloud, ctxt, moves, at_once))
 
-    def steer_bulk_migration(self, ctxt: RequestContext, number: int, wish: Wish) -> None:
-        begin_bulk.steer(self._cloud, number, Wish(wish))
+    def steer_bulk_migration(self, ctxt: RequestContext, number: int, steering: Steering) -> None:
+        begin_bulk.steer(self._cloud, number, Steering(steering))
 
     def _begin(self, operation: Operation) -> int:
         LOG.info("Operation %d, %s, begins.", operation.id, operation.action)

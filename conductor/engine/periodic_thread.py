@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 
-class Turns:
+class PeriodicThread:
     """Such a thread. What its turns raise ends it: they are to catch what they can survive."""
 
     def __init__(self, name: str, turn: Callable[[], float | None]) -> None:

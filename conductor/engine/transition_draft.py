@@ -30,7 +30,7 @@ def must_build(operation: Operation, server: Server) -> None:
         raise StaleTransition(server_uuid=server.uuid, operation_id=operation.id)
 
 
-class Walk:
+class TransitionDraft:
     """The stages of a build that one transaction commits; ``write`` is the last part of that.
 
     ``operation`` and ``server`` are as they will be then.

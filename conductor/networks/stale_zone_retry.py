@@ -16,7 +16,7 @@ NAME = "late_zones"
 SECONDS = 60.0
 
 
-class LateZones:
+class StaleZoneRetry:
     """Looks for clusters whose zone of ``[networks] tenant_vnets`` lacks networks' vnets."""
 
     def __init__(self, cloud: Cloud) -> None:

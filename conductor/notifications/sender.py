@@ -16,7 +16,7 @@ from oslo_config import cfg
 from common.errors import MicronovaError
 from common.log import logger
 from common.metrics import loops, table
-from conductor.engine.periodic_thread import Turns
+from conductor.engine.periodic_thread import PeriodicThread
 from conductor.notifications.bus import BusError, Message
 from conductor.notifications.compose import Composer
 from conductor.notifications.config import GROUP
@@ -65,7 +65,7 @@ class Sender:
         self._max_pending = int(conf[GROUP].max_pending)
         self._failures = 0
         self._breaks: dict[int, int] = {}
-        self._turns = Turns(NAME, self._turn)
+        self._turns = PeriodicThread(NAME, self._turn)
         table.NOTIFICATIONS_PENDING.watch(self._pending)
         table.NOTIFICATIONS_OLDEST.watch(self._oldest)
         self._bounds = outbox.Bounds(0, None)

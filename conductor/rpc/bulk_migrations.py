@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from common.bulk_migrations import Wish
+from common.bulk_migrations import Steering
 from common.context import RequestContext
 
 
@@ -24,7 +24,7 @@ class BulkMigrationRpc(Protocol):
         Raises Unavailable; Conflict if a rebalance is open already.
         """
 
-    def steer_bulk_migration(self, ctxt: RequestContext, number: int, wish: Wish) -> None:
+    def steer_bulk_migration(self, ctxt: RequestContext, number: int, steering: Steering) -> None:
         """Pause, resume or cancel a bulk migration; moves in progress end in any case.
 
         Raises NotFound; Conflict if it has ended or was cancelled.

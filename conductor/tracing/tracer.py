@@ -17,7 +17,7 @@ from oslo_config import cfg
 from common.errors import ConfigurationError
 from common.log import logger
 from common.metrics import loops, table
-from conductor.engine.periodic_thread import Turns
+from conductor.engine.periodic_thread import PeriodicThread
 from conductor.store.change_events import Ended, Notice
 from conductor.store.ledger import stories
 from conductor.store.transactions import Store, Transaction, after_commit
@@ -67,7 +67,7 @@ class Tracer:
         self._waiting: deque[tuple[float, int]] = deque()
         self._lock = threading.Lock()
         self._failures, self._not_before = 0, 0.0
-        self._turns = Turns(NAME, self._turn)
+        self._turns = PeriodicThread(NAME, self._turn)
 
     @classmethod
     def of(cls, conf: cfg.ConfigOpts, store: Store, name: str) -> Tracer | None:

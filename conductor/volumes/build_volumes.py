@@ -99,13 +99,13 @@ def begin(
         )
         found = sources.find(connection, new)
         type_ = None if row.type_id is None else types.get(connection, row.type_id)
-        storage = types.storage_of(type_) or found.wish.storage
-        wish = dataclasses.replace(
-            found.wish, size_gib=row.size_gib, storage=storage, specs=types.specs_of(type_)
+        storage = types.storage_of(type_) or found.placement.storage
+        placement = dataclasses.replace(
+            found.placement, size_gib=row.size_gib, storage=storage, specs=types.specs_of(type_)
         )
         copied = [one for one in every if one.pool in pools]
-        among = reached if wish.on is None else copied
-        place = storage_choice.choose(among, backends.promised(connection), wish)
+        among = reached if placement.on is None else copied
+        place = storage_choice.choose(among, backends.promised(connection), placement)
         if isinstance(place, str):
             raise NoPlaceError(place)
         try:

@@ -57,16 +57,16 @@ def begin(
     name = None if type_ is None else str(type_.name)
     volume_quotas.take(connection, new.project_id, cloud.conf, wanted, name, new.size_gib)
     known = backends.read(connection)
-    wish = dataclasses.replace(
-        found.wish,
+    placement = dataclasses.replace(
+        found.placement,
         size_gib=new.size_gib,
-        storage=types.storage_of(type_) or found.wish.storage,
+        storage=types.storage_of(type_) or found.placement.storage,
         specs=types.specs_of(type_),
         zone=new.availability_zone,
         host=found.host,
     )
     place = storage_choice.choose(
-        known, backends.promised(connection), wish, cloud.down(connection)
+        known, backends.promised(connection), placement, cloud.down(connection)
     )
     if isinstance(place, str):
         return _placeless(connection, cloud, ctxt, new, found, type_, place), None
@@ -101,8 +101,8 @@ def _placeless(
 
 def _open_words(found: sources.Found, why: str) -> str | None:
     """Return why there is no place as owners may read it; None: it names a host."""
-    at = found.wish.at
-    hosts = (found.host, found.wish.on, None if at is None else at[1])
+    at = found.placement.at
+    hosts = (found.host, found.placement.on, None if at is None else at[1])
     return None if any(host and host in why for host in hosts) else why
 
 

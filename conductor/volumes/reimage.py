@@ -98,8 +98,8 @@ def _place(
     connection: Transaction, cloud: Cloud, row: Any, found: sources.Found
 ) -> backends.Backend:
     """Return where the new holder is made: on the same storage. Raises Invalid."""
-    wish = dataclasses.replace(
-        found.wish,
+    placement = dataclasses.replace(
+        found.placement,
         size_gib=row.size_gib,
         storage=row.storage,
         clusters=frozenset({row.cluster}),
@@ -107,7 +107,7 @@ def _place(
         new=False,
     )
     known, promised = backends.read(connection), backends.promised(connection)
-    place = storage_choice.choose(known, promised, wish, cloud.down(connection))
+    place = storage_choice.choose(known, promised, placement, cloud.down(connection))
     if isinstance(place, str):
         raise Invalid(f"Invalid input received: {place}")
     return place

@@ -28,7 +28,7 @@ from conductor.store.transactions import Transaction
 from conductor.store.volumes import backends, snapshots, types, volumes
 from conductor.store.volumes.backends import Backend
 from conductor.volumes import remove_volume, storage_choice
-from conductor.volumes.storage_choice import Wish
+from conductor.volumes.storage_choice import VolumePlacement
 from conductor.volumes.volume_command import VolumeCommand, VolumeWork
 
 _NOTHING_NEW = {"new_type_id": None, "new_storage": None, "new_shared": None}
@@ -120,9 +120,9 @@ def _place(
 ) -> Backend | str:
     """Return the storage on the holder's host that takes the volume, or why there is none."""
     specs = types.specs_of(type_)
-    wish = Wish(row.size_gib, storage=type_.storage, on=row.host, specs=specs)
+    placement = VolumePlacement(row.size_gib, storage=type_.storage, on=row.host, specs=specs)
     promised, down = backends.promised(connection), cloud.down(connection)
-    found = storage_choice.choose(backends.read(connection), promised, wish, down)
+    found = storage_choice.choose(backends.read(connection), promised, placement, down)
     if isinstance(found, str) or may_move:
         return found
     return (

@@ -15,7 +15,7 @@ from conductor.rpc.volumes.volumes import NewVolume
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backends, backups, origins, snapshots, volumes
 from conductor.volumes.backups import storages
-from conductor.volumes.storage_choice import ANYWHERE, Wish
+from conductor.volumes.storage_choice import ANYWHERE, VolumePlacement
 
 GIB = 1 << 30
 #: the image property that names the type of its volumes
@@ -26,7 +26,7 @@ _TYPE_OF_IMAGE = "cinder_img_volume_type"
 class Found:
     """A new volume's source, as far as its place depends on it."""
 
-    wish: Wish = ANYWHERE
+    placement: VolumePlacement = ANYWHERE
     bootable: bool = False
     image_metadata: Mapping[str, Any] | None = None
     host: str | None = None
@@ -131,7 +131,9 @@ def _backup(connection: Transaction, new: NewVolume, host: str | None) -> Found:
     _require_size(new, row.size_gib, "backup")
     volume = volumes.get(connection, row.volume_id)
     return Found(
-        Wish(0, hosts=frozenset(storages.hosts(backends.read(connection, "backup"), row))),
+        VolumePlacement(
+            0, hosts=frozenset(storages.hosts(backends.read(connection, "backup"), row))
+        ),
         bootable=row.bootable,
         image_metadata=row.image_metadata,
         host=host,
@@ -142,7 +144,7 @@ def _backup(connection: Transaction, new: NewVolume, host: str | None) -> Found:
 
 def _copy(volume: Any, place: Any, copied: VolumeSource, host: str | None) -> Found:
     return Found(
-        Wish(0, storage=place.storage, on=place.host),
+        VolumePlacement(0, storage=place.storage, on=place.host),
         bootable=volume.bootable,
         image_metadata=volume.image_metadata,
         host=host,
@@ -222,7 +224,7 @@ def _image(connection: Transaction, new: NewVolume, host: str | None) -> Found:
     home = home_of(found.home)
     at = None if home is None else (home.cluster, home.node)
     return Found(
-        Wish(0, clusters=frozenset(volids), at=at),
+        VolumePlacement(0, clusters=frozenset(volids), at=at),
         bootable=True,
         image_metadata=kept,
         host=host,

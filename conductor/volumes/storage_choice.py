@@ -13,7 +13,7 @@ Pool = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Wish:
+class VolumePlacement:
     """What a volume's place must be."""
 
     size_gib: int
@@ -37,13 +37,13 @@ class Wish:
 
 
 #: of a volume that is copied from nothing
-ANYWHERE = Wish(0)
+ANYWHERE = VolumePlacement(0)
 
 
 def choose(
     backends: Sequence[Backend],
     promised: Mapping[Pool, int],
-    wish: Wish,
+    wanted: VolumePlacement,
     down: Collection[str] = (),
 ) -> Backend | str:
     """Return the place, or why there is none, in a sentence.
@@ -52,33 +52,39 @@ def choose(
     used. Of a shared one any of its hosts does whose agent isn't ``down``: the first by name.
     """
     found = list(backends)
-    reach = {one.pool for one in found if one.host == wish.host}
+    reach = {one.pool for one in found if one.host == wanted.host}
     tests: tuple[tuple[str, Callable[[Backend], bool]], ...] = (
         ("takes disks", lambda _: True),
-        (f"is {wish.storage}", lambda one: wish.storage in (None, one.storage.name)),
+        (f"is {wanted.storage}", lambda one: wanted.storage in (None, one.storage.name)),
         (
-            f"has what its type asks for ({', '.join(_unmet(backends, wish))})",
-            lambda one: not any(capabilities.unmet(one.capabilities, wish.specs)),
+            f"has what its type asks for ({', '.join(_unmet(backends, wanted))})",
+            lambda one: not any(capabilities.unmet(one.capabilities, wanted.specs)),
         ),
-        (f"is in zone {wish.zone}", lambda one: wish.zone in (None, one.zone)),
+        (f"is in zone {wanted.zone}", lambda one: wanted.zone in (None, one.zone)),
         (
             "is in a cluster that has the image",
-            lambda one: wish.clusters is None or one.cluster in wish.clusters,
+            lambda one: wanted.clusters is None or one.cluster in wanted.clusters,
         ),
         (
-            f"node {wish.at[1] if wish.at else ''}, which has the server's image, has",
-            lambda one: wish.at in (None, (one.cluster, one.node)),
+            f"node {wanted.at[1] if wanted.at else ''}, which has the server's image, has",
+            lambda one: wanted.at in (None, (one.cluster, one.node)),
         ),
         (
             "is on a host that has the backup",
-            lambda one: wish.hosts is None or one.host in wish.hosts,
+            lambda one: wanted.hosts is None or one.host in wanted.hosts,
         ),
-        (f"host {wish.on} has", lambda one: wish.on in (None, one.host)),
-        (f"host {wish.host} reaches", lambda one: wish.host is None or one.pool in reach),
-        (f"has {wish.size_gib} GiB left", lambda one: _room(one, promised) >= wish.size_gib),
+        (f"host {wanted.on} has", lambda one: wanted.on in (None, one.host)),
+        (
+            f"host {wanted.host} reaches",
+            lambda one: wanted.host is None or one.pool in reach,
+        ),
+        (
+            f"has {wanted.size_gib} GiB left",
+            lambda one: _room(one, promised) >= wanted.size_gib,
+        ),
         (
             "is on a host whose volume service is enabled",
-            lambda one: not (wish.new and one.disabled),
+            lambda one: not (wanted.new and one.disabled),
         ),
         ("is on a host whose agent answers", lambda one: one.host not in down),
     )
@@ -89,10 +95,10 @@ def choose(
     return min(found, key=lambda one: _order(one, promised))
 
 
-def _unmet(backends: Sequence[Backend], wish: Wish) -> list[str]:
+def _unmet(backends: Sequence[Backend], wanted: VolumePlacement) -> list[str]:
     """Return the extra specs that no storage meets, or else those that some storage doesn't."""
-    named = [one for one in backends if wish.storage in (None, one.storage.name)]
-    every = [set(capabilities.unmet(one.capabilities, wish.specs)) for one in named]
+    named = [one for one in backends if wanted.storage in (None, one.storage.name)]
+    every = [set(capabilities.unmet(one.capabilities, wanted.specs)) for one in named]
     return sorted(set.intersection(*every) or set.union(*every)) if every else []
 
 

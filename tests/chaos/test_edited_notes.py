@@ -18,8 +18,8 @@ import pytest
 import sqlalchemy as sa
 
 from common.context import RequestContext
-from conductor.rpc.server_volumes import VolumeWish
-from conductor.rpc.volumes import NewVolume
+from conductor.rpc.servers.server_volumes import AttachRequest
+from conductor.rpc.volumes.volumes import NewVolume
 from db import schema
 from tests.chaos import actions
 from tests.chaos.person import Person
@@ -199,7 +199,7 @@ def test_a_volume(cloud: World, notes: Callable[[str], str]) -> None:
     uuid = cloud.built(f"with a volume {notes.__name__}").uuid
     cloud.until(lambda: status() == "available")
     asks: dict[str, Callable[[], object]] = {
-        "attach_volume": lambda: client.attach_volume(context, uuid, VolumeWish(volume)),
+        "attach_volume": lambda: client.attach_volume(context, uuid, AttachRequest(volume)),
         "detach_volume": lambda: client.detach_volume(context, uuid, volume),
     }
     for name, ask in asks.items():

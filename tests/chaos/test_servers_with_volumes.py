@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from common import ids
 from common.errors import Conflict
-from conductor.rpc.servers.server_volumes import VolumeWish
+from conductor.rpc.servers.server_volumes import AttachRequest
 from conductor.rpc.servers.servers import RebuildServer
 from conductor.rpc.volumes.volumes import NewVolume
 from db import schema
@@ -42,7 +42,7 @@ def by_name(name: str, **asked: str) -> Act:
 
 
 def attach(cloud: World, row: Any, volume_id: str) -> None:
-    cloud.client.attach_volume(cloud.context(), row.uuid, VolumeWish(volume_id))
+    cloud.client.attach_volume(cloud.context(), row.uuid, AttachRequest(volume_id))
 
 
 def detach(cloud: World, row: Any, volume_id: str) -> None:

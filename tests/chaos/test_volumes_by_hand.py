@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from common.context import RequestContext
 from common.errors import MicronovaError
-from conductor.rpc.servers.server_volumes import VolumeWish
+from conductor.rpc.servers.server_volumes import AttachRequest
 from conductor.rpc.volumes.volumes import NewVolume
 from db import schema
 from tests.chaos.person import Person
@@ -76,7 +76,7 @@ def made(cloud: World) -> Any:
 def attached(cloud: World, name: str) -> tuple[Any, Any]:
     """A server, and a volume that it has."""
     row, server = made(cloud), cloud.built(name)
-    cloud.client.attach_volume(cloud.context(), server.uuid, VolumeWish(row.id))
+    cloud.client.attach_volume(cloud.context(), server.uuid, AttachRequest(row.id))
     return server, status(cloud, row.id, "in-use")
 
 
@@ -210,7 +210,7 @@ def test_a_holders_description_is_rewritten(cloud: World, person: Person) -> Non
     assert (found.vmid, found.heal) == (row.vmid, None)
     cloud.client.detach_volume(cloud.context(), server.uuid, row.id)
     status(cloud, row.id, "available")
-    cloud.client.attach_volume(cloud.context(), server.uuid, VolumeWish(row.id))
+    cloud.client.attach_volume(cloud.context(), server.uuid, AttachRequest(row.id))
     cloud.until(lambda: volume(cloud, row.id).status == "available")
     assert "scsi1" not in config_of(cloud, server.vmid)
     assert config_of(cloud, row.vmid)["description"] == "my notes"
@@ -228,7 +228,7 @@ def test_a_holders_disk_is_moved(cloud: World, person: Person) -> None:
     person.task(row.node, vm.move_disk.post(disk="unused0", storage="local", delete=1))
     vm.config.put(protection=1)
     assert findings(cloud)["volume_missing"].evidence["volid"] == row.volid
-    cloud.client.attach_volume(cloud.context(), server.uuid, VolumeWish(row.id))
+    cloud.client.attach_volume(cloud.context(), server.uuid, AttachRequest(row.id))
     status(cloud, row.id, "available")
     assert "scsi1" not in config_of(cloud, server.vmid)
     cloud.delete(server.uuid)

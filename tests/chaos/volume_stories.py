@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from common import ids
 from common.errors import MicronovaError
-from conductor.rpc.servers.server_volumes import VolumeWish
+from conductor.rpc.servers.server_volumes import AttachRequest
 from db import schema
 from tests.chaos.cloud import IMAGE
 from tests.chaos.stage import Party
@@ -88,7 +88,11 @@ class Attach(Made):
 
     def attach(self) -> None:
         """Ask for the volume to be attached."""
-        wish, context, uuid = VolumeWish(self.row().id), self.stage.context(), self.server().uuid
+        wish, context, uuid = (
+            AttachRequest(self.row().id),
+            self.stage.context(),
+            self.server().uuid,
+        )
         self.asked("attach_volume", lambda: self.stage.client.attach_volume(context, uuid, wish))
 
     def attached(self) -> None:

@@ -14,7 +14,7 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.schemas import bulk_migrations as schemas
 from common import clock, digits
-from common.bulk_migrations import UNDER_WAY, Move, Wish, sentence
+from common.bulk_migrations import UNDER_WAY, Move, Steering, sentence
 from common.errors import NotFound
 from db.reads.ledger import bulk_migrations as reads
 from db.reads.ledger.bulk_migrations import BulkMigration
@@ -63,17 +63,17 @@ class BulkMigrations:
     @operation(policies.BULK_MIGRATIONS_STEER, status=202, body=schemas.steering("pause"))
     def pause(self, call: Call, number: str) -> None:
         """Begin no more moves for now; those under way end."""
-        call.conductor.steer_bulk_migration(call.ctxt, _number(number), Wish.PAUSE)
+        call.conductor.steer_bulk_migration(call.ctxt, _number(number), Steering.PAUSE)
 
     @operation(policies.BULK_MIGRATIONS_STEER, status=202, body=schemas.steering("resume"))
     def resume(self, call: Call, number: str) -> None:
         """Resume a paused bulk migration."""
-        call.conductor.steer_bulk_migration(call.ctxt, _number(number), Wish.GO)
+        call.conductor.steer_bulk_migration(call.ctxt, _number(number), Steering.GO)
 
     @operation(policies.BULK_MIGRATIONS_STEER, status=202, body=schemas.steering("cancel"))
     def cancel(self, call: Call, number: str) -> None:
         """Begin no more moves; finish those under way. A drained host remains disabled."""
-        call.conductor.steer_bulk_migration(call.ctxt, _number(number), Wish.CANCEL)
+        call.conductor.steer_bulk_migration(call.ctxt, _number(number), Steering.CANCEL)
 
 
 class Drains:
@@ -105,12 +105,12 @@ def _head(one: BulkMigration) -> dict[str, Any]:
     values = {
         name: value
         for name, value in vars(one).items()
-        if name not in {"moves", "wish", "started_at", "updated_at", "finished_at"}
+        if name not in {"moves", "steering", "started_at", "updated_at", "finished_at"}
     }
     return {
         **values,
         "message": one.message or sentence(one.moves),
-        "asked": one.wish,
+        "asked": one.steering,
         "servers": len(one.moves),
         "started_at": clock.iso(one.started_at),
         "updated_at": clock.iso(one.updated_at),

@@ -6,7 +6,7 @@ from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
 from conductor.flows.guest.begin_volume import VolumeAcceptance
-from conductor.rpc.servers.server_volumes import AttachedVolume, VolumeWish
+from conductor.rpc.servers.server_volumes import AttachedVolume, AttachRequest
 
 
 class ServerVolumeEndpoint:
@@ -16,7 +16,7 @@ class ServerVolumeEndpoint:
         self._runner, self._accept = runner, VolumeAcceptance(cloud)
 
     def attach_volume(
-        self, ctxt: RequestContext, server_uuid: str, asked: VolumeWish
+        self, ctxt: RequestContext, server_uuid: str, asked: AttachRequest
     ) -> AttachedVolume:
         ctxt.server_uuid = server_uuid
         operation, attached = self._accept.attach(ctxt, server_uuid, asked)

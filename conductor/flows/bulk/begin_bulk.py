@@ -7,7 +7,7 @@ import datetime
 from collections.abc import Sequence
 
 from common import clock
-from common.bulk_migrations import Move, Wish
+from common.bulk_migrations import Move, Steering
 from common.context import RequestContext
 from common.errors import Conflict, NotFound
 from common.messages.facts import HostFacts
@@ -77,7 +77,7 @@ def rebalance(
     return cloud.store.run(work)
 
 
-def steer(cloud: Cloud, number: int, wish: Wish) -> None:
+def steer(cloud: Cloud, number: int, steering: Steering) -> None:
     """See ``ConductorRpc.steer_bulk_migration``."""
 
     def work(connection: Transaction) -> None:
@@ -87,13 +87,13 @@ def steer(cloud: Cloud, number: int, wish: Wish) -> None:
                 raise NotFound(f"Bulk migration {number} could not be found.")
             raise Conflict(f"Bulk migration {number} has ended.")
         plan = operation.planned(BulkPlan)
-        if plan.wish == Wish.CANCEL:
+        if plan.steering == Steering.CANCEL:
             raise Conflict(f"Bulk migration {number} was cancelled; it ends with its moves.")
         values = {}
-        if wish == Wish.GO:
+        if steering == Steering.GO:
             seconds = int(cloud.conf.conductor.bulk_migration_timeout_seconds)
             values["deadline"] = clock.utcnow() + datetime.timedelta(seconds=seconds)
-        store.save(connection, operation, dataclasses.replace(plan, wish=wish), **values)
+        store.save(connection, operation, dataclasses.replace(plan, steering=steering), **values)
         leases.hurry(connection, number)
 
     cloud.store.run(work)

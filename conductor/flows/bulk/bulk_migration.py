@@ -11,7 +11,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from common import clock
-from common.bulk_migrations import ENDED, Move, MoveState, Wish, sentence
+from common.bulk_migrations import ENDED, Move, MoveState, Steering, sentence
 from common.errors import Conflict, Forbidden, Invalid, NotFound, StaleTransition
 from common.log import logger
 from common.moving import Way
@@ -91,7 +91,7 @@ class BulkFlow:
 
     def _end(self, connection: Transaction, operation: Operation, plan: BulkPlan) -> None:
         message = sentence(plan.moves)
-        if plan.wish == Wish.CANCEL:
+        if plan.steering == Steering.CANCEL:
             message = f"Cancelled: {message}"
         left = any(one.state not in ENDED - {MoveState.FAILED} for one in plan.moves)
         state = OperationState.FAILED if left else OperationState.DONE
@@ -154,7 +154,7 @@ class BulkFlow:
         if store.any_ended(connection, plan):
             leases.postpone(connection, operation.id, 0)
             return True
-        idle = plan.wish == Wish.PAUSE and not decide.under_way(plan)
+        idle = plan.steering == Steering.PAUSE and not decide.under_way(plan)
         seconds = PAUSED_SECONDS if idle else float(self._cloud.conf.conductor.scan_seconds)
         leases.postpone(connection, operation.id, seconds)
         return False

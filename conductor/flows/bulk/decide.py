@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from common import failures
-from common.bulk_migrations import ENDED, UNDER_WAY, Move, MoveState, Wish
+from common.bulk_migrations import ENDED, UNDER_WAY, Move, MoveState, Steering
 from common.moving import Situation, Way, obstacle, way
 from common.states import OPEN_STATES, VmState
 from conductor.plans import BulkPlan
@@ -84,12 +84,12 @@ def is_over(plan: BulkPlan, facts: Facts) -> bool:
     states = {move.state for move in plan.moves}
     if states & UNDER_WAY:
         return False
-    return MoveState.WAITING not in states or plan.wish == Wish.CANCEL or facts.late
+    return MoveState.WAITING not in states or plan.steering == Steering.CANCEL or facts.late
 
 
 def at_the_end(plan: BulkPlan) -> BulkPlan:
     """Return the plan with a reason for every server that still waits."""
-    cancelled = plan.wish == Wish.CANCEL
+    cancelled = plan.steering == Steering.CANCEL
     why = "it was cancelled before" if cancelled else "it did not begin in time"
     return dataclasses.replace(
         plan,
@@ -175,6 +175,6 @@ def _here(move: Move, plan: BulkPlan, seen: Seen) -> Move:
 
 def _may_begin(move: Move, plan: BulkPlan, facts: Facts) -> bool:
     idle = move.state == MoveState.WAITING and move.way is not None
-    if not idle or plan.wish != Wish.GO or facts.late:
+    if not idle or plan.steering != Steering.GO or facts.late:
         return False
     return facts.servers[move.server_uuid].task_state is None

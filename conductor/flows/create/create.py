@@ -23,7 +23,7 @@ from conductor.cloud import Cloud, placed
 from conductor.engine import batch_close, overslept
 from conductor.engine.batch_close import Ended, Ending
 from conductor.engine.stages import Stage, Table, Task
-from conductor.engine.transition_draft import Walk, must_build
+from conductor.engine.transition_draft import TransitionDraft, must_build
 from conductor.flows import build_command, guest_data
 from conductor.flows.create.batch import Together
 from conductor.flows.create.make_volumes import MakeVolumes
@@ -36,6 +36,7 @@ from conductor.store.images import templates
 from conductor.store.ledger import batches, leases
 from conductor.store.networks import networks
 from conductor.store.networks.filtering import filters
+from conductor.store.networks.networks import RequestedPort
 from conductor.store.networks.pools import Unsettled, Within
 from conductor.store.records import Operation, Server
 from conductor.store.servers import server_groups, servers
@@ -106,8 +107,8 @@ class Create:
 
     # --- the stages
 
-    def _walk(self, operation: Operation, server: Server) -> Walk:
-        return Walk(self._cloud.name, operation, server)
+    def _draft(self, operation: Operation, server: Server) -> TransitionDraft:
+        return TransitionDraft(self._cloud.name, operation, server)
 
     def _place(self, task: Task) -> Task | None:
         """Run the stage ``scheduling``, unless it was decided for all of its create at once."""
@@ -122,17 +123,17 @@ class Create:
         moved = self._placing.place(task.operation, task.server)
         return None if moved is None else dataclasses.replace(_task(moved), fresh=task.fresh)
 
-    def _go_on(self, connection: Transaction, walk: Walk, facts: HostFacts) -> None:
+    def _go_on(self, connection: Transaction, draft: TransitionDraft, facts: HostFacts) -> None:
         """Do the stages that follow in the transaction that commits the host, as far as they go.
 
         Raises what they raise; by themselves they say what is wrong.
         """
-        self._connect(connection, walk)
-        if walk.operation.planned(CreatePlan).has_volumes:
+        self._connect(connection, draft)
+        if draft.operation.planned(CreatePlan).has_volumes:
             return
-        image = image_source.image(connection, walk.server.root_image_id, facts)
+        image = image_source.image(connection, draft.server.root_image_id, facts)
         if image is not None:
-            self._choose_disk(connection, walk, facts, image)
+            self._choose_disk(connection, draft, facts, image)
 
     def _decides_together(self, task: Task) -> bool:
         """Return whether it is one of several bound by ``min_count``, to be decided first."""
@@ -157,9 +158,9 @@ class Create:
         operation, server = task.operation, task.server
 
         def work(connection: Transaction) -> Task:
-            walk = self._walk(operation, server)
-            self._connect(connection, walk)
-            return Task(*walk.write(connection))
+            draft = self._draft(operation, server)
+            self._connect(connection, draft)
+            return Task(*draft.write(connection))
 
         try:
             return self._cloud.store.run(work)
@@ -179,9 +180,9 @@ class Create:
             self._unwinding.fail(operation, server, failure, gone=True)
             return None
 
-    def _connect(self, connection: Transaction, walk: Walk) -> None:
+    def _connect(self, connection: Transaction, draft: TransitionDraft) -> None:
         """Create the server's ports, or find those of an earlier attempt."""
-        operation, server = walk.operation, walk.server
+        operation, server = draft.operation, draft.server
         started = clock.utcnow()
         asked = {one.id: one for one in build_command.interfaces(operation)}
         interfaces = build_command.interfaces(operation)
@@ -191,7 +192,8 @@ class Create:
             there = {port.position for port in ports}
             _require_ports(interfaces, there)
             wanted = [
-                None if number in there else _wish(one) for number, one in enumerate(interfaces)
+                None if number in there else _requested_port(one)
+                for number, one in enumerate(interfaces)
             ]
             prefix = self._cloud.conf.networks.mac_prefix
             ports += networks.create_ports(
@@ -211,8 +213,8 @@ class Create:
         step = Step(
             "conductor_allocate_network", 1, started, clock.utcnow(), "Success", detail=detail
         )
-        walk.record(step)
-        walk.step_on(plan, addresses=guest_data.addresses(nics))
+        draft.record(step)
+        draft.step_on(plan, addresses=guest_data.addresses(nics))
 
     def _map_disk(self, task: Task) -> Task | None:
         """Run the stage ``block_device_mapping``: volumes are made, and the image is looked up.
@@ -235,14 +237,18 @@ class Create:
             return None
 
         def work(connection: Transaction) -> Task:
-            walk = self._walk(operation, server)
-            self._choose_disk(connection, walk, facts, image)
-            return _task(walk.write(connection))
+            draft = self._draft(operation, server)
+            self._choose_disk(connection, draft, facts, image)
+            return _task(draft.write(connection))
 
         return self._cloud.store.run(work)
 
     def _choose_disk(
-        self, connection: Transaction, walk: Walk, facts: HostFacts, image: Image | None
+        self,
+        connection: Transaction,
+        draft: TransitionDraft,
+        facts: HostFacts,
+        image: Image | None,
     ) -> None:
         """Reserve the template to clone from, if the host can clone it; pass on the lease.
 
@@ -252,9 +258,9 @@ class Create:
         clones = facts.capabilities.get("linked_clone") or facts.capabilities.get("full_clone")
         if image is not None and ((clones and not image.cd) or image.template_only):
             template = templates.reserve(connection, facts, image.id)
-        plan = walk.operation.planned(CreatePlan)
-        walk.step_on(dataclasses.replace(plan, image=image, template=template))
-        walk.hand_over(str(plan.worker), self._cloud.lease_seconds)
+        plan = draft.operation.planned(CreatePlan)
+        draft.step_on(dataclasses.replace(plan, image=image, template=template))
+        draft.hand_over(str(plan.worker), self._cloud.lease_seconds)
 
     def _spawn(self, task: Task) -> None:
         """Send the command; it may be repeated."""
@@ -355,5 +361,5 @@ def _timed_out(operation: Operation, server: Server) -> Failure:
     return Failure(Category.TASK_TIMEOUT, text, host=operation.plan.target.host)
 
 
-def _wish(asked: Interface) -> networks.Wish:
-    return networks.Wish(asked.id, asked.fixed_ip, asked.tag, asked.port_security)
+def _requested_port(asked: Interface) -> RequestedPort:
+    return RequestedPort(asked.id, asked.fixed_ip, asked.tag, asked.port_security)

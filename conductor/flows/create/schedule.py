@@ -19,7 +19,7 @@ from common.messages.scheduling import Alternate, Decision, RequestSpec, VolumeN
 from common.server_groups import GroupFacts
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
-from conductor.engine.transition_draft import Walk
+from conductor.engine.transition_draft import TransitionDraft
 from conductor.flows import build_command
 from conductor.flows.create import no_valid_host, replace_vmid
 from conductor.flows.create.offers import Offers
@@ -45,7 +45,7 @@ _LOSSES = 10
 Moved = tuple[Operation, Server]
 
 #: what follows on a host, in the transaction that commits it
-GoOn = Callable[[Transaction, Walk, HostFacts], None]
+GoOn = Callable[[Transaction, TransitionDraft, HostFacts], None]
 
 
 class _GoesOnApart(Exception):
@@ -241,12 +241,12 @@ class Placing:
 
             def work(connection: Transaction) -> Moved | str:
                 recorded = _retried(decision, next(runs))
-                walk = Walk(self._cloud.name, operation, server)
-                facts = self._place(connection, walk, recorded, step)
+                draft = TransitionDraft(self._cloud.name, operation, server)
+                facts = self._place(connection, draft, recorded, step)
                 if isinstance(facts, str):
                     return facts
-                following(connection, walk, facts)
-                return walk.write(connection)
+                following(connection, draft, facts)
+                return draft.write(connection)
 
             return self._cloud.store.run(work)
 
@@ -255,23 +255,23 @@ class Placing:
         except _GoesOnApart:
             return run(_stay)
 
-    def _further(self, connection: Transaction, walk: Walk, facts: HostFacts) -> None:
+    def _further(self, connection: Transaction, draft: TransitionDraft, facts: HostFacts) -> None:
         try:
-            self._go_on(connection, walk, facts)
+            self._go_on(connection, draft, facts)
         except StaleTransition:
             raise
         except MicronovaError as error:
             raise _GoesOnApart from error
 
     def _place(
-        self, connection: Transaction, walk: Walk, decision: Decision, step: Step
+        self, connection: Transaction, draft: TransitionDraft, decision: Decision, step: Step
     ) -> HostFacts | str:
         """Reserve what the build will use on the chosen host.
 
         Return why the host can't be used, if an administrator, its zone, or a server of the group
         came between.
         """
-        operation, server = walk.operation, walk.server
+        operation, server = draft.operation, draft.server
         found = registry.chosen(connection, str(decision.host))
         if isinstance(found, str):
             return _Unusable(found)
@@ -291,8 +291,8 @@ class Placing:
             alternates=decision.alternates,
         )
         ledger.record_decision(connection, operation, decision)
-        walk.record(step)
-        walk.step_on(
+        draft.record(step)
+        draft.step_on(
             plan,
             host=facts.host,
             node=facts.node,
@@ -366,7 +366,7 @@ class Placing:
         return True
 
 
-def _stay(_: Transaction, walk: Walk, facts: HostFacts) -> None:
+def _stay(_: Transaction, draft: TransitionDraft, facts: HostFacts) -> None:
     """Go no further than to the host."""
 
 

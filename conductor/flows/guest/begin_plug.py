@@ -21,7 +21,7 @@ from conductor.plans import PlugPlan
 from conductor.rpc.servers.interfaces import Attachment
 from conductor.store.ledger import operations as ledger
 from conductor.store.networks import networks, user_ports
-from conductor.store.networks.networks import Network, Port, Wish
+from conductor.store.networks.networks import Network, Port, RequestedPort
 from conductor.store.networks.pools import Within
 from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
@@ -135,13 +135,13 @@ class PlugAcceptance:
                 connection, network.id, fixed_ip, anywhere=asked.any_address
             )
         prefix = self._cloud.conf.networks.mac_prefix
-        wish = Wish(network.id, fixed_ip, asked.tag, network.port_security)
+        requested = RequestedPort(network.id, fixed_ip, asked.tag, network.port_security)
         try:
             made = networks.create_ports(
                 connection,
                 server.uuid,
                 server.project_id,
-                [wish],
+                [requested],
                 prefix,
                 position,
                 filtered=self._cloud.filtering.on(connection),

@@ -17,7 +17,7 @@ from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.flows.guest import plugging
 from conductor.plans import PlugVolumePlan
-from conductor.rpc.servers.server_volumes import AttachedVolume, VolumeWish
+from conductor.rpc.servers.server_volumes import AttachedVolume, AttachRequest
 from conductor.store.records import Operation, Server
 from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
@@ -35,7 +35,7 @@ class VolumeAcceptance:
         self._cloud = cloud
 
     def attach(
-        self, ctxt: RequestContext, server_uuid: str, asked: VolumeWish
+        self, ctxt: RequestContext, server_uuid: str, asked: AttachRequest
     ) -> tuple[Operation, AttachedVolume]:
         """Return the operation and the attachment. See ``ConductorRpc.attach_volume``."""
         return self._cloud.store.run(lambda c: self._attach(c, ctxt, server_uuid, asked))
@@ -45,7 +45,7 @@ class VolumeAcceptance:
         return self._cloud.store.run(lambda c: self._detach(c, ctxt, server_uuid, volume_id))
 
     def _attach(
-        self, connection: Transaction, ctxt: RequestContext, uuid: str, asked: VolumeWish
+        self, connection: Transaction, ctxt: RequestContext, uuid: str, asked: AttachRequest
     ) -> tuple[Operation, AttachedVolume]:
         server = plugging.free(connection, ctxt, uuid, ATTACH)
         row = volumes.locked(connection, asked.volume_id, scope(ctxt))

@@ -61,7 +61,7 @@ def accept(cloud: Cloud, ctxt: RequestContext, server_uuid: str, host: str | Non
     if service.online and service.node == lost.facts.node:
         raise _in_use(lost.facts.host)
     if host is not None:
-        # The manager takes no wish where to recover a guest.
+        # The manager takes no request where to recover a guest.
         raise Invalid(
             "The HA manager of Proxmox VE recovers its VM, and chooses the node itself. Evacuate "
             f"it without a host; migrate it to {host} once it runs.",

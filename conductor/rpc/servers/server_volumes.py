@@ -9,7 +9,7 @@ from common.context import RequestContext
 
 
 @dataclass(frozen=True)
-class VolumeWish:
+class AttachRequest:
     """A volume that a server is to have."""
 
     volume_id: str
@@ -30,7 +30,7 @@ class ServerVolumeRpc(Protocol):
     """Volumes of servers."""
 
     def attach_volume(
-        self, ctxt: RequestContext, server_uuid: str, asked: VolumeWish
+        self, ctxt: RequestContext, server_uuid: str, asked: AttachRequest
     ) -> AttachedVolume:
         """Begin to attach a volume; where that fails it is as it was.
 

@@ -339,7 +339,7 @@ def _routes(stored: Sequence[Sequence[str]] | None) -> tuple[tuple[str, str], ..
 
 
 @dataclass(frozen=True)
-class Wish:
+class RequestedPort:
     """A port that is to be made."""
 
     network_id: str
@@ -364,7 +364,7 @@ def create_ports(
     connection: sa.Connection,
     server_uuid: str,
     project_id: str,
-    wishes: Sequence[Wish | None],
+    requested: Sequence[RequestedPort | None],
     mac_prefix: str,
     first: int = 0,
     *,
@@ -372,21 +372,22 @@ def create_ports(
     groups: Sequence[str] = (DEFAULT,),
     within: Within = ANYWHERE,
 ) -> list[Port]:
-    """Create a port for each wish; ``first`` is the position of the first one, and None one whose
-    port is there. They are in these security groups: ids, or the project's default one;
-    ``filtered``: by their rules.
+    """Create the requested ports; ``first`` is the position of the first. None: this port exists.
+
+    They are in these security groups: ids, or the project's default one; ``filtered``: by their
+    rules.
 
     Raises Unsettled (see ``Pools``), Conflict when a subnet has no free address, Invalid when a
     requested one is in use by now, or is not the network's any more, NetworkNotFound when that is
     gone, NotFound for a group that is. Permission was checked before.
     """
-    there = [wish for wish in wishes if wish is not None]
+    there = [one for one in requested if one is not None]
     macs = Macs(mac_prefix, len(there))
-    pools = Pools(connection, (wish.network_id for wish in there), macs, within)
+    pools = Pools(connection, (one.network_id for one in there), macs, within)
     made = [
-        _new_port(pools, wish, position, macs.take(), filtered)
-        for position, wish in enumerate(wishes, first)
-        if wish is not None
+        _new_port(pools, one, position, macs.take(), filtered)
+        for position, one in enumerate(requested, first)
+        if one is not None
     ]
     pools.close()
     now = clock.utcnow()
@@ -413,10 +414,10 @@ def create_ports(
 
 
 def _new_port(
-    pools: Pools, wish: Wish, position: int, mac: str, filtered: bool
+    pools: Pools, requested: RequestedPort, position: int, mac: str, filtered: bool
 ) -> tuple[Port, dict[str, str | None]]:
     """Return a port with its addresses, and the columns of these. Raises Conflict, Invalid."""
-    given = _addresses(pools, wish.network_id, wish.fixed_ip)
+    given = _addresses(pools, requested.network_id, requested.fixed_ip)
     found = [
         Address(
             ip,
@@ -427,9 +428,9 @@ def _new_port(
         )
         for subnet, ip in given
     ]
-    port = Port(ids.new_uuid(), wish.network_id, mac, None, position=position)
-    security = (filtered or None) if wish.port_security else False
-    port = dataclasses.replace(port, tag=wish.tag, port_security=security)
+    port = Port(ids.new_uuid(), requested.network_id, mac, None, position=position)
+    security = (filtered or None) if requested.port_security else False
+    port = dataclasses.replace(port, tag=requested.tag, port_security=security)
     if found:
         port = dataclasses.replace(port, **vars(found[0]), second=next(iter(found[1:]), None))
     return port, address_columns([(subnet.id, ip) for subnet, ip in given])

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common import codec
-from common.bulk_migrations import ACTIONS, Move, Wish
+from common.bulk_migrations import ACTIONS, Move, Steering
 from db import schema
 from db.reads.ledger.operations import state_now
 
@@ -34,7 +34,7 @@ class BulkMigration:
     finished_at: datetime.datetime | None
     at_once: int
     live_only: bool
-    wish: str
+    steering: str
     moves: Sequence[Move]
 
 
@@ -79,6 +79,6 @@ def _of(row: Mapping[Any, Any]) -> BulkMigration:
         host=plan.get("target", {}).get("host"),
         at_once=plan.get("at_once", 1),
         live_only=plan.get("live_only", False),
-        wish=plan.get("wish", Wish.GO),
+        steering=plan.get("steering", Steering.GO),
         moves=[codec.load(Move, one) for one in plan.get("moves", ())],
     )

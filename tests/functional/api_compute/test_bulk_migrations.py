@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from common import clock, codec
-from common.bulk_migrations import Move, MoveState, Wish
+from common.bulk_migrations import Move, MoveState, Steering
 from conductor.plans import BulkPlan, Place
 from db import schema
 from tests.fixtures import auth
@@ -25,7 +25,7 @@ def an_operation(number: int, host: str = "pve1", **changes: Any) -> Row:
         Move(A, "web", host, MoveState.MOVING, "live", operation_id=900, tries=1),
         Move(B, "db", host, MoveState.BLOCKED, reason="it is suspended: resume it"),
     )
-    plan = BulkPlan(Place(host), moves=moves, at_once=2, wish=Wish.PAUSE)
+    plan = BulkPlan(Place(host), moves=moves, at_once=2, steering=Steering.PAUSE)
     values = {
         "id": number,
         "resource_type": "host",
@@ -125,12 +125,12 @@ def test_listed_by_host_newest_first_in_one_query(make: MakeApi) -> None:
 
 
 @pytest.mark.parametrize(
-    ("action", "wish"), [("pause", "pause"), ("resume", "go"), ("cancel", "cancel")]
+    ("action", "steering"), [("pause", "pause"), ("resume", "go"), ("cancel", "cancel")]
 )
-def test_steered(make: MakeApi, action: str, wish: str) -> None:
+def test_steered(make: MakeApi, action: str, steering: str) -> None:
     api = make()
     assert post(api, "/bulk-migrations/7/action", {action: None}).status_code == 202
-    assert api.conductor.asked == [("steer_bulk_migration", (7, wish))]
+    assert api.conductor.asked == [("steer_bulk_migration", (7, steering))]
     assert post(api, "/bulk-migrations/7/action", {action: 1}).status_code == 400
     assert api.request("POST", "/bulk-migrations/7/action", {action: None}).status_code == 403
 

@@ -76,7 +76,7 @@ from conductor.rpc.networks.networks import NewNetwork
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.interfaces import Attachment
 from conductor.rpc.servers.manage import Adoption
-from conductor.rpc.servers.server_volumes import VolumeWish
+from conductor.rpc.servers.server_volumes import AttachRequest
 from conductor.rpc.servers.servers import (
     BlockDevice,
     CreateServers,
@@ -970,7 +970,7 @@ def _park_volume(cloud: Cloud) -> Operation:
 def _attach_volume(cloud: Cloud) -> Operation:
     server, made = cloud.server(), _volume(cloud)
     plugs = VolumeAcceptance(cloud.world.conductor.cloud)
-    return plugs.attach(cloud.world.ctxt, server.uuid, VolumeWish(made))[0]
+    return plugs.attach(cloud.world.ctxt, server.uuid, AttachRequest(made))[0]
 
 
 def _detach_volume(cloud: Cloud) -> Operation:
@@ -1070,7 +1070,7 @@ def _attach_to_shelved(cloud: Cloud) -> Operation:
     server, made = cloud.server(), _volume(cloud)
     cloud.work_off(cloud.heir, cloud.act(server, "shelve"))
     plugs = VolumeAcceptance(cloud.world.conductor.cloud)
-    return plugs.attach(cloud.world.ctxt, server.uuid, VolumeWish(made))[0]
+    return plugs.attach(cloud.world.ctxt, server.uuid, AttachRequest(made))[0]
 
 
 def _detach_from_shelved(cloud: Cloud) -> Operation:

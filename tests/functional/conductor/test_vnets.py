@@ -16,7 +16,7 @@ from common.messages.commands import Command, MakeVnet, RemoveVnet
 from common.messages.reports import Category, Failure
 from compute.messages import ClusterInventory, SeenVnet
 from conductor.endpoints.networks.networks import NetworkEndpoint
-from conductor.networks.stale_zone_retry import LateZones
+from conductor.networks.stale_zone_retry import StaleZoneRetry
 from conductor.rpc.networks.networks import NewNetwork
 from db import schema
 from tests.functional.conductor.harness import World
@@ -243,7 +243,7 @@ def add_host(world: World, host: str, cluster: str) -> None:
 def test_a_cluster_that_gets_the_zone_later_gets_the_vnets(world: World) -> None:
     cloud = world.conductor.cloud
     cloud.conf.set_override("tenant_vnets", ["*:tenants:5000-5004"], "networks")
-    networks, late = NetworkEndpoint(cloud), LateZones(cloud)
+    networks, late = NetworkEndpoint(cloud), StaleZoneRetry(cloud)
     kept, gone = create(networks), create(networks)
     for one in (kept, gone):
         world.answer(last(world, MakeVnet, one), ok=True, mtu=1450)

@@ -17,7 +17,7 @@ from common.errors import MicronovaError
 from conductor.endpoints.volumes.transfers import VolumeTransferEndpoint
 from conductor.endpoints.volumes.volumes import VolumeEndpoint
 from conductor.flows.guest.begin_volume import VolumeAcceptance
-from conductor.rpc.servers.server_volumes import VolumeWish
+from conductor.rpc.servers.server_volumes import AttachRequest
 from conductor.rpc.volumes.transfers import NewVolumeTransfer
 from conductor.rpc.volumes.volumes import NewVolume
 from db import schema
@@ -58,7 +58,9 @@ def attach(conductor: Conductor, known: list[str], number: int) -> Counter[str]:
     """Attach one volume to a server of this process's own."""
     volume_id, *servers = known
     plugs = VolumeAcceptance(conductor.cloud)
-    return Counter([outcome(lambda: plugs.attach(OURS, servers[number], VolumeWish(volume_id)))])
+    return Counter(
+        [outcome(lambda: plugs.attach(OURS, servers[number], AttachRequest(volume_id)))]
+    )
 
 
 def attach_or_delete(conductor: Conductor, known: list[str], number: int) -> Counter[str]:
@@ -79,7 +81,7 @@ def attach_many(conductor: Conductor, known: list[str], number: int) -> Counter[
     for _ in range(20):
         server, volume_id = chance.choice(servers), chance.choice(volumes)
         if chance.random() < 0.7:
-            wish = VolumeWish(volume_id)
+            wish = AttachRequest(volume_id)
             counts[outcome(functools.partial(plugs.attach, OURS, server, wish))] += 1
         else:
             counts[outcome(functools.partial(plugs.detach, OURS, server, volume_id))] += 1

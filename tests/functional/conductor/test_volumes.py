@@ -37,7 +37,7 @@ from conductor.endpoints.servers.server_volumes import ServerVolumeEndpoint
 from conductor.endpoints.volumes.types import VolumeTypeEndpoint
 from conductor.endpoints.volumes.volumes import VolumeEndpoint
 from conductor.flows.move import begin_live_migration
-from conductor.rpc.servers.server_volumes import VolumeWish
+from conductor.rpc.servers.server_volumes import AttachRequest
 from conductor.rpc.volumes.types import VolumeTypeEdit
 from conductor.rpc.volumes.volumes import NewVolume, VolumeEdit
 from conductor.store.ledger import operations as ledger
@@ -105,7 +105,7 @@ class Site:
         return volume_id
 
     def attach(self, server: str, volume_id: str, **more: Any) -> Any:
-        return self.plugs.attach_volume(self.ctxt, server, VolumeWish(volume_id, **more))
+        return self.plugs.attach_volume(self.ctxt, server, AttachRequest(volume_id, **more))
 
     def attached(self, server: str, volume_id: str, **more: Any) -> Any:
         count = sum(type(one) is PlugVolume for _, one in self.world.compute.sent)
@@ -475,7 +475,7 @@ def test_others_volumes_are_not_there(site: Site, server: str) -> None:
         lambda: site.volumes.delete_volume(other, volume_id, force=False),
         lambda: site.volumes.edit_volume(other, volume_id, VolumeEdit(name="mine")),
         lambda: site.volumes.extend_volume(other, volume_id, 9, in_use=False),
-        lambda: site.plugs.attach_volume(site.ctxt, server, VolumeWish(ids.new_uuid())),
+        lambda: site.plugs.attach_volume(site.ctxt, server, AttachRequest(ids.new_uuid())),
     ):
         with pytest.raises(VolumeNotFound):
             refused()

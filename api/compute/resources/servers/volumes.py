@@ -16,7 +16,7 @@ from common import startable
 from common.errors import Conflict, Invalid, NotFound, VolumeNotFound
 from common.states import SHELVED
 from common.volumes import ATTACH, DETACH, device
-from conductor.rpc.servers.server_volumes import VolumeWish
+from conductor.rpc.servers.server_volumes import AttachRequest
 from db.reads.volumes import volumes
 from db.reads.volumes.volumes import Attachment
 
@@ -48,24 +48,24 @@ class ServerVolumes:
         """Attach a volume; it is the server's once the volume is in-use."""
         _require_shelved_api(call, ATTACH)
         asked = call.body["volumeAttachment"]
-        wish = VolumeWish(
+        request = AttachRequest(
             asked["volumeId"],
             asked.get("tag"),
             _truth(asked.get("delete_on_termination", False)),
         )
-        attached = call.conductor.attach_volume(call.ctxt, call.server.uuid, wish)
+        attached = call.conductor.attach_volume(call.ctxt, call.server.uuid, request)
         if call.version >= 101:
             return None
         # What came with 2.89 never was in this answer.
         shown = {
-            "id": wish.volume_id,
+            "id": request.volume_id,
             "serverId": call.server.uuid,
-            "volumeId": wish.volume_id,
+            "volumeId": request.volume_id,
             "device": device(attached.slot),
         }
         later = (
-            (70, "tag", wish.tag),
-            (79, "delete_on_termination", wish.delete_on_termination),
+            (70, "tag", request.tag),
+            (79, "delete_on_termination", request.delete_on_termination),
         )
         return {"volumeAttachment": shown | _since(call, later)}
 

@@ -10,7 +10,7 @@ from common.messages.commands import StrictGroup
 from compute.messages import ClusterInventory, SeenAffinity
 from conductor.audit.affinity import affinity
 from conductor.audit.facts import Facts, ServerFacts
-from tests.unit.conductor.test_audit_differences import NOW, a_server
+from tests.unit.conductor.audit.test_differences import NOW, a_server
 
 GROUP = StrictGroup("g", apart=True)
 BOTH = (100_001, 100_002)

@@ -13,7 +13,7 @@ from conductor.audit.differences import differences
 from conductor.audit.facts import AttachmentFacts, Facts, Finding, SnapshotFacts, VolumeFacts
 from conductor.audit.kinds import BY_CONFIG, ELSEWHERE, KINDS, Verb
 from conductor.store.audits.findings import Kept
-from tests.unit.conductor.test_audit_differences import WEB, a_vm, facts, reserved
+from tests.unit.conductor.audit.test_differences import WEB, a_vm, facts, reserved
 
 HOLDER = 100_009
 VOLID = f"rbd:vm-{HOLDER}-disk-0"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 
-from conductor.engine.periodic_thread import Turns
+from conductor.engine.periodic_thread import PeriodicThread
 
 
 def test_it_works_when_woken_and_once_more_when_stopped() -> None:
@@ -14,7 +14,7 @@ def test_it_works_when_woken_and_once_more_when_stopped() -> None:
         taken.put(turns.stopped)
         return None if turns.stopped else 3600.0
 
-    turns = Turns("test", turn)
+    turns = PeriodicThread("test", turn)
     turns.start()
     assert taken.get(timeout=10) is False
     turns.wake()
@@ -25,4 +25,4 @@ def test_it_works_when_woken_and_once_more_when_stopped() -> None:
 
 
 def test_one_that_was_never_started_stops() -> None:
-    Turns("test", lambda: None).stop(10.0)
+    PeriodicThread("test", lambda: None).stop(10.0)

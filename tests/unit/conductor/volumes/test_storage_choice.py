@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from common.messages.facts import StorageFacts
-from conductor.volumes.storage_choice import Wish, choose
+from conductor.volumes.storage_choice import VolumePlacement, choose
 from db.reads.volumes.backends import Backend
 
 DATA = StorageFacts("data", "rbd", True, True, 100, 90, ("images",))
 BACKENDS = [Backend(f"h{n}", "c1", f"pve{n}", "nova", DATA) for n in (1, 2)]
 
 
-def chosen(**wish: object) -> str:
-    found = choose(BACKENDS, {}, Wish(1, **wish))  # type: ignore[arg-type]
+def chosen(**placement: object) -> str:
+    found = choose(BACKENDS, {}, VolumePlacement(1, **placement))  # type: ignore[arg-type]
     return found if isinstance(found, str) else found.host
 
 

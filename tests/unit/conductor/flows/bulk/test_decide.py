@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from common.bulk_migrations import Move, MoveState, Wish, sentence
+from common.bulk_migrations import Move, MoveState, Steering, sentence
 from common.moving import Situation
 from conductor.flows.bulk import decide
 from conductor.flows.bulk.decide import MAX_TRIES, NOT_LIVE, Facts, Seen
@@ -105,14 +105,14 @@ def test_what_is_busy_is_waited_for_and_not_begun() -> None:
     assert not decide.is_over(drain(move), found)
 
 
-@pytest.mark.parametrize("wish", [Wish.PAUSE, Wish.CANCEL])
-def test_nothing_begins_once_it_is_paused_or_cancelled(wish: Wish) -> None:
+@pytest.mark.parametrize("steering", [Steering.PAUSE, Steering.CANCEL])
+def test_nothing_begins_once_it_is_paused_or_cancelled(steering: Steering) -> None:
     found = facts(seen("a"), seen("b"), op5=("running", None))
-    plan = decide.after(drain(moving(), wish=wish), found)
+    plan = decide.after(drain(moving(), steering=steering), found)
     assert list(decide.begins(plan, found, 0, 8)) == []
     assert not decide.is_over(plan, found), "what is under way is waited for"
-    still = decide.after(drain(wish=wish), facts(seen("b")))
-    assert decide.is_over(still, found) == (wish == Wish.CANCEL)
+    still = decide.after(drain(steering=steering), facts(seen("b")))
+    assert decide.is_over(still, found) == (steering == Steering.CANCEL)
 
 
 def test_late_ones_end_with_what_is_under_way() -> None:

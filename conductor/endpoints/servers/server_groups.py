@@ -1,4 +1,4 @@
-"""Server groups: the API's requests. ``store/server_groups.py`` enforces their policies."""
+"""Server groups: the API's requests. ``store.servers.server_groups`` enforces their policies."""
 
 from __future__ import annotations
 

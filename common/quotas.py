@@ -30,9 +30,6 @@ RESOURCES: Mapping[str, tuple[int, str]] = {
 
 DEFAULTS: Mapping[str, int] = {name: limit for name, (limit, _) in RESOURCES.items()}
 
-#: what is used up by servers; the other resources limit the size of a single thing
-COUNTED = ("instances", "cores", "ram")
-
 OPTIONS = [
     cfg.IntOpt(
         # Nova's option for this one is named differently from the quota.

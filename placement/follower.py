@@ -19,18 +19,9 @@ from placement.snapshot import Inventory, Provider, Snapshot
 _P = schema.providers.c
 _I = schema.inventories.c
 _R = schema.removed_providers.c
-_STOCK = (
-    _I.total,
-    _I.reserved,
-    _I.min_unit,
-    _I.max_unit,
-    _I.step_size,
-    _I.allocation_ratio,
-    _I.used,
-)
-_NOTHING = [sa.null()] * (1 + len(_STOCK))
+_NOTHING = [sa.null()] * (1 + len(schema.STOCK))
 _PROVIDERS = sa.select(_P.id, _P.uuid, _P.name, _P.parent_id, _P.root_id).order_by(_P.id)
-_STOCKS = sa.select(_I.provider_id, _I.resource_class, *_STOCK)
+_STOCKS = sa.select(_I.provider_id, _I.resource_class, *schema.STOCK)
 _TRAITS = sa.select(schema.provider_traits.c.provider_id, schema.provider_traits.c.trait)
 _AGGREGATES = sa.select(
     schema.provider_aggregates.c.provider_id, schema.provider_aggregates.c.aggregate_uuid
@@ -39,7 +30,7 @@ _AGGREGATES = sa.select(
 _ANEW, _GONE, _USED = 0, 1, 2
 #: all changes since a position, in one statement
 _UNSEEN = sa.union_all(
-    sa.select(sa.literal(_USED), _I.provider_id, _I.resource_class, *_STOCK).where(
+    sa.select(sa.literal(_USED), _I.provider_id, _I.resource_class, *schema.STOCK).where(
         sequence.unseen(_I.changed)
     ),
     sa.select(sa.literal(_ANEW), _P.id, *_NOTHING).where(sequence.unseen(_P.changed)),

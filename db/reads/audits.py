@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from db import schema
+from db.records import columns
 
 _A, _F = schema.audits.c, schema.findings.c
 
@@ -54,8 +55,8 @@ class Finding:
     answer: str | None
 
 
-_AUDIT = [_A[name] for name in Audit.__dataclass_fields__]
-_FINDING = [_F[name] for name in Finding.__dataclass_fields__]
+_AUDIT = columns(schema.audits, Audit)
+_FINDING = columns(schema.findings, Finding)
 
 
 def list_audits(connection: sa.Connection, limit: int) -> list[Audit]:

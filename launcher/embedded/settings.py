@@ -77,24 +77,10 @@ def register(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(OPTIONS, group="embedded")
 
 
-def write_configuration(
-    settings: Settings,
-    base_url: str,
-    console_url: str,
-    credentials: Mapping[str, str],
-    driver: Sections,
-    *,
-    hosts: int,
-    metrics_port: int,
-) -> Path:
+def write_configuration(settings: Settings, content: Sections) -> Path:
     """Write the configuration file, readable by its owner alone, and return its path."""
     path = settings.state_dir / "micronova.conf"
-    write_private(
-        path,
-        render(
-            sections(settings, base_url, console_url, credentials, driver, hosts, metrics_port)
-        ),
-    )
+    write_private(path, render(content))
     return path
 
 

@@ -33,7 +33,7 @@ from identity.passwords import load_passwords
 from launcher.embedded.ending import Ending
 from launcher.embedded.hypervisors import real_clusters, simulated_clusters, simulator_arguments
 from launcher.embedded.progress import Progress
-from launcher.embedded.settings import Sections, Settings, write_configuration
+from launcher.embedded.settings import Sections, Settings, sections, write_configuration
 from launcher.embedded.signals import numbers, received_signals
 
 SIMULATOR_SECONDS = 60
@@ -114,8 +114,8 @@ class Supervisor:
         passwords = load_passwords(settings.state_dir)
         credentials = service_credentials(keystone.auth_url, passwords)
         driver = self._driver_sections()
-        write = functools.partial(
-            write_configuration,
+        content = functools.partial(
+            sections,
             settings,
             self.base_url,
             settings.url(_port(console_listener)),
@@ -123,7 +123,7 @@ class Supervisor:
             driver,
             metrics_port=_port(metrics_listener),
         )
-        config_file = write(hosts=1)
+        config_file = write_configuration(settings, content(hosts=1))
         preparation = self._child("preparation", "launcher.embedded.prepare", str(config_file))
         self._start_child(preparation)
         if not settings.proxmox:
@@ -133,7 +133,7 @@ class Supervisor:
             settings.proxmox
         ):  # the options of a real cluster may be wrong: checked before anything slow
             self._start_identity(keystone, passwords)
-        write(hosts=hosts)
+        write_configuration(settings, content(hosts=hosts))
         self._start_cloud(config_file, listener, console_listener, metrics_listener)
         write_client_files(
             settings.state_dir,

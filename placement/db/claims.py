@@ -16,15 +16,6 @@ _P, _I, _A, _N = (
 )
 _CONSUMERS: sa.BindParameter[Any] = sa.bindparam("consumers", expanding=True)
 _UUIDS: sa.BindParameter[Any] = sa.bindparam("providers", expanding=True)
-_STOCK = (
-    _I.total,
-    _I.reserved,
-    _I.min_unit,
-    _I.max_unit,
-    _I.step_size,
-    _I.allocation_ratio,
-    _I.used,
-)
 LOCK_CONSUMERS = (
     sa.select(_N.uuid, _N.generation)
     .where(_N.uuid.in_(_CONSUMERS))
@@ -40,7 +31,7 @@ def _locking(freed: Any, source: Any, where: Any) -> sa.Select[Any]:
     again, and joined rows that aren't locked as they were before the wait.
     """
     return (
-        sa.select(_P.id, _P.uuid, _I.resource_class, freed, *_STOCK)
+        sa.select(_P.id, _P.uuid, _I.resource_class, freed, *schema.STOCK)
         .select_from(source)
         .where(where)
         .order_by(_P.id, _I.resource_class)

@@ -99,6 +99,14 @@ inventories = sa.Table(
     sa.Column("created_at", sa.BigInteger, nullable=False),
     sa.Column("updated_at", sa.BigInteger, nullable=False),
 )
+#: what there is of a resource class, and how much of it is used
+STOCK = tuple(
+    inventories.c[name]
+    for name in (
+        *("total", "reserved", "min_unit", "max_unit", "step_size"),
+        *("allocation_ratio", "used"),
+    )
+)
 
 consumers = sa.Table(
     "consumers",

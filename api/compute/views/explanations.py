@@ -111,7 +111,7 @@ def story(story: Story, *, operator: bool) -> dict[str, Any]:
     failed = operation.state == OperationState.FAILED
     view = {
         "action": SHOWN_ACTION.get(operation.action, operation.action),
-        "server": operation.server_uuid,
+        "server": operation.server_uuid or None,
         "resource": {"type": operation.resource_type, "id": operation.resource_id},
         "request_id": operation.request_id,
         "global_request_id": operation.global_request_id,

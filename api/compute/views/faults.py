@@ -8,15 +8,14 @@ from common import clock
 from common.failure_words import owner_sentence
 from common.messages.reports import Category
 from common.states import ResourceType
-from db.reads.ledger.operations import OperationFault
-from db.reads.servers.servers import Fault
+from db.records import FaultRecord
 
 #: errors whose messages are for the owner: they name nothing outside the project
 _OPEN = frozenset({Category.QUOTA_EXCEEDED})
 
 
 def message(
-    fault: Fault | OperationFault,
+    fault: FaultRecord,
     *,
     operator: bool,
     resource_type: str = ResourceType.SERVER,
@@ -47,7 +46,7 @@ def brief(text: str) -> str:
     return text[: end + 1] if end > 0 else f"{text[: LONGEST - 1]}…"
 
 
-def details(fault: Fault | OperationFault) -> str:
+def details(fault: FaultRecord) -> str:
     """Return all details of a failure as text, for operators."""
     lines = [f"Category: {fault.category}", f"Request ID: {fault.request_id}"]
     lines += [
@@ -60,7 +59,7 @@ def details(fault: Fault | OperationFault) -> str:
     return "\n".join([*lines, *(f"Log: {line}" for line in fault.log_tail)])
 
 
-def view(fault: Fault, *, operator: bool) -> dict[str, Any]:
+def view(fault: FaultRecord, *, operator: bool) -> dict[str, Any]:
     """Return the `fault` of a server in ERROR."""
     shown: dict[str, Any] = {
         "code": fault.code,

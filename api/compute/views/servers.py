@@ -21,8 +21,9 @@ from api.compute.views.hosts import HostStatus
 from common import clock, states
 from common.states import VmState
 from db.reads.networks.security_groups import names_of_servers
-from db.reads.servers.servers import Fault, Server, faults_of
+from db.reads.servers.servers import Server, faults_of
 from db.reads.volumes.volumes import Attachment, attachments
+from db.records import FaultRecord
 
 AUTO = "AUTO"
 #: the name of the user data among the attributes of administrators
@@ -159,7 +160,7 @@ FIELDS = (
     Field("status", lambda s, _: status(s)),
     Field("tenant_id", lambda s, _: s.project_id),
     Field("user_id", lambda s, _: s.user_id),
-    Field("metadata", lambda s, _: s.metadata),
+    Field("metadata", lambda s, _: s.meta),
     Field("hostId", lambda s, _: host_id(_host(s), s.project_id)),
     Field("image", _image),
     Field("flavor", _flavor),
@@ -220,7 +221,7 @@ class View:
     def __init__(
         self,
         sight: Sight,
-        known: Mapping[str, Fault],
+        known: Mapping[str, FaultRecord],
         groups: Mapping[str, Sequence[str]],
         attached: Iterable[Attachment] = (),
     ) -> None:

@@ -12,7 +12,8 @@ from common import ids, volume_messages
 from common.errors import NotFound
 from db.reads.keyset import MarkerNotFound, Page
 from db.reads.volumes import messages as reads
-from db.reads.volumes.messages import FILTERS, SORTABLE, Filter, Message
+from db.reads.volumes.block_storage import Filter
+from db.reads.volumes.messages import FILTERS, SORTABLE, Message
 
 #: Cinder's time to live of a message; here `[conductor] history_days` decides
 _KEPT = datetime.timedelta(days=30)

@@ -11,7 +11,8 @@ from api.volume.views import links, moment
 from common.errors import Invalid, NotFound
 from conductor.rpc.volumes.transfers import NewVolumeTransfer
 from db.reads.volumes import transfers
-from db.reads.volumes.transfers import Filter, Transfer
+from db.reads.volumes.block_storage import Filter
+from db.reads.volumes.transfers import Transfer
 
 _PAGED_SINCE = 59
 _EQUAL = {

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from db import schema
 from db.reads.hosts import node_health
 from db.reads.servers.servers import COMPUTE
+from db.records import columns
 
 _T = schema.services.c
 
@@ -49,7 +50,7 @@ _MADE = {
     "reached": node_health.REACHED.label("reached"),
     "trouble": node_health.TROUBLE.label("trouble"),
 }
-_COLUMNS = [_MADE[name] if name in _MADE else _T[name] for name in Service.__dataclass_fields__]
+_COLUMNS = columns(schema.services, Service, **_MADE)
 
 
 def list_services(

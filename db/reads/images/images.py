@@ -15,6 +15,7 @@ from common import clock
 from common.states import InternalAction, OperationState, ResourceType
 from db.reads import keyset
 from db.reads.patterns import holds
+from db.records import columns
 from db.schema import image_members, images, operations
 
 
@@ -103,30 +104,7 @@ _PROTECTED: sa.ColumnElement[bool] = sa.case(
     (images.c.project_id.is_(None), sa.true()),
     else_=sa.false(),
 )
-_COLUMNS: tuple[sa.ColumnElement[Any], ...] = (
-    images.c.id,
-    images.c.name,
-    images.c.status,
-    images.c.size_bytes,
-    images.c.virtual_size_bytes,
-    images.c.disk_format,
-    images.c.checksum,
-    images.c.md5,
-    images.c.min_disk_gib,
-    images.c.min_ram_mib,
-    images.c.properties,
-    images.c.created_at,
-    images.c.updated_at,
-    images.c.project_id,
-    images.c.home,
-    images.c.server_uuid,
-    _VISIBILITY.label("visibility"),
-    _PROTECTED.label("protected"),
-    images.c.hidden,
-    images.c.tags,
-    images.c.container_format,
-    images.c.import_task,
-)
+_COLUMNS = columns(images, Image, visibility=_VISIBILITY, protected=_PROTECTED)
 _FIELDS: Mapping[str, sa.ColumnElement[Any]] = {
     **{column.key: column for column in images.c},
     "protected": _PROTECTED,

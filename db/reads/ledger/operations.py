@@ -15,39 +15,25 @@ from common.states import OPEN_STATES, OperationState, ResourceType
 from common.volumes import ATTACH, DETACH
 from db import resources, schema
 from db.reads import keyset
+from db.records import FaultRecord, OperationRecord, Record, columns
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Record)
 
 _T = schema.operations.c
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
-    """One action on one resource."""
+class Operation(OperationRecord):
+    """One action on one resource, as it is shown."""
 
-    id: int
-    resource_type: str
-    resource_id: str
-    project_id: str
-    user_id: str
-    request_id: str
     global_request_id: str | None
-    action: str
-    state: str
-    attempt: int
     message: str | None
-    started_at: datetime.datetime
     updated_at: datetime.datetime
     finished_at: datetime.datetime | None
     forgotten_at: datetime.datetime | None
     """When its details were deleted."""
     not_before: datetime.datetime | None = None
     """Until when it is not tried again."""
-
-    @property
-    def server_uuid(self) -> str | None:
-        """The server that it is about, if it is one."""
-        return self.resource_id if self.resource_type == ResourceType.SERVER else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,25 +75,11 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class OperationFault:
+class OperationFault(FaultRecord):
     """The failure of an attempt."""
 
     operation_id: int
     attempt: int
-    server_uuid: str
-    request_id: str
-    code: int
-    category: str
-    message: str
-    owner_message: str | None
-    """What the owner reads instead of the category's sentence."""
-    host: str | None
-    upid: str | None
-    log_tail: Sequence[str]
-    cleaned: Sequence[str]
-    left: Sequence[str]
-    remedy: str | None
-    created_at: datetime.datetime
 
 
 @dataclass(frozen=True)
@@ -123,11 +95,6 @@ class Story:
     """Open, and not tried again before its server's hold is released."""
 
 
-def _columns(table: sa.Table, kind: type) -> list[sa.Column[Any]]:
-    names: Mapping[str, Any] = kind.__dataclass_fields__  # type: ignore[attr-defined]
-    return [table.c[name] for name in names]
-
-
 def state_now() -> sa.Case[str]:
     """Return the state, by the leases: with an expired lease it is queued."""
     gone = _T.lease_owner.is_(None) | (_T.lease_expires_at < clock.utcnow())
@@ -136,8 +103,7 @@ def state_now() -> sa.Case[str]:
 
 
 def _select() -> sa.Select[Any]:
-    columns = _columns(schema.operations, Operation)
-    return sa.select(*(state_now() if one is _T.state else one for one in columns))
+    return sa.select(*columns(schema.operations, Operation, state=state_now()))
 
 
 def list_operations(
@@ -210,7 +176,7 @@ def _of(
     order: Sequence[str],
 ) -> list[T]:
     query = (
-        sa.select(*_columns(table, kind))
+        sa.select(*columns(table, kind))
         .where(table.c.operation_id.in_(operation_ids))
         .order_by(table.c.operation_id, *(table.c[name] for name in order))
     )

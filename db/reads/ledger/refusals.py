@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from db import schema
+from db.records import columns
 
 _T = schema.refusals.c
 
@@ -35,7 +36,7 @@ class Refusal:
     answered_at: datetime.datetime
 
 
-_COLUMNS = [_T[name] for name in Refusal.__dataclass_fields__]
+_COLUMNS = columns(schema.refusals, Refusal)
 
 
 def named(

@@ -14,6 +14,7 @@ from common.states import PowerState
 from db.reads import keyset
 from db.reads.networks.network_access import shared_with
 from db.reads.patterns import holds
+from db.records import fields
 from db.schema import (
     group_shares,
     network_shares,
@@ -183,54 +184,23 @@ class Viewer:
 
 EVERYBODY = Viewer()
 
-_NETWORK: Mapping[str, sa.ColumnElement[Any]] = {
-    "id": networks.c.id,
-    "name": networks.c.name,
-    "bridge": networks.c.bridge,
-    "vlan": networks.c.vlan,
-    "network_type": sa.case(
+_NETWORK = fields(
+    networks,
+    Network,
+    network_type=sa.case(
         (networks.c.vni.is_not(None), "vxlan"), (networks.c.vlan.is_(None), "flat"), else_="vlan"
     ),
-    "physical_network": sa.case((networks.c.vni.is_(None), networks.c.bridge)),
-    "segmentation_id": sa.func.coalesce(networks.c.vlan, networks.c.vni),
-    "status": networks.c.status,
-    "mtu": networks.c.mtu,
-    "created_at": networks.c.created_at,
-    "updated_at": networks.c.updated_at,
-    "project_id": networks.c.project_id,
-    "description": networks.c.description,
-    "external": networks.c.external,
-    "discovered": networks.c.discovered,
-    "availability_zone_hints": networks.c.availability_zone_hints,
-    "tags": networks.c.tags,
-    "admin_state_up": sa.func.coalesce(networks.c.admin_state_up, sa.true()),
-    "is_default": networks.c.is_default,
-    "port_security": sa.func.coalesce(networks.c.port_security, sa.true()),
-    "revision": networks.c.revision,
-}
-_SUBNET: Mapping[str, sa.ColumnElement[Any]] = {
-    "id": subnets.c.id,
-    "network_id": subnets.c.network_id,
-    "name": subnets.c.name,
-    "ip_version": sa.case((subnets.c.cidr.contains(":"), 6), else_=4),
-    "cidr": subnets.c.cidr,
-    "gateway_ip": subnets.c.gateway_ip,
-    "pool_start": subnets.c.pool_start,
-    "pool_end": subnets.c.pool_end,
-    "dns_nameservers": subnets.c.dns_nameservers,
-    "created_at": subnets.c.created_at,
-    "updated_at": subnets.c.updated_at,
-    "pools": subnets.c.pools,
-    "project_id": subnets.c.project_id,
-    "network_project_id": networks.c.project_id,
-    "description": subnets.c.description,
-    "host_routes": subnets.c.host_routes,
-    "enable_dhcp": subnets.c.enable_dhcp,
-    "ipv6_ra_mode": subnets.c.ipv6_ra_mode,
-    "ipv6_address_mode": subnets.c.ipv6_address_mode,
-    "tags": subnets.c.tags,
-    "revision": subnets.c.revision,
-}
+    physical_network=sa.case((networks.c.vni.is_(None), networks.c.bridge)),
+    segmentation_id=sa.func.coalesce(networks.c.vlan, networks.c.vni),
+    admin_state_up=sa.func.coalesce(networks.c.admin_state_up, sa.true()),
+    port_security=sa.func.coalesce(networks.c.port_security, sa.true()),
+)
+_SUBNET = fields(
+    subnets,
+    Subnet,
+    ip_version=sa.case((subnets.c.cidr.contains(":"), 6), else_=4),
+    network_project_id=networks.c.project_id,
+)
 _OF_NETWORKS, _OF_GROUPS = network_shares.c, group_shares.c
 _SHARES = sa.union_all(
     sa.select(
@@ -257,36 +227,21 @@ _PLUGGED = (int(PowerState.RUNNING), int(PowerState.PAUSED))
 _UP = sa.func.coalesce(ports.c.admin_state_up, sa.true()) & sa.func.coalesce(
     networks.c.admin_state_up, sa.true()
 )
-_PORT: Mapping[str, sa.ColumnElement[Any]] = {
-    "id": ports.c.id,
-    "network_id": ports.c.network_id,
-    "subnet_id": ports.c.subnet_id,
-    "server_uuid": ports.c.server_uuid,
-    "project_id": ports.c.project_id,
-    "mac": ports.c.mac,
-    "ip": ports.c.ip,
-    "bridge": networks.c.bridge,
-    "host": sa.func.coalesce(servers.c.host, ports.c.binding_host),
-    "device_owner": sa.case(
+_PORT = fields(
+    ports,
+    Port,
+    bridge=networks.c.bridge,
+    host=sa.func.coalesce(servers.c.host, ports.c.binding_host),
+    device_owner=sa.case(
         (ports.c.server_uuid == "", ""),
         else_=sa.literal("compute:") + sa.func.coalesce(servers.c.availability_zone, _ZONE),
     ),
-    "status": sa.case((servers.c.power_state.in_(_PLUGGED) & _UP, "ACTIVE"), else_="DOWN"),
-    "created_at": ports.c.created_at,
-    "updated_at": sa.func.coalesce(ports.c.updated_at, ports.c.created_at),
-    "name": ports.c.name,
-    "description": ports.c.description,
-    "tags": ports.c.tags,
-    "tag": ports.c.tag,
-    "network_project_id": sa.func.coalesce(networks.c.project_id, ""),
-    "port_security": sa.func.coalesce(ports.c.port_security, sa.false()),
-    "address_pairs": ports.c.address_pairs,
-    "subnet6_id": ports.c.subnet6_id,
-    "ip6": ports.c.ip6,
-    "admin_state_up": sa.func.coalesce(ports.c.admin_state_up, sa.true()),
-    "revision": ports.c.revision,
-    "more_addresses": ports.c.more_addresses,
-}
+    status=sa.case((servers.c.power_state.in_(_PLUGGED) & _UP, "ACTIVE"), else_="DOWN"),
+    updated_at=sa.func.coalesce(ports.c.updated_at, ports.c.created_at),
+    network_project_id=sa.func.coalesce(networks.c.project_id, ""),
+    port_security=sa.func.coalesce(ports.c.port_security, sa.false()),
+    admin_state_up=sa.func.coalesce(ports.c.admin_state_up, sa.true()),
+)
 #: fields of a port's first address → of its second, which filters find, too
 _SECOND: Mapping[str, str] = {"ip": "ip6", "subnet_id": "subnet6_id"}
 _MORE = port_addresses.c

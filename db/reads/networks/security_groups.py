@@ -6,13 +6,13 @@ import datetime
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 
 from db.reads import keyset
 from db.reads.networks.network_access import group_shared_with
 from db.reads.networks.networks import EVERYBODY, Viewer, Where, read_page
+from db.records import fields
 from db.schema import (
     default_group_rules,
     port_security_groups,
@@ -23,12 +23,10 @@ from db.schema import (
 
 
 @dataclass(frozen=True)
-class SecurityGroupRule:
-    """What a group allows."""
+class _Rule:
+    """What is allowed."""
 
     id: str
-    security_group_id: str
-    project_id: str
     direction: str
     ethertype: str
     protocol: str | None
@@ -40,6 +38,14 @@ class SecurityGroupRule:
     remote_address_group_id: str | None
     description: str
     created_at: datetime.datetime
+
+
+@dataclass(frozen=True)
+class SecurityGroupRule(_Rule):
+    """What a group allows."""
+
+    security_group_id: str
+    project_id: str
 
 
 @dataclass(frozen=True)
@@ -60,16 +66,8 @@ class SecurityGroup:
     rules: tuple[SecurityGroupRule, ...] = ()
 
 
-_GROUP: Mapping[str, sa.ColumnElement[Any]] = {
-    name: security_groups.c[name]
-    for name in (
-        *("id", "project_id", "name", "description", "tags", "created_at", "updated_at"),
-        *("stateful", "revision"),
-    )
-}
-_RULE: Mapping[str, sa.ColumnElement[Any]] = {
-    column.name: column for column in security_group_rules.c if column.name != "meaning"
-}
+_GROUP = fields(security_groups, SecurityGroup)
+_RULE = fields(security_group_rules, SecurityGroupRule)
 
 
 def list_groups(
@@ -102,23 +100,11 @@ def list_rules(
 
 
 @dataclass(frozen=True)
-class DefaultRule:
+class DefaultRule(_Rule):
     """What new groups begin with."""
 
-    id: str
-    direction: str
-    ethertype: str
-    protocol: str | None
-    port_range_min: int | None
-    port_range_max: int | None
-    remote_ip_prefix: str | None
-    normalized_cidr: str | None
-    remote_group_id: str | None
-    remote_address_group_id: str | None
-    description: str
     used_in_default_sg: bool
     used_in_non_default_sg: bool
-    created_at: datetime.datetime
 
     @property
     def project_id(self) -> str:
@@ -126,9 +112,7 @@ class DefaultRule:
         return ""
 
 
-_DEFAULT_RULE: Mapping[str, sa.ColumnElement[Any]] = {
-    column.name: column for column in default_group_rules.c if column.name != "meaning"
-}
+_DEFAULT_RULE = fields(default_group_rules, DefaultRule)
 
 
 def list_default_rules(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from db import schema
+from db.records import columns
 
 _T = schema.console_tokens.c
 
@@ -21,7 +22,7 @@ class ConsoleToken:
     port: int
 
 
-_COLUMNS = [_T[name] for name in ConsoleToken.__dataclass_fields__]
+_COLUMNS = columns(schema.console_tokens, ConsoleToken)
 
 
 def find(

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from common.errors import Invalid
 from db import schema
 from db.reads import keyset
+from db.records import columns
 
 _T = schema.flavors.c
 _ACCESS = schema.flavor_access.c
@@ -37,7 +38,7 @@ class Flavor:
     created_at: datetime.datetime
 
 
-_COLUMNS = [_T[name] for name in Flavor.__dataclass_fields__]
+_COLUMNS = columns(schema.flavors, Flavor)
 
 #: Nova's sort keys → our columns
 SORT_KEYS = {

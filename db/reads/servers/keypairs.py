@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from common.errors import Invalid
 from db import schema
 from db.reads import keyset
+from db.records import columns
 
 _T = schema.keypairs.c
 
@@ -29,7 +30,7 @@ class KeyPair:
     created_at: datetime.datetime
 
 
-_COLUMNS = [_T[name] for name in KeyPair.__dataclass_fields__]
+_COLUMNS = columns(schema.keypairs, KeyPair)
 
 
 def find(connection: sa.Connection, user_id: str, name: str) -> KeyPair | None:

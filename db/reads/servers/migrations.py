@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from common.migrations import IN_PROGRESS, MigrationType
 from db import schema
 from db.reads.keyset import MarkerNotFound
+from db.records import columns
 from db.types import ShownTime, UtcDateTime
 
 _T = schema.migrations.c
@@ -71,7 +72,7 @@ _COLUMNS = [
     sa.type_coerce(column, ShownTime) if isinstance(column.type, UtcDateTime) else column
     for column in (_T[name] for name in Migration._fields)
 ]
-_PROGRESS = [_T[name] for name in Progress.__dataclass_fields__]
+_PROGRESS = columns(schema.migrations, Progress)
 
 
 def list_migrations(connection: sa.Connection, filters: Filters) -> list[Migration]:

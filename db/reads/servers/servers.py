@@ -17,6 +17,7 @@ from common.states import OPEN_STATES, TaskState, VmState
 from db import resources, schema
 from db.reads import keyset
 from db.reads.patterns import bounded, holds, matches
+from db.records import FaultRecord, ServerRecord, columns
 from db.types import UtcDateTime
 
 COMPUTE = "nova-compute"
@@ -39,47 +40,19 @@ class Extent(enum.IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
-    """A row of `servers`; sizes in MiB and GiB. JSON columns are as they were written."""
+class Server(ServerRecord):
+    """A row of `servers`, with what else lists show."""
 
-    id: int
-    uuid: str
-    project_id: str
-    user_id: str
-    name: str
-    hostname: str
     description: str | None
-    vm_state: str
-    task_state: str | None
-    power_state: int
     reservation_id: str
-    launch_index: int
-    flavor: Mapping[str, Any]
-    image_id: str | None
-    """The image that the create named, even where the root disk is a volume."""
-    image_properties: Mapping[str, Any]
-    key_name: str | None
     config_drive: bool
     auto_disk_config: bool
     """The requested disk configuration, which is only shown."""
-    user_data: str | None
-    availability_zone: str | None
-    pinned_availability_zone: str | None
-    host: str | None
-    node: str | None
-    cluster: str | None
-    vmid: int | None
-    metadata: Mapping[str, str]
-    tags: Sequence[str]
-    addresses: Sequence[Mapping[str, Any]]
-    scheduler_hints: Mapping[str, Any]
     security_groups: Sequence[Any]
     held: bool
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
-    launched_at: datetime.datetime | None
     terminated_at: datetime.datetime | None
-    deleted_at: datetime.datetime | None
     server_group_uuid: str | None = None
     locked_by: str | None = None
     """`common.locks.LockedBy`; None: not locked."""
@@ -94,31 +67,6 @@ class Server:
     service_seen_at: datetime.datetime | None = None
     node_online: bool | None = None
     """Whether the host's node answered in the last refresh."""
-
-    @property
-    def volume_backed(self) -> bool:
-        """Return whether its root disk is a volume."""
-        return bool(self.flavor.get("volume_backed"))
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """The last failure of an operation on a server."""
-
-    server_uuid: str
-    request_id: str
-    code: int
-    category: str
-    message: str
-    owner_message: str | None
-    """What the owner reads instead of the category's sentence."""
-    host: str | None
-    upid: str | None
-    log_tail: Sequence[str]
-    cleaned: Sequence[str]
-    left: Sequence[str]
-    remedy: str | None
-    created_at: datetime.datetime
 
 
 @dataclass(frozen=True)
@@ -197,13 +145,8 @@ def _one_of(column: sa.Column[Any], values: Iterable[str]) -> sa.ColumnElement[b
     return sa.or_(*(column == value for value in values))
 
 
-#: in the order of the dataclass
-_COLUMNS = [
-    _T["meta" if name == "metadata" else name]
-    for name in Server.__dataclass_fields__
-    if name not in _SERVICE_COLUMNS and name != "copied_percent"
-]
-_FAULT_COLUMNS = [schema.faults.c[name] for name in Fault.__dataclass_fields__]
+_COLUMNS = columns(schema.servers, Server)
+_FAULT_COLUMNS = columns(schema.faults, FaultRecord)
 
 
 def find(
@@ -364,7 +307,7 @@ def _tags(connection: sa.Connection, filters: Filters) -> Iterable[sa.ColumnElem
         yield sa.not_(sa.or_(*each(filters.not_tags_any)))
 
 
-def faults_of(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, Fault]:
+def faults_of(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, FaultRecord]:
     """Return the latest fault of each of these servers that has one."""
     if not uuids:
         return {}
@@ -375,7 +318,7 @@ def faults_of(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, Faul
         .group_by(faults.server_uuid)
     )
     rows = connection.execute(sa.select(*_FAULT_COLUMNS).where(faults.id.in_(latest)))
-    return {fault.server_uuid: fault for fault in (Fault(*row) for row in rows)}
+    return {fault.server_uuid: fault for fault in (FaultRecord(*row) for row in rows)}
 
 
 def on_hosts(connection: sa.Connection, hosts: Sequence[str]) -> dict[str, list[tuple[str, str]]]:

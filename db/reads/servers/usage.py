@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from db import schema
 from db.reads import keyset
+from db.records import columns
 
 _T = schema.servers.c
 
@@ -28,7 +29,7 @@ class UsedServer:
     terminated_at: datetime.datetime | None
 
 
-_COLUMNS = [_T[name] for name in UsedServer.__dataclass_fields__]
+_COLUMNS = columns(schema.servers, UsedServer)
 
 
 def in_window(

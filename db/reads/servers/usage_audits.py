@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from common.audit_periods import Window
+from db.records import columns
 from db.schema import usage_audits
 
 _T = usage_audits.c
@@ -25,7 +26,7 @@ class UsageAudit:
     finished_at: datetime.datetime | None
 
 
-_COLUMNS = [_T[name] for name in UsageAudit.__dataclass_fields__]
+_COLUMNS = columns(usage_audits, UsageAudit)
 
 
 def of(window: Window) -> sa.ColumnElement[bool]:

@@ -9,7 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from db.reads.volumes.block_storage import Filter, Listing
+from db.reads.volumes.block_storage import Filter, Listing, each
+from db.records import columns
 from db.schema import volume_backups
 
 _C = volume_backups.c
@@ -52,9 +53,9 @@ SORTABLE: Mapping[str, sa.ColumnElement[Any]] = {
 }
 
 _READ: Listing[Backup, Filter] = Listing(
-    volume_backups,
-    sa.select(*(_C[name] for name in Backup.__dataclass_fields__)),
+    sa.select(*columns(volume_backups, Backup)),
     SORTABLE,
-    lambda _, rows: [Backup(*tuple(row)) for row in rows],
+    each(Backup),
+    dict(_C),
 )
 listing, count, get = _READ.page, _READ.count, _READ.get

@@ -35,17 +35,21 @@ class Filter:
 
 @dataclass(frozen=True)
 class Listing(Generic[R, F]):
-    """Reads records of one table: a page of them, their number, or one."""
+    """Reads records of one kind: a page of them, their number, or one."""
 
-    table: sa.Table
     query: sa.Select[Any]
     """The columns of a record, from its table and what is joined to it."""
     sortable: Mapping[str, sa.ColumnElement[Any]]
-    """What a list may be sorted by → its column, which is never null."""
+    """What a list may be sorted by → its column, which is never null; with id and created_at."""
     made: Callable[[sa.Connection, Sequence[sa.Row[Any]]], list[R]]
     """Returns the records of rows, and may read more for them."""
+    columns: Mapping[str, sa.ColumnElement[Any]]
+    """What filters name → its column."""
     conditions: Callable[[F], Sequence[sa.ColumnElement[bool]]] = lambda _: ()
     """Returns the conditions of a filter's own fields."""
+    visible: Callable[[str | None], Sequence[sa.ColumnElement[bool]]] | None = None
+    """Returns the conditions of the records that a project sees; its argument None: all projects.
+    None: those whose project_id it is."""
 
     def page(
         self,
@@ -57,17 +61,18 @@ class Listing(Generic[R, F]):
     ) -> list[R]:
         """Return records, by at most two queries; the newest first unless ``order`` is given.
 
-        Raises MarkerNotFound.
+        As in Cinder, equal ones are in the order of their time and ID, in the direction of the
+        first sort key. Raises MarkerNotFound.
         """
-        key = self.table.c.id
-        sorts = [Sort(self.sortable[name], descending) for name, descending in order]
-        sorts = sorts or [Sort(self.table.c.created_at, descending=True)]
-        if not any(name == "id" for name, _ in order):
-            sorts.append(Sort(key, descending=True))
+        descending = order[0][1] if order else True
+        named = {name for name, _ in order}
+        rest = [(name, descending) for name in ("created_at", "id") if name not in named]
+        sorts = [Sort(self.sortable[name], down) for name, down in (*order, *rest)]
         query = self.query.where(*self._where(wanted))
         if offset:
             query = query.offset(offset)
         visible = self._visible(wanted.project_id)
+        key = self.sortable["id"]
         rows = keyset.read(connection, query, sorts, page or Page(), key, visible=visible)
         return self.made(connection, rows)
 
@@ -77,22 +82,32 @@ class Listing(Generic[R, F]):
         query = self.query.where(*where).with_only_columns(sa.func.count())
         return int(connection.execute(query).scalar_one())
 
-    def get(self, connection: sa.Connection, record_id: str, project_id: str | None) -> R | None:
-        """Return a record; ``project_id``: whose it must be, None: any project's."""
-        query = self.query.where(self.table.c.id == record_id, *self._visible(project_id))
+    def get(
+        self, connection: sa.Connection, record_id: str | int, project_id: str | None
+    ) -> R | None:
+        """Return a record; ``project_id``: who must see it, None: any project."""
+        mine = self.sortable["id"] == record_id
+        query = self.query.where(mine, *self._visible(project_id))
         return next(iter(self.made(connection, connection.execute(query).all())), None)
 
     def _visible(self, project_id: str | None) -> Sequence[sa.ColumnElement[bool]]:
-        return () if project_id is None else (self.table.c.project_id == project_id,)
+        if self.visible is not None:
+            return self.visible(project_id)
+        return () if project_id is None else (self.columns["project_id"] == project_id,)
 
     def _where(self, wanted: F) -> list[sa.ColumnElement[bool]]:
-        columns = self.table.c
+        columns = self.columns
         found = [columns[name] == value for name, value in wanted.equal.items()]
         if wanted.name_part is not None:
-            found.append(columns.name.contains(wanted.name_part, autoescape=True))
+            found.append(columns["name"].contains(wanted.name_part, autoescape=True))
         if wanted.metadata:
-            found += having(columns.meta, wanted.metadata)
+            found += having(columns["meta"], wanted.metadata)
         found += self.conditions(wanted)
         if wanted.nothing:
             found.append(sa.false())
         return found
+
+
+def each(record: Callable[..., R]) -> Callable[[sa.Connection, Sequence[sa.Row[Any]]], list[R]]:
+    """Return what makes records of rows that have their fields in order."""
+    return lambda _, rows: [record(*tuple(row)) for row in rows]

@@ -6,8 +6,8 @@ They last as long as faults in the ledger, unless they are deleted before.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,8 +15,7 @@ import sqlalchemy as sa
 from common import volume_messages as words
 from common.messages.reports import Category
 from common.states import OperationState, ResourceType
-from db.reads import keyset
-from db.reads.keyset import Page, Sort
+from db.reads.volumes.block_storage import Filter, Listing, each
 from db.schema import deleted_volume_messages, faults, operations, servers
 
 _O, _F = operations.c, faults.c
@@ -38,16 +37,6 @@ class Message:
     event_id: str
     resource_type: str
     resource_uuid: str
-
-
-@dataclass(frozen=True)
-class Filter:
-    """What a list shows."""
-
-    project_id: str | None = None
-    """Whose; None: all projects'."""
-    equal: Mapping[str, Any] = field(default_factory=dict)
-    """Name in FILTERS → value."""
 
 
 def _case(column: sa.ColumnElement[str], table: Mapping[str, str], other: str) -> sa.Case[str]:
@@ -94,38 +83,6 @@ _COLUMNS = (
 )
 
 
-def listing(
-    connection: sa.Connection,
-    wanted: Filter,
-    order: Sequence[tuple[str, bool]] = (),
-    page: Page | None = None,
-    offset: int = 0,
-) -> list[Message]:
-    """Return messages, the newest first; at most two queries.
-
-    ``order``: (name in SORTABLE, descending). The marker is an operation's id. Raises
-    MarkerNotFound.
-    """
-    sorts = [Sort(SORTABLE[name], descending) for name, descending in order]
-    sorts = sorts or [Sort(_F.created_at, descending=True)]
-    if not any(name == "id" for name, _ in order):
-        sorts.append(Sort(_O.id, descending=True))
-    query = sa.select(*_COLUMNS).select_from(_FROM)
-    query = query.where(*(FILTERS[name] == value for name, value in wanted.equal.items()))
-    if offset:
-        query = query.offset(offset)
-    visible = _visible(wanted.project_id)
-    rows = keyset.read(connection, query, sorts, page or Page(), _O.id, visible=visible)
-    return [Message(*tuple(row)) for row in rows]
-
-
-def get(connection: sa.Connection, operation_id: int, project_id: str | None) -> Message | None:
-    """Return the message of an operation; ``project_id``: whose it must be."""
-    query = sa.select(*_COLUMNS).select_from(_FROM)
-    row = connection.execute(query.where(_O.id == operation_id, *_visible(project_id))).first()
-    return None if row is None else Message(*tuple(row))
-
-
 def _visible(project_id: str | None) -> list[sa.ColumnElement[bool]]:
     """Return the conditions of the faults that are messages: by the index on their servers."""
     later, gone = faults.alias("later_faults"), deleted_volume_messages.c
@@ -146,3 +103,9 @@ def _visible(project_id: str | None) -> list[sa.ColumnElement[bool]]:
         ~sa.exists().where(later.c.operation_id == _F.operation_id, later.c.id > _F.id),
         ~sa.exists().where(gone.operation_id == _O.id),
     ]
+
+
+_READ: Listing[Message, Filter] = Listing(
+    sa.select(*_COLUMNS).select_from(_FROM), SORTABLE, each(Message), FILTERS, visible=_visible
+)
+listing, get = _READ.page, _READ.get

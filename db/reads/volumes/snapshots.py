@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from db.reads.volumes import block_storage
 from db.reads.volumes.block_storage import Listing
+from db.records import columns
 from db.schema import volume_snapshots, volumes
 
 _C = volume_snapshots.c
@@ -64,10 +65,10 @@ def _in_zone(wanted: Filter) -> list[sa.ColumnElement[bool]]:
 
 
 _READ: Listing[Snapshot, Filter] = Listing(
-    volume_snapshots,
-    sa.select(*(_C[name] for name in Snapshot.__dataclass_fields__)),
+    sa.select(*columns(volume_snapshots, Snapshot)),
     SORTABLE,
-    lambda _, rows: [Snapshot(*tuple(row)) for row in rows],
+    block_storage.each(Snapshot),
+    dict(_C),
     conditions=_in_zone,
 )
 listing, count, get = _READ.page, _READ.count, _READ.get

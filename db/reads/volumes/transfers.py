@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
-from db.reads import keyset
-from db.reads.keyset import Page, Sort
+from db.reads.volumes.block_storage import Filter, Listing, each
+from db.records import columns
 from db.schema import volume_transfers, volumes
 
 _C = volume_transfers.c
@@ -32,16 +32,6 @@ class Transfer:
     """When it was accepted or deleted; clients see it until then."""
 
 
-@dataclass(frozen=True)
-class Filter:
-    """What a list shows."""
-
-    project_id: str | None = None
-    """Whose volumes; None: all projects'."""
-    equal: Mapping[str, Any] = field(default_factory=dict)
-    """Column → value."""
-
-
 #: what a list may be sorted by → its column, which is never null
 SORTABLE: Mapping[str, sa.ColumnElement[Any]] = {
     "id": _C.id,
@@ -50,41 +40,12 @@ SORTABLE: Mapping[str, sa.ColumnElement[Any]] = {
     "volume_id": _C.volume_id,
     "created_at": _C.created_at,
 }
-_COLUMNS = [_C[name] for name in Transfer.__dataclass_fields__]
-
-
-def listing(
-    connection: sa.Connection,
-    wanted: Filter,
-    order: Sequence[tuple[str, bool]],
-    page: Page,
-    offset: int = 0,
-) -> list[Transfer]:
-    """Return transfers that have not ended; at most two queries.
-
-    ``order``: (name in SORTABLE, descending). Raises MarkerNotFound.
-    """
-    sorts = [Sort(SORTABLE[name], descending) for name, descending in order]
-    if not any(name == "id" for name, _ in order):
-        sorts.append(Sort(_C.id, order[-1][1]))
-    query = sa.select(*_COLUMNS).where(*(_C[name] == one for name, one in wanted.equal.items()))
-    if offset:
-        query = query.offset(offset)
-    visible = [_C.ended_at.is_(None), *_of(wanted.project_id)]
-    rows = keyset.read(connection, query, sorts, page, _C.id, visible=visible)
-    return [Transfer(*tuple(row)) for row in rows]
-
-
-def get(connection: sa.Connection, transfer_id: str, project_id: str | None) -> Transfer | None:
-    """Return a transfer that has not ended; ``project_id``: whose volume it must be of."""
-    query = sa.select(*_COLUMNS).where(_C.id == transfer_id, _C.ended_at.is_(None))
-    row = connection.execute(query.where(*_of(project_id))).first()
-    return None if row is None else Transfer(*tuple(row))
+_QUERY = sa.select(*columns(volume_transfers, Transfer))
 
 
 def known(connection: sa.Connection, transfer_id: str, project_id: str | None) -> Transfer | None:
     """Return a transfer also after its end; ``project_id``: either of its projects."""
-    query = sa.select(*_COLUMNS).where(_C.id == transfer_id)
+    query = _QUERY.where(_C.id == transfer_id)
     if project_id is not None:
         query = query.where(
             (_C.source_project_id == project_id) | (_C.destination_project_id == project_id)
@@ -93,8 +54,16 @@ def known(connection: sa.Connection, transfer_id: str, project_id: str | None) -
     return None if row is None else Transfer(*tuple(row))
 
 
-def _of(project_id: str | None) -> list[sa.ColumnElement[bool]]:
-    if project_id is None:
-        return []
-    mine = sa.select(volumes.c.id).where(volumes.c.project_id == project_id)
-    return [_C.volume_id.in_(mine)]
+def _visible(project_id: str | None) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions of transfers that have not ended, of the project's volumes."""
+    found: list[sa.ColumnElement[bool]] = [_C.ended_at.is_(None)]
+    if project_id is not None:
+        mine = sa.select(volumes.c.id).where(volumes.c.project_id == project_id)
+        found.append(_C.volume_id.in_(mine))
+    return found
+
+
+_READ: Listing[Transfer, Filter] = Listing(
+    _QUERY, SORTABLE, each(Transfer), dict(_C), visible=_visible
+)
+listing, get = _READ.page, _READ.get

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -14,6 +15,7 @@ from common.volumes import ROOT_SLOT
 from db.reads.properties import having
 from db.reads.volumes import block_storage
 from db.reads.volumes.block_storage import Listing
+from db.records import columns
 from db.schema import (
     servers,
     services,
@@ -138,8 +140,6 @@ _OPERATORS = {
     "eq": "__eq__",
     "neq": "__ne__",
 }
-_JOINED = {"type_name", "service_uuid", "attachments"}
-_OWN = [name for name in Volume.__dataclass_fields__ if name not in _JOINED]
 
 
 def summary(connection: sa.Connection, project_id: str | None) -> tuple[int, int]:
@@ -212,7 +212,7 @@ def types(
     connection: sa.Connection, project_id: str | None, *, public: bool | None = None
 ) -> list[VolumeType]:
     """Return the types that a project may use, by name; None: all of them."""
-    query = sa.select(*_type_columns()).order_by(_T.name)
+    query = sa.select(*columns(volume_types, VolumeType)).order_by(_T.name)
     if project_id is not None:
         query = query.where(_T.is_public | _allowed(project_id))
     if public is not None:
@@ -240,11 +240,12 @@ _FROM = volumes.outerjoin(volume_types, _T.id == _C.type_id)
 
 
 def _query() -> sa.Select[Any]:
-    columns = [_C[name] for name in _OWN]
     agents = services.c
     service = sa.select(agents.uuid).where(agents.host == _C.host, agents.binary == "nova-compute")
-    joined = _T.name.label("type_name"), service.limit(1).scalar_subquery().label("service_uuid")
-    return sa.select(*columns, *joined).select_from(_FROM)
+    read = columns(
+        *(volumes, Volume), type_name=_T.name, service_uuid=service.limit(1).scalar_subquery()
+    )
+    return sa.select(*read).select_from(_FROM)
 
 
 def _visible(project_id: str | None) -> list[sa.ColumnElement[bool]]:
@@ -267,21 +268,14 @@ def _with_attachments(connection: sa.Connection, rows: Sequence[sa.Row[Any]]) ->
         for row in connection.execute(_attached().where(_A.volume_id.in_(ids))):
             one = Attachment(*row)
             by_volume[one.volume_id].append(one)
-    names = (*_OWN, "type_name", "service_uuid")
-    return [
-        Volume(**dict(zip(names, row, strict=True)), attachments=tuple(by_volume[row.id]))
-        for row in rows
-    ]
+    found = block_storage.each(Volume)(connection, rows)
+    return [dataclasses.replace(one, attachments=tuple(by_volume[one.id])) for one in found]
 
 
 def _attached() -> sa.Select[Any]:
-    columns = [_A[name] for name in Attachment.__dataclass_fields__ if name != "host"]
     joined = volume_attachments.outerjoin(servers, servers.c.uuid == _A.server_uuid)
-    return sa.select(*columns, servers.c.host).select_from(joined)
-
-
-def _type_columns() -> list[sa.Column[Any]]:
-    return [_T[name] for name in VolumeType.__dataclass_fields__]
+    read = columns(volume_attachments, Attachment, host=servers.c.host)
+    return sa.select(*read).select_from(joined)
 
 
 def _allowed(project_id: str) -> sa.ColumnElement[bool]:
@@ -290,13 +284,10 @@ def _allowed(project_id: str) -> sa.ColumnElement[bool]:
 
 
 _VOLUMES: Listing[Volume, Filter] = Listing(
-    volumes, _query(), SORTABLE, _with_attachments, _conditions
+    _query(), SORTABLE, _with_attachments, dict(_C), _conditions
 )
 _ATTACHMENTS: Listing[Attachment, block_storage.Filter] = Listing(
-    volume_attachments,
-    _attached(),
-    SORTABLE_ATTACHMENTS,
-    lambda _, rows: [Attachment(*tuple(row)) for row in rows],
+    _attached(), SORTABLE_ATTACHMENTS, block_storage.each(Attachment), dict(_A)
 )
 listing, count, get = _VOLUMES.page, _VOLUMES.count, _VOLUMES.get
 attachment_listing, attachment = _ATTACHMENTS.page, _ATTACHMENTS.get

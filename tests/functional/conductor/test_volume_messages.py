@@ -13,7 +13,8 @@ from common.states import PowerState
 from db import engine
 from db.reading import reading
 from db.reads.volumes import messages
-from db.reads.volumes.messages import Filter, Message
+from db.reads.volumes.block_storage import Filter
+from db.reads.volumes.messages import Message
 from tests.functional.conductor.harness import World
 from tests.functional.conductor.test_volumes import DATA, FULL, Site, a_server
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401

@@ -18,7 +18,7 @@ class ServerMetadata:
     @operation(named("server-metadata:index"), on=the_server)
     def index(self, call: Call) -> Any:
         """List metadata."""
-        return {"metadata": call.server.metadata}
+        return {"metadata": call.server.meta}
 
     @operation(named("server-metadata:show"), on=the_server)
     def show(self, call: Call, key: str) -> Any:
@@ -54,9 +54,9 @@ class ServerMetadata:
 
 
 def _item(call: Call, key: str) -> str:
-    if key not in call.server.metadata:
+    if key not in call.server.meta:
         raise NotFound("Metadata item was not found")
-    return call.server.metadata[key]
+    return call.server.meta[key]
 
 
 def _set(call: Call, items: dict[str, str], *, replace: bool = False) -> dict[str, str]:

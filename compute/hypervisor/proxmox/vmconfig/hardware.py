@@ -86,11 +86,6 @@ def vm_name(build: Build) -> str:
     return name or f"vm-{build.placed.vmid}"
 
 
-def config_drive_name(vmid: int, server_uuid: str) -> str:
-    """Return the file name of a server's config drive, which names its owner."""
-    return config_drive_names(vmid, server_uuid)[0]
-
-
 def config_drive_names(vmid: int, server_uuid: str) -> tuple[str, str]:
     """Return both names that it may have: a new one is uploaded beside the one in use."""
     name = f"micronova-{vmid}-{server_uuid}"

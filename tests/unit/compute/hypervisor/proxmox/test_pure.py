@@ -230,7 +230,7 @@ def test_a_cd_beside_a_blank_disk() -> None:
 
 
 def test_images_are_named_by_their_files() -> None:
-    drive = hardware.config_drive_name(100_001, ids.new_uuid())
+    drive = hardware.config_drive_names(100_001, ids.new_uuid())[0]
     listed = [
         {"content": "import", "format": "qcow2", "volid": "s:import/deb-12.qcow2", "size": 5},
         {"content": "import", "format": "ova+vmdk", "volid": "s:import/a.ova", "size": 5},

@@ -35,30 +35,30 @@ DIFFERENCES = """\
 
 What isn't supported is refused with 400 and a message, never ignored.
 
-- **Block devices of a create** are images on the local root disk, and volumes: those that there
-  are, and new ones of an image, of a snapshot or blank; and blank local disks (ephemeral, swap),
-  which are made without file system or swap signature. Where Nova lets a build fail because of
-  its volumes' quota, the create is
-  refused (403). If a build fails, the volumes that were made for it are removed and the others
-  are free again. The `tag` of a local root disk is named in the config drive as a SCSI disk at
-  `0:0:0:0`, that of a volume with its serial number.
+- **Block devices of a create** are images on the local root disk; existing volumes; new volumes,
+  from an image, from a snapshot or blank; and blank local disks (ephemeral, swap), which are made
+  without file system or swap signature. If the volumes exceed the quota the create is refused
+  (403), where Nova lets the build fail. If a build fails, the volumes that were made for it are
+  removed and the others are available again. In the config drive the `tag` of a local root disk
+  belongs to the SCSI disk at `0:0:0:0`, that of a volume to the disk with its serial number.
 - **A server that boots from a volume** is rebuilt with another image from 2.93 on, with its own
-  image at any time; a volume with snapshots that its storage keeps with it is refused (400). What
-  fails leaves the old content. An image of it is refused (400) where its volumes' storage can't
-  take snapshots now, and the server that is made of one shows no image.
-- **A volume on a storage that only one node has** keeps its server there: a migration is refused
+  image at any time; a root volume with snapshots is refused (400) if they depend on its disk.
+  After a failure the volume has its old content. An image of the server is refused (400) while its
+  volumes' storage can't take snapshots; a server made from such an image shows no image.
+- **A server with a volume on a node's own storage** can't leave that node: a migration is refused
   (400), as is the attachment of a volume that the server's node doesn't reach. Volumes can't be
   swapped.
 - **A shelved server's VM is parked**, so a volume is attached to it at once, not when it is
-  unshelved: the agent of its host must answer. One that was suspended before keeps its volumes
-  until then (409). A detached volume stays, also where it was to go with the server.
-- **`device`** of an attachment is not taken, as by Nova's libvirt driver: the answer has the one
-  that the volume gets.
+  unshelved: the agent of its host must answer. If the server was suspended before, volumes can't
+  be attached or detached until it is unshelved (409). A detached volume is not deleted with the
+  server, even with `delete_on_termination`.
+- **`device`** of an attachment is ignored, as by Nova's libvirt driver: the answer has the actual
+  device name.
 - **`disk_bus`** of a block device is `scsi`, `virtio`, `sata` or `ide`, and counts for a root disk
   that is no volume. Volumes and local disks beside it are on SCSI (virtio-scsi): `scsi` and
   `virtio` are taken for them, others refused (400), as is any `device_type` but `disk`.
 - **Interfaces are asked for by network**, with a `fixed_ip` if need be, or by `port`: a port that
-  the user made keeps its address when the server goes.
+  the user made is not deleted with the server, and has the same address afterwards.
 - **Refused in a create:** `trusted_image_certificates`. `OS-DCF:diskConfig` is kept and shown; it
   changes nothing in the guest.
 - **Files of a create** (`personality`, before 2.57) are on the config drive, and the guest writes
@@ -71,15 +71,16 @@ What isn't supported is refused with 400 and a message, never ignored.
   its ID, or never will be.
 - **Actions** that are not listed here are "There is no such action".
 - **`os-resetState`** sets `active` and `error`, as Nova's: no other state can be set. It never
-  breaks off what can't be undone. A build or a change of power gives way as it does to a delete,
-  and what it made stays the server's. A delete goes on and keeps its task_state. While anything
-  else is under way the answer is 409. An ERROR that was set so stays until somebody changes it.
+  breaks off what can't be undone. A build or a change of power is superseded, as by a delete, and
+  what it made remains the server's. A delete continues, with its task_state. While any other
+  operation is open the answer is 409. An ERROR that was set this way lasts until it is changed by
+  another action or reset.
 - **Quotas of users** are refused (400): only projects have quotas. Limits of networks
   (`security_group_rules` and the like, before 2.36) are kept and shown, and limit nothing; so are
   those of quota classes other than `default`.
 - **`block_migration`** before 2.34 is refused in the call (400), as by Nova's libvirt driver: true
-  on shared storage, false on a node's own. Since then the operation says so. It goes by the
-  storage of the host's VMs, and by the server's volumes.
+  on shared storage, false on a node's own. From 2.34 on the operation fails instead. What counts
+  is the storage of the host's VMs, and that of the server's volumes.
 - **`/extensions`** is Nova's list, whole: it says nothing of what is done here.
 - **`evacuate`** is for VMs under the high availability of Proxmox VE: its manager fences the node,
   chooses the host and starts the VM again as it was, with its disk; so a named host is refused
@@ -108,18 +109,18 @@ What isn't supported is refused with 400 and a message, never ignored.
 - **`/v2`** is `/v2.1` at its oldest microversion. It checks bodies as strictly, where Nova drops
   what it doesn't know.
 - **Regular expressions** in filters mean the same on every database: RE2's, without look-around
-  and back references, of 255 characters and 1,000 repetitions at the most. One that still takes
-  the database longer than `[database] reader_statement_seconds` is refused.
+  and back references, of 255 characters and 1,000 repetitions at the most. An expression that
+  still takes the database longer than `[database] reader_statement_seconds` is refused.
 - **A query string** has 128 values at the most, of all parameters together and with the items
   between commas, and 8,192 characters (the server takes 4,094 bytes of a request's first line);
   more is answered 400. So it is in the image, network, volume and placement APIs, and in the
   embedded Keystone.
 - **Texts** may hold any printable character of Unicode, where Nova stops at U+FFFF; a line feed
   at the end of a name is refused, where Nova lets it pass.
-- **Faults** tell the owner of a server what happened, without host names. Administrators also
+- **Faults** say what happened to a server, for its owner without host names. Administrators also
   see `details`: category, host, task, log, what was cleaned up and what to do.
-- **`progress`** is in percent of the disks and the memory that the running step copies, where
-  Proxmox VE tells it, and else 0.
+- **`progress`** is in percent of the disks and the memory that the running step copies; 0 where
+  Proxmox VE doesn't report it.
 - **Links** carry the URL under which the client came (`Host`, and what the proxies that
   `[web] trusted_proxies` names say in `X-Forwarded-Proto`, `-Host` and `-Prefix`), or
   `[api] compute_link_prefix`. A `Host` that is none is answered 400.
@@ -227,7 +228,7 @@ operate.md.
   `stage`, `tries`, `not_before`, `reason` and `purpose`. `GET /bulk-migrations` (`limit`, `host`)
   lists the last ones without their moves.
 - `POST /bulk-migrations/{id}/action` with `{"pause": null}`, `{"resume": null}` or
-  `{"cancel": null}` answers 202; 409 for one that has ended or was cancelled.
+  `{"cancel": null}` answers 202; 409 for a bulk migration that has ended or was cancelled.
 
 ## Numbers
 
@@ -254,13 +255,13 @@ what copies, makes or removes disks there. A storage with nothing to do is left 
 | `shared` | whether the width is for several hosts together: those of the worker, or those that \
 share the storage. The numbers below are the host's own |
 | `running`, `waiting` | how many. An operation that waits for a storage runs |
-| `oldest_waiting_seconds` | how long the one that waits longest had waited then; null: \
-none waits |
+| `oldest_waiting_seconds` | for how long the oldest operation in the queue had waited; null: \
+the queue is empty |
 
 ## The audit
 
 `/audits` and `/audit/findings` are micronova's own, for administrators: see operate.md.
-`POST /audits` answers 202 with the audit's `id`; `GET /audits/{id}` tells its `state` (queued,
+`POST /audits` answers 202 with the audit's `id`; `GET /audits/{id}` shows its `state` (queued,
 running, done, failed) and, at its end, its `report`: `clean`, `complete`, what was `looked_at`,
 `open` findings by kind, how many were `healed`, what was `unseen`. A finding has
 

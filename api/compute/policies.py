@@ -112,7 +112,7 @@ _ROWS = (
     (
         "os-lock-server:unlock:unlock_override",
         ADMIN,
-        "Also one that others locked.",
+        "Unlock a server that another user locked.",
         "POST",
         f"{_SERVER}/action",
     ),
@@ -238,7 +238,7 @@ _ROWS = (
     (
         "os-volumes-attachments:update",
         PROJECT_MEMBER,
-        "Change whether a volume goes with its server.",
+        "Change whether a volume is deleted with its server.",
         "PUT",
         f"{_SERVER}/os-volume_attachments/{{volume_id}}",
     ),
@@ -380,7 +380,7 @@ _ROWS = (
     (
         "os-server-external-events:create",
         SERVICE,
-        "Tell of events.",
+        "Report external events.",
         "POST",
         "/os-server-external-events",
     ),
@@ -619,7 +619,7 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
     rule(EXPLAIN, PROJECT_READER, "Read what happened.", ("GET", "/explanations/{subject}")),
     rule(EXPLAIN_ALL, ADMIN, "With hosts and tasks.", ("GET", "/explanations/{subject}")),
     rule(ADOPT, ADMIN, "Adopt an existing VM.", ("POST", "/adoptions")),
-    rule(RELEASE, ADMIN, "Unmanage a server; its VM stays.", ("POST", f"{_SERVER}/action")),
+    rule(RELEASE, ADMIN, "Unmanage a server, without its VM.", ("POST", f"{_SERVER}/action")),
     rule(MARK, ADMIN, "Rewrite an edited owner mark.", ("POST", f"{_SERVER}/action")),
     rule(HOLD, PROJECT_MEMBER, "Hold a server's retries.", ("POST", f"{_SERVER}/action")),
     rule(RELEASE_HOLD, PROJECT_MEMBER, "Release a hold.", ("POST", f"{_SERVER}/action")),

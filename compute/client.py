@@ -104,7 +104,7 @@ class ComputeClient:
             ctxt, WorkerRpc.remove_group_rules, cluster=cluster, cloud=cloud, group=group
         )
 
-    def heard(self, worker: str, sent_at: datetime.datetime) -> None:
+    def on_heartbeat(self, worker: str, sent_at: datetime.datetime) -> None:
         """Record when a worker sent a heartbeat: later commands get later timestamps.
 
         So a clock behind the worker's doesn't make commands look older than they are.

@@ -243,7 +243,7 @@ def _new_finding(facts: Facts, finding: Finding) -> NewFinding:
     text = remedy.format(**words) if remedy else None
     evidence = dict(finding.evidence)
     if kind.destroys:
-        evidence["lost"] = losses.lost(facts, finding)
+        evidence["lost"] = losses.lost_data(facts, finding)
         text = f"{losses.sentence(facts, finding)} {text or ''}".rstrip()
     return NewFinding(
         kind=finding.kind,

@@ -18,14 +18,14 @@ def firewalls(facts: Facts) -> Iterator[Finding]:
         if seen is None or server.uuid in facts.firewalls_due:
             continue
         if seen.differs:
-            text = f"It is not what the security groups say: {_said(seen.differs)}."
+            text = f"It is not what the security groups say: {_shortened(seen.differs)}."
             yield _finding("firewall_differs", server, text, seen.differs)
         if seen.foreign:
-            text = f"Others have put into it: {_said(seen.foreign)}."
+            text = f"Others have put into it: {_shortened(seen.foreign)}."
             yield _finding("firewall_foreign", server, text, seen.foreign)
 
 
-def _said(sentences: Sequence[str], most: int = 5) -> str:
+def _shortened(sentences: Sequence[str], most: int = 5) -> str:
     more = f"; {len(sentences) - most} more" if len(sentences) > most else ""
     return "; ".join(sentences[:most]) + more
 

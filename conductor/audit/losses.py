@@ -12,10 +12,10 @@ _GIB = 1 << 30
 
 def sentence(facts: Facts, finding: Finding) -> str:
     """Return what is lost with what a finding is about, as a remedy begins."""
-    return f"Lost with it: {lost(facts, finding)}"
+    return f"Lost with it: {lost_data(facts, finding)}"
 
 
-def lost(facts: Facts, finding: Finding) -> str:
+def lost_data(facts: Facts, finding: Finding) -> str:
     """Return what is lost: volumes with their sizes, and whose they are."""
     inventory = facts.inventories.get(finding.cluster or "")
     vm = _vm(inventory, finding)

@@ -76,7 +76,7 @@ def _given(server: ServerFacts, name: str) -> int:
     return int(getattr(server, name))
 
 
-def _gone(server: ServerFacts | None) -> str:
+def _why_no_vm(server: ServerFacts | None) -> str:
     if server is None:
         return "is unknown"
     return "is deleted" if server.deleted_at is not None else "has no VM"
@@ -123,7 +123,7 @@ def _allocations(facts: Facts) -> Iterator[Finding]:
             text = f"A consumer that was never a server has allocations on {where}."
             yield Finding("allocation_unknown", consumer, text, False, evidence=held)
             continue
-        text = f"The server {_gone(server)} and has allocations on {where}."
+        text = f"The server {_why_no_vm(server)} and has allocations on {where}."
         yield Finding("allocation_without_server", consumer, text, True, consumer, evidence=held)
     for server in _idle(facts):
         host = facts.hosts.get(str(server.host))
@@ -201,7 +201,7 @@ def _group_places(facts: Facts) -> Iterator[Finding]:
         server = facts.servers.get(place.server_uuid)
         if place.server_uuid in facts.busy or (server is not None and server.place is not None):
             continue
-        text = f"Its server {_gone(server)}; it holds a place of its group on {place.host}."
+        text = f"Its server {_why_no_vm(server)}; it holds a place of its group on {place.host}."
         evidence = {"group": place.group_uuid, "host": place.host}
         uuid = place.server_uuid
         yield Finding("group_place_without_server", uuid, text, True, uuid, evidence=evidence)

@@ -87,7 +87,7 @@ def _unexplained(facts: Facts, cluster: str, vm: SeenVm) -> Finding | None:
         return _of_another_cloud(facts, cluster, vm, text)
     lost = vm.server_uuid is not None and vm.server_uuid not in facts.servers
     if lost and facts.cloud and vm.cloud == facts.cloud:
-        return _record_lost(cluster, vm)
+        return _without_record(cluster, vm)
     strange = vm.server_uuid is None or not vm.proven
     return (_foreign if strange else _unrecorded)(facts, cluster, vm)
 
@@ -97,7 +97,7 @@ def _foreign(facts: Facts, cluster: str, vm: SeenVm) -> Finding | None:
     had = facts.journal.get((cluster, vm.vmid), _NOBODY)
     if vm.server_uuid is None and had & facts.released:
         return None
-    return _finding("vm_foreign", cluster, vm, f"It is not ours: {_says(vm)}.")
+    return _finding("vm_foreign", cluster, vm, f"It is not ours: {_described(vm)}.")
 
 
 def _unread(cluster: str, vm: SeenVm) -> Finding | None:
@@ -120,7 +120,7 @@ def _owned(facts: Facts, cluster: str, vm: SeenVm, owner: ServerFacts) -> Findin
     if names_it:
         text = f"Its description names the server, its SMBIOS UUID is {vm.smbios_uuid or 'none'}."
         return _finding("smbios_edited", cluster, vm, text, server=owner.uuid)
-    text = f"The VM at the server's VMID is not the server's: {_says(vm)}."
+    text = f"The VM at the server's VMID is not the server's: {_described(vm)}."
     return _finding("vm_replaced", cluster, vm, text, server=owner.uuid)
 
 
@@ -140,7 +140,7 @@ def _names(vm: SeenVm, owner: ServerFacts) -> str:
 
 def _unmarked(facts: Facts, cluster: str, vm: SeenVm, image_id: str) -> Finding:
     """Return a VM with the VMID of a template of ours, but without its mark."""
-    text = f"By the record it is the template of image {image_id}, but {_says(vm)}."
+    text = f"By the record it is the template of image {image_id}, but {_described(vm)}."
     found = _finding("template_unmarked", cluster, vm, text)
     lines = (f"micronova: template={image_id}", f"micronova: cloud={facts.cloud}")
     marks = description_line(vm.vmid, lines)
@@ -167,7 +167,7 @@ def _unrecorded(facts: Facts, cluster: str, vm: SeenVm) -> Finding:
     return _finding("vm_not_recorded", cluster, vm, text, proven=journalled and safe, server=uuid)
 
 
-def _record_lost(cluster: str, vm: SeenVm) -> Finding:
+def _without_record(cluster: str, vm: SeenVm) -> Finding:
     """Return a VM of this cloud whose server the record doesn't have, as after a restore."""
     text = f"It is server {vm.server_uuid} of this cloud, which the record doesn't have: the "
     text += "record is older than the VM, or was changed by hand."
@@ -229,7 +229,7 @@ def _cloud(vm: SeenVm) -> str:
     return "no cloud" if vm.cloud is None else f"cloud {vm.cloud}"
 
 
-def _says(vm: SeenVm) -> str:
+def _described(vm: SeenVm) -> str:
     if vm.proven:
         return f"its marks name server {vm.server_uuid}"
     if vm.server_uuid:

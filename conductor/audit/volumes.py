@@ -59,13 +59,13 @@ def _left_behind(
     # If a storage is shared, but not configured so in Proxmox VE, each node shows the VM's own
     # volume; a copy has another creation time.
     used = {
-        _looks(volume)
+        _identity(volume)
         for volume in inventory.volumes
         if volume.vmid in vms and volume.node == vms[volume.vmid].node
     }
     for volume in inventory.volumes:
         vm, server = vms.get(volume.vmid), owners.get(volume.vmid)
-        if vm is None or server is None or volume.shared or _looks(volume) in used:
+        if vm is None or server is None or volume.shared or _identity(volume) in used:
             continue
         # Record and cluster agree where the VM is; if not, it may be on its way.
         elsewhere = vm.node == server.node != volume.node
@@ -74,7 +74,7 @@ def _left_behind(
             yield volume, server
 
 
-def _looks(volume: SeenVolume) -> tuple[object, ...]:
+def _identity(volume: SeenVolume) -> tuple[object, ...]:
     return volume.volid, volume.size_bytes, volume.created_at
 
 
@@ -96,7 +96,7 @@ def _config_drive(facts: Facts, cluster: str, volume: SeenVolume, uuid: str) -> 
     place = (cluster, volume.vmid)
     # Named after the server: a build that was refused the VMID may have uploaded it.
     had = facts.journal.get(place, frozenset()) | facts.refused.get(place, frozenset())
-    proven = _may_go(facts, server, place) and uuid in had
+    proven = _is_removable(facts, server, place) and uuid in had
     return _finding("config_drive_without_server", cluster, volume, text, proven, uuid)
 
 
@@ -113,7 +113,9 @@ def _disk(facts: Facts, inventory: ClusterInventory, volume: SeenVolume) -> Find
     server = facts.servers.get(owner or "")
     there = facts.reservations.get(place)
     taken = there is not None and there.server_uuid not in (None, owner)
-    proven = server is not None and volume.ours and not taken and _may_go(facts, server, place)
+    proven = (
+        server is not None and volume.ours and not taken and _is_removable(facts, server, place)
+    )
     who = f"server {owner} had the VMID" if owner else f"{len(had)} servers had the VMID"
     text = f"No VM has the id {volume.vmid}; {who}."
     return _finding("volume_without_vm", cluster, volume, text, proven, owner)
@@ -130,7 +132,7 @@ def _copy(facts: Facts, cluster: str, volume: SeenVolume, server: ServerFacts) -
     return _finding("config_drive_left_behind", cluster, volume, text, proven, server.uuid)
 
 
-def _may_go(facts: Facts, server: ServerFacts, place: Place) -> bool:
+def _is_removable(facts: Facts, server: ServerFacts, place: Place) -> bool:
     """Return whether the server has nothing there by the record, and was not unmanaged."""
     if server.deleted_at is not None:
         return server.uuid in facts.deleted_on_request

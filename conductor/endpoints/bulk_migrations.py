@@ -33,8 +33,10 @@ class BulkMigrationEndpoint:
         moves = proposed(self._whatif.rebalance(ctxt, limit))
         return self._begin(begin_bulk.rebalance(self._cloud, ctxt, moves, at_once))
 
-    def steer_bulk_migration(self, ctxt: RequestContext, number: int, steering: Steering) -> None:
-        begin_bulk.steer(self._cloud, number, Steering(steering))
+    def set_bulk_migration_state(
+        self, ctxt: RequestContext, number: int, steering: Steering
+    ) -> None:
+        begin_bulk.set_state(self._cloud, number, Steering(steering))
 
     def _begin(self, operation: Operation) -> int:
         LOG.info("Operation %d, %s, begins.", operation.id, operation.action)

@@ -73,8 +73,8 @@ class ImageEndpoint:
 
         return self._cloud.store.run(work)
 
-    def keep_image_download(self, ctxt: RequestContext, image_id: str, task_id: str) -> None:
-        self._with(ctxt, image_id, lambda c, row: imports.keep(c, row, task_id))
+    def renew_image_download(self, ctxt: RequestContext, image_id: str, task_id: str) -> None:
+        self._with(ctxt, image_id, lambda c, row: imports.renew(c, row, task_id))
 
     def fail_image_download(
         self, ctxt: RequestContext, image_id: str, task_id: str, why: str

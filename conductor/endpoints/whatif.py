@@ -18,7 +18,7 @@ from conductor.flows import build_command
 from conductor.flows.accept import requested_networks
 from conductor.flows.auto_network import AutoNetwork
 from conductor.flows.bulk import begin_bulk
-from conductor.flows.move.begin_evacuation import kept
+from conductor.flows.move.begin_evacuation import why_not
 from conductor.rpc.servers.servers import CreateServers
 from conductor.rpc.whatif import DrainStep, Evacuation
 from conductor.store.hosts import registry
@@ -65,7 +65,7 @@ class WhatIfEndpoint:
         asked = tuple(request for _, request in here)
         decisions = self._cloud.scheduler.preview(ctxt, asked, (host,))
         return [
-            Evacuation(request.server_uuid, name, decision, kept(facts, request))
+            Evacuation(request.server_uuid, name, decision, why_not(facts, request))
             for (name, request), decision in zip(here, decisions, strict=True)
         ]
 

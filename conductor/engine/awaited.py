@@ -22,7 +22,7 @@ FIRST_SECONDS, MOST_SECONDS = 0.02, 0.5
 def end_of(store: Store, operation_id: int, seconds: float) -> Ended | None:
     """Return how the operation ended; None if it hasn't within these seconds."""
     until = time.monotonic() + seconds
-    for _ in looks():
+    for _ in polls():
         with store.read() as connection:
             found = ledger.ended(connection, operation_id)
         if found is None or found.state not in OPEN_STATES:
@@ -32,7 +32,7 @@ def end_of(store: Store, operation_id: int, seconds: float) -> Ended | None:
     return None
 
 
-def looks() -> Iterator[None]:
+def polls() -> Iterator[None]:
     """Yield at each time at which to look at what another process may change; without an end."""
     pause, never = FIRST_SECONDS, threading.Event()
     while True:

@@ -27,7 +27,7 @@ class Cases(Generic[W]):
                 raise ValueError("the cases of an action are about the same resource")
 
     def of(self, task: W) -> Table[W]:
-        """Return the table of the task's case; the first for one that is unknown."""
+        """Return the table of the task's case; the first table if the case is unknown."""
         return self.tables.get(self.choose(task), self._first)
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from common.failures import passes
+from common.log import logger
 from common.messages.reports import Failure, Outcome
 from common.states import OperationState, VmState
 from conductor.cloud import Cloud, backoff
@@ -14,6 +15,8 @@ from conductor.store.ledger import leases, transitions
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
+
+LOG = logger(__name__)
 
 
 def overtaken(cloud: Cloud, task: Task) -> None:
@@ -46,7 +49,7 @@ def failed(
 
 
 def has_ended(connection: Transaction, operation: Operation) -> bool:
-    """Return whether another word of an agent, which may come twice, has ended it already."""
+    """Return whether it is closed already, as by an outcome that an agent reported twice."""
     now = ledger.get(connection, operation.id)
     return now is None or now.state in {OperationState.DONE, OperationState.FAILED}
 
@@ -55,6 +58,11 @@ def close_failed(connection: Transaction, operation: Operation, failure: Failure
     """Store the fault, and end the operation with it."""
     ledger.record_failure(connection, operation, failure)
     ledger.close(connection, operation.id, OperationState.FAILED, failure.message)
+
+
+def log_failed(operation: Operation, failure: Failure) -> None:
+    """Log that an operation has failed."""
+    LOG.warning("%s failed (%s): %s", operation.title, failure.category, failure.message)
 
 
 def again(

@@ -31,7 +31,7 @@ class End(Generic[W]):
 
     @property
     def failure(self) -> Failure:
-        """Return why it failed. Raises ValueError of one that is done."""
+        """Return why it failed. Raises ValueError if it succeeded."""
         return failure_of(self.outcome)
 
     @property

@@ -1,4 +1,4 @@
-"""Operations on servers that end as they begin: they only tell what was done."""
+"""Operations on servers that are closed when they are written: a record of what was done."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 class Gathering(Generic[T]):
-    """Passes items to ``work``: the first at once, those that come meanwhile together after that.
+    """Passes items to ``work``: the first at once, those added while it runs together afterwards.
 
-    So nothing waits for others, and the busier it is, the more items share one transaction.
+    So no item waits for a batch to fill, and under load more items share one transaction.
     """
 
     def __init__(self, work: Callable[[list[T]], None], most: int) -> None:

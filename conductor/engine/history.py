@@ -1,4 +1,4 @@
-"""Deletes the details of old operations, a little at a time, so that the ledger stays bounded."""
+"""Deletes the details of old operations in small batches, which bounds the size of the ledger."""
 
 from __future__ import annotations
 

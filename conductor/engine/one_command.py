@@ -192,7 +192,7 @@ class OneCommand(abc.ABC, Generic[W]):
     def on_failure(self, task: W, failure: Failure, outcome: Outcome = NOTHING_SEEN) -> None:
         """Try again, or close the operation as failed."""
         if self.retry(task, failure):
-            LOG.warning("%s is tried again: %s", title(task.operation), failure.message)
+            LOG.warning("%s is tried again: %s", task.operation.title, failure.message)
         else:
             self.fail(task, failure, outcome)
 
@@ -207,7 +207,7 @@ class OneCommand(abc.ABC, Generic[W]):
                 self.write_failed(connection, End(task, row, seen))
 
         self._close(work)
-        log_failed(task.operation, failure)
+        close.log_failed(task.operation, failure)
 
     def on_success(self, task: W, outcome: Outcome) -> None:
         """Close the operation as done, once."""
@@ -238,7 +238,7 @@ class OneCommand(abc.ABC, Generic[W]):
         """Take the agent's outcome, which may be that of an operation that has ended."""
         if self.succeeded(task, outcome):
             self.on_success(task, outcome)
-            LOG.info("%s is done.", title(task.operation))
+            LOG.info("%s is done.", task.operation.title)
         else:
             unseen = Failure(Category.UNKNOWN_OUTCOME, self.unseen)
             self.on_failure(task, outcome.failure or unseen, outcome)
@@ -246,13 +246,3 @@ class OneCommand(abc.ABC, Generic[W]):
     def on_deadline(self, task: W) -> None:
         """Close the operation as failed."""
         self.fail(task, self.too_late(task))
-
-
-def title(operation: Operation) -> str:
-    """Return how the log names an operation, such as ``extend-volume of volume 3f…``."""
-    return f"{operation.action} of {operation.resource_type} {operation.resource_id}"
-
-
-def log_failed(operation: Operation, failure: Failure) -> None:
-    """Log that an operation has ended as failed."""
-    LOG.warning("%s failed (%s): %s", title(operation), failure.category, failure.message)

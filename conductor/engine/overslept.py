@@ -1,8 +1,8 @@
-"""Operations whose deadline passed while no conductor ran: what ends them changes nothing.
+"""Operations whose deadline passed while no conductor ran: ending them changes no VM or disk.
 
-See ``store.ledger.pulse``. Their commands only look. What is seen done is done; else
-they fail as one that is late, and their undos only look as well. What is neither done nor as
-before is left as it is, and shown.
+See ``store.ledger.pulse``. Their commands only look. If the change is seen done the operation
+succeeds; else it fails like any operation past its deadline, except that its undos only look, too.
+A change that is half done is left so, and the resource shows it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UNSEEN = (
 
 
 def unseen(task: Work) -> Failure:
-    """Return the failure of one that was not seen done."""
+    """Return the failure of an operation whose change was not seen done."""
     text = _UNSEEN.format(task.operation.action)
     return Failure(
         Category.UNKNOWN_OUTCOME,

@@ -110,7 +110,7 @@ class Periodics:
     def wake(self, name: str) -> None:
         """Have a task run now; if it runs, once more after it."""
         with self._changed:
-            # A task that is overdue keeps its turn.
+            # An overdue task is not moved back in the order.
             self._due[name] = min(self._due[name], time.monotonic())
             self._changed.notify_all()
 
@@ -125,7 +125,7 @@ class Periodics:
             else:
                 loops.done(task.name, task.seconds if again is None else again)
             with self._changed:
-                # Unless it was requested meanwhile.
+                # Unless ``wake`` was called while it ran.
                 due = time.monotonic() + (task.seconds if again is None else again)
                 if self._due[task.name] == float("inf"):
                     self._due[task.name] = due

@@ -1,4 +1,4 @@
-"""A thread that works in turns: again after a pause, or as soon as it is woken."""
+"""A daemon thread that calls a function periodically, and at once when it is woken."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 
 class PeriodicThread:
-    """Such a thread. What its turns raise ends it: they are to catch what they can survive."""
+    """Such a thread. An exception of the function ends it."""
 
     def __init__(self, name: str, turn: Callable[[], float | None]) -> None:
-        """``turn`` returns the seconds until the next one; None: there is none.
+        """``turn`` returns the seconds until its next call; None ends the thread.
 
-        After ``stop`` it is called once more at least, at once, so that it can end its work.
+        After ``stop`` it is called at least once more, at once, so that it can finish its work.
         """
         self._turn = turn
         self._news = threading.Condition()
@@ -21,21 +21,21 @@ class PeriodicThread:
 
     @property
     def stopped(self) -> bool:
-        """Whether turns are to end."""
+        """Whether ``stop`` was called."""
         return self._stopped
 
     def start(self) -> None:
-        """Take the first turn."""
+        """Start the thread, which makes the first call at once."""
         self._thread.start()
 
     def wake(self) -> None:
-        """Have the next turn taken at once; one that runs is followed by another."""
+        """Make the next call at once, or right after the current one."""
         with self._news:
             self._woken = True
             self._news.notify_all()
 
     def stop(self, seconds: float) -> None:
-        """Have turns end, and wait for the last one so long."""
+        """Ask the thread to end, and wait at most ``seconds`` for its last call."""
         with self._news:
             self._stopped = True
             self._news.notify_all()

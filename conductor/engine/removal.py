@@ -30,7 +30,7 @@ class Removal(OneCommand[W]):
         """Return whether another try can't help."""
         return failure.category is Category.PROTECTED or task.operation.attempt >= MOST_TRIES
 
-    def write_kept(self, connection: Transaction, task: W, failure: Failure) -> None:
+    def write_retry(self, connection: Transaction, task: W, failure: Failure) -> None:
         """Write why it is still there, in the transaction that begins the next attempt."""
 
     def retry(self, task: W, failure: Failure) -> bool:
@@ -41,7 +41,7 @@ class Removal(OneCommand[W]):
         quick = self.quick and operation.attempt <= options.max_waits
 
         def also(connection: Transaction) -> None:
-            self.write_kept(connection, task, failure)
+            self.write_retry(connection, task, failure)
             until = clock.after(AGAIN_SECONDS + options.action_timeout_seconds)
             ledger.save(connection, operation.id, deadline=until)
 

@@ -184,9 +184,9 @@ class Runner:
             table.OPERATIONS_POSTPONED.count(operation.action, "error")
             self._pause(operation)
         if isinstance(operation.plan, MovePlan) and operation.plan.bulk is not None:
-            self._tell(operation)
+            self._wake_bulk_migrations(operation)
 
-    def _tell(self, operation: Operation) -> None:
+    def _wake_bulk_migrations(self, operation: Operation) -> None:
         """Have bulk migrations looked at if this one of theirs has ended."""
         try:
             if self._store.run(lambda c: bulk_migrations.wake_after(c, operation.id)):
@@ -202,7 +202,7 @@ class Runner:
         expires = operation.lease_expires_at
         if expires is not None and expires > clock.after(half):
             return True
-        # Of one that was given to an agent as it began it is the agent's lease that must last.
+        # An operation handed to an agent at its start is leased to that agent.
         owner = operation.lease_owner or self._name
         seconds = self._options.lease_seconds
         return self._store.run(

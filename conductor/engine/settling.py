@@ -37,7 +37,7 @@ class Settling:
         """
         within = Within(EVERY, self._cloud.since)
         until = time.monotonic() + self._wait_seconds
-        for _ in awaited.looks():
+        for _ in awaited.polls():
             try:
                 return self._once(work, within)
             except Unsettled:
@@ -45,7 +45,7 @@ class Settling:
                     within = ANYWHERE
                 elif time.monotonic() >= until:
                     raise
-        raise AssertionError("looks end never")
+        raise AssertionError("polls never end")
 
     def _once(self, work: Callable[[Transaction, Within], T], within: Within) -> T:
         return self._cloud.store.run(lambda c: work(c, within))

@@ -40,13 +40,13 @@ class StageRunner:
         self._store, self.table, self._name = store, table, name
 
     def resume(self, operation: Operation, *, fresh: bool) -> None:
-        """Continue from the committed stage, until it ends, waits, or an agent has it."""
+        """Continue from the committed stage until the operation ends, waits, or is an agent's."""
         task = self._load(operation, fresh=fresh)
         table = self.table.of(task)
         if task.ended:
             return
-        if _taken(table, task):
-            _lose(table, task)
+        if _is_superseded(table, task):
+            _supersede(table, task)
             return
         if task.overslept and table.is_past_return(task):
             task = task.awake()
@@ -54,21 +54,21 @@ class StageRunner:
             if task.overslept and task.late:
                 overslept.leave(self._store, table, task, overslept.unseen(task))
             else:
-                self._undoing(table).go_on(task, back)
+                self._undoing(table).undo_rest(task, back)
             return
         position = table.reached(task)
         if position is not None:
-            self._go_on(table, task, position)
+            self._run_stages(table, task, position)
 
     def finished(self, operation: Operation, outcome: Outcome) -> None:
         """Take the agent's outcome of its stage or undo."""
         task = self._load(operation)
         table = self.table.of(task)
-        if _taken(table, task):
+        if _is_superseded(table, task):
             if table.on_late_outcome is not None:
                 table.on_late_outcome(task, outcome)
             elif not task.ended:
-                _lose(table, task)
+                _supersede(table, task)
             return
         if task.ended:
             return
@@ -80,13 +80,13 @@ class StageRunner:
         if back := table.back(task):
             self._undoing(table).on_outcome(task, back, outcome)
             return
-        position = table.heard_by(task)
+        position = table.agent_stage(task)
         take = None if position is None else table.stages[position].on_outcome
         following = None if take is None else take(task, outcome)
         if position is not None and following is not None:
-            self._go_on(table, following, position + 1)
+            self._run_stages(table, following, position + 1)
 
-    def _go_on(self, table: Table[Any], task: Work, position: int) -> None:
+    def _run_stages(self, table: Table[Any], task: Work, position: int) -> None:
         while position < len(table.stages):
             stage = table.stages[position]
             task = task.at(stage.name)
@@ -95,7 +95,7 @@ class StageRunner:
             if (
                 table.on_deadline is not None
                 and not stage.final
-                and self._ends_late(table, task, stage)
+                and self._ended_late(table, task, stage)
             ):
                 return
             with measured.stage(task.operation.action, stage.name) as result:
@@ -106,7 +106,7 @@ class StageRunner:
             task, table = following, self.table.of(following)
             position = [one.name for one in table.stages].index(stage.name) + 1
 
-    def _ends_late(self, table: Table[Any], task: Work, stage: Stage[Any]) -> bool:
+    def _ended_late(self, table: Table[Any], task: Work, stage: Stage[Any]) -> bool:
         """End the task if its deadline has passed; return whether.
 
         If it passed while no conductor ran, an agent looks first: what its stage was to make may
@@ -152,22 +152,24 @@ class StageRunner:
             recorded = ledger.get(connection, operation.id)
         task = self._load(recorded or operation)
         table = self.table.of(task)
-        if _taken(table, task) or (not table.owns and not task.unwinding):
-            _lose(table, task)
+        if _is_superseded(table, task) or (not table.owns and not task.unwinding):
+            _supersede(table, task)
         elif task.ended and table.on_already_closed is not None:
             table.on_already_closed(task)
 
     def may_undo(self, operation: Operation) -> bool:
-        """Return whether its agent may undo what it made: none other decides about the VM.
+        """Return whether its agent may undo what it made: no other operation decides about the VM.
 
-        One that removes the VM with the server does not mind.
+        A delete removes the VM anyway, so it always may.
         """
         task = self._load(operation)
-        return not task.ended and (task.is_being_deleted or not _taken(self.table.of(task), task))
+        return not task.ended and (
+            task.is_being_deleted or not _is_superseded(self.table.of(task), task)
+        )
 
     def _load(self, operation: Operation, *, fresh: bool = False) -> Work:
         if fresh and operation.begun_on is not None and _just_begun(operation):
-            # Whoever has taken it since makes the first commit fail: no agent knows it before.
+            # If another process has taken it since, the first commit fails, before any agent call.
             return Task(dataclasses.replace(operation, begun_on=None), operation.begun_on, fresh)
         with self._store.read() as connection:
             if self.table.load is not None:
@@ -179,19 +181,19 @@ class StageRunner:
         return Undoing(self._store, table.undone or _never)
 
 
-def _taken(table: Table[Any], task: Work) -> bool:
+def _is_superseded(table: Table[Any], task: Work) -> bool:
     if table.owns:
         return not task.has_resource
     return table.was_superseded is not None and not task.unwinding and table.was_superseded(task)
 
 
-def _lose(table: Table[Any], task: Work) -> None:
+def _supersede(table: Table[Any], task: Work) -> None:
     if table.on_superseded is not None:
         table.on_superseded(task)
 
 
 def _just_begun(operation: Operation) -> bool:
-    """Return whether it has not waited long for a thread: its server may be renamed meanwhile."""
+    """Return whether it got a thread soon: the longer it waits, the staler its server's record."""
     return clock.utcnow() - operation.started_at < JUST_BEGUN
 
 

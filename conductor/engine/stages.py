@@ -55,7 +55,7 @@ class Work:
         return self.operation.overslept
 
     def awake(self) -> Self:
-        """Return the same as one that did not oversleep: no deadline ends it any more."""
+        """Return the task without the mark that it overslept: its commands no longer only look."""
         return dataclasses.replace(
             self, operation=dataclasses.replace(self.operation, overslept=False)
         )
@@ -89,7 +89,7 @@ class Task(Work):
 
     @property
     def is_being_deleted(self) -> bool:
-        """Return whether the server is deleted, or a delete has it."""
+        """Return whether the server is deleted, or a delete works on it."""
         return self.server.deleted_at is not None or self.shown == TaskState.DELETING
 
 
@@ -140,7 +140,7 @@ class Table(Generic[W]):
 
     stages: tuple[Stage[W], ...]
     on_superseded: Callable[[W], None] | None
-    """Called when another operation has the resource. None: it takes none, and can't lose it."""
+    """Called when another operation has taken the resource. None: this flow takes no resource."""
     on_deadline: Callable[[W], None] | None = None
     """Called when its deadline has passed. None: every stage is final."""
     undone: Callable[[Transaction, W], None] | None = None
@@ -148,22 +148,22 @@ class Table(Generic[W]):
     owns: bool = True
     """Whether it takes the resource, which then names the operation."""
     was_superseded: Callable[[W], bool] | None = None
-    """For one that takes no resource but may lose it: returns whether it has lost it."""
+    """For a flow that takes no resource but may be superseded: returns whether it was."""
     has_finished: Callable[[W], bool] | None = None
-    """For one that takes it: returns whether the resource's record shows that the operation ended,
-    though the operation was read before. None: it shows nothing."""
+    """For a flow that takes its resource: returns whether the resource's record shows that the
+    operation ended after it was read. None: the record doesn't show that."""
     on_late_outcome: Callable[[W, Outcome], None] | None = None
     """Takes an outcome of an operation that lost its resource, even at its end; None: as
     ``on_superseded``."""
     on_already_closed: Callable[[W], None] | None = None
-    """Called when another conductor has ended the operation while this one was at it: puts right
-    what came too late. None: nothing of that stays."""
+    """Called when another conductor has closed the operation while this one worked on it: reverts
+    what this one did too late. None: it left nothing behind."""
     load: Callable[[Transaction, Operation], W] | None = None
     """Reads what the operation is about. None: it is a server; see ``Task``."""
     uncertain: Callable[[Transaction, W], None] | None = None
-    """For one that overslept and was not seen done: has its resource show that, and changes
-    nothing else, where ``on_deadline`` would have something removed. None: that removes nothing,
-    or its undos do, which only look then."""
+    """For an operation that overslept and was not seen done: writes that into the resource's
+    record and changes nothing else, where ``on_deadline`` would remove something. None:
+    ``on_deadline`` removes nothing itself (undos of such an operation only look)."""
 
     usable: bool = True
     """Whether a VM that an operation which overslept left half done can be used, once it is seen
@@ -220,9 +220,9 @@ class Table(Generic[W]):
         return tuple(stage.undo for stage in reversed(made) if stage.undo is not None)
 
     def reached(self, task: W) -> int | None:
-        """Return the stage reached by the record; None: it is not of this flow.
+        """Return the stage reached according to the record; None: it belongs to another flow.
 
-        For one that unwinds without undos: the stage to continue from, as there is no return.
+        If it unwinds without undos: the stage to continue from, as there is no return.
         """
         at, shown = task.operation.stage, task.shown if self.owns else None
         named = next((n for n, stage in enumerate(self.stages) if stage.name == at), None)
@@ -246,7 +246,7 @@ class Table(Generic[W]):
         position = self.reached(task)
         return position is not None and self.stages[position].final
 
-    def heard_by(self, task: W) -> int | None:
+    def agent_stage(self, task: W) -> int | None:
         """Return the agent's stage: if none is committed, the last with the task_state."""
         position = self.reached(task)
         if position is None or self.stages[position].name == task.operation.stage:

@@ -106,8 +106,8 @@ def begin_now(
 ) -> Operation:
     """Write an operation for ``cloud.start`` after the commit.
 
-    The worker that carries its host has the lease from the beginning; while that is down this
-    conductor has it.
+    The lease is given to the worker that carries its host; to this conductor while that worker is
+    down.
     """
     host = item.plan.target.host
     worker = None if host is None else cloud.worker_of(connection, host)

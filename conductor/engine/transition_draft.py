@@ -24,8 +24,8 @@ STAGES: Mapping[TaskState, str] = {
 }
 
 
-def must_build(operation: Operation, server: Server) -> None:
-    """Raise StaleTransition for a server whose build is over, whoever has the operation."""
+def require_building(operation: Operation, server: Server) -> None:
+    """Raise StaleTransition for a server whose build is over, whichever operation it has."""
     if server.vm_state != VmState.BUILDING:
         raise StaleTransition(server_uuid=server.uuid, operation_id=operation.id)
 
@@ -46,13 +46,13 @@ class TransitionDraft:
         self._steps: list[Step] = []
         self._lease: dict[str, Any] = {}
 
-    def step_on(self, plan: Plan, **values: Any) -> None:
+    def advance_stage(self, plan: Plan, **values: Any) -> None:
         """Move the server to the next task_state of its build, with what was decided.
 
         ``values`` are further columns of the server. Raises StaleTransition if the build has
         ended.
         """
-        must_build(self.operation, self.server)
+        require_building(self.operation, self.server)
         following = transitions.next_task("create", self.server.task_state)
         self._moves.append((VmState.BUILDING, following))
         self._values |= values

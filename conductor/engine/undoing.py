@@ -21,7 +21,7 @@ class Undoing(Generic[W]):
     def __init__(self, store: Store, undone: Callable[[Transaction, W], None]) -> None:
         self._store, self._undone = store, undone
 
-    def go_on(self, task: W, undos: Sequence[Undo[W]]) -> None:
+    def undo_rest(self, task: W, undos: Sequence[Undo[W]]) -> None:
         """Undo what is left, until it ends, waits, or an agent has the command."""
         while undos:
             do, name = undos[0].do, undos[0].name
@@ -40,7 +40,7 @@ class Undoing(Generic[W]):
         """
         take = undos[0].on_outcome
         if take is not None and (_is_vanished(outcome) or take(task, outcome)):
-            self.go_on(*self._commit(task, undos, outcome.failure))
+            self.undo_rest(*self._commit(task, undos, outcome.failure))
 
     def _commit(
         self, task: W, undos: Sequence[Undo[W]], failure: Failure | None

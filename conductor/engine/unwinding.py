@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from common.log import logger
 from common.messages.reports import Failure
 from common.messages.scheduling import Decision
 from common.states import OperationState
@@ -15,8 +14,6 @@ from conductor.engine.stages import Table, Undo, W
 from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
 from conductor.store.transactions import Transaction
-
-LOG = logger(__name__)
 
 
 def begin(
@@ -38,8 +35,7 @@ def begin(
 
     cloud.store.run(work)
     cloud.wake()
-    action = task.operation.action
-    LOG.warning("%s failed (%s): %s", action, failure.category, failure.message)
+    close.log_failed(task.operation, failure)
 
 
 def again_or_begin(cloud: Cloud, table: Table[W], task: W, failure: Failure) -> None:
@@ -62,7 +58,7 @@ def write(
     """Store that the operation unwinds, and with which undo it begins; return it as it is then.
 
     That is the undo of the stage reached, as a part of it may have been made, or the next one. A
-    table without undos goes forward from its stage: it is past the point of no return. The
+    table without undos continues forward from its stage: it is past the point of no return. The
     operation has no lease and is due after ``seconds``. ``values`` are further columns.
 
     ``after``: the undo that this transaction has carried out itself; it begins with the next one.

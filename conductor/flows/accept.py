@@ -186,7 +186,7 @@ class Accept:
         locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
         if action == SOFT_DELETE and not _restorable(server):
             action = "delete"
-        if _is_on_its_way(server, action):
+        if _is_being_deleted(server, action):
             return None
         check_state(server, action)
         host_pins.require_none(connection, server, action)
@@ -245,7 +245,7 @@ class Accept:
         return quotas.affordable(connection, server.project_id, allowed, each, (1, 1), began)[1]
 
     def _hand_over(self, connection: Transaction, server: Server) -> HandedOver | None:
-        """Return the worker that a delete's one command goes to, which gets the lease at once."""
+        """Return the worker that gets a delete's one command, and with it the lease."""
         if server.host is None or server.vmid is None:
             return None
         worker = self._cloud.worker_of(connection, server.host)
@@ -265,8 +265,8 @@ def _restorable(server: Server) -> bool:
     return known and server.launched_at is not None
 
 
-def _is_on_its_way(server: Server, action: str) -> bool:
-    """Return whether a delete finds the server deleted, or being deleted, as far as it goes."""
+def _is_being_deleted(server: Server, action: str) -> bool:
+    """Return whether the server is already deleted, or being deleted, as this action would do."""
     if action == SOFT_DELETE and server.vm_state == VmState.SOFT_DELETED:
         return server.task_state in {None, TaskState.DELETING}
     if action == SOFT_DELETE:

@@ -47,11 +47,12 @@ class AutoNetwork:
     def of_server(
         self, connection: Transaction, ctxt: RequestContext, *, needed: bool, make: bool
     ) -> Network | None:
-        """Return the network of a new server; None: it gets none, unless one is ``needed``.
+        """Return the network of a new server; None: it gets none.
 
-        Without ``make`` one that would be made has an empty id, or is None where it would be a
-        vnet, of which there is no bridge yet. Raises Conflict where several could be meant,
-        Invalid.
+        If the project has no network and ``needed`` or ``[networks] auto`` asks for one, it is
+        made. Without ``make`` nothing is written: the network returned for a bridge has an empty
+        ID; for a vnet, whose bridge doesn't exist yet, None. Raises Conflict where several
+        networks match, Invalid where none can be made.
         """
         project_id = str(ctxt.project_id)
         found = self.existing(connection, project_id)

@@ -13,7 +13,7 @@ from common.states import ACTIONS, PowerState, VmState, found_well
 from conductor.cloud import Cloud, backoff
 from conductor.engine import close
 from conductor.engine.command_end import NOTHING_SEEN
-from conductor.engine.one_command import OneCommand, log_failed
+from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Stage, Table, Task
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
@@ -105,4 +105,4 @@ class ServerCommand(OfServer):
         else:
             well = found_well(after, seen)
             close.failed(self._cloud, task, failure, well, power_state=seen)
-        log_failed(task.operation, failure)
+        close.log_failed(task.operation, failure)

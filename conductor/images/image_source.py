@@ -38,7 +38,7 @@ def not_copied_on(home: ImageHome | None, image_id: str | None, node: str | None
 
 
 def require_copied_on(connection: Transaction, image_id: str | None, server: Server) -> None:
-    """Raise Invalid for an image of which the server's node can't make a disk."""
+    """Raise Invalid for an image whose template or file the server's node can't copy."""
     found = home(connection, image_id, server.cluster)
     problem = not_copied_on(found, image_id, server.node)
     if problem is not None:

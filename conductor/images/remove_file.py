@@ -1,6 +1,6 @@
-"""Removes the files of uploaded images that were deleted, or that a cluster has by half.
+"""Removes the files of uploaded images that were deleted, or are incomplete in a cluster.
 
-It is repeated until the file was seen gone; the audit finds what stays nevertheless.
+A removal is repeated until the file is confirmed absent; the audit finds files that are left.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def drop(connection: Transaction, cloud: Cloud, image_id: str) -> None:
 def retire(connection: Transaction, cloud: Cloud, image_id: str) -> None:
     """Begin to remove the template of a deleted image.
 
-    One of which servers were made is removed with the last of them, as any other template.
+    A template that servers were cloned from is removed when the last of them is deleted.
     """
     known = server_images.template_of(connection, image_id)
     if known is None or known.retiring or server_images.has_servers(connection, image_id):

@@ -33,7 +33,7 @@ class Removing(Work):
     """A removal in progress, and the template by the record."""
 
     template: Known | None
-    """None: the record has none, as for one that the audit found."""
+    """None: there is no record, as for a template that the audit found."""
 
 
 def begin(connection: Transaction, cloud: Cloud, where: Place, image_id: str) -> Operation | None:
@@ -94,7 +94,7 @@ class RemoveTemplate(Removal[Removing]):
         """Return whether the audit found it, which will ask again."""
         return task.template is None
 
-    def write_kept(self, connection: Transaction, task: Removing, failure: Failure) -> None:
+    def write_retry(self, connection: Transaction, task: Removing, failure: Failure) -> None:
         """Write why, which the list of VMIDs shows until the next try."""
         target = task.operation.plan.target
         why = templates.why(failure, str(target.host))
@@ -103,7 +103,7 @@ class RemoveTemplate(Removal[Removing]):
     def write_done(self, connection: Transaction, end: End[Removing]) -> None:
         """Have its VMID be free."""
         target = end.operation.plan.target
-        templates.gone(connection, str(target.cluster), int(target.vmid or 0))
+        templates.delete_absent(connection, str(target.cluster), int(target.vmid or 0))
 
 
 def agent_of(

@@ -1,4 +1,4 @@
-"""Ends imports of images that nobody goes on with."""
+"""Ends imports of images whose process has ended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from conductor.store.images import imports
 
 LOG = logger(__name__)
 
-#: a download is told of more often than this
+#: a download that runs writes its progress more often than this
 SILENT_SECONDS = 120.0
 SECONDS = 30.0
 
@@ -21,7 +21,7 @@ class StaleImports:
         self._cloud = cloud
 
     def look(self) -> None:
-        """Have such images wait for data again."""
+        """Set such images back to queued."""
         staged = clock.after(-float(self._cloud.conf.conductor.staged_image_seconds))
         heard = clock.after(-SILENT_SECONDS)
         for image_id in self._cloud.store.run(lambda c: imports.expire(c, staged, heard)):

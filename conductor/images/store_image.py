@@ -1,7 +1,7 @@
-"""Gives clusters what a user uploaded: one operation for each place that gets a file.
+"""Copies an uploaded image to clusters: one operation for each storage that gets a file.
 
-The image can be used as soon as one cluster has it. A place that fails is tried again until its
-time has passed, or what failed can't get better; its file is removed then.
+The image can be used as soon as one cluster has its file. A failed copy is tried again until its
+deadline, unless the failure is permanent; then the file is removed.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class StoreImageFlow(OneCommand[Storing]):
         return uploads.locked(connection, task.operation.resource_id)
 
     def write_done(self, connection: Transaction, end: End[Storing]) -> None:
-        """Note that the cluster has it, or have its file removed if the image is deleted."""
+        """Record that the cluster has the file, or begin to remove it if the image is deleted."""
         plan = end.operation.planned(StoreImagePlan)
         if end.row is None:
             self._remove(connection, end.operation)
@@ -140,13 +140,13 @@ class StoreImageFlow(OneCommand[Storing]):
             uploads.stored(connection, end.row, str(plan.target.cluster), plan.volid)
 
     def write_failed(self, connection: Transaction, end: End[Storing]) -> None:
-        """Give the place up, and have removed what may be there."""
+        """Give the storage up, and begin to remove what may have been written."""
         if end.row is not None:
             uploads.gave_up(connection, end.row, end.operation.id)
         self._remove(connection, end.operation)
 
     def uncertain(self) -> Callable[[Transaction, Storing], None]:
-        """Have the image be killed, unless a cluster has it: the file isn't removed."""
+        """Set the image to ``killed``, unless it is in a cluster; the file isn't removed."""
 
         def write(connection: Transaction, task: Storing) -> None:
             row = self.lock(connection, task)

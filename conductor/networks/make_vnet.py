@@ -1,8 +1,8 @@
 """Gives clusters the SDN vnets of networks: one operation for each network and cluster.
 
-The network can be used as soon as one cluster has it. What fails is tried again until it works or
-the network is deleted: others' changes that wait in the cluster's SDN configuration are never
-applied, and may wait for long.
+The network can be used as soon as one cluster has its vnet. A failure is tried again until it
+succeeds or the network is deleted: pending changes of others in the cluster's SDN configuration
+are never applied by us, and may be pending for long.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class MakeVnetFlow(OneCommand[Making]):
         return project_networks.is_there(connection, task.operation.resource_id)
 
     def write_done(self, connection: Transaction, end: End[Making]) -> None:
-        """Note that the cluster has it, or have it removed if its network is deleted."""
+        """Record that the vnet is active, or begin to remove it if the network is deleted."""
         network_id, cluster = end.operation.resource_id, _cluster(end.operation)
         if not vnets.set_state(connection, network_id, cluster, State.ACTIVE, State.MAKING):
             self._remove(connection, end.operation)
@@ -118,7 +118,7 @@ class MakeVnetFlow(OneCommand[Making]):
             vnets.settle(connection, network_id)
 
     def write_failed(self, connection: Transaction, end: End[Making]) -> None:
-        """Show it, or have removed what an attempt may have made for a deleted network."""
+        """Set the vnet to ERROR, or begin to remove it if the network is deleted."""
         network_id, cluster = end.operation.resource_id, _cluster(end.operation)
         if not vnets.set_state(connection, network_id, cluster, State.ERROR, State.MAKING):
             self._remove(connection, end.operation)
@@ -128,9 +128,9 @@ class MakeVnetFlow(OneCommand[Making]):
             vnets.settle(connection, network_id)
 
     def _replace_vni(self, connection: Transaction, operation: Operation) -> None:
-        """Give the network another VNI, unless this one was asked for, or a cluster has it.
+        """Give the network another VNI, unless it was asked for, or one of its vnets is made.
 
-        All clusters have one VNI for a network. So the last one that fails replaces it.
+        All clusters use the same VNI for a network, so the last vnet that fails replaces it.
         """
         plan = operation.planned(VnetPlan)
         mine = vnets.of_network(connection, operation.resource_id)

@@ -36,7 +36,7 @@ def begin(connection: Transaction, cloud: Cloud, vnet: Vnet) -> Operation:
 def begin_all(connection: Transaction, cloud: Cloud, network_id: str) -> None:
     """Write the removals of a network that is deleted in this transaction.
 
-    One that is still being made is removed when the operation that makes it ends.
+    A vnet that is still being made is removed when the operation that makes it ends.
     """
     for vnet in vnets.of_network(connection, network_id):
         made = (State.ACTIVE, State.ERROR)

@@ -68,7 +68,7 @@ class UsageAudits:
                     break
                 after = known.last_server_id if known else 0
                 found = usage_audits.page(connection, window, after, self._page)
-            self._tell(window, known or self._begin(window), found)
+            self._write_page(window, known or self._begin(window), found)
         return MORE_SECONDS
 
     def _begin(self, window: Window) -> UsageAudit:
@@ -81,7 +81,7 @@ class UsageAudits:
             )
         return UsageAudit(0, {}, None)
 
-    def _tell(self, window: Window, known: UsageAudit, found: Sequence[Used]) -> None:
+    def _write_page(self, window: Window, known: UsageAudit, found: Sequence[Used]) -> None:
         """Write these into the outbox, unless another conductor has done so."""
         counts = collections.Counter(known.servers_by_host)
         counts.update(one.host for one in found)

@@ -24,7 +24,9 @@ class BulkMigrationRpc(Protocol):
         Raises Unavailable; Conflict if a rebalance is open already.
         """
 
-    def steer_bulk_migration(self, ctxt: RequestContext, number: int, steering: Steering) -> None:
+    def set_bulk_migration_state(
+        self, ctxt: RequestContext, number: int, steering: Steering
+    ) -> None:
         """Pause, resume or cancel a bulk migration; moves in progress end in any case.
 
         Raises NotFound; Conflict if it has ended or was cancelled.

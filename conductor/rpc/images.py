@@ -146,7 +146,7 @@ class ImageRpc(Protocol):
         Conflict for an image in another state.
         """
 
-    def keep_image_download(self, ctxt: RequestContext, image_id: str, task_id: str) -> None:
+    def renew_image_download(self, ctxt: RequestContext, image_id: str, task_id: str) -> None:
         """Report that a download is in progress. Raises Conflict if it was given up."""
 
     def fail_image_download(

@@ -9,60 +9,27 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from common.context import RequestContext
-from common.states import ResourceType
 from conductor.plans import Params, Plan
+from db.records import OperationRecord, ServerRecord
 
 P = TypeVar("P", bound=Plan)
 A = TypeVar("A", bound=Params)
 
 
 @dataclass(frozen=True)
-class Server:
+class Server(ServerRecord):
     """One server's record, without the data for its guest."""
 
-    id: int
-    uuid: str
-    project_id: str
-    user_id: str
-    name: str
-    hostname: str
-    vm_state: str
-    task_state: str | None
-    power_state: int
     operation_id: int | None
-    flavor: Mapping[str, Any]
     vcpus: int
     memory_mib: int
     disk_gib: int
-    image_id: str | None
-    """The image that the create named; a root disk that is a volume may be of another source."""
-    image_properties: Mapping[str, str]
-    key_name: str | None
     public_key: str | None
-    user_data: str | None
-    availability_zone: str | None
-    pinned_availability_zone: str | None
-    host: str | None
-    node: str | None
-    cluster: str | None
-    vmid: int | None
-    meta: Mapping[str, str]
-    tags: Sequence[str]
-    addresses: Sequence[Mapping[str, Any]]
-    scheduler_hints: Mapping[str, Any]
-    launch_index: int
-    launched_at: datetime.datetime | None
-    deleted_at: datetime.datetime | None
     server_group_uuid: str | None = None
     locked_by: str | None = None
     disk_tag: str | None = None
     security_groups: Sequence[str] = ()
     """Those of the create: ids, or ``default``."""
-
-    @property
-    def volume_backed(self) -> bool:
-        """Return whether its root disk is a volume."""
-        return bool(self.flavor.get("volume_backed"))
 
     @property
     def root_image_id(self) -> str | None:
@@ -80,22 +47,12 @@ _SERVER_COLUMNS = {item.name for item in dataclasses.fields(Server)}
 
 
 @dataclass(frozen=True)
-class Operation:
+class Operation(OperationRecord):
     """One row of the ledger."""
 
-    id: int
-    resource_type: str
-    resource_id: str
-    project_id: str
-    user_id: str
-    request_id: str
-    action: str
-    state: str
-    attempt: int
     context: Mapping[str, Any]
     params: Params
     plan: Plan
-    started_at: datetime.datetime
     stage: str | None = None
     """The stage, or the undo, that is committed as reached; see ``engine.stages``."""
     deadline: datetime.datetime | None = None
@@ -111,9 +68,9 @@ class Operation:
     operation; not of the row."""
 
     @property
-    def server_uuid(self) -> str:
-        """The server that it is about; empty if it is about something else."""
-        return self.resource_id if self.resource_type == ResourceType.SERVER else ""
+    def title(self) -> str:
+        """How logs name it, such as ``extend_volume of volume 3f…``."""
+        return f"{self.action} of {self.resource_type} {self.resource_id}"
 
     def planned(self, kind: type[P]) -> P:
         """Return the plan, which must be of this kind: that of the action."""

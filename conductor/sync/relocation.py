@@ -88,16 +88,16 @@ class Follow:
 
     def _conclude(self, operation: Operation, server: Server, found: Inspection) -> Task | None:
         if not found.exists:
-            self._lost(operation, server, found, Saw.VANISHED)
+            self._record_missing(operation, server, found, Saw.VANISHED)
         elif not found.ours or found.kind != "vm":
-            self._lost(operation, server, found, Saw.FOREIGN)
+            self._record_missing(operation, server, found, Saw.FOREIGN)
         elif found.node == server.node and server.vm_state != VmState.ERROR:
-            self._stays(operation, server, found)
+            self._record_unmoved(operation, server, found)
         else:
             return self._moved(operation, server, found)
         return None
 
-    def _stays(self, operation: Operation, server: Server, found: Inspection) -> None:
+    def _record_unmoved(self, operation: Operation, server: Server, found: Inspection) -> None:
         """Store that the VM is where it was: only its power state may differ."""
 
         def work(connection: Transaction) -> None:
@@ -180,7 +180,9 @@ class Follow:
         self._cloud.store.run(work)
         LOG.error("Server %s: %s", server.uuid, text)
 
-    def _lost(self, operation: Operation, server: Server, found: Inspection, saw: Saw) -> None:
+    def _record_missing(
+        self, operation: Operation, server: Server, found: Inspection, saw: Saw
+    ) -> None:
         """Set ERROR with a fault. Nothing is released: the VM may come back."""
         failure = _fault(server, found, saw)
 

@@ -64,7 +64,7 @@ class Reports:
         ends = self._ends(valid, known)
         others = [report for report in valid if report.operation_id not in ends]
         if others:
-            self._cloud.store.run(lambda connection: self._keep(connection, others))
+            self._cloud.store.run(lambda connection: self._write(connection, others))
         self._outcomes.take(list(ends.values()))
         for report in others:
             if report.outcome is not None:
@@ -85,7 +85,7 @@ class Reports:
 
     def heartbeat(self, heartbeat: Heartbeat) -> None:
         """Store the hosts of a heartbeat, and renew the leases of the worker's operations."""
-        self._cloud.compute.heard(heartbeat.worker, heartbeat.sent_at)
+        self._cloud.compute.on_heartbeat(heartbeat.worker, heartbeat.sent_at)
 
         def work(connection: Transaction) -> tuple[bool, frozenset[str]]:
             unknown = registry.take(connection, heartbeat, self._is_project_s)
@@ -95,7 +95,7 @@ class Reports:
                 unknown -= told
                 if heartbeat.facts:
                     # A worker that starts, or finds its cluster again.
-                    filter_outbox.hurry(connection, [one.host for one in heartbeat.facts])
+                    filter_outbox.retry_on(connection, [one.host for one in heartbeat.facts])
                 if told:
                     version = placement_outbox.begin(connection)
                     placement_outbox.add(connection, sorted(told), version)
@@ -106,7 +106,7 @@ class Reports:
             return restarted, unknown
 
         restarted, unknown = self._cloud.store.run(work)
-        self._volume_types.heard(heartbeat.facts)
+        self._volume_types.on_facts(heartbeat.facts)
         if restarted:
             LOG.info("Worker %s has restarted; its operations are continued.", heartbeat.worker)
             self._cloud.wake()
@@ -137,7 +137,7 @@ class Reports:
         for worker in workers:
             self._cloud.compute.introduce(context.internal(), worker)
 
-    def _keep(self, connection: Transaction, reports: Sequence[Report]) -> None:
+    def _write(self, connection: Transaction, reports: Sequence[Report]) -> None:
         ledger.record_steps(connection, reports)
         migrations.record_progress(connection, reports)
         unfinished = [

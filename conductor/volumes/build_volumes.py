@@ -1,5 +1,5 @@
-"""The volumes that are made with a server: begun once its host is chosen, on a storage that this
-reaches; made anew where another host is chosen; removed if the build fails.
+"""The volumes that are made with a server: begun once its host is chosen, on a storage that the
+host reaches; replaced by new ones if another host is chosen; removed if the build fails.
 
 The build waits for them without a lease. What ends the making of one makes the build due, in the
 same transaction (``conductor.volumes.build_waiting_for_volume``).
@@ -115,9 +115,9 @@ def begin(
 
 
 def renew(connection: Transaction, cloud: Cloud, server_uuid: str) -> None:
-    """Have the volumes be made anew where the server goes next; what was made is removed.
+    """Replace the volumes by new records, to be made on the next host; remove what was made.
 
-    Each gets another id: so no volume ever has two places. The server's row must be locked.
+    Each gets another ID, so no volume ever has two places. The server's row must be locked.
     """
     for one in attachments.of_servers(connection, [server_uuid]):
         row = volumes.held(connection, one.volume_id) if one.with_build else None

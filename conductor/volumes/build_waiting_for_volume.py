@@ -22,5 +22,5 @@ def wake(connection: Transaction, volume_id: str) -> bool:
     number = servers.get(connection, attached.server_uuid).operation_id
     operation = None if number is None else ledger.get(connection, number)
     if operation is not None and operation.action == _BUILD:
-        leases.hurry(connection, operation.id)
+        leases.make_due(connection, operation.id)
     return True

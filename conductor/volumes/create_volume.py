@@ -1,7 +1,7 @@
 """Makes volumes: place and VMID are chosen with the record, then an agent makes the holder.
 
-One that fails for good is in error, with the reason; what was left of it is removed by an
-operation of its own, and its record stays for its owner to see.
+A volume that can't be made becomes ``error``, with the reason. An operation of its own removes
+what was made of it; the owner sees the record until deleting it.
 """
 
 from __future__ import annotations
@@ -94,12 +94,12 @@ def _placeless(
     volume_id = write(connection, ctxt, new, found, type_, **values)
     item = _item(cloud, volume_id, new.project_id, VolumePlan(size_gib=new.size_gib))
     operation = start.begin_later(connection, ctxt, item)
-    failure = Failure(Category.NO_VALID_HOST, why, owner_message=_open_words(found, why))
+    failure = Failure(Category.NO_VALID_HOST, why, owner_message=_owner_message(found, why))
     close.close_failed(connection, operation, failure)
     return volume_id
 
 
-def _open_words(found: sources.Found, why: str) -> str | None:
+def _owner_message(found: sources.Found, why: str) -> str | None:
     """Return why there is no place as owners may read it; None: it names a host."""
     at = found.placement.at
     hosts = (found.host, found.placement.on, None if at is None else at[1])
@@ -189,10 +189,10 @@ def type_of(
     *,
     anybodys: bool = False,
 ) -> Any | None:
-    """Return the type that is asked for, that of what is copied, or that its image names, or the
-    project's default one, or the cloud's.
+    """Return the type of a new volume: the type asked for, else that of its source, else that
+    named by its image, else the project's default type, else the cloud's.
 
-    ``anybodys``: also one that the project may not use. Raises NotFound, Invalid.
+    ``anybodys``: even if the project may not use the type. Raises NotFound, Invalid.
     """
     if new.type_id is not None:
         row = types.usable(connection, new.type_id, new.project_id)
@@ -247,7 +247,7 @@ class CreateVolumeFlow(MakingVolume):
         if saved is not None:
             values |= backups.restored_values(saved, row)
         if made.snapshots and row.type_id is not None:
-            types.learn(connection, row.type_id, made.snapshots)
+            types.set_snapshot_way(connection, row.type_id, made.snapshots)
         if row.status in MAKING:
             waits = build_waiting_for_volume.wake(connection, row.id)
             values["status"] = VolumeStatus.ATTACHING if waits else VolumeStatus.AVAILABLE

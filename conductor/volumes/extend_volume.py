@@ -36,7 +36,7 @@ def begin(
 ) -> Operation:
     """Write the operation that extends a volume that is locked, for ``cloud.start``.
 
-    Its new size counts from now on. ``in_use``: also while a server has it. Raises Invalid,
+    Its new size counts from now on. ``in_use``: also if it is attached. Raises Invalid,
     QuotaExceeded.
     """
     if size_gib <= row.size_gib:
@@ -67,7 +67,7 @@ def begin(
 def _require_no_memory(connection: Transaction, row: Any) -> None:
     """Raise Invalid for a volume of a server that is suspended, also if it was shelved since.
 
-    Proxmox VE keeps a lock on its VM, whose disks can't be resized.
+    Proxmox VE locks a suspended VM; its disks can't be resized.
     """
     attached = attachments.of_volume(connection, row.id)
     if attached is None:
@@ -97,7 +97,7 @@ class ExtendVolumeFlow(OneCommand[Extending]):
     late = "The volume was not extended in time."
 
     def load(self, connection: Transaction, operation: Operation) -> Extending:
-        """Read the volume, and the server that has it."""
+        """Read the volume, and the server that it is attached to."""
         row = volumes.get(connection, operation.resource_id)
         attached = attachments.of_volume(connection, operation.resource_id)
         server = None if attached is None else servers.get(connection, attached.server_uuid)

@@ -1,4 +1,4 @@
-"""What servers' volumes need of their host, as the scheduler is told."""
+"""What servers' volumes need of their host, for the scheduler."""
 
 from __future__ import annotations
 

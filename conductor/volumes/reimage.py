@@ -68,11 +68,10 @@ def begin(
     *,
     reserved: bool,
 ) -> Operation:
-    """Write the operation that gives a volume that is locked, and no server has, new content.
+    """Write the operation that gives a volume new content, for ``cloud.start`` after the commit.
 
-    It is for ``cloud.start`` after the commit.
-
-    ``reserved``: also one that is reserved. Raises NotFound, Invalid, BandExhausted.
+    The volume's row must be locked and the volume not attached. ``reserved``: allow the status
+    ``reserved``. Raises NotFound, Invalid, BandExhausted.
     """
     statuses = REIMAGED_RESERVED if reserved else ()
     volumes.require_status(row, VolumeAction.REIMAGE, statuses)

@@ -16,14 +16,14 @@ from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, volumes
 from conductor.volumes import remove_volume
 
-#: what a volume is only while a server has it
+#: statuses of a volume that is attached
 _ATTACHED = (
     *(VolumeStatus.ATTACHING, VolumeStatus.IN_USE, VolumeStatus.DETACHING),
     VolumeStatus.RESERVED,
-    # It gets new content by a rebuild of the server.
+    # A rebuild of the server gives it new content.
     VolumeStatus.DOWNLOADING,
 )
-#: what it may be besides, and goes with its server if it is to
+#: statuses in which a volume with delete_on_termination is deleted with its server
 _REMOVABLE = (
     *_ATTACHED,
     *(VolumeStatus.ERROR, VolumeStatus.ERROR_EXTENDING, VolumeStatus.EXTENDING),
@@ -31,14 +31,14 @@ _REMOVABLE = (
 _LOST = "Its server's record was deleted, but not its VM {}, which may use the volume."
 
 
-def of_gone(
+def free_of_deleted(
     connection: Transaction, cloud: Cloud, server_uuids: Sequence[str], *, failed: bool = False
 ) -> bool:
     """Free the volumes of servers whose VMs were seen gone; return whether some are removed now.
 
-    What was made with a server goes unless its build has ended well; ``failed``: it has failed,
-    and all other volumes stay. One query where there are none. The servers' rows must be locked
-    before.
+    A volume that was made with a server is removed, unless the build has succeeded. ``failed``:
+    the build has failed, and no other volume is removed. One query if there are none. The
+    servers' rows must be locked before.
     """
     removed = False
     for one in attachments.of_servers(connection, server_uuids):
@@ -71,24 +71,24 @@ def of_gone(
 def _end_wait(connection: Transaction, server_uuid: str) -> None:
     """Have a build that waits for its volumes end now: it has lost its server."""
     for operation in ledger.open_with(connection, server_uuid, "create"):
-        leases.hurry(connection, operation.id)
+        leases.make_due(connection, operation.id)
 
 
 def discard(connection: Transaction, cloud: Cloud, row: Any) -> None:
-    """Remove a volume, locked, that no server has had; its record goes once it was seen gone."""
+    """Remove a locked volume that was never attached; its record once the disk is seen gone."""
     working = ledger.open_of(connection, row.id, ResourceType.VOLUME)
     if row.vmid is None and not working:
         volumes.delete(connection, row.id)
         return
     volumes.change(connection, row.id, status=VolumeStatus.DELETING, previous_status=None)
-    # What makes it, or removes what was left of it, goes by the status when it ends.
+    # An open create or cleanup operation reads the status at its end and deletes the record.
     if not working:
         where = remove_volume.place_of(row)
         remove_volume.begin(connection, cloud, internal(), row, where, gone=True)
 
 
-def of_lost(connection: Transaction, server: Server) -> None:
-    """Have the volumes of a server whose record goes, but not its VM, be in error."""
+def set_error_of_abandoned(connection: Transaction, server: Server) -> None:
+    """Set the volumes of a server to error whose record is deleted, but not its VM."""
     for one in attachments.of_servers(connection, [server.uuid]):
         row = volumes.held(connection, one.volume_id)
         attachments.delete(connection, one.volume_id, server.uuid)

@@ -1,6 +1,6 @@
-"""Removes volumes with their holders; repeated until both were seen gone.
+"""Removes volumes with their holders; repeated until both are confirmed absent.
 
-What was left of a volume that couldn't be made is removed alike, and its record stays.
+What was left of a volume that couldn't be made is removed alike, but not its record.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def begin(
 ) -> Operation:
     """Write the removal of a volume that is locked, due at once.
 
-    ``gone``: its record goes as well. ``now``: it is for ``cloud.start`` after the commit.
+    ``gone``: the record is deleted, too. ``now``: for ``cloud.start`` after the commit.
     """
     plan = VolumePlan(where, str(row.storage or ""), row.size_gib, volid=row.volid, gone=gone)
     return _begin(connection, cloud, ctxt, row.id, row.project_id, plan, now=now)

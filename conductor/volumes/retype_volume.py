@@ -1,7 +1,7 @@
-"""Gives volumes another type: its storage takes them, if it isn't the one that has them already.
+"""Retypes volumes: moves the disk if the new type's storage is another one.
 
-A volume that is moved counts for both types and both storages until an agent says where it is.
-One that can't be moved stays where it was, and is available again; the reason is its fault.
+While a volume is moved it counts for both types and both storages, until an agent reports where it
+is. A volume that can't be moved is available where it was, with the reason as its fault.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class RetypeVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
     def write_done(self, connection: Transaction, end: End[VolumeWork]) -> None:
         """Have it be of the other type."""
         if end.row is not None:
-            _keep(connection, end)
+            _write_moved(connection, end)
             volumes.end(connection, end.row, VolumeAction.RETYPE, ok=True)
 
     # --- failure
@@ -179,7 +179,7 @@ class RetypeVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
         def keep(connection: Transaction) -> None:
             end = End(task, self.lock(connection, task), outcome)
             if end.row is not None and not close.has_ended(connection, task.operation):
-                _keep(connection, end)
+                _write_moved(connection, end)
 
         if End(task, None, outcome).made.volid != task.operation.planned(VolumePlan).volid:
             self._cloud.store.run(keep)
@@ -195,14 +195,14 @@ class RetypeVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
         volumes.end(connection, row, VolumeAction.RETYPE, ok=True)
 
     def write_failed(self, connection: Transaction, end: End[VolumeWork]) -> None:
-        """Have it be available, of the type that it had."""
+        """Set it to available with its former type."""
         if end.row is not None:
             values = {"fault": end.failure.message, **_NOTHING_NEW}
             volumes.end(connection, end.row, VolumeAction.RETYPE, ok=False, **values)
 
 
-def _keep(connection: Transaction, end: End[VolumeWork]) -> None:
-    """Store where a volume that is locked has been moved, once; its quota goes along."""
+def _write_moved(connection: Transaction, end: End[VolumeWork]) -> None:
+    """Store, once, where a locked volume was moved to; its quota moves to the new type."""
     row, made = end.row, end.made
     if row.new_type_id is None:
         return
@@ -217,4 +217,4 @@ def _keep(connection: Transaction, end: End[VolumeWork]) -> None:
         **_NOTHING_NEW,
     )
     if made.snapshots:
-        types.learn(connection, row.new_type_id, made.snapshots)
+        types.set_snapshot_way(connection, row.new_type_id, made.snapshots)

@@ -30,7 +30,7 @@ class Found:
     bootable: bool = False
     image_metadata: Mapping[str, Any] | None = None
     host: str | None = None
-    """One that must reach it."""
+    """The host that must reach it."""
     volids: Mapping[str, str] = field(default_factory=dict)
     """Of an image: cluster → volume."""
     copied: VolumeSource | None = None
@@ -40,7 +40,7 @@ class Found:
     wished_type: str | None = None
     """Name or ID of the type that an image asks for, unless another one is asked for."""
     place: Any | None = None
-    """The row that says where that is which is copied."""
+    """The row with the place of what is copied."""
 
     def need(self, storage: str | None, size_gib: int) -> VolumeNeed | None:
         """Return what a server's host needs if the copy is made for it; None: it is no copy.

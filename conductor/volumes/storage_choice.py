@@ -1,4 +1,4 @@
-"""Where a new volume goes: a storage of a host, by its type, its zone and its room. Pure."""
+"""Chooses the storage of a new volume by its type, its zone and the free space. Pure."""
 
 from __future__ import annotations
 

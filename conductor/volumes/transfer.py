@@ -95,7 +95,7 @@ def withdraw(
 def _locked(connection: Transaction, found: Any) -> tuple[Any | None, Any]:
     """Return the rows of an offer's volume and of the offer, locked.
 
-    Raises NotFound for one that has ended meanwhile.
+    Raises NotFound for an offer that has ended since it was read.
     """
     volume = volumes.held(connection, found.volume_id)
     again = transfers.get(connection, found.id, lock=True)

@@ -1,7 +1,7 @@
-"""What resources show after an operation that overslept and was not seen done.
+"""What the records of resources say after an operation that overslept and was not seen done.
 
-Each is in error and names the reason; whatever exists of it stays in the record, so that it is
-removed with the resource, by its owner. See ``conductor.engine.overslept``.
+Each is in error, with the reason. The record still says what exists, so that it is removed when
+the owner deletes the resource. See ``conductor.engine.overslept``.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def volume(connection: Transaction, task: Work) -> None:
 
 
 def restored_volume(connection: Transaction, task: Work) -> None:
-    """As ``volume``, of one that is made of a backup, which is free again."""
+    """As ``volume``, for a volume restored from a backup, which is free again."""
     volume(connection, task)
     backups.restored(connection, getattr(task.operation.plan, "backup_id", None))
 
 
 def uploaded_volume(connection: Transaction, task: Work) -> None:
-    """As ``volume``, of one that becomes an image, which can be deleted."""
+    """As ``volume``, for a volume uploaded as an image, which can be deleted."""
     volume(connection, task)
     uploads.kill(connection, task.operation.planned(UploadVolumePlan).image_id)
 

@@ -1,4 +1,4 @@
-"""Keeps a volume type for each storage that takes disks."""
+"""Makes a volume type for each storage that takes disks."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ LOG = logger(__name__)
 
 
 class VolumeTypes:
-    """Has a type written for each storage that a host tells of for the first time."""
+    """Makes a volume type for each storage when a host reports it for the first time."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
         self._known: frozenset[str] = frozenset()
 
-    def heard(self, facts: Iterable[HostFacts]) -> None:
-        """Take what hosts tell, once it is stored; nothing is asked while they tell no news."""
-        told = {
+    def on_facts(self, facts: Iterable[HostFacts]) -> None:
+        """Take hosts' reports once they are stored. No query while no new storage is reported."""
+        reported = {
             storage.name
             for host in facts
             for storage in host.storages
             if storage.active and "images" in storage.content
         }
-        if not told <= self._known:
+        if not reported <= self._known:
             self.follow()
-            self._known |= told
+            self._known |= reported
 
     def follow(self) -> None:
         """Write what is missing. Two queries where nothing is."""

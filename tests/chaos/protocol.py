@@ -68,7 +68,7 @@ OTHERS = frozenset(
     | {"update_server", "set_server_metadata", "set_server_tags", "update_service"}
     | {"lock_server", "unlock_server", "reset_server_state", "set_quota_class"}
     | {"preview", "preview_servers", "capacity", "evacuation", "rebalance"}
-    | {"drain_plan", "apply_rebalance", "steer_bulk_migration"}
+    | {"drain_plan", "apply_rebalance", "set_bulk_migration_state"}
     | {"create_flavor", "update_flavor", "delete_flavor", "set_flavor_extra_specs"}
     | {"set_flavor_access", "create_keypair", "delete_keypair", "set_quota", "reset_quota"}
     | {"create_server_group", "create_aggregate", "update_aggregate", "set_aggregate_metadata"}
@@ -80,7 +80,7 @@ OTHERS = frozenset(
     # of VMs that the record doesn't know, of which a recorded run has none
     | {"look_at_others"}
     | {"create_image", "edit_image", "tag_image", "activate_image", "save_image"}
-    | {"stage_image", "import_staged_image", "begin_image_download", "keep_image_download"}
+    | {"stage_image", "import_staged_image", "begin_image_download", "renew_image_download"}
     | {"fail_image_download"}
     | {"create_metadef_namespace", "update_metadef_namespace", "delete_metadef_namespace"}
     | {"change_metadef_items"}
@@ -89,7 +89,7 @@ OTHERS = frozenset(
     | {"create_volume", "edit_volume", "delete_volume", "extend_volume", "reset_volume"}
     | {"reserve_volume", "create_volume_type", "edit_volume_type", "delete_volume_type"}
     | {"set_default_volume_type", "update_volume_service"}
-    | {"allow_volume_type", "attach_volume", "detach_volume", "keep_volume"}
+    | {"allow_volume_type", "attach_volume", "detach_volume", "set_delete_on_termination"}
     | {"make_volume", "remove_volume", "grow_volume", "plug_volume", "snap_volume"}
     | {"create_volume_snapshot", "edit_volume_snapshot", "delete_volume_snapshot"}
     | {"reset_volume_snapshot", "revert_volume", "reimage_volume"}

@@ -52,7 +52,7 @@ ADDRESS = {"self", "ctxt", "worker"}
 #: sent by a worker to itself
 OWN = {"tick"}
 #: the client's own, not sent
-KEPT = {"heard"}
+KEPT = {"on_heartbeat"}
 
 
 def methods(surface: type) -> dict[str, Any]:

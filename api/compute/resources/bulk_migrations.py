@@ -63,17 +63,17 @@ class BulkMigrations:
     @operation(policies.BULK_MIGRATIONS_STEER, status=202, body=schemas.steering("pause"))
     def pause(self, call: Call, number: str) -> None:
         """Begin no more moves for now; those under way end."""
-        call.conductor.steer_bulk_migration(call.ctxt, _number(number), Steering.PAUSE)
+        call.conductor.set_bulk_migration_state(call.ctxt, _number(number), Steering.PAUSE)
 
     @operation(policies.BULK_MIGRATIONS_STEER, status=202, body=schemas.steering("resume"))
     def resume(self, call: Call, number: str) -> None:
         """Resume a paused bulk migration."""
-        call.conductor.steer_bulk_migration(call.ctxt, _number(number), Steering.GO)
+        call.conductor.set_bulk_migration_state(call.ctxt, _number(number), Steering.GO)
 
     @operation(policies.BULK_MIGRATIONS_STEER, status=202, body=schemas.steering("cancel"))
     def cancel(self, call: Call, number: str) -> None:
         """Begin no more moves; finish those under way. A drained host remains disabled."""
-        call.conductor.steer_bulk_migration(call.ctxt, _number(number), Steering.CANCEL)
+        call.conductor.set_bulk_migration_state(call.ctxt, _number(number), Steering.CANCEL)
 
 
 class Drains:

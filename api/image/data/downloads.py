@@ -274,7 +274,7 @@ class _Download:
     def _tell(self) -> str:
         """Report to the conductor that the download continues; return why it must stop, or ""."""
         try:
-            self._conductor.keep_image_download(self._ctxt, self._found.id, self._task_id)
+            self._conductor.renew_image_download(self._ctxt, self._found.id, self._task_id)
         except (Conflict, ImageNotFound) as error:
             return error.message
         except MicronovaError as error:

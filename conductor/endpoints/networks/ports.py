@@ -55,7 +55,7 @@ class PortEndpoint:
             server_uuid = _visible(connection, ctxt, port_id, also_network_owner=True)
             revisions.require_port(connection, ctxt, port_id)
             if server_uuid:
-                user_ports.let_go(connection, port_id)
+                user_ports.delete_with_server(connection, port_id)
                 try:
                     return self._accept.detaching(connection, ctxt, server_uuid, port_id)
                 except ServerNotFound:

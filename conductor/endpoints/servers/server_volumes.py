@@ -27,7 +27,7 @@ class ServerVolumeEndpoint:
         ctxt.server_uuid = server_uuid
         self._runner.submit(self._accept.detach(ctxt, server_uuid, volume_id))
 
-    def keep_volume(
+    def set_delete_on_termination(
         self, ctxt: RequestContext, server_uuid: str, volume_id: str, *, delete: bool
     ) -> None:
-        self._accept.keep(ctxt, server_uuid, volume_id, delete=delete)
+        self._accept.set_delete_on_termination(ctxt, server_uuid, volume_id, delete=delete)

@@ -36,7 +36,7 @@ def drain(
     """See ``ConductorRpc.drain``."""
 
     def work(connection: Transaction) -> Operation:
-        # Before the host's row, as whoever changes a service does.
+        # Locked before the host's row, as in every transaction that changes a service.
         version = placement_outbox.begin(connection)
         facts, _ = registry.host(connection, host)
         if not facts.online or cloud.worker_of(connection, host) is None:
@@ -77,8 +77,8 @@ def rebalance(
     return cloud.store.run(work)
 
 
-def steer(cloud: Cloud, number: int, steering: Steering) -> None:
-    """See ``ConductorRpc.steer_bulk_migration``."""
+def set_state(cloud: Cloud, number: int, steering: Steering) -> None:
+    """See ``ConductorRpc.set_bulk_migration_state``."""
 
     def work(connection: Transaction) -> None:
         operation = store.get_locked(connection, number)
@@ -94,7 +94,7 @@ def steer(cloud: Cloud, number: int, steering: Steering) -> None:
             seconds = int(cloud.conf.conductor.bulk_migration_timeout_seconds)
             values["deadline"] = clock.utcnow() + datetime.timedelta(seconds=seconds)
         store.save(connection, operation, dataclasses.replace(plan, steering=steering), **values)
-        leases.hurry(connection, number)
+        leases.make_due(connection, number)
 
     cloud.store.run(work)
     cloud.wake()

@@ -1,8 +1,9 @@
 """Carries out drains and rebalances: each move is an ordinary operation on its server.
 
 The plan in the ledger says which were begun: a migration is begun in the transaction that writes
-its operation into the plan, under the lock of all bulk migrations. So whoever takes over looks at
-it, and never begins a second one. Nobody waits for a migration: its end has the plan looked at.
+its operation into the plan, under the lock of all bulk migrations. So a conductor that takes over
+finds it there and never begins a second one. No thread waits for a migration: its end wakes the
+bulk migration.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
 
-#: between two looks at one that is paused, of which nothing is under way
+#: between two looks at a paused bulk migration none of whose moves is under way
 PAUSED_SECONDS = 60.0
 
 
@@ -58,7 +59,8 @@ class BulkFlow:
     def table(self) -> Table[Work]:
         """Return the one stage: it looks, begins what may begin, and looks again later.
 
-        It has no way back: what moved stays there. The deadline only ends the beginning.
+        Nothing is undone: servers that were moved are not moved back. After the deadline no
+        further move begins.
         """
         stage = Stage("move_servers", self._go, final=True)
         return Table((stage,), on_superseded=None, owns=False, load=load)

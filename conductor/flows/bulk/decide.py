@@ -20,7 +20,7 @@ NOT_LIVE = "it can't be moved while it runs, and is not to be stopped"
 
 @dataclass(frozen=True)
 class Seen:
-    """A server as the record has it now."""
+    """A server's record as it is now."""
 
     uuid: str
     name: str
@@ -164,7 +164,7 @@ def _here(move: Move, plan: BulkPlan, seen: Seen) -> Move:
     why = obstacle(seen.situation)
     if how == Way.COLD and plan.live_only and seen.situation.vm_state != VmState.STOPPED:
         why = NOT_LIVE
-    # What was refused keeps its reason until it is tried again.
+    # The reason of a refusal is shown until the move is tried again.
     state, reason = MoveState.WAITING, move.reason if move.not_before else None
     if seen.task_state is not None:
         reason = f"it is busy ({seen.task_state})"

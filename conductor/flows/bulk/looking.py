@@ -45,6 +45,6 @@ def look(connection: Transaction, plan: BulkPlan, *, late: bool = False) -> Fact
 def _pinned(
     row: Any, reported: Mapping[str, Mapping[str, str]], by_volumes: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """Return what keeps a server's VM on its node; see ``Situation.pinned``."""
+    """Return why VMs can't leave their node; see ``Situation.pinned``."""
     here = reported.get(row.host, {})
     return {**here, str(row.vmid): by_volumes[row.uuid]} if row.uuid in by_volumes else here

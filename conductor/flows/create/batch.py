@@ -30,9 +30,10 @@ class Together:
         self._decide = decide
 
     def resume(self, operation: Operation) -> None:
-        """Decide for all of the create, or leave it to the first one; then each goes on alone.
+        """Make one scheduling decision for all builds of a create request.
 
-        Raises Unavailable when no decision can be made.
+        Only the first build of the request decides; the others wait for it. Afterwards each
+        continues on its own. Raises Unavailable when no decision can be made.
         """
         name = self._cloud.name
         batch = self._cloud.store.run(
@@ -49,8 +50,8 @@ class Together:
         except Exception:
             # The first one postpones itself.
             rest = batch[1:]
-            self._cloud.store.run(lambda c: batches.let_go(c, rest, name, WAIT_SECONDS))
+            self._cloud.store.run(lambda c: batches.release_leases(c, rest, name, WAIT_SECONDS))
             raise
-        self._cloud.store.run(lambda c: batches.let_go(c, batch, name))
+        self._cloud.store.run(lambda c: batches.release_leases(c, batch, name))
         self._cloud.wake()
-        LOG.info("Made one decision for %d builds of a create.", len(batch))
+        LOG.info("Made one decision for %d builds of %s.", len(batch), operation.request_id)

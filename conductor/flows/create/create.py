@@ -23,7 +23,7 @@ from conductor.cloud import Cloud, placed
 from conductor.engine import batch_close, overslept
 from conductor.engine.batch_close import Ended, Ending
 from conductor.engine.stages import Stage, Table, Task
-from conductor.engine.transition_draft import TransitionDraft, must_build
+from conductor.engine.transition_draft import TransitionDraft, require_building
 from conductor.flows import build_command, guest_data
 from conductor.flows.create.batch import Together
 from conductor.flows.create.make_volumes import MakeVolumes
@@ -57,7 +57,7 @@ class Create:
         self._unwinding = Unwinding(cloud, self.table)
         self._placing = Placing(cloud, self._unwinding, self._go_on)
         self._volumes = MakeVolumes(cloud, self._unwinding)
-        # The builds of which begin by themselves: none is its agent's before.
+        # After a decision for a whole request each build is started by the runner.
         decide = functools.partial(self._decide, go_on=False)
         self._together = Together(cloud, decide)
 
@@ -102,7 +102,7 @@ class Create:
         for operation, server in mine:
             if server.operation_id != operation.id:
                 raise StaleTransition(server_uuid=server.uuid, operation_id=operation.id)
-            must_build(operation, server)
+            require_building(operation, server)
         return self._placing.place_many(mine, go_on=go_on)
 
     # --- the stages
@@ -152,7 +152,7 @@ class Create:
         self._unwinding.fail(task.operation, task.server, failure)
 
     def _network(self, task: Task) -> Task | None:
-        """Run the stage ``networking``; ERROR if the addresses were taken meanwhile."""
+        """Run the stage ``networking``; ERROR if the addresses were taken since the request."""
         if task.shown != TaskState.NETWORKING:
             return task
         operation, server = task.operation, task.server
@@ -167,7 +167,7 @@ class Create:
         except StaleTransition:
             raise
         except Unsettled as error:
-            LOG.info("%s The addresses wait for it.", error.message)
+            LOG.info("The addresses of server %s wait: %s", server.uuid, error.message)
             self._cloud.wait(operation, UNSETTLED_SECONDS)
             return None
         except (Conflict, Invalid, NetworkNotFound) as error:
@@ -214,7 +214,7 @@ class Create:
             "conductor_allocate_network", 1, started, clock.utcnow(), "Success", detail=detail
         )
         draft.record(step)
-        draft.step_on(plan, addresses=guest_data.addresses(nics))
+        draft.advance_stage(plan, addresses=guest_data.addresses(nics))
 
     def _map_disk(self, task: Task) -> Task | None:
         """Run the stage ``block_device_mapping``: volumes are made, and the image is looked up.
@@ -259,7 +259,7 @@ class Create:
         if image is not None and ((clones and not image.cd) or image.template_only):
             template = templates.reserve(connection, facts, image.id)
         plan = draft.operation.planned(CreatePlan)
-        draft.step_on(dataclasses.replace(plan, image=image, template=template))
+        draft.advance_stage(dataclasses.replace(plan, image=image, template=template))
         draft.hand_over(str(plan.worker), self._cloud.lease_seconds)
 
     def _spawn(self, task: Task) -> None:
@@ -276,7 +276,8 @@ class Create:
                 operation, server, Failure(Category.NODE_UNHEALTHY, text, host=host)
             )
             return
-        LOG.info("Build is sent to host %s, VMID %s.", host, operation.plan.target.vmid)
+        vmid = operation.plan.target.vmid
+        LOG.info("Sending the build of server %s to host %s, VMID %s.", server.uuid, host, vmid)
         group = self._group(server)
         attached = self._attached(task)
         command = build_command.build(operation, server, group, attached)
@@ -306,7 +307,7 @@ class Create:
             self._unwinding.failed(task.operation, task.server, outcome)
             return
         self._cloud.store.run(lambda connection: _write_active(connection, [Ended(task, outcome)]))
-        LOG.info("Server is active on %s.", task.server.host)
+        LOG.info("Server %s is active on %s.", task.server.uuid, task.server.host)
 
 
 def _task(moved: Moved) -> Task:

@@ -11,7 +11,7 @@ from common.log import logger
 from common.messages.reports import Category, Failure, Outcome, Step
 from conductor.cloud import Cloud
 from conductor.engine.stages import Task
-from conductor.engine.transition_draft import must_build
+from conductor.engine.transition_draft import require_building
 from conductor.flows.create.unwind import Unwinding
 from conductor.plans import CreatePlan
 from conductor.store.ledger import leases
@@ -33,9 +33,9 @@ class MakeVolumes:
         self._cloud, self._unwinding = cloud, unwinding
 
     def are_made(self, task: Task) -> bool:
-        """Return whether all are made; else the build waits, goes to another host, or has failed.
+        """Return whether all are made; else the build waits, moves to another host, or has failed.
 
-        Raises StaleTransition if the server, or the lease, is in other hands.
+        Raises StaleTransition if another operation has the server, or another process the lease.
         """
         operation, server = task.operation, task.server
         host = str(operation.plan.target.host)
@@ -51,12 +51,12 @@ class MakeVolumes:
             # Its image was deleted since.
             made = Failure(Category.IMAGE_NOT_FOUND, error.message, STEP, host)
         if isinstance(made, Failure):
-            LOG.warning("A volume of the server is not made: %s", made.message)
+            LOG.warning("A volume of server %s was not made: %s", server.uuid, made.message)
             self._unwinding.failed(operation, server, Outcome(False, failure=made, gone=True))
             return False
         if not made:
             self._cloud.wake()
-            LOG.info("The build waits for its volumes.")
+            LOG.info("The build of server %s waits for its volumes.", server.uuid)
         return made
 
     def _go_on(self, connection: Transaction, task: Task, host: str) -> bool | Failure:
@@ -65,7 +65,7 @@ class MakeVolumes:
         server = servers.get(connection, task.server.uuid, lock=True)
         if server.operation_id != operation.id:
             raise StaleTransition(server_uuid=server.uuid, operation_id=operation.id)
-        must_build(operation, server)
+        require_building(operation, server)
         found = build_volumes.progress(connection, server.uuid)
         if found.failure is not None:
             _record(connection, task, "Error", error=found.failure.message)

@@ -22,7 +22,7 @@ class Offers:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
         #: the last request without a host, and the flavors that would do
-        self._told: tuple[str, list[str]] = ("", [])
+        self._answered: tuple[str, list[str]] = ("", [])
 
     def names(
         self, operation: Operation, decision: Decision, requested: Callable[[], RequestSpec]
@@ -34,8 +34,8 @@ class Offers:
         within = no_valid_host.limits(decision, operation.asked(CreateParams))
         if within is None or decision.suggestion is None:
             return []
-        if self._told[0] == operation.request_id:
-            return self._told[1]
+        if self._answered[0] == operation.request_id:
+            return self._answered[1]
         with self._cloud.store.read() as connection:
             offers = flavor_offers.offers(connection, operation.project_id, within)
         tried = no_valid_host.candidates(offers, within)
@@ -49,5 +49,5 @@ class Offers:
             LOG.info("No flavor is named to the owner: %s", error.message)
             return []
         names = [one.name for one, at in zip(tried, found, strict=True) if at.host is not None]
-        self._told = (operation.request_id, names)
+        self._answered = (operation.request_id, names)
         return names

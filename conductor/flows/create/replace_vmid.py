@@ -32,9 +32,10 @@ def exhausted(failure: Failure, error: BandExhausted) -> Failure:
 def give_back(
     connection: Transaction, target: Place, failure: Failure, operation_id: int | None = None
 ) -> None:
-    """Release the build's VMID. One in doubt is quarantined, with the reason.
+    """Release the build's VMID; quarantine it, with the reason, if it may be in use.
 
-    With ``operation_id``: one that others had already was never the server's.
+    ``operation_id``: the build that reserved it; a VMID that a foreign VM had already is then
+    recorded as refused.
     """
     if target.vmid is None or target.cluster is None:
         return

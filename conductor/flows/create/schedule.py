@@ -1,5 +1,5 @@
-"""Schedules a build: ask the scheduler, reserve on the host, commit; and another host if that one
-was given to another server meanwhile."""
+"""Schedules a build: ask the scheduler, reserve on the host, commit; and again for another host if
+another server has taken the space."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Placing:
             decision = self._select(operation, server, alternates, unusable)
             decision = dataclasses.replace(decision, claims=(*claims, *decision.claims))
             if decision.host is None:
-                self._nowhere(operation, server, decision, started, exhausted)
+                self._no_valid_host(operation, server, decision, started, exhausted)
                 return None
             try:
                 placed_or_why_not = self._commit(operation, server, decision, started)
@@ -97,7 +97,10 @@ class Placing:
                 unusable += self._neighbours(decision.host)
             if not isinstance(placed_or_why_not, str):
                 return placed_or_why_not
-            LOG.info("Host %s can't be used any more: %s.", decision.host, placed_or_why_not)
+            why = placed_or_why_not
+            LOG.info(
+                "Server %s: host %s is no longer usable: %s.", server.uuid, decision.host, why
+            )
             if isinstance(placed_or_why_not, _Unusable):
                 unusable.append(decision.host)
             self._cloud.placement.release(server.uuid)
@@ -120,7 +123,7 @@ class Placing:
             builds[0][0].ctxt,
             tuple(_requested(operation, server, around, seconds) for operation, server in builds),
         )
-        # Servers that were deleted meanwhile don't count as missing.
+        # Servers that were deleted since the request don't count as missing.
         least = min(builds[0][0].asked(CreateParams).min_count, len(builds))
         decisions = no_valid_host.all_or_none(decisions, least)
         if batches.is_undecided(builds[0][0]):
@@ -142,7 +145,7 @@ class Placing:
         self._unwinding.fail(operation, server, failure, gone=True)
 
     def _counted(self, builds: Sequence[Moved], too_few: str) -> list[Moved]:
-        """Store the decision for all of them, whoever continues with each."""
+        """Store the decision for all of them, whichever process continues with each."""
         counted = self._cloud.store.run(
             lambda c: batches.decide(c, [one for one, _ in builds], self._cloud.name, too_few)
         )
@@ -160,7 +163,7 @@ class Placing:
         """Store one of many decisions; a failure with one stops no other."""
         try:
             if decision.host is None:
-                self._nowhere(operation, server, decision, started)
+                self._no_valid_host(operation, server, decision, started)
                 return None
             placed_or_why_not = self._commit(operation, server, decision, started, go_on=go_on)
         except MicronovaError as error:
@@ -219,8 +222,8 @@ class Placing:
     def _patience(self) -> float:
         """Return the seconds within which a claim may be made for us.
 
-        Half a lease is left for what follows: a claim made after its caller's lease could meet a
-        server that another conductor has built, and deleted, meanwhile.
+        Half a lease is left for what follows: a claim made after its caller's lease has expired
+        could be for a server that another conductor has built and deleted by then.
         """
         return min(float(self._cloud.conf.rpc.rpc_timeout_seconds), self._cloud.lease_seconds / 2)
 
@@ -292,7 +295,7 @@ class Placing:
         )
         ledger.record_decision(connection, operation, decision)
         draft.record(step)
-        draft.step_on(
+        draft.advance_stage(
             plan,
             host=facts.host,
             node=facts.node,
@@ -302,7 +305,7 @@ class Placing:
         )
         return facts
 
-    def _nowhere(
+    def _no_valid_host(
         self,
         operation: Operation,
         server: Server,

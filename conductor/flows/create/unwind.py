@@ -1,7 +1,7 @@
 """The end of builds that failed: another attempt, or ERROR with nothing left behind.
 
-An operation whose VM, or a part of it, may still exist stays open (``unwinding``) until an agent
-has seen it gone; only then VMID and addresses are released, and then the allocation.
+An operation whose VM, or a part of it, may still exist remains open (``unwinding``) until an agent
+has confirmed it absent; only then VMID and addresses are released, and then the allocation.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Unwinding:
             self._cloud.scheduler.note_failure(operation.ctxt, operation.plan.target.host)
         may_wait = passes(failure) and self.may_wait(operation)
         if may_wait and (verdict == Verdict.WAIT or not outcome.gone):
-            # What is there already is continued with.
+            # The next attempt continues with the VM and disks made so far.
             self._again_here(operation, failure)
         elif not outcome.gone:
             self.fail(operation, server, failure)
@@ -107,7 +107,8 @@ class Unwinding:
             leases.postpone(connection, operation.id, backoff(plan.waits))
 
         self._cloud.store.run(work)
-        LOG.info("The build waits for %s: %s", ", ".join(plan.awaited), why)
+        hosts = ", ".join(plan.awaited)
+        LOG.info("The build of server %s waits for %s: %s", operation.server_uuid, hosts, why)
 
     def _again_here(self, operation: Operation, failure: Failure) -> None:
         waits = operation.planned(CreatePlan).waits + 1
@@ -129,7 +130,8 @@ class Unwinding:
             self._no_vmid(operation, server, replace_vmid.exhausted(failure, error))
             return
         self._cloud.wake()
-        LOG.info("VMID %s is set aside: %s", operation.plan.target.vmid, failure.message)
+        vmid = operation.plan.target.vmid
+        LOG.info("VMID %s is not used for server %s: %s", vmid, server.uuid, failure.message)
 
     def _no_vmid(self, operation: Operation, server: Server, failure: Failure) -> None:
         """Retry on another cluster: this one has no VMID left."""
@@ -185,7 +187,8 @@ class Unwinding:
 
         self._cloud.store.run(work)
         self._cloud.wake()
-        LOG.info("Build failed on %s (%s): scheduling again.", plan.target.host, verdict)
+        host = plan.target.host
+        LOG.info("Server %s: build failed on %s (%s): rescheduling.", server.uuid, host, verdict)
 
     # --- the end
 
@@ -194,9 +197,8 @@ class Unwinding:
     ) -> None:
         """End in ERROR. With ``gone``, or before an agent was called, there is no VM.
 
-        Only the claim is left once this is committed. It is released when the record says that
-        nobody continues, so that neither a dead placement nor a dead conductor keeps the server
-        from its end.
+        Only the claim is left once this is committed. It is released after the commit, so that
+        the server becomes ERROR even if placement does not answer or this conductor dies.
         """
         no_vm = gone or server.task_state != TaskState.SPAWNING
 
@@ -210,9 +212,9 @@ class Unwinding:
             return unwinds
 
         task = self._cloud.store.run(work)
-        LOG.error("Server is in ERROR (%s): %s", failure.category, failure.message)
+        LOG.error("Server %s is in ERROR (%s): %s", server.uuid, failure.category, failure.message)
         if no_vm:
-            self._undoing.go_on(task, (self._claim,))
+            self._undoing.undo_rest(task, (self._claim,))
 
     def _unwind(
         self,
@@ -250,7 +252,7 @@ class Unwinding:
     def _vm_removed(self, task: Task, outcome: Outcome) -> bool:
         """Return whether the agent has seen it gone; else it is asked again later."""
         if not outcome.gone:
-            self._not_gone(task, outcome)
+            self._on_vm_left(task, outcome)
         return outcome.gone
 
     def _give_back(self, connection: Transaction, task: Task, failure: Failure | None) -> Task:
@@ -258,7 +260,7 @@ class Unwinding:
         operation, server = task.operation, task.server
         if attachments.of_servers(connection, [server.uuid]):
             servers.get(connection, server.uuid, lock=True)
-            release.of_gone(connection, self._cloud, [server.uuid], failed=True)
+            release.free_of_deleted(connection, self._cloud, [server.uuid], failed=True)
         server_groups.give_back(connection, server)
         doubt = failure or Failure(Category.UNKNOWN_OUTCOME, "")
         replace_vmid.give_back(connection, operation.plan.target, doubt, operation.id)
@@ -291,7 +293,7 @@ class Unwinding:
         elif task.server.deleted_at is not None:
             self._remove_vm(task)
             return
-        # The operation that took the server knows its VMID and removes, or keeps, the VM.
+        # The operation that took the server knows its VMID and decides about the VM.
         self._cloud.store.run(lambda c: _close(c, operation))
 
     def on_late_outcome(self, task: Task, outcome: Outcome) -> None:
@@ -302,7 +304,7 @@ class Unwinding:
         elif task.ended:
             return
         elif not outcome.gone:
-            self._not_gone(task, outcome)
+            self._on_vm_left(task, outcome)
         else:
             if server.deleted_at is not None:
                 self._cloud.placement.release(server.uuid)
@@ -315,14 +317,14 @@ class Unwinding:
         made: then the VM is removed.
         """
         if server.deleted_at is None:
-            self._cloud.store.run(lambda c: _kept(c, operation))
+            self._cloud.store.run(lambda c: _close_with_vm(c, operation))
             return
 
         task = Task(operation, server)
         self._cloud.store.run(lambda c: self._unwind(c, task, None, seconds=0))
         self._cloud.wake()
 
-    def _not_gone(self, task: Task, outcome: Outcome) -> None:
+    def _on_vm_left(self, task: Task, outcome: Outcome) -> None:
         operation = task.operation
 
         def work(connection: Transaction) -> None:
@@ -336,10 +338,10 @@ class Unwinding:
             LOG.debug("Operation %s was reported on twice.", operation.id)
 
 
-def _kept(connection: Transaction, operation: Operation) -> None:
-    """End a build whose VM stays with its server, as that was reset: it has its volumes, too.
+def _close_with_vm(connection: Transaction, operation: Operation) -> None:
+    """End a build whose server was reset by an administrator: the server gets its VM and volumes.
 
-    A delete that is under way says by itself what becomes of them.
+    If a delete is under way, that decides about the volumes.
     """
     if operation.planned(CreatePlan).has_volumes:
         server = servers.get(connection, operation.server_uuid, lock=True)

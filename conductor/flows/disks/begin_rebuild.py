@@ -67,7 +67,7 @@ class RebuildAcceptance:
         if "meta" in changes:
             quotas.check_metadata(allowed, changes["meta"], before=len(server.meta))
         quotas.check_files(allowed, request.files)
-        # One that was left when the server went to ERROR.
+        # A migration that was still open when the server became ERROR.
         destination.end_left(connection, server)
         changes["image_properties"] = properties
         if not server.volume_backed:

@@ -9,12 +9,7 @@ from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope
-from conductor.flows.disks.begin_rebuild import (
-    hardware_of,
-    here,
-    require_in_use,
-    require_no_tpm,
-)
+from conductor.flows.disks.begin_rebuild import hardware_of, here, require_in_use, require_no_tpm
 from conductor.images import image_source
 from conductor.plans import RescuePlan, SwapParams
 from conductor.store.ledger import operations as ledger
@@ -43,7 +38,7 @@ class RescueAcceptance:
             check_state(server, "rescue")
             require_in_use(attachments.of_server(connection, server.uuid), Conflict)
             image_source.require_copied_on(connection, image_id, server)
-            # One that was left when the server went to ERROR.
+            # A migration that was still open when the server became ERROR.
             migrations.end_open(connection, server.uuid)
             plan = RescuePlan(here(connection, server), was=server.vm_state, image_id=image_id)
             item = start.new(

@@ -46,10 +46,10 @@ class OwnHost(Parking):
         return None
 
     def give_back(self, task: Task) -> None:
-        """Hold what the record says: a claim of ours may have come after all was over.
+        """Set the claim to what the record says: ours may have been made when it was too late.
 
-        Whoever works on the server now decides about its claim. The claim is read before the
-        record, so that whoever comes in between wins. Raises Unavailable.
+        If another operation works on the server, that decides about its claim. The claim is read
+        before the record, so that a change in between wins. Raises Unavailable.
         """
         there = self._cloud.placement.allocations_of(task.server.uuid)
         with self._cloud.store.read() as connection:

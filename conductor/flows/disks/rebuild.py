@@ -1,10 +1,10 @@
 """Rebuild: the server's VM gets a new root disk, made from an image, on its own host.
 
-The old disk stays beside the new one until that runs, so what fails is undone exactly; then the
-old one goes, and there is no way back.
+The old disk is removed only when the VM runs from the new one, so a failure before is undone
+exactly; after that there is no way back.
 
-A root disk that is a volume stays as it is, or gets new content (``RootVolume``): then too the VM
-names the old one's disk until it names the new one's.
+A root disk that is a volume is left as it is, or gets new content (``RootVolume``) in a new disk
+that replaces the old one in the VM's configuration the same way.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ class RebuildFlow(Swapping):
         self._root = RootVolume(cloud)
 
     def cases(self) -> Cases[Task]:
-        """Return the stages of one that gets a new disk or keeps its volume, and of one whose
-        volume gets new content."""
+        """Return the stages of a rebuild with a new disk or an unchanged volume, and of a rebuild
+        whose root volume gets new content."""
         drop = Undo[Task]("drop_content", write=self._root.drop)
         spawning = TaskState.REBUILD_SPAWNING
         make = Stage(MAKE, self._make, self._made, spawning, undo=drop)
         return Cases(case, {SAME_VOLUME: self.table(), NEW_CONTENT: self._table(make)})
 
     def table(self) -> Table[Task]:
-        """Return the stages of one that gets a new disk, or keeps its volume."""
+        """Return the stages of a rebuild with a new disk or an unchanged volume."""
         return self._table()
 
     def _table_of(self, task: Task) -> Table[Task]:
@@ -93,7 +93,7 @@ class RebuildFlow(Swapping):
         if plan.other_image or server.image_id != plan.former.get("image_id"):
             decision = self._decide(task)
             if decision.host is None:
-                self._nowhere(task, decision)
+                self._no_valid_host(task, decision)
                 return None
 
         def work(connection: Transaction) -> Task:
@@ -104,14 +104,14 @@ class RebuildFlow(Swapping):
                 name = "conductor_rebuild_server"
                 step = Step(name, 0, started, now, "Success", detail=detail)
                 ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
-            return self._step_on(
+            return self._advance(
                 connection, task, plan, "map_disk", TaskState.REBUILD_BLOCK_DEVICE_MAPPING
             )
 
         return self._cloud.store.run(work)
 
     def _decide(self, task: Task) -> Decision:
-        """Return the scheduler's decision about the server's host; its claim stays as it is."""
+        """Return the scheduler's decision about the server's host; its claim is not changed."""
         server = task.server
         with self._cloud.store.read() as connection:
             home = image_source.home(connection, server.root_image_id, server.cluster)
@@ -134,7 +134,7 @@ class RebuildFlow(Swapping):
         )
         return self._cloud.scheduler.preview(task.operation.ctxt, (request,))[0]
 
-    def _nowhere(self, task: Task, decision: Decision) -> None:
+    def _no_valid_host(self, task: Task, decision: Decision) -> None:
         why = decision.reason or f"Host {task.server.host} can't run the image."
         failure = Failure(
             Category.NO_VALID_HOST,
@@ -156,13 +156,13 @@ class RebuildFlow(Swapping):
             def work(connection: Transaction) -> Task:
                 plan = self._root.mapped(connection, task)
                 stage = SWAP if plan.content is None else MAKE
-                return self._step_on(connection, task, plan, stage, spawning)
+                return self._advance(connection, task, plan, stage, spawning)
 
             return self._cloud.store.run(work)
         plan = self._located(task, task.server.root_image_id)
         if plan is None:
             return None
-        return self._cloud.store.run(lambda c: self._step_on(c, task, plan, SWAP, spawning))
+        return self._cloud.store.run(lambda c: self._advance(c, task, plan, SWAP, spawning))
 
     def _make(self, task: Task) -> None:
         """Have the volume's new content made, beside what it has."""
@@ -177,7 +177,7 @@ class RebuildFlow(Swapping):
         self._failed(task, outcome.failure or unknown)
         return None
 
-    def _step_on(
+    def _advance(
         self,
         connection: Transaction,
         task: Task,
@@ -232,7 +232,7 @@ class RebuildFlow(Swapping):
     def _settled(self, task: Task, outcome: Outcome) -> None:
         """End with the server as it was, but for its disk.
 
-        An old disk that can't be removed stays with the VM, and goes with it.
+        An old disk that can't be removed now is removed with the VM.
         """
         operation = task.operation
         failure = outcome.failure
@@ -259,7 +259,7 @@ class RebuildFlow(Swapping):
             ledger.close(connection, operation.id, OperationState.DONE, message)
 
         self._cloud.store.run(work)
-        LOG.info("Server is rebuilt.")
+        LOG.info("Server %s is rebuilt.", task.server.uuid)
 
     def _undone(self, connection: Transaction, task: Task, **values: Any) -> None:
         """End with the image and the keys that the disk was made with."""

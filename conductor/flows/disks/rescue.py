@@ -75,7 +75,7 @@ class RescueFlow(Swapping):
             power_state=outcome.power_state,
             launched_at=clock.utcnow(),
         )
-        LOG.info("Server is rescued.")
+        LOG.info("Server %s is rescued.", task.server.uuid)
 
 
 class UnrescueFlow(ServerCommand):

@@ -1,10 +1,10 @@
 """The root disk of a server that is rebuilt, where that is a volume.
 
-It stays as it is, or gets new content in a holder of its own, which the VM names before the
-volume's record takes it.
+It is left as it is, or gets new content in a holder of its own: the VM's configuration names the
+new disk before the volume's record does.
 
-The volume shows that it is being downloaded, as Cinder's ``os-reimage`` does, from the acceptance
-of the rebuild until its VM names what the record says.
+The volume's status is ``downloading``, as with Cinder's ``os-reimage``, from the acceptance of the
+rebuild until the VM's configuration and the record name the same disk.
 """
 
 from __future__ import annotations

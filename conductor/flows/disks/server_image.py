@@ -1,7 +1,7 @@
 """Makes an image of a server: its root disk is copied into a template of its cluster.
 
-The VMID of the template is reserved first; then an agent copies, while the server runs on. What is
-left of one that fails is removed as any template that nobody needs, by an operation of its own.
+The VMID of the template is reserved first; then an agent copies while the server runs. If that
+fails, an operation of its own removes what was copied, as with any template that is not needed.
 """
 
 from __future__ import annotations

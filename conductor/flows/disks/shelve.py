@@ -1,7 +1,7 @@
-"""Shelve servers: the VM is parked where it is, and gives back all but its disk.
+"""Shelve servers: the VM is parked on its host, and all resources but its disk are released.
 
 Nothing is copied: an image without data lists the server while it is shelved, unless it boots from
-a volume. A suspended server keeps its memory.
+a volume. The saved memory of a suspended server is not removed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ShelveFlow(Parking):
         ``seen`` is the power state that the agent saw; None: it was not asked.
         """
         operation, server = task.operation, task.server
-        # Nova offloads one that boots from a volume at once: there is nothing to wait for.
+        # Nova offloads a server that boots from a volume at once: there is nothing to wait for.
         offloads = server.volume_backed or self._cloud.conf.conductor.shelved_offload_time == 0
 
         def work(connection: Transaction) -> Task:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 from common import clock
-from common.log import logger
 from common.messages.commands import EndSwap, Swap
 from common.messages.reports import Category, Failure
 from common.states import OperationState, VmState
@@ -26,8 +25,6 @@ from conductor.store.ledger import transitions
 from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments
-
-LOG = logger(__name__)
 
 GIVE_BACK = "give_back"
 #: stages that an agent may have begun
@@ -155,8 +152,7 @@ class Swapping(ABC):
             self._undone(connection, dataclasses.replace(task, operation=operation))
 
         self._cloud.store.run(work)
-        action = task.operation.action
-        LOG.warning("%s failed (%s): %s", action, failure.category, failure.message)
+        close.log_failed(task.operation, failure)
 
     def _give_back(self, task: Task) -> bool:
         self._send_end(task, keep=False)

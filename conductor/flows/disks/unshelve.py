@@ -64,7 +64,7 @@ class UnshelveFlow(Parking):
         self._move = ColdMove(cloud, UNSHELVING, self._unwind, self._settle)
 
     def cases(self) -> Cases[Task]:
-        """Return the stages of one that stays on its host, and of one that goes to another."""
+        """Return the stages of an unshelve on the same host, and of a move to another host."""
         release = Undo("release_claim", self._release, write=self._drop_place)
         stopped = functools.partial(close.again_unless_ok, self._cloud)
         stop = Undo[Task]("stop_again", self._stop_again, stopped)
@@ -107,11 +107,13 @@ class UnshelveFlow(Parking):
         with self._cloud.store.read() as connection:
             bound = fixed(connection, server)
         if bound is not None:
-            self._nowhere(task, Decision(server.uuid, None), f"{why} It can't be moved: {bound}.")
+            self._no_valid_host(
+                task, Decision(server.uuid, None), f"{why} It can't be moved: {bound}."
+            )
             return None
-        return self._cloud.store.run(lambda c: self._goes(c, task, why))
+        return self._cloud.store.run(lambda c: self._prepare_move(c, task, why))
 
-    def _goes(self, connection: Transaction, task: Task, why: str) -> Task:
+    def _prepare_move(self, connection: Transaction, task: Task, why: str) -> Task:
         """Write the migration, whose UUID will hold the other host, before anything is claimed."""
         operation, server = task.operation, task.server
         here, _ = registry.host(connection, str(server.host))
@@ -161,11 +163,11 @@ class UnshelveFlow(Parking):
         # A run before this one may have claimed a host already.
         found = self._destinations.find(dataclasses.replace(task, fresh=False), wanted, commit)
         if isinstance(found, Decision):
-            self._nowhere(task, found, task.operation.message or "")
+            self._no_valid_host(task, found, task.operation.message or "")
             return None
         return found
 
-    def _nowhere(self, task: Task, decision: Decision, here: str) -> None:
+    def _no_valid_host(self, task: Task, decision: Decision, here: str) -> None:
         """Go back to parked: no host takes it; ``here``: why not its own."""
         why = " ".join(text for text in (here, decision.reason) if text)
         failure = Failure(
@@ -246,7 +248,7 @@ class UnshelveFlow(Parking):
     def _stop_again(self, task: Task) -> bool:
         """Stop it: a start that failed may have started it all the same."""
         if _way_back(task) == PowerAction.RESUME:
-            return True  # a stop would lose its memory; one that runs is seen by the audit
+            return True  # a stop would lose its memory; if the VM runs the audit finds that
         sent = self._send(task, PowerAction.STOP, _there(task))
         return close.later_unless(self._cloud, task, sent)
 

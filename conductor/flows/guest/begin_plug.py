@@ -1,9 +1,9 @@
 """Accepts interfaces that are attached to a server, or detached: one transaction each.
 
-A port is made, with MAC and address, by the transaction that accepts its attachment, or a user's
-port is given to the server; whoever undoes that deletes it, or gives it back. The server isn't
-taken: other actions may begin meanwhile, as in Nova, and the agent carries out what concerns one
-VM one after the other.
+The transaction that accepts an attachment makes a port, with MAC and address, or binds a port of
+the user's to the server; undoing it deletes or unbinds the port. The operation doesn't take the
+server: other actions may begin at the same time, as in Nova, and the agent carries out the
+commands about one VM in order.
 """
 
 from __future__ import annotations

@@ -117,14 +117,16 @@ class VolumeAcceptance:
         )
         return plugging.begin(connection, self._cloud, ctxt, server, DETACH, UNPLUG, plan)
 
-    def keep(
+    def set_delete_on_termination(
         self, ctxt: RequestContext, server_uuid: str, volume_id: str, *, delete: bool
     ) -> None:
-        """See ``ConductorRpc.keep_volume``."""
+        """See ``ConductorRpc.set_delete_on_termination``."""
 
         def work(connection: Transaction) -> None:
             server = servers.alive(connection, server_uuid, scope(ctxt))
-            if not attachments.keep(connection, volume_id, server.uuid, delete=delete):
+            if not attachments.set_delete_on_termination(
+                connection, volume_id, server.uuid, delete=delete
+            ):
                 raise NotFound(f"No volume Block Device Mapping with id {volume_id}.")
 
         self._cloud.store.run(work)
@@ -145,7 +147,7 @@ def _slot(taken: Iterable[int]) -> int:
 def _require_no_memory(server: Server, action: str) -> None:
     """Raise Conflict for a server that was suspended before it was shelved or deleted.
 
-    Proxmox VE keeps a lock on its VM, which hardware can't be changed of.
+    Proxmox VE locks a suspended VM; its hardware can't be changed.
     """
     if server.power_state == PowerState.SUSPENDED:
         raise Conflict(

@@ -1,7 +1,7 @@
 """Set the password of a server's administrator, through the guest agent.
 
-The password is passed on and never stored, so nobody can go on with a change that was interrupted:
-whoever takes the operation over ends it.
+The password is passed on and never stored, so an interrupted change can't be continued: a process
+that takes the operation over closes it as failed.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def change_password(
         _end(cloud, task, _step(began, "Error"), _failure(task, sentence))
         raise Conflict(sentence)
     _end(cloud, task, _step(began, "Success"), None)
-    LOG.info("The administrator's password is set.")
+    LOG.info("Server %s: the administrator's password is set.", server_uuid)
 
 
 def user_of(image_properties: Mapping[str, str]) -> str:
@@ -104,7 +104,7 @@ class ChangePasswordFlow:
     def _give_up(self, task: Task) -> None:
         text = sentence_of(PasswordProblem.UNKNOWN, task.server.uuid)
         _end(self._cloud, task, _step(clock.utcnow(), "Error"), _failure(task, text))
-        LOG.warning("A change of password was interrupted: whether it was set isn't known.")
+        LOG.warning("Server %s: %s", task.server.uuid, text)
 
 
 def _step(began: datetime.datetime, result: str) -> Step:

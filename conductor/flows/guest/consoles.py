@@ -75,7 +75,7 @@ def use_token(cloud: Cloud, token_hash: str) -> ConsoleTarget:
 
 
 def check_state(server: Server, protocol: str) -> None:
-    """Raise Conflict, in Nova's words, for a server without a host or one that leaves it."""
+    """Raise Conflict, in Nova's words, for a server without a host, or leaving its host."""
     if server.host is None:
         raise Conflict(f"Instance {server.uuid} is not ready")
     if server.task_state in _REFUSED_WHILE:

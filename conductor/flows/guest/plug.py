@@ -1,7 +1,8 @@
 """Attach and detach an interface: one command to the agent, which looks before it acts.
 
-A port whose interface was never plugged is deleted once that is seen; one that the guest does not
-let go stays the server's. The config drive stays as it was at the build, as in Nova.
+A port whose interface was never plugged is deleted once that is confirmed; a port whose interface
+the guest does not release remains the server's. The config drive is not changed after the build,
+as in Nova.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class _Interface(Plugging):
         return None if task.operation.planned(PlugPlan).nic is None else super().reach(task)
 
     def command(self, task: Task) -> Plug:
-        """Return what plugs it, or has it unplugged."""
+        """Return the command that plugs or unplugs it."""
         server, plan = task.server, task.operation.planned(PlugPlan)
         if plan.nic is None:
             raise ValueError(f"operation {task.operation.id} has no interface")
@@ -72,12 +73,14 @@ class DetachFlow(_Interface, Unplugging):
     stage = UNPLUG
     late = f"{DETACH} did not end in time."
 
-    def release(self, connection: Transaction, task: Task, row: Any) -> None:
+    def write_detached(self, connection: Transaction, task: Task, row: Any) -> None:
         """Delete the port."""
         _delete_port(connection, task)
         _show_addresses(connection, task)
 
-    def keep(self, connection: Transaction, task: Task, row: Any, failure: Failure) -> None:
+    def write_still_attached(
+        self, connection: Transaction, task: Task, row: Any, failure: Failure
+    ) -> None:
         """See ``Unplugging``: its port is as it was."""
 
     def has(self, connection: Transaction, task: Task) -> bool:

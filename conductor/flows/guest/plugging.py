@@ -137,9 +137,9 @@ class Plugging(UnwoundCommand[Task], OfServer):
         return close.later_unless(self._cloud, task, server.task_state is None and self.send(task))
 
     def _on_superseded(self, task: Task) -> None:
-        """End it if its server is gone, and wait while a delete has that, which may be refused.
+        """End it if its server is deleted; wait while a delete runs, as that may be refused.
 
-        Else another conductor goes on with it.
+        Else another conductor continues with it.
         """
         if task.server.deleted_at is not None:
             close.overtaken(self._cloud, task)
@@ -168,11 +168,11 @@ class Attaching(Plugging):
 
 
 class Unplugging(Plugging):
-    """The detaching ones.
+    """The flows that detach.
 
-    A device that the guest keeps stays the server's. Where nobody knows whether the VM still
-    names it, as its node fell silent in the middle, it is unplugged again until an agent has seen
-    it: the record never says what may be wrong.
+    A device that the guest does not release remains the server's. If the outcome is unknown, as
+    the node stopped answering in between, unplugging is repeated until an agent has confirmed
+    whether the VM's configuration names the device: the record is never a guess.
     """
 
     def undo(self) -> Undo[Task]:
@@ -180,24 +180,26 @@ class Unplugging(Plugging):
         return Undo(f"{self.stage}_again", self.unplug_again, self._is_seen, self._settled)
 
     @abc.abstractmethod
-    def release(self, connection: Transaction, task: Task, row: Any) -> None:
-        """Have the server lose the device; ``row``: what ``lock`` returned."""
+    def write_detached(self, connection: Transaction, task: Task, row: Any) -> None:
+        """Record that the server no longer has the device; ``row``: what ``lock`` returned."""
 
     @abc.abstractmethod
-    def keep(self, connection: Transaction, task: Task, row: Any, failure: Failure) -> None:
-        """Have the server keep it."""
+    def write_still_attached(
+        self, connection: Transaction, task: Task, row: Any, failure: Failure
+    ) -> None:
+        """Record that the server still has the device."""
 
     @abc.abstractmethod
     def has(self, connection: Transaction, task: Task) -> bool:
-        """Return whether the server has it, by the record."""
+        """Return whether the record says that the server has the device."""
 
     def write_done(self, connection: Transaction, end: End[Task]) -> None:
         """Have the server lose the device."""
-        self.release(connection, end.task, end.row)
+        self.write_detached(connection, end.task, end.row)
 
     def write_failed(self, connection: Transaction, end: End[Task]) -> None:
-        """Have the server keep it."""
-        self.keep(connection, end.task, end.row, end.failure)
+        """Record that the server still has the device."""
+        self.write_still_attached(connection, end.task, end.row, end.failure)
 
     def fail(self, task: Task, failure: Failure, outcome: Outcome = NOTHING_SEEN) -> None:
         """Close the operation as failed; where its end is unknown, begin to look."""
@@ -215,9 +217,9 @@ class Unplugging(Plugging):
     def _settled(self, connection: Transaction, task: Task, failure: Failure | None) -> Task:
         row = self.lock(connection, task)
         if failure is None:
-            self.release(connection, task, row)
+            self.write_detached(connection, task, row)
         else:
-            self.keep(connection, task, row, failure)
+            self.write_still_attached(connection, task, row, failure)
         return task
 
     def write_undone(self, connection: Transaction, task: Task, row: Any) -> None:

@@ -1,7 +1,7 @@
 """Attach and detach a volume: one command to the agent, which looks before it acts.
 
-A volume whose attachment fails is available again once it is seen that the VM doesn't name it;
-one that the guest keeps stays the server's.
+A volume whose attachment fails is available again once it is confirmed that the VM doesn't name
+it; a volume that the guest does not release remains attached.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Volume(Plugging):
     """Sends the command about a volume."""
 
     def command(self, task: Task) -> PlugVolume:
-        """Return what plugs it, or has it unplugged."""
+        """Return the command that plugs or unplugs it."""
         plan = task.operation.planned(PlugVolumePlan)
         on = self.stage == PLUG and not task.unwinding
         return PlugVolume(
@@ -79,12 +79,14 @@ class DetachVolumeFlow(_Volume, Unplugging):
     stage = UNPLUG
     late = f"{DETACH} did not end in time."
 
-    def release(self, connection: Transaction, task: Task, row: Any) -> None:
+    def write_detached(self, connection: Transaction, task: Task, row: Any) -> None:
         """Have the volume be available."""
         if row is not None:
             free(connection, row, task, DETACH, ok=True)
 
-    def keep(self, connection: Transaction, task: Task, row: Any, failure: Failure) -> None:
+    def write_still_attached(
+        self, connection: Transaction, task: Task, row: Any, failure: Failure
+    ) -> None:
         """Have the volume be in use, with the failure as its fault."""
         if row is not None and self.has(connection, task):
             volumes.end(connection, row, DETACH, ok=False, fault=failure.message)

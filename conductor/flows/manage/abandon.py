@@ -1,6 +1,6 @@
 """Abandon: delete the record of a server whose VM isn't ours, or whose cluster is gone for good.
 
-The VM is not touched. What was known stays in the ledger; the VMID is quarantined.
+The VM is not touched. The ledger still has the history; the VMID is quarantined.
 """
 
 from __future__ import annotations

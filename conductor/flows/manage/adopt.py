@@ -19,7 +19,7 @@ from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Stage, Task, Undo
 from conductor.engine.unwound_command import UnwoundCommand
 from conductor.flows import build_command
-from conductor.flows.remove.finish_delete import let_go
+from conductor.flows.remove.finish_delete import delete_record_only
 from conductor.flows.server_command import ServerCommand
 from conductor.plans import AdoptParams
 from conductor.store.transactions import Transaction
@@ -95,4 +95,4 @@ class Adopt(UnwoundCommand[Task], ServerCommand):
 
     def write_failed(self, connection: Transaction, end: End[Task]) -> None:
         """Delete record, VMID and ports: the VM is as it was."""
-        let_go(connection, end.task.server, end.operation.id)
+        delete_record_only(connection, end.task.server, end.operation.id)

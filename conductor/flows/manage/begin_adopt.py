@@ -89,7 +89,7 @@ class Acceptance:
 
     def _uuid(self, connection: Transaction, found: Inspection) -> str:
         """Return the server's UUID: the one in the VM's mark, if this cloud lost its record."""
-        if not candidate.is_lost(found, self._cloud.id):
+        if not candidate.is_marked_ours(found, self._cloud.id):
             return _free_uuid(connection, found)
         uuid = str(found.marked_by)
         if servers.exists(connection, uuid):

@@ -16,7 +16,7 @@ from conductor.store.networks.networks import Network
 _NOT_IN_NAMES = re.compile(r"[^\x20-\x7e]+")
 
 
-def is_lost(found: Inspection, cloud: str) -> bool:
+def is_marked_ours(found: Inspection, cloud: str) -> bool:
     """Return whether its marks name a server of this cloud; the record must not have that."""
     return bool(cloud) and found.marked_by is not None and found.cloud == cloud
 
@@ -31,7 +31,7 @@ def refusal(found: Inspection, cluster: str, cloud: str) -> MicronovaError | Non
     reasons = (
         (found.kind != "vm", f"is a {found.kind}: only virtual machines can be adopted."),
         (
-            found.marked_by is not None and not is_lost(found, cloud),
+            found.marked_by is not None and not is_marked_ours(found, cloud),
             f"carries the mark of server {found.marked_by}. If that server is not to be found, "
             "take the line with the mark out of the VM's description first.",
         ),

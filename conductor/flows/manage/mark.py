@@ -74,7 +74,7 @@ class Remark(OfServer):
         server = servers.get(connection, operation.server_uuid, lock=True)
         waiting = ledger.open_of(connection, server.uuid)
         for number in waiting:
-            leases.hurry(connection, number)
+            leases.make_due(connection, number)
         last = ledger.get(connection, server.operation_id or 0)
         found = last.plan if last is not None else None
         lost = isinstance(found, FollowPlan) and found.saw == Saw.FOREIGN

@@ -1,4 +1,4 @@
-"""Release: the reverse of an adoption. The record is deleted; the VM stays, without the mark."""
+"""Release: the reverse of an adoption. The record and the VM's mark are deleted, not the VM."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from common.messages.reports import Failure, Outcome
 from conductor.engine.command_end import NOTHING_SEEN, End
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Task
-from conductor.flows.remove.finish_delete import let_go
+from conductor.flows.remove.finish_delete import delete_record_only
 from conductor.flows.server_command import ServerCommand
 from conductor.store.transactions import Transaction
 
@@ -34,7 +34,7 @@ class Unmanage(ServerCommand):
 
     def write_done(self, connection: Transaction, end: End[Task]) -> None:
         """Delete the record, the VMID and the ports."""
-        let_go(connection, end.task.server, end.operation.id)
+        delete_record_only(connection, end.task.server, end.operation.id)
 
     def fail(self, task: Task, failure: Failure, outcome: Outcome = NOTHING_SEEN) -> None:
         """End with the server as it was."""

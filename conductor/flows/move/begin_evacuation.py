@@ -52,7 +52,7 @@ def accept(cloud: Cloud, ctxt: RequestContext, server_uuid: str, host: str | Non
     """See ``ConductorRpc.evacuate_server``. A refusal claims, writes and moves nothing."""
     with cloud.store.read() as connection:
         lost = _look(cloud, connection, ctxt, server_uuid, host)
-    why = kept(lost.facts, lost.request)
+    why = why_not(lost.facts, lost.request)
     if why:
         raise _refusal(lost, f"It can't be evacuated: {why}. Bring node {lost.facts.node} back.")
     service, known = _service(cloud, ctxt, lost.server)
@@ -70,7 +70,7 @@ def accept(cloud: Cloud, ctxt: RequestContext, server_uuid: str, host: str | Non
     return cloud.store.run(lambda c: _begin(cloud, c, ctxt, server_uuid))
 
 
-def kept(facts: HostFacts, request: RequestSpec) -> str:
+def why_not(facts: HostFacts, request: RequestSpec) -> str:
     """Return why a VM can't be evacuated while its host is gone; empty: it can. Pure."""
     own = any(one.name == facts.vm_storage and not one.shared for one in facts.storages)
     if own and not request.volume_backed:
@@ -113,7 +113,7 @@ def _in_use(host: str) -> Invalid:
 
 
 def _service(cloud: Cloud, ctxt: RequestContext, server: Server) -> tuple[HaService | None, bool]:
-    """Return the server's VM as the HA manager has it, and whether that could be asked."""
+    """Return the HA manager's entry for the server's VM, and whether the manager answered."""
     try:
         return whereabouts.ha_service(cloud, ctxt, server), True
     except Unavailable as error:

@@ -108,7 +108,7 @@ def _begin(
     host: str | None,
     copy_disks: bool | None,
 ) -> Operation:
-    # One that was left when the server went to ERROR.
+    # A migration that was still open when the server became ERROR.
     migrations.end_open(connection, server.uuid)
     row = migrations.insert(
         connection,

@@ -91,7 +91,7 @@ class ResizeAcceptance:
             of_flavor(server.flavor, server.image_properties),
             of_flavor(new, server.image_properties),
         )
-        # One that was left when the server went to ERROR.
+        # A migration that was still open when the server became ERROR.
         destination.end_left(connection, server)
         row = migrations.insert(
             connection,
@@ -283,7 +283,7 @@ def _check_target(connection: Transaction, server: Server, host: str | None) -> 
 
 
 def _of_server(server: Server, flavor: FlavorSnapshot) -> FlavorSnapshot:
-    """Return the flavor as a server of it has it that was made with the present one."""
+    """Return the flavor as this server would have it: volume-backed or not, with its own disks."""
     had, sizes = local_disks_of(server.flavor), (flavor.ephemeral_gib, flavor.swap_mib)
     disks = local_disks.resized(had, int(server.flavor.get("ephemeral_gib") or 0), *sizes)
     return dataclasses.replace(flavor, volume_backed=server.volume_backed, local_disks=disks)
@@ -293,7 +293,7 @@ def _check(server: Server, flavor: FlavorSnapshot) -> None:
     """Raise Invalid for a flavor that the server can't have, in Nova's words where it has some."""
     if flavor.id == server.flavor.get("id"):
         raise Invalid("When resizing, instances must change flavor!")
-    # A volume stays as it is.
+    # A resize does not change a root volume.
     old_disk = 0 if server.volume_backed else int(server.flavor.get("disk_gib", server.disk_gib))
     if not flavor.disk_gib and old_disk:
         raise Invalid(

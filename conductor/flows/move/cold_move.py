@@ -177,15 +177,15 @@ class ColdMove:
         return True
 
     def _after(self, following: str) -> Callable[[Task, Outcome], Task | None]:
-        """Return what takes the agent's word: the stage that follows, another try, or back."""
+        """Return the handler of the agent's outcome: next stage, another attempt, or back."""
 
-        def heard(task: Task, outcome: Outcome) -> Task | None:
+        def on_outcome(task: Task, outcome: Outcome) -> Task | None:
             if not outcome.ok:
                 self._failed(task, failure_of(outcome))
                 return None
             return self._reach(task, following)
 
-        return heard
+        return on_outcome
 
     def _reach(self, task: Task, following: str) -> Task:
         """Commit the stage that follows, with its task_state, and take the lease for it."""

@@ -1,8 +1,8 @@
 """The host that a server moves to: chosen by the scheduler, and reserved beside the source.
 
-Until the VM is there the server keeps what it has, and the migration holds the target: its UUID is
-the consumer in placement, and has the place in a strict server group. So what is reserved is given
-back by one deletion each, and a VM never is where its server has no claim.
+Until the VM has moved the server holds its claim on the source, and the migration the claim on the
+target: its UUID is the consumer in placement and the member of a strict server group. So each
+reservation is released by one deletion, and a VM is never on a host where its server has no claim.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ class Destinations:
             found = self._commit(task.server, wanted, decision, volumes, commit)
             if not isinstance(found, _Lost):
                 return found
-            LOG.info("Host %s can't be used any more: %s.", decision.host, found.reason)
+            uuid, host, why = task.server.uuid, decision.host, found.reason
+            LOG.info("Server %s: host %s is no longer usable: %s.", uuid, host, why)
             self.release(wanted.holder)
             claims = (*decision.claims, {"host": decision.host, "result": found.reason})
             without.append(decision.host)
@@ -108,7 +109,10 @@ class Destinations:
     def _select(
         self, task: Task, wanted: Wanted, without: Sequence[str]
     ) -> tuple[Decision, Sequence[VolumeNeed]]:
-        """Return the decision, and what the server's volumes need: it gets none meanwhile."""
+        """Return the decision, and what the server's volumes need.
+
+        No volume can be attached during a move.
+        """
         operation, server = task.operation, task.server
         with self._cloud.store.read() as connection:
             request = _request(connection, server, wanted, scope(operation.ctxt))
@@ -214,8 +218,8 @@ def request_of(connection: Transaction, server: Server, wanted: Wanted) -> Reque
 def _request(
     connection: Transaction, server: Server, wanted: Wanted, project_id: str | None
 ) -> RequestSpec:
-    """Return what the server needs. It keeps its disk: no image is needed, but for a CD that lies
-    on storage of each node's own, which is ejected before and inserted on the target."""
+    """Return what the server needs. Its disk moves with it, so no image is needed, except for a
+    CD on node-local storage, which is ejected before and inserted on the target."""
     image_id = server.root_image_id or ""
     local_cd = image_id and registry.is_local_cd(connection, image_id, str(server.host))
     nics = networks.bridges_of(connection, server.uuid)

@@ -51,8 +51,7 @@ class _SecondHalf:
     def _end(self, task: Task, failure: Failure) -> None:
         status = MigrationStatus.FINISHED
         shaping.failed(self._cloud, task, failure, VmState.RESIZED, status)
-        action = task.operation.action
-        LOG.warning("%s failed (%s): %s", action, failure.category, failure.message)
+        close.log_failed(task.operation, failure)
 
     def _no_agent(self, task: Task) -> None:
         host = task.server.host
@@ -121,7 +120,7 @@ class ConfirmFlow(_SecondHalf):
             server_groups.move_place(connection, task.server, plan.holder)
 
         shaping.done(self._cloud, task, after, MigrationStatus.CONFIRMED, also, **columns)
-        LOG.info("A resize is confirmed.")
+        LOG.info("Server %s: the resize is confirmed.", task.server.uuid)
 
 
 class RevertFlow(_SecondHalf):
@@ -132,8 +131,8 @@ class RevertFlow(_SecondHalf):
         self._move = ColdMove(cloud, BACK, self._unwind, self._settle_there)
 
     def cases(self) -> Cases[Task]:
-        """Return the stages: the VM gets its old size, then the claim shrinks; one that was moved
-        goes back first, and what can't be done is undone."""
+        """Return the stages: the VM gets its old size, then the claim shrinks. If the VM was moved
+        it is moved back first, and a failure is undone."""
         shown = TaskState.RESIZE_REVERTING
         lost = functools.partial(close.overtaken, self._cloud)
         here = (
@@ -189,7 +188,7 @@ class RevertFlow(_SecondHalf):
             flavor=dict(plan.old),
             **shaping.sizes(plan.old),
         )
-        LOG.info("A server is back on its host.")
+        LOG.info("Server %s is back on host %s.", task.server.uuid, plan.target.host)
 
     def _shape(self, task: Task) -> None:
         if not shaping.send(self._cloud, task, forward=False):
@@ -221,4 +220,4 @@ class RevertFlow(_SecondHalf):
             flavor=dict(plan.old),
             **shaping.sizes(plan.old),
         )
-        LOG.info("A resize is reverted.")
+        LOG.info("Server %s: the resize is reverted.", task.server.uuid)

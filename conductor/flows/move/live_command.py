@@ -13,9 +13,9 @@ from conductor.plans import LiveMigrationPlan
 def send(cloud: Cloud, task: Task, *, settle: bool = False) -> bool:
     """Have the VM moved; return whether there is an agent to do it: the source's.
 
-    ``settle``: only look where it is, once no migration runs; where the source's agent is down the
-    target's does. The config drive's content goes
-    along, in case it has to be made again: without what is for the first boot only.
+    ``settle``: only look where the VM is, once no migration runs; if the source's agent is down
+    the target's agent looks. The command has the content of the config drive, without what is for
+    the first boot only, in case the drive has to be made again.
     """
     operation, server = task.operation, task.server
     plan = operation.planned(LiveMigrationPlan)

@@ -66,22 +66,22 @@ class LiveMigrationFlow:
     # --- the stages
 
     def _claim(self, task: Task) -> Task | None:
-        """Claim a host, and commit where it goes before anything reaches an agent."""
+        """Claim a host, and commit the destination before an agent is called."""
         plan, started = _plan(task), clock.utcnow()
         wanted = Wanted(plan.holder, dict(task.server.flavor), plan.asked_host, plan.without)
         # What an earlier try of another host claimed is given back first.
         again = task if not plan.without else dataclasses.replace(task, fresh=False)
 
         def commit(connection: Transaction, chosen: Chosen) -> Task:
-            return self._going(connection, task, chosen, started)
+            return self._commit_destination(connection, task, chosen, started)
 
         found = self._destinations.find(again, wanted, commit)
         if isinstance(found, Decision):
-            self._nowhere(task, found)
+            self._no_valid_host(task, found)
             return None
         return found
 
-    def _going(
+    def _commit_destination(
         self, connection: Transaction, task: Task, chosen: Chosen, started: datetime.datetime
     ) -> Task:
         operation, there = task.operation, chosen.facts
@@ -107,7 +107,7 @@ class LiveMigrationFlow:
             task, operation=dataclasses.replace(operation, plan=plan, stage="move")
         )
 
-    def _nowhere(self, task: Task, decision: Decision) -> None:
+    def _no_valid_host(self, task: Task, decision: Decision) -> None:
         why = decision.reason or "No host can take it."
         if task.operation.message:
             why = f"{why} {task.operation.message}"
@@ -175,7 +175,7 @@ class LiveMigrationFlow:
             ledger.close(connection, operation.id, OperationState.DONE)
 
         self._cloud.store.run(work)
-        LOG.info("Server is on host %s.", plan.target.host)
+        LOG.info("Server %s was moved to host %s.", server.uuid, plan.target.host)
 
     @staticmethod
     def _ended(connection: Transaction, task: Task, facts: HostFacts) -> None:
@@ -219,9 +219,9 @@ class LiveMigrationFlow:
         return now is not None and now.message == ABORTED
 
     def _wants_other_host(self, task: Task, outcome: Outcome) -> bool:
-        """Return whether another host may do better, where none was asked for.
+        """Return whether to try another host: none was asked for, and nothing is left of the try.
 
-        That is one that the agent refused before it touched anything, or whose failure was undone.
+        That is so if the agent refused before it touched anything, or the failure was undone.
         """
         plan, failure = _plan(task), outcome.failure
         at_rest = outcome.node == plan.source.node and failure is not None and failure.clean
@@ -250,7 +250,8 @@ class LiveMigrationFlow:
 
         self._cloud.store.run(work)
         self._cloud.wake()
-        LOG.info("Host %s can't take it: %s", plan.target.host, failure.message)
+        host, uuid = plan.target.host, task.server.uuid
+        LOG.info("Host %s can't take server %s: %s", host, uuid, failure.message)
 
     def _failed(self, task: Task, failure: Failure) -> None:
         unwinding.again_or_begin(self._cloud, self.table(), task, failure)
@@ -301,7 +302,7 @@ class LiveMigrationFlow:
             ledger.close(connection, operation.id, OperationState.DONE, operation.message)
 
         self._cloud.store.run(work)
-        LOG.warning("Server is on host %s after all.", plan.target.host)
+        LOG.warning("Server %s is on host %s after all.", task.server.uuid, plan.target.host)
 
     def _release(self, task: Task) -> bool:
         """Hold the source only. Raises Unavailable to be repeated later."""

@@ -28,9 +28,9 @@ def until(task: Task, seconds: float) -> datetime.datetime:
 def send(cloud: Cloud, task: Task, source: Place, target: Place, storage: str | None) -> bool:
     """Have the stopped VM moved; return whether the source has an agent to do it.
 
-    ``storage`` is for disks that are copied; None: the one of the same name. The config drive's
-    content goes along, in case it has to be made again: without what the user gave for the
-    first boot only, a password and files, which is not kept.
+    ``storage`` is the target's storage for disks that are copied; None: the storage of the same
+    name. The command has the content of the config drive, in case that has to be made again, but
+    no password and files: those are for the first boot and not stored.
     """
     operation, server = task.operation, task.server
     worker = cloud.take_to(operation, str(source.host))

@@ -1,6 +1,6 @@
 """Resize and cold migration.
 
-A resize stays on the server's own host where that has room: nothing is copied. The claim grows to
+The server's own host is taken if it has room: nothing is copied. The claim grows to
 the larger of both sizes, the VM is stopped, gets its new size, and runs again if it ran. Else, and
 always where the server is migrated, another host is chosen, and the stopped VM moves there.
 
@@ -55,7 +55,7 @@ class ResizeFlow:
         self._move = ColdMove(cloud, FORWARD, self._unwind, self._settle)
 
     def cases(self) -> Cases[Task]:
-        """Return the stages of one that stays on its host, and of one that goes to another."""
+        """Return the stages of a resize on the same host, and of a move to another host."""
         claim = Stage(
             "claim",
             self._claim,
@@ -90,7 +90,7 @@ class ResizeFlow:
 
     def _claim(self, task: Task) -> Task | None:
         """Claim the own host where it may stay, else another one."""
-        if not self._stays(task):
+        if not self._may_use_own_host(task):
             return self._claim_elsewhere(task, None)
         operation, server = task.operation, task.server
         plan = operation.planned(ResizePlan)
@@ -111,7 +111,7 @@ class ResizeFlow:
 
         return self._cloud.store.run(work)
 
-    def _stays(self, task: Task) -> bool:
+    def _may_use_own_host(self, task: Task) -> bool:
         """Return whether the own host may be asked."""
         allowed = bool(self._cloud.conf.conductor.allow_resize_to_same_host)
         return task.operation.action == "resize" and allowed
@@ -124,23 +124,23 @@ class ResizeFlow:
             fixed = destination.immovable(connection, server)
         if fixed is not None:
             why = f"The server can't be moved: {fixed}."
-            self._nowhere(task, Decision(server.uuid, None, reason=why), here)
+            self._no_valid_host(task, Decision(server.uuid, None, reason=why), here)
             return None
         started = clock.utcnow()
 
         def commit(connection: Transaction, chosen: Chosen) -> Task:
             own_host.record(connection, operation, chosen.decision, started)
-            return self._going(connection, task, chosen)
+            return self._commit_destination(connection, task, chosen)
 
         wanted = Wanted(plan.holder, plan.new, plan.asked_host)
         found = self._destinations.find(task, wanted, commit)
         if isinstance(found, Decision):
-            self._nowhere(task, found, here)
+            self._no_valid_host(task, found, here)
             return None
         return found
 
-    def _going(self, connection: Transaction, task: Task, chosen: Chosen) -> Task:
-        """Store where it goes, and what it holds until it is there."""
+    def _commit_destination(self, connection: Transaction, task: Task, chosen: Chosen) -> Task:
+        """Store the destination, and what the server holds until its VM has moved."""
         plan = task.operation.planned(ResizePlan)
         held = of_flavor(plan.old, task.server.image_properties)
         decided, values = decided_move(connection, plan, chosen, held)
@@ -169,8 +169,8 @@ class ResizeFlow:
         now = dataclasses.replace(operation, plan=plan, stage=following)
         return dataclasses.replace(task, operation=now, server=moved)
 
-    def _nowhere(self, task: Task, decision: Decision, here: str | None) -> None:
-        """End as it was: the server stays, and so does what it holds."""
+    def _no_valid_host(self, task: Task, decision: Decision, here: str | None) -> None:
+        """End without a change: neither the server nor its claim moves."""
         words = own_host.NO_VALID_HOST.format(_WHAT[task.operation.action])
         why = " ".join(text for text in (here, decision.reason) if text)
         failure = Failure(
@@ -205,7 +205,7 @@ class ResizeFlow:
             power_state=outcome.power_state,
             flavor=dict(plan.new),
         )
-        LOG.info("Server is resized, to be confirmed or reverted.")
+        LOG.info("Server %s is resized, to be confirmed or reverted.", task.server.uuid)
 
     # --- on another host
 
@@ -224,7 +224,7 @@ class ResizeFlow:
             claim=new,
             flavor=dict(plan.new),
         )
-        LOG.info("Server is moved, to be confirmed or reverted.")
+        LOG.info("Server %s is moved, to be confirmed or reverted.", task.server.uuid)
 
     # --- failure
 

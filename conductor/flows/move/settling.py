@@ -80,8 +80,8 @@ def hold(
 ) -> None:
     """Have both hold exactly this; see `claims.hold_both`. Raises Unavailable to be repeated.
 
-    Where placement refuses, since a host has become smaller meanwhile, nothing changes: the VM is
-    where it is, and the audit reports and heals what placement says.
+    If placement refuses, as a host's inventory has shrunk since, nothing changes: the VM is where
+    it is, and the audit reports and heals the allocations.
     """
     try:
         fits = claims.hold_both(cloud.placement, task.server, mine, holder, held, claimed=claimed)

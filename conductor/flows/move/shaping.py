@@ -60,7 +60,7 @@ def send(cloud: Cloud, task: Task, *, forward: bool, starts: bool = True) -> boo
 
 
 def reach(cloud: Cloud, task: Task, stage: str) -> Task:
-    """Commit that the agent has done its stage, and take the lease for the one that follows."""
+    """Commit that the agent has finished its stage, and take the lease for the next stage."""
     operation = task.operation
 
     def work(connection: Transaction) -> None:

@@ -34,7 +34,7 @@ def steer(cloud: Cloud, ctxt: RequestContext, uuid: str, number: int, *, abort: 
         server, live = _found(connection, ctxt, uuid, number, abort=abort)
         worker = cloud.worker_of(connection, str(server.host))
         if abort:
-            # Before an agent is told: whoever hears of its end knows why.
+            # Before the agent is called, so that the handler of the outcome knows the reason.
             ledger.save(connection, live.operation_id, message=ABORTED)
         _note(connection, server, "start")
         if live.status != MigrationStatus.RUNNING:

@@ -52,7 +52,7 @@ def lock_changes(
 ) -> dict[str, str] | None:
     """Return the columns that a lock sets; None where the owner finds the server locked already.
 
-    An administrator's lock replaces the owner's; without a reason of its own it keeps that one's.
+    An administrator's lock replaces the owner's; its reason replaces the owner's if it has one.
     """
     who = locks.locker(server.project_id, ctxt.project_id)
     if server.locked_by is not None and who == locks.LockedBy.OWNER:

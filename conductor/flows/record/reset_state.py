@@ -1,10 +1,10 @@
 """Reset of a server's state by an administrator: the record changes, and no VM is touched.
 
-The ledger stays whole. What changes power, and a build, gives way as it does to a delete: its end
-no longer counts, and what it reserved stays the server's; of an image nothing stays. A delete
-goes on, and its end applies on top; so it keeps its task_state. Whatever else is under way refuses
-the reset, as a resize or a rebuild does: it ends by itself, and until then only it knows what the
-VM has.
+No operation is deleted from the ledger. A build or a change of power is superseded, as by a
+delete: its outcome no longer counts, and what it reserved remains the server's. An image that is
+being made is removed. A delete continues, with its task_state, and applies its outcome. While any
+other operation is open, such as a resize or a rebuild, the reset is refused: only that operation
+knows what the VM has, until it ends.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _GIVES_WAY = frozenset(
     {"create", "stop", "start", "reboot", "reboot-hard", "changePassword", "soft-delete"}
     | {"restore", "createImage", "createBackup"}
 )
-#: actions behind their point of no return, which keep the server
+#: actions past their point of no return, which a reset does not supersede
 _GOES_ON = frozenset({"delete"})
 
 
@@ -42,7 +42,7 @@ def reset_state(cloud: Cloud, ctxt: RequestContext, server_uuid: str, state: VmS
     def work(connection: Transaction) -> tuple[str, ...]:
         server = servers.alive(connection, server_uuid, scope(ctxt))
         under_way = _under_way(connection, server)
-        keeps = under_way is not None and _keeps(server, under_way)
+        keeps = under_way is not None and _continues(server, under_way)
         reset = start.begin(connection, cloud, ctxt, server, InternalAction.RESET_STATE)
         kept = under_way.id if keeps and under_way is not None else None
         transitions.move(
@@ -84,8 +84,11 @@ def _under_way(connection: Transaction, server: Server) -> Operation | None:
     return None if ended else last
 
 
-def _keeps(server: Server, under_way: Operation) -> bool:
-    """Return whether it keeps the server. Raises ServerStateConflict where it can't be reset."""
+def _continues(server: Server, under_way: Operation) -> bool:
+    """Return whether the open operation continues with the server after the reset.
+
+    Raises ServerStateConflict if the server can't be reset while it is open.
+    """
     if under_way.action in _GOES_ON:
         return True
     if under_way.action in _GIVES_WAY:

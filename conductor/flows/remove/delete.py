@@ -21,7 +21,7 @@ from conductor.cloud import Cloud, backoff, failure_of
 from conductor.engine import batch_close, close, unwinding
 from conductor.engine.batch_close import Ended, Ending
 from conductor.engine.stages import Stage, Table, Task
-from conductor.flows.remove.finish_delete import gone
+from conductor.flows.remove.finish_delete import deleted_columns
 from conductor.plans import DeletePlan
 from conductor.store.ledger import leases, transitions
 from conductor.store.networks import networks
@@ -101,7 +101,7 @@ class Delete:
             return
 
         self._cloud.store.run(lambda connection: self._write_deleted(connection, ended))
-        LOG.info("Server is deleted: seen gone, everything released.")
+        LOG.info("Server %s deleted; its VM is confirmed absent.", task.server.uuid)
 
     def _write_deleted(self, connection: Transaction, deleted: Sequence[Ended]) -> None:
         """Give back what each had, and delete the records."""
@@ -120,10 +120,11 @@ class Delete:
         )
         networks.delete_ports(connection, *(server.uuid for server in gone_servers))
         batch_close.done(
-            connection, [batch_close.move(one, VmState.DELETED, **gone(now)) for one in deleted]
+            connection,
+            [batch_close.move(one, VmState.DELETED, **deleted_columns(now)) for one in deleted],
         )
         # After the servers, in the order in which all lock them.
-        if release.of_gone(connection, self._cloud, [one.uuid for one in gone_servers]):
+        if release.free_of_deleted(connection, self._cloud, [one.uuid for one in gone_servers]):
             self._cloud.wake()
 
     def _refused(self, task: Task, failure: Failure) -> None:
@@ -131,7 +132,8 @@ class Delete:
         was = VmState(task.server.vm_state)
         # The build that it took over from is over.
         close.failed(self._cloud, task, failure, VmState.ERROR if was == VmState.BUILDING else was)
-        LOG.warning("Delete is refused (%s): %s", failure.category, failure.message)
+        category, why = failure.category, failure.message
+        LOG.warning("The delete of server %s is refused (%s): %s", task.server.uuid, category, why)
 
     def _failed(self, task: Task, failure: Failure) -> None:
         """Try again later; after the time limit, show ERROR."""
@@ -141,12 +143,11 @@ class Delete:
             self._cloud.store.run(lambda c: self._show_error(c, task, failure))
         else:
             close.again(self._cloud, operation, failure)
-        LOG.warning(
-            "Delete failed (%s), and is tried again: %s", failure.category, failure.message
-        )
+        category, why = failure.category, failure.message
+        LOG.warning("The delete of server %s is tried again (%s): %s", server.uuid, category, why)
 
     def _show_error(self, connection: Transaction, task: Task, failure: Failure) -> None:
-        """Show ERROR; the delete goes on, past its point of no return."""
+        """Show ERROR; the delete continues, past its point of no return."""
         transitions.move(
             connection,
             task.server,

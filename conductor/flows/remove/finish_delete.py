@@ -29,21 +29,21 @@ def delete_record(
         operation_id=operation_id,
         vm_state=VmState.DELETED,
         task_state=None,
-        **gone(clock.utcnow()),
+        **deleted_columns(clock.utcnow()),
         **values,
     )
-    release.of_lost(connection, server)
+    release.set_error_of_abandoned(connection, server)
 
 
-def gone(now: datetime.datetime) -> dict[str, Any]:
+def deleted_columns(now: datetime.datetime) -> dict[str, Any]:
     """Return the further columns of a server that is deleted."""
     return {"power_state": 0, "addresses": [], "deleted_at": now, "terminated_at": now}
 
 
-def let_go(connection: Transaction, server: Server, operation_id: int) -> None:
-    """Delete a record whose VM stays: the VMID is not ours any more."""
+def delete_record_only(connection: Transaction, server: Server, operation_id: int) -> None:
+    """Delete a record but not its VM: the VMID is not ours any more."""
     server_groups.give_back(connection, server)
     if server.cluster is not None and server.vmid is not None:
         reason = f"The VM that was server {server.uuid} is somebody else's."
-        vmids.let_go(connection, server.cluster, server.vmid, reason)
+        vmids.release_foreign(connection, server.cluster, server.vmid, reason)
     delete_record(connection, server, operation_id)

@@ -47,7 +47,7 @@ class ServerVolumeRpc(Protocol):
         host's agent is down).
         """
 
-    def keep_volume(
+    def set_delete_on_termination(
         self, ctxt: RequestContext, server_uuid: str, volume_id: str, *, delete: bool
     ) -> None:
         """Set whether a volume is deleted with its server. Raises ServerNotFound, NotFound."""

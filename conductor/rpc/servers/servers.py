@@ -65,7 +65,6 @@ class CreateServers:
     hostname: str | None = None
     key_name: str | None = None
     public_key: str | None = None
-    key_type: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     user_data: str | None = None

@@ -5,9 +5,8 @@ Rows are returned as the dataclasses that the audit compares: their fields name 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
@@ -15,17 +14,10 @@ from common.states import OPEN_STATES, OperationState, ResourceType
 from common.volumes import VolumeAction
 from conductor.plans import NewContent, Plan, RebuildPlan, ReimagePlan, load_plan
 from conductor.store.servers.vmids import RESERVED
-from db import schema
+from db import records, schema
 from db.resources import about_servers
 
-
-class Row(Protocol):
-    """A dataclass."""
-
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
-
-
-R = TypeVar("R", bound=Row)
+R = TypeVar("R", bound=records.Record)
 
 #: values in one IN (…)
 CHUNK = 500
@@ -35,21 +27,21 @@ Place = tuple[str, int]
 
 def rows(connection: sa.Connection, table: str, kind: type[R]) -> list[R]:
     """Return every row of a table."""
-    query = sa.select(*_columns(schema.metadata.tables[table], kind))
+    query = sa.select(*records.columns(schema.metadata.tables[table], kind))
     return [kind(*row) for row in connection.execute(query)]
 
 
 def open_operations(connection: sa.Connection, kind: type[R]) -> list[R]:
     """Return every operation that has not ended."""
     table = schema.operations
-    query = sa.select(*_columns(table, kind)).where(table.c.state.in_(OPEN_STATES))
+    query = sa.select(*records.columns(table, kind)).where(table.c.state.in_(OPEN_STATES))
     return [kind(*row) for row in connection.execute(query)]
 
 
 def uploads(connection: sa.Connection, kind: type[R]) -> list[R]:
     """Return every image whose data a user sent."""
     table = schema.images
-    query = sa.select(*_columns(table, kind)).where(
+    query = sa.select(*records.columns(table, kind)).where(
         table.c.project_id.is_not(None), table.c.md5.is_not(None)
     )
     return [kind(*row) for row in connection.execute(query)]
@@ -97,20 +89,20 @@ def new_contents(connection: sa.Connection) -> list[NewContent]:
     return [one for one in found if one is not None]
 
 
-def living_servers(connection: sa.Connection, kind: type[Row]) -> list[dict[str, Any]]:
+def living_servers(connection: sa.Connection, kind: type[records.Record]) -> list[dict[str, Any]]:
     """Return the columns of every server that is not deleted."""
     table = schema.servers
-    query = sa.select(*_columns(table, kind)).where(table.c.deleted_at.is_(None))
+    query = sa.select(*records.columns(table, kind)).where(table.c.deleted_at.is_(None))
     return [dict(row._mapping) for row in connection.execute(query)]
 
 
 def servers(
-    connection: sa.Connection, kind: type[Row], uuids: Sequence[str]
+    connection: sa.Connection, kind: type[records.Record], uuids: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Return the columns of these servers, deleted ones included."""
     table, found = schema.servers, []
     for part in _parts(uuids):
-        query = sa.select(*_columns(table, kind)).where(table.c.uuid.in_(part))
+        query = sa.select(*records.columns(table, kind)).where(table.c.uuid.in_(part))
         found += [dict(row._mapping) for row in connection.execute(query)]
     return found
 
@@ -211,11 +203,6 @@ def vmid_row(connection: sa.Connection, cluster: str, vmid: int) -> tuple[str, s
     mine = (columns.cluster == cluster) & (columns.vmid == vmid)
     row = connection.execute(sa.select(schema.vmids).where(mine).with_for_update()).first()
     return None if row is None else (row.state, row.server_uuid)
-
-
-def _columns(table: sa.Table, kind: type[Row]) -> list[sa.Column[Any]]:
-    """Return the columns that the fields name; others are read elsewhere."""
-    return [table.c[item.name] for item in dataclasses.fields(kind) if item.name in table.c]
 
 
 def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import NotFound
 from common.states import OperationState
+from db.records import columns
 from db.schema import audits, findings, operations
 
 QUEUED, RUNNING, DONE, FAILED = "queued", "running", "done", "failed"
@@ -124,7 +125,7 @@ class Kept:
     operation_id: int | None
 
 
-_KEPT = [findings.c[item.name] for item in dataclasses.fields(Kept)]
+_KEPT = columns(findings, Kept)
 
 
 def keep(connection: sa.Connection, seen: Iterable[NewFinding]) -> list[Kept]:

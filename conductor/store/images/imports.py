@@ -61,7 +61,7 @@ def begin_download(connection: sa.Connection, ctxt: RequestContext, row: Any, ur
     return task.id
 
 
-def keep(connection: sa.Connection, row: Any, task_id: str) -> None:
+def renew(connection: sa.Connection, row: Any, task_id: str) -> None:
     """Record progress in downloading a locked image. Raises Conflict as ``require``."""
     require(row, task_id)
     _write(connection, row.id)

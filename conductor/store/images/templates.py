@@ -164,14 +164,14 @@ def failed(connection: sa.Connection, cluster: str, vmid: int, text: str) -> Non
     if known is None or known.reason == IDLE:
         return
     began = f"{RETIRING} The last try failed:" if known.retiring else NOT_MADE
-    _say(connection, known, f"{began} {text}")
+    _set_reason(connection, known, f"{began} {text}")
 
 
 def ready(connection: sa.Connection, cluster: str, vmid: int) -> None:
     """Store that it was made: an earlier failure is deleted."""
     known = get(connection, cluster, vmid)
     if known is not None and (known.reason or "").startswith(NOT_MADE):
-        _say(connection, known, None)
+        _set_reason(connection, known, None)
 
 
 def made_after_all(connection: sa.Connection) -> list[Known]:
@@ -195,13 +195,13 @@ def get(connection: sa.Connection, cluster: str, vmid: int) -> Known | None:
     return None if row is None else Known(**row._mapping)
 
 
-def _say(connection: sa.Connection, known: Known, reason: str | None) -> None:
+def _set_reason(connection: sa.Connection, known: Known, reason: str | None) -> None:
     """Change the reason, not its time."""
     mine = (vmids.c.cluster == known.cluster) & (vmids.c.vmid == known.vmid)
     connection.execute(vmids.update().where(mine).values(reason=reason))
 
 
-def gone(connection: sa.Connection, cluster: str, vmid: int) -> bool:
+def delete_absent(connection: sa.Connection, cluster: str, vmid: int) -> bool:
     """Delete a template confirmed absent; return False if none was being removed there."""
     mine = (vmids.c.cluster == cluster) & (vmids.c.vmid == vmid)
     freed = connection.execute(vmids.delete().where(mine, vmids.c.reason.startswith(RETIRING)))

@@ -104,10 +104,10 @@ def wait(connection: sa.Connection, operation: Operation, owner: str, seconds: f
     )
 
 
-def let_go(
+def release_leases(
     connection: sa.Connection, batch: Sequence[Operation], owner: str, seconds: float = 0
 ) -> None:
-    """Release those that the owner still has, due after that time."""
+    """Release the leases that the owner still has; the operations are due after these seconds."""
     columns = operations.c
     connection.execute(
         operations.update()

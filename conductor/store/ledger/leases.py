@@ -351,7 +351,7 @@ def postpone(connection: sa.Connection, operation_id: int, seconds: float) -> No
     ledger_metrics.pause(connection, seconds)
 
 
-def hurry(connection: sa.Connection, operation_id: int) -> None:
+def make_due(connection: sa.Connection, operation_id: int) -> None:
     """Make an operation that waits for its next attempt due now; others are left alone."""
     columns = operations.c
     mine = (columns.id == operation_id) & columns.state.in_(OPEN_STATES)

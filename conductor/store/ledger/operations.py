@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import functools
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,19 +22,16 @@ from conductor.store import change_events
 from conductor.store.ledger import ledger_metrics, request_steps, steps
 from conductor.store.records import Operation
 from db import resources
+from db.records import columns, fields
 from db.schema import decisions, faults, operation_events, operations
 
 #: resources that one statement names
 _CHUNK = 500
 
 
-_NAMES = [
-    item.name
-    for item in dataclasses.fields(Operation)
-    if item.name not in {"begun_on", "handed_to"}
-]
+_NAMES = list(fields(operations, Operation))
 #: the columns of an Operation
-FIELDS: list[sa.ColumnElement[Any]] = [operations.c[name] for name in _NAMES]
+FIELDS = columns(operations, Operation)
 # Built once: names are bound parameters, and so are the columns that an update sets.
 _INSERT = operations.insert().returning(operations.c.id, sort_by_parameter_order=True)
 _GET = sa.select(*FIELDS).where(operations.c.id == sa.bindparam("id"))

@@ -69,7 +69,7 @@ def create(
     macs = Macs(mac_prefix, sum(not new.mac for new in wanted))
     pools = Pools(connection, wanted_networks, macs, within)
     known = _require_networks(connection, wanted_networks, viewer)
-    wanted = [_as_network_says(new, known[new.network_id]) for new in wanted]
+    wanted = [_with_security_of_network(new, known[new.network_id]) for new in wanted]
     for new in wanted:
         port_security.require_filtering(new.port_security, unfiltered)
         network_tags.require_few("port", sorted(set(new.tags)))
@@ -89,7 +89,7 @@ def create(
     return [row["id"] for row in rows]
 
 
-def _as_network_says(new: NewPort, network: networks.Network) -> NewPort:
+def _with_security_of_network(new: NewPort, network: networks.Network) -> NewPort:
     """Return a port with its network's port security, unless the request sets the port's own."""
     if network.port_security or new.port_security is not None:
         return new
@@ -192,8 +192,8 @@ def delete(connection: sa.Connection, port_id: str) -> None:
         security_groups.unbind(connection, port_id)
 
 
-def let_go(connection: sa.Connection, port_id: str) -> None:
-    """Have a port go with its server, or when it is detached from it."""
+def delete_with_server(connection: sa.Connection, port_id: str) -> None:
+    """Mark a port to be deleted with its server, or when it is detached."""
     connection.execute(schema.ports.update().where(_C.id == port_id).values(kept=False))
 
 

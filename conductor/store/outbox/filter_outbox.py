@@ -127,8 +127,8 @@ def postpone(connection: sa.Connection, one: Pending, seconds: float, *, failed:
     connection.execute(filter_changes.update().where(mine).values(**values))
 
 
-def hurry(connection: sa.Connection, hosts: Collection[str]) -> None:
-    """Have what failed on these hosts tried at once: their agents are here again."""
+def retry_on(connection: sa.Connection, hosts: Collection[str]) -> None:
+    """Retry what failed on these hosts at once: their agents are connected again."""
     there = sa.select(servers.c.uuid).where(servers.c.host.in_(sorted(hosts)))
     failed = filter_changes.update().where(_F.failures > 0, _F.server_uuid.in_(there))
     connection.execute(failed.values(not_before=clock.utcnow()))

@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common import clock
+from db.records import columns
 from db.schema import faults, notification_outbox, operations, servers, volume_attachments
 
 _ADD = notification_outbox.insert()
@@ -52,8 +53,12 @@ def crowded(connection: sa.Connection, most: int) -> bool:
 
 def first(connection: sa.Connection, limit: int) -> list[Entry]:
     """Return the oldest notifications that are to be sent, in order."""
-    columns = [notification_outbox.c[name] for name in Entry.__dataclass_fields__]
-    query = sa.select(*columns).where(_OPEN).order_by(notification_outbox.c.id).limit(limit)
+    query = (
+        sa.select(*columns(notification_outbox, Entry))
+        .where(_OPEN)
+        .order_by(notification_outbox.c.id)
+        .limit(limit)
+    )
     return [Entry(**row._mapping) for row in connection.execute(query)]
 
 
@@ -157,16 +162,14 @@ def servers_of(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, dic
 
 def requests_of(connection: sa.Connection, ids: Iterable[int]) -> dict[int, Request]:
     """Return these operations, by id: one query."""
-    columns = [operations.c[name] for name in Request.__dataclass_fields__]
-    query = sa.select(*columns).where(operations.c.id.in_(sorted(set(ids))))
+    query = sa.select(*columns(operations, Request)).where(operations.c.id.in_(sorted(set(ids))))
     return {row.id: Request(**row._mapping) for row in connection.execute(query)}
 
 
 def faults_of(connection: sa.Connection, ids: Iterable[int]) -> dict[int, Fault]:
     """Return the last fault of each of these operations that has any: one query."""
-    columns = [faults.c[name] for name in Fault.__dataclass_fields__]
     query = (
-        sa.select(*columns)
+        sa.select(*columns(faults, Fault))
         .where(faults.c.operation_id.in_(sorted(set(ids))))
         .order_by(faults.c.id)
     )

@@ -53,7 +53,7 @@ def flavor(connection: Transaction, ctxt: RequestContext, flavorid: str, action:
         "projects": sorted(connection.scalars(granted)),
         "description": row["description"],
     }
-    _tell(connection, ctxt, [f"flavor.{action}"], "FlavorPayload", data)
+    _notify(connection, ctxt, [f"flavor.{action}"], "FlavorPayload", data)
 
 
 def keypair(
@@ -68,7 +68,7 @@ def keypair(
         action = "import"
     shown = ("user_id", "name", "fingerprint", "public_key", "type")
     events = [f"keypair.{action}.{phase}" for phase in _WHOLE]
-    _tell(connection, ctxt, events, "KeypairPayload", {one: row[one] for one in shown})
+    _notify(connection, ctxt, events, "KeypairPayload", {one: row[one] for one in shown})
 
 
 def server_group(connection: Transaction, ctxt: RequestContext, uuid: str, action: str) -> None:
@@ -84,7 +84,7 @@ def server_group(connection: Transaction, ctxt: RequestContext, uuid: str, actio
         "members": sorted(connection.scalars(sa.select(servers.c.uuid).where(*inside))),
         "hosts": None,
     }
-    _tell(connection, ctxt, [f"server_group.{action}"], "ServerGroupPayload", data)
+    _notify(connection, ctxt, [f"server_group.{action}"], "ServerGroupPayload", data)
 
 
 def aggregate(connection: Transaction, ctxt: RequestContext, number: int, action: str) -> None:
@@ -99,14 +99,14 @@ def aggregate(connection: Transaction, ctxt: RequestContext, number: int, action
         "hosts": sorted(connection.scalars(inside)),
     }
     events = [f"aggregate.{action}.{phase}" for phase in _WHOLE]
-    _tell(connection, ctxt, events, "AggregatePayload", data)
+    _notify(connection, ctxt, events, "AggregatePayload", data)
 
 
 def service(connection: Transaction, ctxt: RequestContext, uuid: str, action: str) -> None:
     """Notify of a service: update, delete."""
     row = _row(connection, services, services.c.uuid == uuid)
     if row is not None:
-        _tell_service(connection, ctxt, row, action)
+        _notify_of_service(connection, ctxt, row, action)
 
 
 def new_services(connection: Transaction, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -115,10 +115,10 @@ def new_services(connection: Transaction, rows: Iterable[Mapping[str, Any]]) -> 
         unset = dict.fromkeys(("disabled_reason", "aggregate_zone"))
         for row in rows:
             known = {**unset, "disabled": False, "forced_down": False, **row}
-            _tell_service(connection, context.internal(), known, "create")
+            _notify_of_service(connection, context.internal(), known, "create")
 
 
-def _tell_service(
+def _notify_of_service(
     connection: Transaction, ctxt: RequestContext, row: Mapping[str, Any], action: str
 ) -> None:
     shown = ("uuid", "binary", "host", "disabled", "disabled_reason", "forced_down")
@@ -131,7 +131,7 @@ def _tell_service(
         "last_seen_up": clock.iso(row["last_seen_at"]),
         "report_count": 0,
     }
-    _tell(connection, ctxt, [f"service.{action}"], "ServiceStatusPayload", data)
+    _notify(connection, ctxt, [f"service.{action}"], "ServiceStatusPayload", data)
 
 
 def _row(
@@ -145,7 +145,7 @@ def _row(
     return None if row is None else dict(row)
 
 
-def _tell(
+def _notify(
     connection: Transaction,
     ctxt: RequestContext,
     events: list[str],

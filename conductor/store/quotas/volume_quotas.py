@@ -73,7 +73,7 @@ def _require(
     limit, has = allowed.get(resource, -1), used.get(resource, 0)
     if 0 <= limit < has + amount:
         raise QuotaExceeded(
-            _words(resource, limit, has, amount),
+            _too_many(resource, limit, has, amount),
             resource=resource,
             limit=limit,
             used=has,
@@ -81,7 +81,7 @@ def _require(
         )
 
 
-def _words(resource: str, limit: int, used: int, wanted: int) -> str:
+def _too_many(resource: str, limit: int, used: int, wanted: int) -> str:
     if resource == "backups":
         return f"Maximum number of backups allowed ({limit}) exceeded"
     if resource == "backup_gigabytes":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,9 +13,10 @@ from common.errors import ServerNotFound
 from common.states import VmState
 from conductor.store import change_events
 from conductor.store.records import Server
+from db.records import fields
 from db.schema import operations, servers
 
-_FIELDS = [item.name for item in dataclasses.fields(Server)]
+_FIELDS = list(fields(servers, Server))
 _NAMES = set(_FIELDS)
 _COLUMNS = [servers.c[name].label(name) for name in _FIELDS]
 #: the columns of a Server, without those of other tables

@@ -36,6 +36,16 @@ class HostOf:
     worker: str
 
 
+_C = servers.c
+_CHANGED = sa.func.coalesce(_C.updated_at, _C.created_at, type_=_C.created_at.type)
+_SAW = operations.c.plan["saw"].as_string()
+_KNOWN = (
+    *(_C.uuid, _C.vmid, _C.host, _C.node, _C.vm_state, _C.power_state, _C.operation_id),
+    *(_CHANGED, _SAW),
+)
+"""In the order of ``Known``."""
+
+
 def idle(column: sa.ColumnElement[str], besides: int | None = None) -> sa.ColumnElement[bool]:
     """Return the condition that a server has no open operation (``besides`` one).
 
@@ -67,19 +77,7 @@ def known(
         wanted = wanted | vmids.c.vmid.between(low, high)
     columns = servers.c
     rows = connection.execute(
-        sa.select(
-            columns.uuid,
-            columns.vmid,
-            columns.host,
-            columns.node,
-            columns.vm_state,
-            columns.power_state,
-            columns.operation_id,
-            sa.func.coalesce(
-                columns.updated_at, columns.created_at, type_=columns.created_at.type
-            ),
-            operations.c.plan["saw"].as_string(),
-        )
+        sa.select(*_KNOWN)
         .select_from(
             vmids.join(servers, columns.uuid == vmids.c.server_uuid).outerjoin(
                 operations, operations.c.id == columns.operation_id
@@ -110,26 +108,12 @@ def in_error(
     Those last changed before ``before``, and last searched for, and found, before
     ``long_before``. VMs that vanished are reported when they are seen again.
     """
-    columns = servers.c
-    saw = operations.c.plan["saw"].as_string()
-    changed = sa.func.coalesce(
-        columns.updated_at, columns.created_at, type_=columns.created_at.type
-    )
+    columns, changed, saw = servers.c, _CHANGED, _SAW
     # An ERROR that an administrator set remains, unless a server is named.
     reset = operations.c.action == InternalAction.RESET_STATE
     asked = () if server_uuid is not None else (reset.is_not(sa.true()),)
     query = (
-        sa.select(
-            columns.uuid,
-            columns.vmid,
-            columns.host,
-            columns.node,
-            columns.vm_state,
-            columns.power_state,
-            columns.operation_id,
-            changed,
-            saw,
-        )
+        sa.select(*_KNOWN)
         .select_from(servers.outerjoin(operations, operations.c.id == columns.operation_id))
         .where(
             columns.vm_state == VmState.ERROR,

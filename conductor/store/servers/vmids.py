@@ -145,7 +145,7 @@ def claim(
     _reserved(connection, cluster, vmid, server_uuid, operation_id)
 
 
-def let_go(connection: sa.Connection, cluster: str, vmid: int, reason: str) -> None:
+def release_foreign(connection: sa.Connection, cluster: str, vmid: int, reason: str) -> None:
     """Release the VMID of a VM that remains but isn't ours; in our band it is quarantined."""
     band = connection.execute(
         sa.select(vmid_bands.c.low, vmid_bands.c.high).where(vmid_bands.c.cluster == cluster)

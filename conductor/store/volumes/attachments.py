@@ -143,7 +143,9 @@ def built(connection: sa.Connection, server_uuids: Collection[str]) -> None:
     )
 
 
-def keep(connection: sa.Connection, volume_id: str, server_uuid: str, *, delete: bool) -> bool:
+def set_delete_on_termination(
+    connection: sa.Connection, volume_id: str, server_uuid: str, *, delete: bool
+) -> bool:
     """Set whether a volume is deleted with its server; return whether it is attached to it."""
     mine = (_C.volume_id == volume_id) & (_C.server_uuid == server_uuid)
     changed = volume_attachments.update().where(mine).values(delete_on_termination=delete)

@@ -17,7 +17,7 @@ def any_of(connection: sa.Connection, volume_id: str) -> bool:
     """Return whether an operation on a volume is open, on a backup of it, or on its server."""
     if ledger.open_of(connection, volume_id, ResourceType.VOLUME):
         return True
-    return _backs_up(connection, volume_id) or _is_its_server_s(connection, volume_id)
+    return _backs_up(connection, volume_id) or _is_in_operation_of_server(connection, volume_id)
 
 
 def _backs_up(connection: sa.Connection, volume_id: str) -> bool:
@@ -30,7 +30,7 @@ def _backs_up(connection: sa.Connection, volume_id: str) -> bool:
     return connection.execute(query.limit(1)).first() is not None
 
 
-def _is_its_server_s(connection: sa.Connection, volume_id: str) -> bool:
+def _is_in_operation_of_server(connection: sa.Connection, volume_id: str) -> bool:
     """Attaching and detaching, builds and rebuilds are filed under the server."""
     attached = attachments.of_volume(connection, volume_id)
     if attached is None:

@@ -71,7 +71,7 @@ def get(connection: sa.Connection, type_id: str) -> Any | None:
     return connection.execute(sa.select(volume_types).where(_C.id == type_id)).first()
 
 
-def learn(connection: sa.Connection, type_id: str, way: str) -> None:
+def set_snapshot_way(connection: sa.Connection, type_id: str, way: str) -> None:
     """Write how snapshots of a type's volumes are made, as Proxmox VE says; once."""
     row = get(connection, type_id)
     if row is not None and row.extra_specs.get(SNAPSHOTS) != way:

@@ -1,7 +1,7 @@
-"""Removes backups; repeated until their archives were seen gone.
+"""Deletes backups; retried until the archive is confirmed absent.
 
-What was left of a backup that couldn't be made is removed alike, and its record stays: then the
-volume is parked before, and can be used.
+What was left of a backup that couldn't be made is removed alike, but not its record; its volume is
+parked before, and can be used then.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def begin(
     backups.require_uncopied(connection, row)
     backups.change(connection, row.id, status=BackupStatus.DELETING)
     if working:
-        # What was left of it is being removed; its record goes with that.
+        # The operation that removes what was left of it deletes its record, too.
         return
     at = storages.remover(backends.read(connection, "backup"), row, cloud.down(connection))
     host, node = (row.host, row.node) if at is None else (at.host, at.node)
@@ -55,7 +55,7 @@ def begin(
 
 
 def begin_again(connection: Transaction, cloud: Cloud, operation: Operation) -> None:
-    """Write the removal of what an operation left of its backup, whose record stays."""
+    """Write the removal of what an operation left of its backup, without its record."""
     plan = dataclasses.replace(operation.planned(BackupPlan), archive=None, gone=False)
     project = str(operation.project_id)
     _begin(connection, cloud, internal(), operation.resource_id, project, plan)
@@ -104,7 +104,7 @@ class RemoveBackupFlow(Removal[BackupWork], BackupCommand):
         return volume, backups.held(connection, task.operation.resource_id)
 
     def write_done(self, connection: Transaction, end: End[BackupWork]) -> None:
-        """Delete its record, or have the volume of one that couldn't be made be available."""
+        """Delete the backup's record; after a failed backup set its volume to available."""
         volume, row = end.row
         if volume is not None:
             volumes.end(connection, volume, VolumeAction.BACK_UP, ok=False)
@@ -112,7 +112,7 @@ class RemoveBackupFlow(Removal[BackupWork], BackupCommand):
             backups.delete(connection, row.id)
 
     def write_failed(self, connection: Transaction, end: End[BackupWork]) -> None:
-        """Show why it is still there, on its volume too if that wasn't seen parked."""
+        """Record the fault in the backup, and in its volume if that wasn't confirmed parked."""
         (volume, row), fault = end.row, end.failure.message
         if volume is not None:
             volumes.end(connection, volume, VolumeAction.BACK_UP, ok=False, fault=fault)

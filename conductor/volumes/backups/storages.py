@@ -1,4 +1,4 @@
-"""Which storage a backup goes to, and which hosts have it."""
+"""Which storage a backup is written to, and which hosts reach it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 from common.errors import Unavailable
 from conductor.store.volumes.backends import Backend
 
-#: types of storage of which Proxmox VE's answers aren't known
+#: storage types whose answers from Proxmox VE are not known
 UNKNOWN_TYPES = frozenset({"pbs"})
 
 
 def choose(found: Iterable[Backend], volume: Any, wanted: str | None) -> Backend:
     """Return the storage for a backup of a volume. Raises Unavailable: its host has none. Pure.
 
-    ``wanted``: the one that is configured. The archive is made on the holder's node. Shared
-    storages come first, then the one with most room.
+    ``wanted``: the storage that is configured. The archive is made on the holder's node. Shared
+    storages come first, then those with most room.
     """
     usable = [
         one
@@ -48,7 +48,7 @@ def hosts(found: Iterable[Backend], backup: Any) -> dict[str, Backend]:
 
 
 def remover(found: Iterable[Backend], backup: Any, down: Collection[str]) -> Backend | None:
-    """Return the host that removes a backup's archive; None: none can be told. Pure."""
+    """Return the host that removes a backup's archive; None: no host reaches it. Pure."""
     able = hosts(found, backup)
     names = sorted(able, key=lambda name: (name in down, name != backup.host, name))
     return able[names[0]] if names else None

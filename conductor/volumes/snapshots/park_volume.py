@@ -1,7 +1,7 @@
-"""Has a volume rest in its holder again, after something that was done to it has failed.
+"""Parks a volume's disk in its holder again after a failed operation on the volume.
 
-Whoever fails may have left the disk plugged in, where its node did not answer: then nobody could
-attach the volume. Repeated until it is seen parked.
+The failed operation may have left the disk plugged into another VM, if its node did not answer;
+the volume could then not be attached. Repeated until the disk is confirmed parked.
 """
 
 from __future__ import annotations

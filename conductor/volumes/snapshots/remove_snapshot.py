@@ -49,12 +49,12 @@ def begin(
         closed.require(connection, volume)
     was_made = row.vmid is not None or row.snapname is not None
     if not was_made:
-        # A copy of which nothing is left.
+        # A copy that left nothing.
         snapshots.delete(connection, row.id)
         return
     snapshots.change(connection, row.id, status=SnapshotStatus.DELETING)
     if ledger.open_of(connection, row.id, ResourceType.SNAPSHOT):
-        # What was left of it is being removed; its record goes with that.
+        # The operation that removes what was left of it deletes its record, too.
         return
     of_copy = row.snapname is None
     where = Place(

@@ -85,12 +85,12 @@ def begin(
 
 
 def _way(row: Any) -> SnapshotWay:
-    """Return how snapshots of a volume are made; one that nobody asked for can be copied."""
+    """Return how snapshots of a volume are made; by a copy, if no agent has determined it yet."""
     return SnapshotWay(row.snapshot_way or SnapshotWay.COPY)
 
 
 def _require_status(connection: Transaction, row: Any, new: NewVolumeSnapshot) -> None:
-    """Raise Invalid where the volume, or the server that has it, doesn't allow a snapshot now."""
+    """Raise Invalid if the volume, or its server, doesn't allow a snapshot now."""
     may = [VolumeStatus.AVAILABLE, *([VolumeStatus.IN_USE] if new.in_use else [])]
     if row.status not in may:
         raise Invalid(

@@ -130,7 +130,7 @@ def test_listed_by_host_newest_first_in_one_query(make: MakeApi) -> None:
 def test_steered(make: MakeApi, action: str, steering: str) -> None:
     api = make()
     assert post(api, "/bulk-migrations/7/action", {action: None}).status_code == 202
-    assert api.conductor.asked == [("steer_bulk_migration", (7, steering))]
+    assert api.conductor.asked == [("set_bulk_migration_state", (7, steering))]
     assert post(api, "/bulk-migrations/7/action", {action: 1}).status_code == 400
     assert api.request("POST", "/bulk-migrations/7/action", {action: None}).status_code == 403
 

@@ -93,7 +93,7 @@ def test_a_command_is_not_old_because_its_senders_clock_is_behind(
     build = a_build()
     conductor.execute(internal(), second.service.worker, build)
     beat = second.conductor.wait_for(lambda: second.conductor.heartbeats[-1:])[0]
-    conductor.heard(beat.worker, beat.sent_at)
+    conductor.on_heartbeat(beat.worker, beat.sent_at)
     again = dataclasses.replace(build, attempt=2)
     second.sent.append(again)
     conductor.execute(internal(), second.service.worker, again)

@@ -195,7 +195,7 @@ class Compute:
             raise Unavailable("Nobody answers.")
         return [self.others.get(one.vmid, one) for one in wanted]
 
-    def heard(self, worker: str, sent_at: datetime.datetime) -> None:
+    def on_heartbeat(self, worker: str, sent_at: datetime.datetime) -> None:
         self.heard_of[worker] = sent_at
 
     def update_ratios(self, ctxt: RequestContext, ratios: Ratios) -> None:

@@ -230,7 +230,7 @@ def test_one_that_begins_something_else_first_is_tried_later(world: World) -> No
     plan = operation(world, begun.id).planned(BulkPlan)
     assert plan.moves[0].not_before is not None
     assert plan.moves[0].tries == 1
-    begin_bulk.steer(cloud, begun.id, Steering.CANCEL)
+    begin_bulk.set_state(cloud, begun.id, Steering.CANCEL)
     state, message = until_over(world, begun.id)
     assert (state, message) == (
         "failed",
@@ -243,7 +243,7 @@ def test_paused_resumed_and_cancelled(world: World) -> None:
     cloud = world.conductor.cloud
     number = drain(world, at_once=1)
     world.compute.wait_for(1)
-    begin_bulk.steer(cloud, number, Steering.PAUSE)
+    begin_bulk.set_state(cloud, number, Steering.PAUSE)
     arrive(world, 1)
     world._wait(
         lambda: sorted(state for state, _ in moves(world, number).values()),
@@ -254,11 +254,11 @@ def test_paused_resumed_and_cancelled(world: World) -> None:
         lambda found: found.state == "queued",
     )
     assert len(world.compute.sent) == 1
-    begin_bulk.steer(cloud, number, Steering.GO)
+    begin_bulk.set_state(cloud, number, Steering.GO)
     world.compute.wait_for(2)
-    begin_bulk.steer(cloud, number, Steering.CANCEL)
+    begin_bulk.set_state(cloud, number, Steering.CANCEL)
     with pytest.raises(Conflict, match="was cancelled"):
-        begin_bulk.steer(cloud, number, Steering.GO)
+        begin_bulk.set_state(cloud, number, Steering.GO)
     arrive(world, 2)
     state, message = until_over(world, number)
     assert (state, message) == (
@@ -266,9 +266,9 @@ def test_paused_resumed_and_cancelled(world: World) -> None:
         "Cancelled: 2 moved, 1 remain (1: it was cancelled before).",
     )
     with pytest.raises(Conflict, match="has ended"):
-        begin_bulk.steer(cloud, number, Steering.PAUSE)
+        begin_bulk.set_state(cloud, number, Steering.PAUSE)
     with pytest.raises(NotFound):
-        begin_bulk.steer(cloud, 999, Steering.PAUSE)
+        begin_bulk.set_state(cloud, 999, Steering.PAUSE)
 
 
 def test_a_failed_migration_is_written_down_and_tried_later(world: World) -> None:

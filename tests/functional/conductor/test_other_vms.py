@@ -229,15 +229,15 @@ def settle(world: World) -> None:
 @contextlib.contextmanager
 def asked_again(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Set when a request looks the second time whether it may have an address."""
-    again, looks = threading.Event(), awaited.looks
+    again, polls = threading.Event(), awaited.polls
 
     def counted() -> Iterator[None]:
-        for number, _ in enumerate(looks()):
+        for number, _ in enumerate(polls()):
             if number == 1:
                 again.set()
             yield
 
-    monkeypatch.setattr(awaited, "looks", counted)
+    monkeypatch.setattr(awaited, "polls", counted)
     yield again
 
 

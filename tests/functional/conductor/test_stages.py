@@ -77,11 +77,11 @@ class Story:
         outcome = Outcome(True, gone=name in BACK)
         if name == self.refuses:
             outcome = Outcome(False, failure=FULL)
-        heard = self.read(operation)
-        runner.finished(heard, outcome)
+        on_outcome = self.read(operation)
+        runner.finished(on_outcome, outcome)
         # What comes twice, or of an agent that was given up, changes nothing.
         with contextlib.suppress(StaleTransition):
-            runner.finished(heard, outcome)
+            runner.finished(on_outcome, outcome)
 
     def server(self) -> Server:
         """The server as it is now."""
@@ -140,7 +140,7 @@ class Move:
         return do  # type: ignore[return-value]
 
     def _on_outcome(self, following: str) -> Callable[[Task, Outcome], Task | None]:
-        def heard(task: Task, outcome: Outcome) -> Task | None:
+        def on_outcome(task: Task, outcome: Outcome) -> Task | None:
             if not outcome.ok:
                 self._unwind(task)
                 return None
@@ -153,7 +153,7 @@ class Move:
             self._cloud.store.run(work)
             return task.at(following)
 
-        return heard
+        return on_outcome
 
     def _unwind(self, task: Task) -> None:
         unwinding.begin(self._cloud, self.table(), task, FULL)

@@ -200,5 +200,5 @@ def test_of_two_conductors_one_tells(store: Store) -> None:
     with store.read() as connection:
         found = usage_audits.page(connection, (BEGIN, END), 0, 100)
     assert first.look() is None
-    second._tell((BEGIN, END), known, found)
+    second._write_page((BEGIN, END), known, found)
     assert len(told(store)) == 3

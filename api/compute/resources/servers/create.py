@@ -118,7 +118,6 @@ def _for_the_guest(
         "hostname": asked.get("hostname"),
         "key_name": asked.get("key_name"),
         "public_key": keypair.public_key if keypair else None,
-        "key_type": keypair.type if keypair else None,
         "metadata": asked.get("metadata", {}),
         "tags": tuple(dict.fromkeys(asked.get("tags", ()))),
         "user_data": asked.get("user_data"),

@@ -109,7 +109,9 @@ def _update(call: Call, volume_id: str, asked: Mapping[str, Any]) -> None:
             raise Invalid(f"The {name} property is not mutable")
     if "delete_on_termination" in asked:
         goes = _truth(asked["delete_on_termination"])
-        call.conductor.keep_volume(call.ctxt, call.server.uuid, volume_id, delete=goes)
+        call.conductor.set_delete_on_termination(
+            call.ctxt, call.server.uuid, volume_id, delete=goes
+        )
 
 
 def _require_shelved_api(call: Call, action: str) -> None:

@@ -54,7 +54,7 @@ def add(connection: sa.Connection, row: Any, addresses: Sequence[str]) -> None:
             type="AddressesAlreadyExist",
         )
     _write(connection, row, {"addresses": sorted({*row.addresses, *addresses})})
-    _tell(connection, row.id)
+    _rules_changed(connection, row.id)
 
 
 def remove(connection: sa.Connection, row: Any, addresses: Sequence[str]) -> None:
@@ -66,7 +66,7 @@ def remove(connection: sa.Connection, row: Any, addresses: Sequence[str]) -> Non
             type="AddressesNotFound",
         )
     _write(connection, row, {"addresses": sorted(set(row.addresses) - set(addresses))})
-    _tell(connection, row.id)
+    _rules_changed(connection, row.id)
 
 
 def delete(connection: sa.Connection, row: Any) -> None:
@@ -119,7 +119,7 @@ def _write(connection: sa.Connection, row: Any, values: dict[str, Any]) -> None:
     connection.execute(mine.values(**values, **revisions.changed(address_groups)))
 
 
-def _tell(connection: sa.Connection, group_id: str) -> None:
+def _rules_changed(connection: sa.Connection, group_id: str) -> None:
     """Record that servers in groups whose rules name it must know."""
     naming = sa.select(_R.security_group_id).distinct()
     found = connection.execute(naming.where(_R.remote_address_group_id == group_id)).scalars()

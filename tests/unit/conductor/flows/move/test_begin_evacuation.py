@@ -9,7 +9,7 @@ import pytest
 
 from common.messages.facts import HostFacts, StorageFacts
 from common.messages.scheduling import RequestSpec, VolumeNeed
-from conductor.flows.move.begin_evacuation import kept
+from conductor.flows.move.begin_evacuation import why_not
 
 OWN, SHARED = VolumeNeed("local", "c1", "pve1"), VolumeNeed("ceph", "c1")
 DRIVE = "its config drive is on the node's own storage local"
@@ -49,4 +49,4 @@ def test_what_cannot_be_had_elsewhere_while_its_node_is_gone(
     )
     vm = None if vmid is None else ("c1", vmid)
     asked = RequestSpec("s", "p", "u", 1, 512, 1, vm=vm, volumes=volumes, volume_backed=backed)
-    assert kept(facts, asked) == reason
+    assert why_not(facts, asked) == reason

@@ -48,6 +48,7 @@ class PlainApi:
     """An API without microversions, for `web.guard`."""
 
     default_query = None
+    body_before_policy = False
 
     def __init__(self, policy: Enforcer) -> None:
         self._policy = policy

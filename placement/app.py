@@ -6,7 +6,7 @@ from oslo_config import cfg
 from oslo_middleware import cors
 
 from common.errors import ConfigurationError
-from placement import policies, routes
+from placement import routes
 from placement.config import DATABASE_GROUP
 from placement.db.engine import Database
 from placement.faults import FAULTS
@@ -14,7 +14,9 @@ from placement.follower import Follower
 from placement.ledger import Ledger
 from placement.middleware import MicroversionMiddleware
 from placement.operation import Services
+from placement.policies import REFUSAL
 from web.assembly import Application, Protect, assemble
+from web.policy import Enforcer
 from web.wsgi import Wsgi
 
 
@@ -52,7 +54,7 @@ def make_services(conf: cfg.ConfigOpts) -> Services:
         database=database,
         follower=Follower(database),
         ledger=Ledger(database, attempts=attempts),
-        policy=policies.enforcer(conf),
+        policy=Enforcer(conf, routes.list_rules(), base=(), refusal=REFUSAL),
     )
 
 

@@ -21,7 +21,7 @@ from placement.db import sequence
 from placement.db.engine import Database
 from placement.follower import Follower
 from placement.ledger import Ledger
-from placement.policies import PREFIX
+from placement.policies import full
 from placement.schemas.common import BODY, QUERY
 from web import bodies, queries
 from web.errors import NotAcceptable, UnsupportedMedia
@@ -34,7 +34,7 @@ _DATED_SINCE = 15
 #: target of rules without an owner
 _NOBODY: Mapping[str, Any] = {"project_id": None}
 
-operation = Describe(BODY, QUERY, oldest="1.0")
+operation = Describe(BODY, QUERY, oldest="1.0", full=full)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,7 @@ class PlacementApi:
     """The Placement API, for `web.guard`."""
 
     default_query = None
+    body_before_policy = False
 
     def __init__(self, services: Services) -> None:
         self._policy = services.policy
@@ -164,7 +165,7 @@ class PlacementApi:
 
     def check(self, call: Call, rule: str, target: Target) -> None:
         """Raise Forbidden unless the policy allows it."""
-        self._policy.check(call.context, f"{PREFIX}{rule}", _NOBODY)
+        self._policy.check(call.context, rule, _NOBODY)
 
     def send(self, resp: falcon.Response, call: Call, result: Answer, status: int) -> None:
         """Send the answer, from 1.15 on with the time of the last change."""

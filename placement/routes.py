@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
+from oslo_policy import policy
+
+from placement import policies
 from placement.operation import PlacementApi, Services
 from placement.resources.allocations import (
     Allocations,
@@ -20,6 +23,7 @@ from placement.resources.reshaper import Reshaper
 from placement.resources.root import Root
 from placement.resources.usages import ProviderUsages, Usages
 from web.guard import responders_of
+from web.protected import Protected, served_by
 
 _PROVIDER = "/resource_providers/{uuid}"
 
@@ -45,6 +49,20 @@ ROUTES: Mapping[str, Callable[[Services], object]] = {
     "/usages": Usages,
     "/reshaper": Reshaper,
 }
+
+
+def operations() -> dict[str, list[Protected]]:
+    """Return what each rule protects, as the sample policy lists it."""
+    found: dict[str, list[Protected]] = {}
+    for method, path, described in served_by(ROUTES.items()):
+        for name in described.rules:
+            found.setdefault(name, [(method, path)])
+    return found
+
+
+def list_rules() -> Iterator[policy.RuleDefault]:
+    """Yield the policy's rules with their defaults."""
+    return policies.list_rules(operations())
 
 
 def resources(services: Services) -> dict[str, object]:

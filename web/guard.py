@@ -6,6 +6,8 @@ how it reads requests, asks its policy and sends answers.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
@@ -19,7 +21,8 @@ from web.measuring import ACTION, ROUTE
 from web.microversions import Versioned, parse
 from web.schemas import Schema, Validator, Words, versioned
 
-Params = dict[str, str]
+#: a path's parameters; `on` may put what they name in their place
+Params = dict[str, Any]
 Handler = Callable[..., Any]
 Target = Mapping[str, Any] | None
 
@@ -52,6 +55,10 @@ class Api(Protocol[C_in]):
     @property
     def default_query(self) -> Versioned[Validator | None] | None:
         """What the query of a GET may hold where an operation doesn't say; None: anything."""
+
+    @property
+    def body_before_policy(self) -> bool:
+        """Whether a wrong body is refused before what the path names is looked up."""
 
     def call(self, req: falcon.Request, resp: falcon.Response, params: Params) -> C_in:
         """Read the request. Raises what refuses it before its operation is known."""
@@ -103,15 +110,29 @@ class Operation:
     """What is checked before a resource's method runs; see `Describe`."""
 
     rule: str | None
+    asks: tuple[str, ...]
     since: int
     until: int | None
     absent: type[MicronovaError]
     status: Versioned[int]
     body: Versioned[Validator | None] | None
     query: Versioned[Validator | None] | None
-    on: Callable[[Any, Params], Mapping[str, Any]] | None
+    on: Callable[[Any, Params], Target] | None
     errors: Mapping[type[MicronovaError], type[MicronovaError]]
     accept: bool
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The policy's rules that protect it."""
+        return self.asks if self.rule is None else (self.rule, *self.asks)
+
+    def about(self, noun: object) -> Operation:
+        """Return it for a resource of this noun, whose rules have it in place of `{noun}`."""
+        return dataclasses.replace(
+            self,
+            rule=None if self.rule is None else self.rule.format(noun=noun),
+            asks=tuple(rule.format(noun=noun) for rule in self.asks),
+        )
 
     def serves(self, version: int) -> bool:
         """Return whether the operation exists at a version."""
@@ -126,33 +147,38 @@ class Describe:
     query: Words
     oldest: str
     """The API's oldest version."""
+    full: Callable[[str], str] = str
+    """The full name of a rule."""
 
     def __call__(
         self,
         rule: str | None = None,
         *,
+        asks: tuple[str, ...] = (),
         since: str | None = None,
         until: str | None = None,
         absent: type[MicronovaError] = NotFound,
         status: int | Mapping[str, int] = 200,
         body: Mapping[str, Schema | None] | None = None,
         query: Mapping[str, Schema | None] | None = None,
-        on: Callable[[Any, Params], Mapping[str, Any]] | None = None,
+        on: Callable[[Any, Params], Target] | None = None,
         errors: Mapping[type[MicronovaError], type[MicronovaError]] | None = None,
         accept: bool = False,
     ) -> Callable[[Handler], Handler]:
         """Guard a resource's method `(self, call, **path parameters)`.
 
-        `rule` is the policy's (None: the method checks by itself), `since` and `until` are the
-        versions that have the operation, `absent` is what others raise, `status` is the answer's
+        `rule` is the policy's, `asks` are those that the method checks by itself; `{noun}` in
+        them is the resource's attribute `noun`. `since` and `until` are the versions that have
+        the operation, `absent` is what others raise, `status` is the answer's
         on success. `body` and `query` are schemas by the version that brought them. `on` finds
-        what the path names, may remove its parameter, and returns the policy's target. `errors`
+        what the path names, may replace its parameter, and returns the policy's target. `errors`
         maps errors to those that this operation raises instead. `accept`: the client must accept
         the API's media type.
         """
         codes = {self.oldest: status} if isinstance(status, int) else status
         described = Operation(
-            rule=rule,
+            rule=None if rule is None else self.full(rule),
+            asks=tuple(map(self.full, asks)),
             since=parse(since or self.oldest),
             until=None if until is None else parse(until),
             absent=absent,
@@ -174,7 +200,19 @@ class Describe:
 def operation_of(method: Handler) -> Operation:
     """Return the guard of a resource's method."""
     described: Operation = method.operation  # type: ignore[attr-defined]
-    return described
+    noun = getattr(getattr(method, "__self__", None), "noun", None)
+    return described if noun is None else described.about(noun)
+
+
+def with_guard(method: Handler, **changes: Any) -> Handler:
+    """Return the same method with other fields of its `Operation`."""
+
+    @functools.wraps(method)
+    def changed(*given: Any, **named: Any) -> Any:
+        return method(*given, **named)
+
+    changed.operation = dataclasses.replace(operation_of(method), **changes)  # type: ignore[attr-defined]
+    return changed
 
 
 class Guard(Generic[C]):
@@ -187,19 +225,18 @@ class Guard(Generic[C]):
         self, api: Api[C], methods: Sequence[Handler], actions: Mapping[str, Handler]
     ) -> None:
         self._api = api
-        self._methods = methods
-        self._actions = actions
+        self._methods = [(operation_of(method), method) for method in methods]
+        self._actions = {name: (operation_of(one), one) for name, one in actions.items()}
 
     def __call__(self, req: falcon.Request, resp: falcon.Response, **params: str) -> None:
         """Answer, as Falcon's responder."""
         call = self._api.call(req, resp, params)
-        method = self._method(call)
+        described, method = self._method(call)
         # Only paths with an operation are labelled: the set of other paths is unbounded.
         req.env[ROUTE] = req.uri_template or ""
         if self._actions:
             # An existing action: the set of names is bounded.
             req.env[ACTION] = next(iter(call.content))
-        described = operation_of(method)
         status = described.status.at(call.version) or 200
         self._api.check_request(req, call, described, status)
         try:
@@ -209,39 +246,44 @@ class Guard(Generic[C]):
             raise described.errors[wanted](error.message, **error.details) from error
         self._api.send(resp, call, result, status)
 
-    def _method(self, call: C) -> Handler:
+    def _method(self, call: C) -> tuple[Operation, Handler]:
         if self._actions:
             return self._action(call)
-        for method in self._methods:
-            if operation_of(method).serves(call.version):
-                return method
-        raise operation_of(self._methods[0]).absent
+        for described, method in self._methods:
+            if described.serves(call.version):
+                return described, method
+        raise self._methods[0][0].absent
 
-    def _action(self, call: C) -> Handler:
+    def _action(self, call: C) -> tuple[Operation, Handler]:
         if not isinstance(call.content, dict) or len(call.content) != 1:
             raise Invalid(MALFORMED)
         name = next(iter(call.content))
-        method = self._actions.get(name)
-        if method is None:
+        found = self._actions.get(name)
+        if found is None:
             raise Invalid(f"There is no such action: {name}")
-        described = operation_of(method)
-        if not described.serves(call.version):
-            raise described.absent
-        return method
+        if not found[0].serves(call.version):
+            raise found[0].absent
+        return found
 
     def _guarded(
         self, call: C, described: Operation, method: Handler, params: Params, reads: bool
     ) -> Any:
+        if self._api.body_before_policy:
+            _expect_body(call, described)
         target = described.on(call, params) if described.on else None
         if described.rule is not None:
             self._api.check(call, described.rule, target)
-        if described.body is not None:
-            validate = described.body.at(call.version)
-            if validate is not None:
-                call.expect_body(validate)
+        if not self._api.body_before_policy:
+            _expect_body(call, described)
         query = described.query or (self._api.default_query if reads else None)
         call.expect_query(query.at(call.version) if query is not None else None)
         return method(call, **params)
+
+
+def _expect_body(call: Call, described: Operation) -> None:
+    validate = None if described.body is None else described.body.at(call.version)
+    if validate is not None:
+        call.expect_body(validate)
 
 
 class _Responders:
@@ -260,7 +302,15 @@ def responders(
     return made
 
 
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+
+def methods_of(resource: object) -> dict[str, list[Handler]]:
+    """Return {HTTP method: operations} of a resource's methods `on_get`, `on_post` …"""
+    found = {name: getattr(resource, f"on_{name.lower()}", None) for name in _METHODS}
+    return {name: [handler] for name, handler in found.items() if handler is not None}
+
+
 def responders_of(api: Api[C], resource: object) -> object:
     """Return the Falcon resource whose operations are the methods `on_get`, `on_post` …"""
-    names = [name for name in dir(resource) if name.startswith("on_")]
-    return responders(api, {name[3:]: [getattr(resource, name)] for name in names})
+    return responders(api, methods_of(resource))

@@ -86,20 +86,15 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def rule(
-    name: str,
-    check: str,
-    description: str,
-    *operations: tuple[str, str],
-    scopes: Sequence[str] = ("project",),
-) -> policy.DocumentedRuleDefault:
-    """Return a rule: `operations` are (method, path); `scopes` the tokens it is open to."""
-    return policy.DocumentedRuleDefault(
-        name=name,
-        check_str=check,
-        description=description,
-        operations=[{"method": method, "path": path} for method, path in operations],
-        scope_types=list(scopes),
-    )
+    name: str, check: str, description: str, scopes: Sequence[str] = ("project",)
+) -> policy.RuleDefault:
+    """Return a rule; `scopes`: the tokens it is open to. An API's routes say what it protects."""
+    return policy.RuleDefault(name, check, description, scope_types=list(scopes))
+
+
+def rules(rows: Mapping[str, Mapping[str, str]]) -> tuple[policy.RuleDefault, ...]:
+    """Return the rules of a table: {who may: {rule: what}}."""
+    return tuple(rule(name, who, text) for who, row in rows.items() for name, text in row.items())
 
 
 class Enforcer:

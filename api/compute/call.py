@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from api.compute.links import Links
+from api.compute.policies import named
 from api.compute.query import Query
 from common.context import RequestContext
 from common.projects import Projects
@@ -105,8 +106,8 @@ class Call:
 
     def allows(self, rule: str, target: Mapping[str, Any] | None = None) -> bool:
         """Return whether the policy allows it."""
-        return self.cloud.enforcer.allows(self.ctxt, rule, target)
+        return self.cloud.enforcer.allows(self.ctxt, named(rule), target)
 
     def check(self, rule: str, target: Mapping[str, Any] | None = None) -> None:
         """Raise Forbidden unless the policy allows it."""
-        self.cloud.enforcer.check(self.ctxt, rule, target)
+        self.cloud.enforcer.check(self.ctxt, named(rule), target)

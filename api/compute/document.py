@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from api.compute import policies
 from api.compute.microversions import HISTORY, VERSIONS
-from api.compute.routes import ROUTES, VERSION, Row
-from web.guard import Operation, operation_of
+from api.compute.routes import ROUTES, VERSION
+from web.guard import Handler, Operation, operation_of
 
 _OLDEST, _NEWEST = VERSIONS.text(VERSIONS.oldest), VERSIONS.text(VERSIONS.newest)
 
@@ -313,16 +313,15 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 def _routes() -> Iterable[tuple[str, ...]]:
     for row in ROUTES:
         for http_method in row.methods:
-            for name in row.names(http_method):
-                yield _route(row, http_method, f"`{row.path}`", name)
-        for action, name in row.actions.items():
-            yield _route(row, "POST", f"`{row.path}` `{action}`", name)
+            for handler in row.handlers(http_method):
+                yield _route(http_method, f"`{row.path}`", handler)
+        for action, handler in row.acting().items():
+            yield _route("POST", f"`{row.path}` `{action}`", handler)
 
 
-def _route(row: Row, http_method: str, path: str, name: str) -> tuple[str, ...]:
-    method = row.limited(getattr(row.resource, name))
-    described = operation_of(method)
-    what = (method.__doc__ or "").strip().splitlines()[0]
+def _route(http_method: str, path: str, handler: Handler) -> tuple[str, ...]:
+    described = operation_of(handler)
+    what = (handler.__doc__ or "").strip().splitlines()[0]
     return (http_method, path, _versions(described), what, _rule(described))
 
 
@@ -344,7 +343,7 @@ def _history() -> Iterable[tuple[str, ...]]:
 
 def _rules() -> Iterable[tuple[str, ...]]:
     for rule in policies.RULES:
-        yield f"`{rule.name}`", f"`{rule.check_str}`", rule.description
+        yield f"`{rule.name}`", f"`{rule.check_str}`", rule.description or ""
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from api.compute import words
 from api.compute.call import Call, Cloud
 from api.compute.links import PROJECT, links_of
 from api.compute.microversions import VERSIONS
+from api.compute.policies import named
 from api.compute.query import Query
 from common.errors import Invalid, NotFound
 from web import bodies, wsgi
@@ -19,12 +20,13 @@ from web.schemas import versioned
 
 _JSON = ("application/json", "application/vnd.openstack.compute+json", "text/plain")
 
-operation = Describe(words.BODY, words.QUERY, oldest="2.1")
+operation = Describe(words.BODY, words.QUERY, oldest="2.1", full=named)
 
 
 class ComputeApi:
     """The compute API, for `web.guard`."""
 
+    body_before_policy = False
     #: where an operation doesn't say: anything, nothing since 2.102
     default_query = versioned(
         {"2.1": None, "2.102": {"type": "object", "additionalProperties": False}}, words.QUERY

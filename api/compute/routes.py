@@ -1,18 +1,14 @@
 """The whole compute API as one table.
 
-A row is a path under `/v2.1`, the resource that serves it, and {HTTP method: names of the
-resource's methods}; of several methods, the first that exists at the request's version is called.
-Rows with actions take the operation's name from the body.
+A row is a path under `/v2.1`; what guards its operations stands at the resource's methods.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+import re
 
+from api import rows
+from api.compute import policies
 from api.compute.call import Cloud
 from api.compute.operation import ComputeApi
 from api.compute.resources.aggregates import Aggregates
@@ -55,41 +51,12 @@ from api.compute.resources.usage import SimpleTenantUsage
 from api.compute.resources.usage_audit_log import UsageAuditLog
 from api.compute.resources.vmids import Vmids
 from api.compute.resources.whatif import CapacityLeft, Evacuations, Rebalance, Schedule
-from web.guard import operation_of, responders
+from api.rows import Row
+from web import protected
 from web.microversions import parse
+from web.protected import Protected, Served
 
 VERSION = "/v2.1"
-
-
-@dataclass(frozen=True)
-class Row:
-    """One path."""
-
-    path: str
-    resource: type
-    methods: Mapping[str, str | tuple[str, ...]]
-    actions: Mapping[str, str] = field(default_factory=dict)
-    """{action in the body of a POST: method}."""
-    until: str | None = None
-    """The last version with this path, if its operations exist longer on other paths."""
-
-    def limited(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a resource's method, limited to the versions with this path."""
-        if self.until is None:
-            return method
-
-        @functools.wraps(method)
-        def until(*given: Any, **named: Any) -> Any:
-            return method(*given, **named)
-
-        described = dataclasses.replace(operation_of(method), until=parse(self.until))
-        until.operation = described  # type: ignore[attr-defined]
-        return until
-
-    def names(self, http_method: str) -> tuple[str, ...]:
-        """Return the resource's methods that may answer an HTTP method."""
-        names = self.methods.get(http_method, ())
-        return (names,) if isinstance(names, str) else names
 
 
 def _removed(path: str) -> Row:
@@ -98,7 +65,7 @@ def _removed(path: str) -> Row:
 
 
 #: the last version with the name that novaclient created servers with volumes under
-_BOOT_UNTIL = "2.102"
+_BOOT = {"until": parse("2.102")}
 
 ROUTES = (
     Row("/servers", Servers, {"GET": "index", "POST": "create"}),
@@ -162,14 +129,14 @@ ROUTES = (
         "/os-volumes_boot",
         Servers,
         {"GET": "index", "POST": "create"},
-        until=_BOOT_UNTIL,
+        guard=_BOOT,
     ),
-    Row("/os-volumes_boot/detail", Servers, {"GET": "detail"}, until=_BOOT_UNTIL),
+    Row("/os-volumes_boot/detail", Servers, {"GET": "detail"}, guard=_BOOT),
     Row(
         "/os-volumes_boot/{server_id}",
         Servers,
         {"GET": "show", "PUT": "update", "DELETE": "delete"},
-        until=_BOOT_UNTIL,
+        guard=_BOOT,
     ),
     Row(
         "/os-volumes_boot/{server_id}/action",
@@ -186,7 +153,7 @@ ROUTES = (
             "createImage": "create_image",
             "trigger_crash_dump": "trigger_crash_dump",
         },
-        until=_BOOT_UNTIL,
+        guard=_BOOT,
     ),
     Row(
         "/servers/{server_id}/metadata",
@@ -396,17 +363,22 @@ ROUTES = (
 
 def resources(cloud: Cloud) -> dict[str, object]:
     """Return the table as Falcon's resources by path."""
-    api = ComputeApi(cloud)
-    made: dict[type, Any] = {}
-    found = {}
-    for row in ROUTES:
-        resource = made.setdefault(row.resource, row.resource())
-        methods = {
-            method: [row.limited(getattr(resource, name)) for name in row.names(method)]
-            for method in row.methods
-        }
-        actions = {
-            name: row.limited(getattr(resource, method)) for name, method in row.actions.items()
-        }
-        found[VERSION + row.path] = responders(api, methods, actions)
-    return found
+    return rows.resources(ComputeApi(cloud), ROUTES, VERSION)
+
+
+#: parameters that hold an `id`, a name which Python has taken
+_ID = re.compile(r"(/[^/]+)/\{(?:group|key|rule)\}")
+
+
+def served() -> list[Served]:
+    """Return all operations by path, whose parameters have the names of Nova's reference."""
+    return [
+        (method, _ID.sub(r"\1/{id}", path) if _ID.fullmatch(path) else path, described)
+        for row in sorted(ROUTES, key=lambda one: one.path)
+        for method, path, described in row.served()
+    ]
+
+
+def operations() -> dict[str, list[Protected]]:
+    """Return what each rule protects, as the sample policy lists it."""
+    return protected.operations(policies.RULES, served(), policies.SEVERAL)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from oslo_config import cfg
 
@@ -12,13 +14,16 @@ from api.image.data.downloads import Downloads
 from api.image.data.uploads import Uploads
 from api.image.errors import FAULTS
 from api.image.metadefs import resources as metadefs
+from api.image.metadefs.kinds import Kind
 from api.image.methods import Methods
 from api.image.policies import RULES
 from api.image.store import Store
 from api.image.versions import Versions, anonymous
 from conductor.rpc import ConductorRpc
+from web import protected
 from web.assembly import Application, Protect, assemble
 from web.policy import Enforcer
+from web.protected import Protected, Served, served_by
 from web.wsgi import JoinSlashes, Wsgi
 
 
@@ -50,6 +55,25 @@ def make_app(
     return assemble(api, conf, protect)
 
 
+def served() -> list[Served]:
+    """Return all operations."""
+    nothing: Any = None
+    paths = routes(nothing, nothing, nothing, nothing).items()
+    return list(served_by((_path(path, resource), resource) for path, resource in paths))
+
+
+def operations() -> dict[str, list[Protected]]:
+    """Return what each rule protects, as the sample policy lists it."""
+    several = [one.name for one in RULES if "metadef" not in one.name]
+    return protected.operations(RULES, served(), several)
+
+
+def _path(path: str, resource: object) -> str:
+    """Return a path whose parameter has the name of what it names (`{object}`)."""
+    kind = getattr(resource, "noun", None)
+    return path.replace("{name}", f"{{{kind.name}}}") if isinstance(kind, Kind) else path
+
+
 def routes(
     store: Store, data: Uploads, downloads: Downloads, methods: Methods
 ) -> dict[str, object]:
@@ -65,12 +89,13 @@ def routes(
         f"{item}/spool": uploads.SpooledData(data),
         f"{item}/stage": uploads.StagedData(store, data),
         f"{item}/import": imports.Import(store, methods, downloads),
-        f"{item}/actions/{{name}}": resources.Actions(store),
-        f"{item}/tags/{{name}}": resources.Tags(store),
+        f"{item}/actions/deactivate": resources.Action(store, "deactivate", wanted=False),
+        f"{item}/actions/reactivate": resources.Action(store, "reactivate", wanted=True),
+        f"{item}/tags/{{tag}}": resources.Tags(store),
         f"{item}/members": members.Members(store),
-        f"{item}/members/{{name}}": members.MemberItem(store),
+        f"{item}/members/{{member_id}}": members.MemberItem(store),
         f"{item}/tasks": imports.Tasks(store),
-        "/v2/tasks": resources.AllTasks(store),
+        "/v2/tasks": resources.AllTasks(),
         **metadefs.routes(store),
         "/v2/schemas/{name}": resources.Schemas(),
         "/v2/schemas/metadefs/{name}": resources.Schemas("metadefs/"),

@@ -29,7 +29,7 @@ class Import:
     def __init__(self, store: Store, methods: Methods, downloads: Downloads) -> None:
         self._store, self._methods, self._downloads = store, methods, downloads
 
-    @operation(status=202)
+    @operation(asks=("modify_image",), status=202)
     def on_post(self, call: Call, image_id: str) -> None:
         """Begin an import; the image and its task show its progress and result."""
         store, ctxt = self._store, call.ctxt

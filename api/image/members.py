@@ -22,7 +22,7 @@ class Members:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    @operation()
+    @operation(asks=("get_members",))
     def on_get(self, call: Call, image_id: str) -> Any:
         """List the members: all for the owner, itself for a member."""
         found = _shared(self._store, call.ctxt, image_id)
@@ -34,7 +34,7 @@ class Members:
             "schema": "/v2/schemas/members",
         }
 
-    @operation()
+    @operation(asks=("add_member",))
     def on_post(self, call: Call, image_id: str) -> Any:
         """Share the image with a project."""
         found = _shared(self._store, call.ctxt, image_id)
@@ -54,38 +54,38 @@ class MemberItem:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    @operation()
-    def on_get(self, call: Call, image_id: str, name: str) -> Any:
+    @operation(asks=("get_member",))
+    def on_get(self, call: Call, image_id: str, member_id: str) -> Any:
         """Show a member."""
         found = _shared(self._store, call.ctxt, image_id)
         mine = target(found, call.ctxt.project_id)
         self._store.policy.check(call.ctxt, "get_member", mine)
         for member in _seen(self._store, call.ctxt, found):
-            if member.member == name:
+            if member.member == member_id:
                 return views.member(member)
-        raise _missing(found, name)
+        raise _missing(found, member_id)
 
-    @operation()
-    def on_put(self, call: Call, image_id: str, name: str) -> Any:
+    @operation(asks=("modify_member",))
+    def on_put(self, call: Call, image_id: str, member_id: str) -> Any:
         """Accept the image or reject it, as the project that it is shared with."""
         found = _shared(self._store, call.ctxt, image_id)
         conductor = self._store.conductor(call.ctxt, found.id)
         status = _text(call.body(), "status")
         if status not in _STATUSES:
             raise Invalid('Incorrect request: Status must be "pending", "accepted" or "rejected".')
-        if not self._store.policy.allows(call.ctxt, "modify_member", target(found, name)):
+        if not self._store.policy.allows(call.ctxt, "modify_member", target(found, member_id)):
             raise Forbidden(f"Not allowed to update members for image {found.id}.")
-        conductor.update_image_member(call.ctxt, found.id, name, status)
-        return views.member(_one(self._store, found, name))
+        conductor.update_image_member(call.ctxt, found.id, member_id, status)
+        return views.member(_one(self._store, found, member_id))
 
-    @operation(status=204)
-    def on_delete(self, call: Call, image_id: str, name: str) -> None:
+    @operation(asks=("delete_member",), status=204)
+    def on_delete(self, call: Call, image_id: str, member_id: str) -> None:
         """Share the image with the project no more."""
         found = _shared(self._store, call.ctxt, image_id)
         conductor = self._store.conductor(call.ctxt, found.id)
         if not self._store.policy.allows(call.ctxt, "delete_member", target(found)):
             raise Forbidden(f"Not allowed to delete members for image {found.id}.")
-        conductor.delete_image_member(call.ctxt, found.id, name)
+        conductor.delete_image_member(call.ctxt, found.id, member_id)
 
 
 def _shared(store: Store, ctxt: RequestContext, image_id: str) -> Image:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NoReturn
 from urllib.parse import urlencode
 
@@ -23,7 +22,7 @@ class Images:
     def __init__(self, store: Store, methods: Methods) -> None:
         self._store, self._methods = store, methods
 
-    @operation()
+    @operation(asks=("get_images",))
     def on_get(self, call: Call) -> Any:
         """List images, one page."""
         query = filters.parse(call.pairs)
@@ -38,7 +37,7 @@ class Images:
             body["next"] = _link([*rest, ("marker", found[-1].id)])
         return body
 
-    @operation(status=201)
+    @operation(asks=("add_image", "publicize_image", "communitize_image"), status=201)
     def on_post(self, call: Call) -> Any:
         """Make an image that has no data yet."""
         store, ctxt = self._store, call.ctxt
@@ -63,12 +62,12 @@ class ImageItem:
     def __init__(self, store: Store, uploads: Uploads) -> None:
         self._store, self._uploads = store, uploads
 
-    @operation()
+    @operation(asks=("get_image",))
     def on_get(self, call: Call, image_id: str) -> Any:
         """Show an image."""
         return views.image(self._store.find(call.ctxt, image_id))
 
-    @operation()
+    @operation(asks=("modify_image", "publicize_image", "communitize_image"))
     def on_patch(self, call: Call, image_id: str) -> Any:
         """Change an image."""
         store, ctxt = self._store, call.ctxt
@@ -80,7 +79,7 @@ class ImageItem:
             conductor.edit_image(ctxt, found.id, asked)
         return views.image(store.find(ctxt, found.id) if asked else found)
 
-    @operation(status=204)
+    @operation(asks=("delete_image",), status=204)
     def on_delete(self, call: Call, image_id: str) -> None:
         """Delete a project's image; a protected image is refused. Works on a full disk as well."""
         self._uploads.spool.room.drop_ballast()
@@ -98,24 +97,19 @@ def _by_path(call: Call) -> bool:
     return documents.PATCHES[kind]
 
 
-class Actions:
+class Action:
     """Whether servers can be made of an image."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, noun: str, *, wanted: bool) -> None:
+        """``noun``: the action's name, and its rule's; ``wanted``: whether they can, after it."""
+        self._store, self.noun, self._wanted = store, noun, wanted
 
-    @operation(status=204)
-    def on_post(self, call: Call, image_id: str, name: str) -> None:
+    @operation(asks=("{noun}",), status=204)
+    def on_post(self, call: Call, image_id: str) -> None:
         """Deactivate an image, or reactivate it."""
-        if name not in _ACTIONS:
-            raise NotFound
-        found = self._store.changeable(call.ctxt, image_id, name)
+        found = self._store.changeable(call.ctxt, image_id, self.noun)
         conductor = self._store.conductor(call.ctxt, found.id)
-        conductor.activate_image(call.ctxt, found.id, wanted=_ACTIONS[name])
-
-
-#: action → whether servers can be made of the image afterwards
-_ACTIONS: Mapping[str, bool] = {"deactivate": False, "reactivate": True}
+        conductor.activate_image(call.ctxt, found.id, wanted=self._wanted)
 
 
 class Tags:
@@ -124,34 +118,30 @@ class Tags:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    @operation(status=204)
-    def on_put(self, call: Call, image_id: str, name: str) -> None:
+    @operation(asks=("modify_image",), status=204)
+    def on_put(self, call: Call, image_id: str, tag: str) -> None:
         """Give an image a tag."""
-        documents.require_tag(name)
-        self._change(call, image_id, name, wanted=True)
+        documents.require_tag(tag)
+        self._change(call, image_id, tag, wanted=True)
 
-    @operation(status=204)
-    def on_delete(self, call: Call, image_id: str, name: str) -> None:
+    @operation(asks=("modify_image",), status=204)
+    def on_delete(self, call: Call, image_id: str, tag: str) -> None:
         """Take a tag away."""
-        self._change(call, image_id, name, wanted=False)
+        self._change(call, image_id, tag, wanted=False)
 
-    def _change(self, call: Call, image_id: str, name: str, *, wanted: bool) -> None:
+    def _change(self, call: Call, image_id: str, tag: str, *, wanted: bool) -> None:
         found = self._store.changeable(call.ctxt, image_id, "modify_image")
         self._store.conductor(call.ctxt, found.id).tag_image(
-            call.ctxt, found.id, name, wanted=wanted
+            call.ctxt, found.id, tag, wanted=wanted
         )
 
 
 class AllTasks:
     """Tasks of the whole service: none; Glance lets only administrators see them."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    @operation()
+    @operation("tasks_api_access")
     def on_get(self, call: Call) -> Any:
         """An empty list."""
-        self._store.policy.check(call.ctxt, "tasks_api_access")
         return {"tasks": [], "first": "/v2/tasks", "schema": "/v2/schemas/tasks"}
 
 

@@ -69,7 +69,7 @@ class AddressGroupCollection(Collection):
         super().__init__(groups.store)
         self._groups = groups
 
-    @operation(status=201)
+    @operation(asks=("create_{noun}",), status=201)
     def on_post(self, call: Call) -> Any:
         """Make an address group, or all of a list, or none."""
         groups = self._groups
@@ -94,7 +94,7 @@ class AddressGroupItem(Item):
         super().__init__(groups.store)
         self._groups = groups
 
-    @operation()
+    @operation(asks=("update_{noun}",))
     def on_put(self, call: Call, record_id: str) -> Any:
         """Change name and description of an address group."""
         groups = self._groups
@@ -106,7 +106,7 @@ class AddressGroupItem(Item):
             groups.conductor.update_address_group(call.ctxt, group.id, asked)
         return groups.store.shown_one(call.ctxt, group.id)
 
-    @operation(status=204)
+    @operation(asks=("delete_{noun}",), status=204)
     def on_delete(self, call: Call, record_id: str) -> Reply:
         """Delete an address group that no rule names."""
         group = self._groups.store.find(call.ctxt, record_id)
@@ -123,7 +123,7 @@ class Addresses:
         """``parameter``: of the conductor's call, ``add`` or ``remove``."""
         self._groups, self._parameter = groups, parameter
 
-    @operation()
+    @operation(asks=("update_address_group",))
     def on_put(self, call: Call, record_id: str) -> Any:
         """Add addresses to an address group, or remove some."""
         groups = self._groups

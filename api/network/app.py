@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, cast
 
 import sqlalchemy as sa
 from oslo_config import cfg
@@ -34,8 +35,10 @@ from common.filtering import Filtering
 from conductor.rpc import ConductorRpc
 from db.reading import reading
 from db.reads.hosts import clusters
+from web import protected
 from web.assembly import Application, Protect, assemble
 from web.policy import Enforcer
+from web.protected import Protected, Served, served_by
 from web.wsgi import JoinSlashes, Wsgi
 
 
@@ -62,6 +65,18 @@ def make_app(
     return assemble(api, conf, protect)
 
 
+def served() -> list[Served]:
+    """Return all operations by path, whose parameters have the names of Neutron's reference."""
+    nothing: Any = None
+    paths = routes(cfg.ConfigOpts(), nothing, nothing, cast(ConductorRpc, ())).items()
+    return list(served_by((path.replace("{record_id}", "{id}"), one) for path, one in paths))
+
+
+def operations() -> dict[str, list[Protected]]:
+    """Return what each rule protects, as the sample policy lists it."""
+    return protected.operations(RULES, served())
+
+
 def routes(
     conf: cfg.ConfigOpts,
     engine: sa.Engine,
@@ -81,7 +96,8 @@ def routes(
         "/v2.0/quotas/project": quotas.OwnProject("project"),
         "/v2.0/quotas/tenant": quotas.OwnProject("tenant"),
         "/v2.0/quotas/{project_id}": quotas.Quota(limits, conductor),
-        "/v2.0/quotas/{project_id}/{what}": quotas.QuotaView(limits),
+        "/v2.0/quotas/{project_id}/default": quotas.QuotaDefaults(limits),
+        "/v2.0/quotas/{project_id}/details": quotas.QuotaDetails(limits),
     }
     filtering = Filtering(conf, _unfiltered)
     stores = {
@@ -145,7 +161,7 @@ def _writing(
     found: dict[str, object] = {
         "/v2.0/rbac-policies": ShareCollection(shared),
         "/v2.0/rbac-policies/{record_id}": ShareItem(shared),
-        "/v2.0/auto-allocated-topology/{project_id}": topology.Topology(policy, conductor),
+        "/v2.0/auto-allocated-topology/{project_id}": topology.Topology(conductor),
         "/v2.0/networks": NetworkCollection(networks, policy, conductor),
         "/v2.0/networks/{record_id}": NetworkItem(networks, policy, conductor),
         "/v2.0/subnets": SubnetCollection(subnets, networks, policy, conductor),

@@ -45,7 +45,7 @@ class DefaultRuleCollection(Collection):
         super().__init__(store)
         self._policy, self._conductor = policy, conductor
 
-    @operation(status=201)
+    @operation(asks=("create_{noun}",), status=201)
     def on_post(self, call: Call) -> Any:
         """Have new groups begin with a rule, or with all of a list, or none."""
         asked, many = bodies.of_create(call.body(), _NOUN, _INPUTS, _KNOWN)
@@ -70,7 +70,7 @@ class DefaultRuleItem(Item):
         bodies.of_update(call.body(), _NOUN, _INPUTS, _KNOWN)
         raise Invalid("A rule can't be changed: delete it, and create another one.")
 
-    @operation(status=204)
+    @operation(asks=("delete_{noun}",), status=204)
     def on_delete(self, call: Call, record_id: str) -> Reply:
         """Have new groups begin without a rule."""
         found = self._store.find(call.ctxt, record_id)

@@ -55,7 +55,7 @@ class NetworkCollection(Collection):
         super().__init__(store)
         self._policy, self._conductor = policy, conductor
 
-    @operation(status=201)
+    @operation(asks=("create_{noun}",), status=201)
     def on_post(self, call: Call) -> Any:
         """Make a network, or all of a list, or none."""
         asked, many = bodies.of_create(call.body(), "network", _INPUTS, _KNOWN)
@@ -96,7 +96,7 @@ class NetworkItem(Item):
         super().__init__(store)
         self._policy, self._conductor = policy, conductor
 
-    @operation()
+    @operation(asks=("update_{noun}",))
     def on_put(self, call: Call, record_id: str) -> Any:
         """Change a network."""
         network = self._store.find(call.ctxt, record_id)
@@ -114,7 +114,7 @@ class NetworkItem(Item):
             self._conductor.update_network(call.ctxt, network.id, changes)
         return self._store.shown_one(call.ctxt, network.id)
 
-    @operation(status=204)
+    @operation(asks=("delete_{noun}",), status=204)
     def on_delete(self, call: Call, record_id: str) -> Reply:
         """Delete a network, with its subnets, on which there is no port."""
         network = self._store.find(call.ctxt, record_id)

@@ -7,11 +7,9 @@ Neutron's (a manager's): `openstack quota show` needs it, and Nova's limits are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 from oslo_policy import policy
 
-from web.policy import rule
+from web.policy import ADMIN, rules
 
 _ADMIN = "rule:admin_only"
 _SERVICE = "rule:service_api"
@@ -33,98 +31,30 @@ PROXIED = frozenset(
 #: what only administrators choose of a network
 ADMINS_OWN = ("shared", "router:external", "is_default")
 PROVIDER = ("network_type", "physical_network", "segmentation_id")
-_GROUPS, _RULES = "/v2.0/security-groups", "/v2.0/security-group-rules"
 _NETWORK_MEMBER = "(role:member and rule:network_owner)"
-_PORTS, _PORT = "/v2.0/ports", "/v2.0/ports/{id}"
+
+_BINDING = ("vif_type", "vif_details", "host_id", "profile")
 
 
-def _path(noun: str) -> str:
-    return f"/v2.0/{noun.replace('_', '-')}s"
+def _seeing(noun: str, *attributes: str) -> dict[str, str]:
+    return {f"get_{noun}:{one}": f"See the attribute {one} of a {noun}." for one in attributes}
 
 
-def _get(noun: str, check: str, description: str) -> policy.DocumentedRuleDefault:
-    path = _path(noun)
-    return rule(f"get_{noun}", check, description, ("GET", path), ("GET", f"{path}/{{id}}"))
+def _choosing(verb: str, *attributes: str) -> dict[str, str]:
+    return {f"{verb}_network:{one}": f"Choose a network's {one}." for one in attributes}
 
 
-def _attribute(noun: str, name: str, check: str) -> policy.DocumentedRuleDefault:
-    path = f"/v2.0/{noun}s"
-    return rule(
-        f"get_{noun}:{name}",
-        check,
-        f"See the attribute {name} of a {noun}.",
-        ("GET", path),
-        ("GET", f"{path}/{{id}}"),
-    )
+def _tags(*nouns: str) -> dict[str, str]:
+    return {
+        f"{verb}_{noun}:tags": f"{verb.capitalize()} the tags of a {noun}."
+        for noun in nouns
+        for verb in ("update", "delete")
+    }
 
 
-def _writing(noun: str, create: str, change: str) -> Iterator[policy.DocumentedRuleDefault]:
-    path = f"/v2.0/{noun}s"
-    yield rule(f"create_{noun}", create, f"Make a {noun}.", ("POST", path))
-    yield rule(f"update_{noun}", change, f"Change a {noun}.", ("PUT", f"{path}/{{id}}"))
-    yield rule(f"delete_{noun}", change, f"Delete a {noun}.", ("DELETE", f"{path}/{{id}}"))
-
-
-def _choosing(verb: str, name: str) -> policy.DocumentedRuleDefault:
-    path = ("POST", "/v2.0/networks") if verb == "create" else ("PUT", "/v2.0/networks/{id}")
-    return rule(f"{verb}_network:{name}", _ADMIN, f"Choose a network's {name}.", path)
-
-
-def _shares() -> Iterator[policy.DocumentedRuleDefault]:
-    path = "/v2.0/rbac-policies"
-    one = f"{path}/{{id}}"
-    yield rule(
-        "get_rbac_policy", _ADMIN_OR_READER, "See an RBAC policy.", ("GET", path), ("GET", one)
-    )
-    yield rule("create_rbac_policy", _OWNER, "Share a network.", ("POST", path))
-    yield rule("update_rbac_policy", _OWNER, "Change an RBAC policy.", ("PUT", one))
-    yield rule("delete_rbac_policy", _OWNER, "Share a network no longer.", ("DELETE", one))
-    for verb, operation in (("create", ("POST", path)), ("update", ("PUT", one))):
-        yield rule(
-            f"{verb}_rbac_policy:target_tenant",
-            "rule:restrict_wildcard",
-            "Choose with whom a network is shared.",
-            operation,
-        )
-
-
-def _tags(noun: str, check: str) -> Iterator[policy.DocumentedRuleDefault]:
-    path = f"{_path(noun)}/{{id}}/tags"
-    for verb, method in (("update", "PUT"), ("delete", "DELETE")):
-        yield rule(
-            f"{verb}_{noun}:tags",
-            check,
-            f"{verb.capitalize()} the tags of a {noun}.",
-            (method, path),
-            (method, f"{path}/{{tag}}"),
-        )
-
-
-def _default_rules() -> Iterator[policy.DocumentedRuleDefault]:
-    path = "/v2.0/default-security-group-rules"
-    one = f"{path}/{{id}}"
-    noun, what = "default_security_group_rule", "a rule that new security groups begin with"
-    yield rule(f"get_{noun}", "role:reader", f"See {what}.", ("GET", path), ("GET", one))
-    yield rule(f"create_{noun}", _ADMIN, f"Add {what}.", ("POST", path))
-    yield rule(f"delete_{noun}", _ADMIN, f"Remove {what}.", ("DELETE", one))
-
-
-def _address_groups() -> Iterator[policy.DocumentedRuleDefault]:
-    path = "/v2.0/address-groups"
-    one = f"{path}/{{id}}"
-    check = f"{_ADMIN} or {_MEMBER}"
-    yield rule("create_address_group", check, "Make an address group.", ("POST", path))
-    yield rule(
-        "update_address_group",
-        check,
-        "Change an address group, or its addresses.",
-        *(("PUT", door) for door in (one, f"{one}/add_addresses", f"{one}/remove_addresses")),
-    )
-    yield rule("delete_address_group", check, "Delete an address group.", ("DELETE", one))
-
-
-RULES: Sequence[policy.RuleDefault] = (
-    policy.RuleDefault("admin_only", "rule:context_is_admin", "An administrator."),
+#: what the rules of operations refer to
+_BASE = (
+    policy.RuleDefault("admin_only", ADMIN, "An administrator."),
     policy.RuleDefault("service_api", "role:service", "Another service."),
     policy.RuleDefault("shared", "True:%(shared)s", "A network that all projects share."),
     policy.RuleDefault("external", "True:%(router:external)s", "A network outside the cloud."),
@@ -134,108 +64,10 @@ RULES: Sequence[policy.RuleDefault] = (
     policy.RuleDefault(
         "network_owner", "project_id:%(network:project_id)s", "The network's project."
     ),
-    _get(
-        "network",
-        f"{_ADMIN_OR_READER} or {_SERVICE} or rule:shared or rule:external",
-        "See a network.",
-    ),
-    _attribute("network", "provider:network_type", _ADMIN),
-    _attribute("network", "provider:physical_network", _ADMIN),
-    _attribute("network", "provider:segmentation_id", _ADMIN),
-    _get(
-        "subnet",
-        f"{_READER} or rule:shared or rule:external_network or {_ADMIN} or {_NETWORK_READER} "
-        f"or {_SERVICE}",
-        "See a subnet.",
-    ),
-    _get("port", f"{_ADMIN_OR_SERVICE} or {_NETWORK_READER} or {_READER}", "See a port."),
-    _attribute("port", "binding:vif_type", _ADMIN_OR_SERVICE),
-    _attribute("port", "binding:vif_details", _ADMIN_OR_SERVICE),
-    _attribute("port", "binding:host_id", _ADMIN_OR_SERVICE),
-    _attribute("port", "binding:profile", _ADMIN_OR_SERVICE),
-    *_tags("network", _OWNER),
-    *_tags("subnet", _SUBNETS_OWNER),
-    *_tags("port", _ANY_MEMBER),
-    *_writing("network", _OWNER, _OWNER),
-    *(_choosing("create", name) for name in ADMINS_OWN),
-    *(_choosing("create", f"provider:{name}") for name in PROVIDER),
-    *(_choosing("update", name) for name in ADMINS_OWN),
     policy.RuleDefault(
         "restrict_wildcard",
         f"{_ADMIN} or not '*':%(target_tenant)s",
         "Sharing with all projects is an administrator's.",
-    ),
-    *_shares(),
-    *_writing("subnet", _NETWORK_OWNER, _SUBNETS_OWNER),
-    rule("create_port", _ANY_MEMBER, "Make a port.", ("POST", _PORTS)),
-    rule(
-        "create_port:mac_address",
-        _ANY_NETWORK_OWNER,
-        "Choose a port's MAC address.",
-        ("POST", _PORTS),
-    ),
-    rule(
-        "create_port:fixed_ips:ip_address",
-        _ANY_NETWORK_OWNER,
-        "Choose a port's address outside of the subnet's pool too.",
-        ("POST", _PORTS),
-        ("PUT", _PORT),
-    ),
-    rule("update_port", _ANY_MEMBER, "Change a port.", ("PUT", _PORT)),
-    rule(
-        "update_port:mac_address",
-        _ADMIN_OR_SERVICE,
-        "Change a port's MAC address.",
-        ("PUT", _PORT),
-    ),
-    rule(
-        "create_port:port_security_enabled",
-        f"{_ADMIN_OR_SERVICE} or {_NETWORK_MEMBER}",
-        "Choose whether a port is filtered, where ports are.",
-        ("POST", _PORTS),
-    ),
-    rule(
-        "update_port:port_security_enabled",
-        f"{_ADMIN_OR_SERVICE} or {_NETWORK_MEMBER}",
-        "Change whether a port is filtered, where ports are.",
-        ("PUT", _PORT),
-    ),
-    rule(
-        "create_port:allowed_address_pairs",
-        f"{_ADMIN_OR_SERVICE} or {_NETWORK_MEMBER}",
-        "Choose more addresses that a port may use.",
-        ("POST", _PORTS),
-    ),
-    rule(
-        "update_port:allowed_address_pairs",
-        f"{_ADMIN_OR_SERVICE} or {_NETWORK_MEMBER}",
-        "Change the other addresses that a port may use.",
-        ("PUT", _PORT),
-    ),
-    rule(
-        "create_port:binding:host_id",
-        _ADMIN_OR_SERVICE,
-        "Choose the host of the server that a port is for.",
-        ("POST", _PORTS),
-    ),
-    rule(
-        "update_port:binding:host_id",
-        _ADMIN_OR_SERVICE,
-        "Change the host of the server that a port is for.",
-        ("PUT", _PORT),
-    ),
-    rule(
-        "delete_port",
-        f"{_ANY_MEMBER} or {_NETWORK_MEMBER}",
-        "Delete a port.",
-        ("DELETE", _PORT),
-    ),
-    rule(
-        "create_default_security_group",
-        f"{_ADMIN_OR_SERVICE} or {_READER}",
-        "Have the default group of a project made, by looking at its groups.",
-        ("GET", _GROUPS),
-        ("GET", _RULES),
     ),
     policy.RuleDefault(
         "shared_security_group", "True:%(shared)s", "A security group that others share."
@@ -243,83 +75,108 @@ RULES: Sequence[policy.RuleDefault] = (
     policy.RuleDefault(
         "shared_address_group", "True:%(shared)s", "An address group that others share."
     ),
-    _get(
-        "security_group",
-        f"{_ADMIN_OR_READER} or rule:shared_security_group",
-        "See a security group.",
-    ),
-    rule(
-        "create_security_group",
-        f"{_ADMIN} or {_MEMBER}",
-        "Make a security group.",
-        ("POST", _GROUPS),
-    ),
-    rule(
-        "update_security_group",
-        f"{_ADMIN} or {_MEMBER}",
-        "Change a security group.",
-        ("PUT", f"{_GROUPS}/{{id}}"),
-    ),
-    rule(
-        "delete_security_group",
-        f"{_ADMIN} or {_MEMBER}",
-        "Delete a security group.",
-        ("DELETE", f"{_GROUPS}/{{id}}"),
-    ),
-    *_tags("security_group", f"{_ADMIN} or {_MEMBER}"),
-    _get(
-        "address_group",
-        f"{_ADMIN_OR_READER} or rule:shared_address_group",
-        "See an address group.",
-    ),
-    *_address_groups(),
-    *_default_rules(),
-    _get("security_group_rule", _ADMIN_OR_READER, "See a rule of a security group."),
-    rule(
-        "create_security_group_rule",
-        f"{_ADMIN} or {_MEMBER}",
-        "Add a rule to a security group.",
-        ("POST", _RULES),
-    ),
-    rule(
-        "delete_security_group_rule",
-        f"{_ADMIN} or {_MEMBER}",
-        "Remove a rule from a security group.",
-        ("DELETE", f"{_RULES}/{{id}}"),
-    ),
-    rule(
-        "get_auto_allocated_topology",
-        _ADMIN_OR_READER,
-        "See the network that a project gets without naming one; it is made if need be.",
-        ("GET", "/v2.0/auto-allocated-topology/{project_id}"),
-    ),
-    rule(
-        "delete_auto_allocated_topology",
-        _OWNER,
-        "Delete the network that was made for a project whose users name none.",
-        ("DELETE", "/v2.0/auto-allocated-topology/{project_id}"),
-    ),
-    rule(
-        "get_network_ip_availability",
-        _ADMIN,
-        "See how many addresses of networks are in use.",
-        ("GET", "/v2.0/network-ip-availabilities"),
-        ("GET", "/v2.0/network-ip-availabilities/{network_id}"),
-    ),
-    rule("update_quota", _ADMIN, "Set limits of a project.", ("PUT", "/v2.0/quotas/{project_id}")),
-    rule(
-        "delete_quota",
-        _ADMIN,
-        "Reset the limits of a project to the default ones.",
-        ("DELETE", "/v2.0/quotas/{project_id}"),
-    ),
-    rule(
-        "get_quota",
-        _ADMIN_OR_READER,
-        "See the limits of a project.",
-        ("GET", "/v2.0/quotas"),
-        ("GET", "/v2.0/quotas/{project_id}"),
-        ("GET", "/v2.0/quotas/{project_id}/default"),
-        ("GET", "/v2.0/quotas/{project_id}/details"),
-    ),
 )
+
+#: who may → {rule: what}; the resources name the rules
+_ROWS = {
+    f"{_ADMIN_OR_READER} or {_SERVICE} or rule:shared or rule:external": {
+        "get_network": "See a network.",
+    },
+    _ADMIN: {
+        **_seeing("network", *(f"provider:{name}" for name in PROVIDER)),
+        **_choosing("create", *ADMINS_OWN, *(f"provider:{name}" for name in PROVIDER)),
+        **_choosing("update", *ADMINS_OWN),
+        "create_default_security_group_rule": "Add a rule that new security groups begin with.",
+        "delete_default_security_group_rule": "Remove a rule that new security groups begin with.",
+        "get_network_ip_availability": "See how many addresses of networks are in use.",
+        "update_quota": "Set limits of a project.",
+        "delete_quota": "Reset the limits of a project to the default ones.",
+    },
+    f"{_READER} or rule:shared or rule:external_network or {_ADMIN} or {_NETWORK_READER} "
+    f"or {_SERVICE}": {
+        "get_subnet": "See a subnet.",
+    },
+    f"{_ADMIN_OR_SERVICE} or {_NETWORK_READER} or {_READER}": {
+        "get_port": "See a port.",
+    },
+    _ADMIN_OR_SERVICE: {
+        **_seeing("port", *(f"binding:{name}" for name in _BINDING)),
+        "update_port:mac_address": "Change a port's MAC address.",
+        "create_port:binding:host_id": "Choose the host of the server that a port is for.",
+        "update_port:binding:host_id": "Change the host of the server that a port is for.",
+    },
+    _OWNER: {
+        "create_network": "Make a network.",
+        "update_network": "Change a network.",
+        "delete_network": "Delete a network.",
+        "create_rbac_policy": "Share a network.",
+        "update_rbac_policy": "Change an RBAC policy.",
+        "delete_rbac_policy": "Share a network no longer.",
+        "create_security_group": "Make a security group.",
+        "update_security_group": "Change a security group.",
+        "delete_security_group": "Delete a security group.",
+        "create_address_group": "Make an address group.",
+        "update_address_group": "Change an address group, or its addresses.",
+        "delete_address_group": "Delete an address group.",
+        "create_security_group_rule": "Add a rule to a security group.",
+        "delete_security_group_rule": "Remove a rule from a security group.",
+        "delete_auto_allocated_topology": (
+            "Delete the network that was made for a project whose users name none."
+        ),
+        **_tags("network", "security_group"),
+    },
+    _SUBNETS_OWNER: {
+        "update_subnet": "Change a subnet.",
+        "delete_subnet": "Delete a subnet.",
+        **_tags("subnet"),
+    },
+    _ANY_MEMBER: {
+        "create_port": "Make a port.",
+        "update_port": "Change a port.",
+        **_tags("port"),
+    },
+    _ADMIN_OR_READER: {
+        "get_rbac_policy": "See an RBAC policy.",
+        "get_security_group_rule": "See a rule of a security group.",
+        "get_auto_allocated_topology": (
+            "See the network that a project gets without naming one; it is made if need be."
+        ),
+        "get_quota": "See the limits of a project.",
+    },
+    "rule:restrict_wildcard": {
+        "create_rbac_policy:target_tenant": "Choose with whom a network is shared.",
+        "update_rbac_policy:target_tenant": "Choose with whom a network is shared.",
+    },
+    _NETWORK_OWNER: {
+        "create_subnet": "Make a subnet.",
+    },
+    _ANY_NETWORK_OWNER: {
+        "create_port:mac_address": "Choose a port's MAC address.",
+        "create_port:fixed_ips:ip_address": (
+            "Choose a port's address outside of the subnet's pool too."
+        ),
+        "create_port:port_security_enabled": "Choose whether a port is filtered, where ports are.",
+        "update_port:port_security_enabled": "Change whether a port is filtered, where ports are.",
+        "create_port:allowed_address_pairs": "Choose more addresses that a port may use.",
+        "update_port:allowed_address_pairs": "Change the other addresses that a port may use.",
+    },
+    f"{_ANY_MEMBER} or {_NETWORK_MEMBER}": {
+        "delete_port": "Delete a port.",
+    },
+    f"{_ADMIN_OR_SERVICE} or {_READER}": {
+        "create_default_security_group": (
+            "Have the default group of a project made, by looking at its groups."
+        ),
+    },
+    f"{_ADMIN_OR_READER} or rule:shared_security_group": {
+        "get_security_group": "See a security group.",
+    },
+    f"{_ADMIN_OR_READER} or rule:shared_address_group": {
+        "get_address_group": "See an address group.",
+    },
+    "role:reader": {
+        "get_default_security_group_rule": "See a rule that new security groups begin with.",
+    },
+}
+
+RULES = (*_BASE, *rules(_ROWS))

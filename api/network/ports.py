@@ -89,7 +89,7 @@ class PortCollection(Collection):
         super().__init__(ports.store)
         self._ports = ports
 
-    @operation(status=201)
+    @operation(asks=("create_{noun}", "create_port:fixed_ips:ip_address"), status=201)
     def on_post(self, call: Call) -> Any:
         """Make a port, or all of a list, or none."""
         asked, many = bodies.of_create(call.body(), "port", _INPUTS, _KNOWN)
@@ -129,7 +129,7 @@ class PortItem(Item):
         super().__init__(ports.store)
         self._ports = ports
 
-    @operation()
+    @operation(asks=("update_{noun}", "create_port:fixed_ips:ip_address"))
     def on_put(self, call: Call, record_id: str) -> Any:
         """Change a port."""
         port, ports = self._port(call, record_id), self._ports
@@ -153,7 +153,7 @@ class PortItem(Item):
             ports.conductor.update_port(call.ctxt, port.id, wanted)
         return self._store.shown_one(call.ctxt, port.id)
 
-    @operation(status=204)
+    @operation(asks=("delete_{noun}",), status=204)
     def on_delete(self, call: Call, record_id: str) -> Reply:
         """Delete a port, after detaching it from its server."""
         port = self._port(call, record_id)

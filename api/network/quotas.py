@@ -17,7 +17,7 @@ from api.network import bodies, values
 from api.network.bodies import Input
 from api.network.errors import QuotaNotFound
 from api.plain import Call, operation
-from common.errors import Invalid, NotFound, NotSupported, Unimplemented
+from common.errors import Invalid, NotSupported, Unimplemented
 from common.quotas import of_networks
 from conductor.rpc import ConductorRpc
 from db.reading import reading
@@ -151,24 +151,30 @@ def _require_project(project_id: str) -> None:
         raise Invalid(f"A project's ID has no more than {_LONGEST} characters.")
 
 
-class QuotaView:
-    """`/quotas/{project_id}/default` and `…/details`."""
+class QuotaDefaults:
+    """`/quotas/{project_id}/default`."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
     @operation("get_quota", on=_whose)
-    def on_get(self, call: Call, project_id: str, what: str) -> Any:
-        """Show the default limits, or a project's limits and usage."""
-        if what == "default":
-            return {"quota": self._limits.defaults}
-        if what in {"details", "details.json"}:
-            return {"quota": self._details(project_id)}
-        raise NotFound
+    def on_get(self, call: Call, project_id: str) -> Any:
+        """Show the default limits."""
+        return {"quota": self._limits.defaults}
 
-    def _details(self, project_id: str) -> dict[str, dict[str, int]]:
+
+class QuotaDetails:
+    """`/quotas/{project_id}/details`."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    @operation("get_quota", on=_whose)
+    def on_get(self, call: Call, project_id: str) -> Any:
+        """Show a project's limits and usage."""
         used = self._limits.usage(project_id)
-        return {
+        details = {
             name: {"limit": limit, "used": used.get(name, 0), "reserved": 0}
             for name, limit in self._limits.of(project_id).items()
         }
+        return {"quota": details}

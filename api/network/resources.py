@@ -255,7 +255,12 @@ class Collection:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    @operation()
+    @property
+    def noun(self) -> str:
+        """What the rules of its operations name."""
+        return self._store.kind.singular
+
+    @operation(asks=("get_{noun}",))
     def on_get(self, call: Call) -> Any:
         """List records, one page where `limit` is given."""
         return self.listed(call)
@@ -285,7 +290,12 @@ class Item:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    @operation()
+    @property
+    def noun(self) -> str:
+        """What the rules of its operations name."""
+        return self._store.kind.singular
+
+    @operation(asks=("get_{noun}",))
     def on_get(self, call: Call, record_id: str) -> Any:
         """Show a record, or the attributes that `fields` names."""
         fields = frozenset(value for name, value in call.pairs if name == "fields" and value)

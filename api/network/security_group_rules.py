@@ -40,13 +40,13 @@ class RuleCollection(Collection):
         super().__init__(groups.store)
         self._groups = groups
 
-    @operation()
+    @operation(asks=("get_{noun}", "create_default_security_group"))
     def on_get(self, call: Call) -> Any:
         """List rules, one page where `limit` is given; the project gets its default group."""
         self._groups.ensure_default(call)
         return self.listed(call)
 
-    @operation(status=201)
+    @operation(asks=("create_{noun}",), status=201)
     def on_post(self, call: Call) -> Any:
         """Add a rule to a group, or all of a list, or none."""
         groups = self._groups
@@ -89,7 +89,7 @@ class RuleItem(Item):
         bodies.of_update(call.body(), "security_group_rule", _INPUTS, _KNOWN)
         raise Invalid("A rule can't be changed: delete it, and create another one.")
 
-    @operation(status=204)
+    @operation(asks=("delete_{noun}",), status=204)
     def on_delete(self, call: Call, record_id: str) -> Reply:
         """Remove a rule from its group."""
         found = self._groups.of(call, record_id)

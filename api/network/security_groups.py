@@ -82,13 +82,13 @@ class GroupCollection(Collection):
         super().__init__(groups.store)
         self._groups = groups
 
-    @operation()
+    @operation(asks=("get_{noun}", "create_default_security_group"))
     def on_get(self, call: Call) -> Any:
         """List groups, one page where `limit` is given; the project gets its default one."""
         self._groups.ensure_default(call)
         return self.listed(call)
 
-    @operation(status=201)
+    @operation(asks=("create_{noun}",), status=201)
     def on_post(self, call: Call) -> Any:
         """Make a group that lets all out and nothing in, or all of a list, or none."""
         groups = self._groups
@@ -114,7 +114,7 @@ class GroupItem(Item):
         super().__init__(groups.store)
         self._groups = groups
 
-    @operation()
+    @operation(asks=("update_{noun}",))
     def on_put(self, call: Call, record_id: str) -> Any:
         """Change a group."""
         group, groups = self._groups.of(call, record_id), self._groups
@@ -127,7 +127,7 @@ class GroupItem(Item):
             groups.conductor.update_security_group(call.ctxt, group.id, wanted)
         return groups.store.shown_one(call.ctxt, group.id)
 
-    @operation(status=204)
+    @operation(asks=("delete_{noun}",), status=204)
     def on_delete(self, call: Call, record_id: str) -> Reply:
         """Delete a group that no port is in, with the rules of other groups that name it."""
         group = self._groups.of(call, record_id)

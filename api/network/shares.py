@@ -68,7 +68,7 @@ class ShareCollection(Collection):
         super().__init__(shares.store)
         self._shares = shares
 
-    @operation(status=201)
+    @operation(asks=("create_{noun}",), status=201)
     def on_post(self, call: Call) -> Any:
         """Share a network or a group with a project, or with all."""
         asked, many = bodies.of_create(call.body(), "rbac_policy", _INPUTS, _KNOWN)
@@ -120,7 +120,7 @@ class ShareItem(Item):
         super().__init__(shares.store)
         self._shares = shares
 
-    @operation()
+    @operation(asks=("update_{noun}",))
     def on_put(self, call: Call, record_id: str) -> Any:
         """Have another project use it instead."""
         share = self._store.find(call.ctxt, record_id)
@@ -132,7 +132,7 @@ class ShareItem(Item):
             )
         return self._store.shown_one(call.ctxt, share.id)
 
-    @operation(status=204)
+    @operation(asks=("delete_{noun}",), status=204)
     def on_delete(self, call: Call, record_id: str) -> Reply:
         """Share it no longer, where who loses it doesn't use it."""
         share = self._store.find(call.ctxt, record_id)

@@ -57,7 +57,7 @@ class SubnetCollection(Collection):
         super().__init__(store)
         self._networks, self._policy, self._conductor = networks, policy, conductor
 
-    @operation(status=201)
+    @operation(asks=("create_{noun}",), status=201)
     def on_post(self, call: Call) -> Any:
         """Make a subnet, or all of a list, or none."""
         asked, many = bodies.of_create(call.body(), "subnet", _INPUTS, _KNOWN)
@@ -93,7 +93,7 @@ class SubnetItem(Item):
         super().__init__(store)
         self._policy, self._conductor = policy, conductor
 
-    @operation()
+    @operation(asks=("update_{noun}",))
     def on_put(self, call: Call, record_id: str) -> Any:
         """Change a subnet."""
         subnet = self._store.find(call.ctxt, record_id)
@@ -105,7 +105,7 @@ class SubnetItem(Item):
             self._conductor.update_subnet(call.ctxt, subnet.id, changes)
         return self._store.shown_one(call.ctxt, subnet.id)
 
-    @operation(status=204)
+    @operation(asks=("delete_{noun}",), status=204)
     def on_delete(self, call: Call, record_id: str) -> Reply:
         """Delete a subnet; refused while a port has an address of the subnet."""
         subnet = self._store.find(call.ctxt, record_id)

@@ -20,6 +20,7 @@ class TagStore:
 
     def __init__(self, store: Store, policy: Enforcer, conductor: ConductorRpc) -> None:
         self._store, self._policy, self._conductor = store, policy, conductor
+        self.noun = store.kind.singular
 
     def read(self, call: Call, record_id: str) -> list[str]:
         """Return a record's tags. Raises NotFound."""
@@ -28,30 +29,29 @@ class TagStore:
     def change(self, call: Call, record_id: str, verb: str, asked: TagChange) -> list[str]:
         """Change a record's tags; return them. Raises NotFound, Forbidden, Invalid."""
         record = self._store.find(call.ctxt, record_id)
-        kind = self._store.kind.singular
-        self._policy.check(call.ctxt, f"{verb}_{kind}:tags", target_of(record))
+        self._policy.check(call.ctxt, f"{verb}_{self.noun}:tags", target_of(record))
         call.ctxt.is_admin = of_all_projects(self._policy, call.ctxt)
-        return self._conductor.change_tags(call.ctxt, kind, record.id, asked)
+        return self._conductor.change_tags(call.ctxt, self.noun, record.id, asked)
 
 
 class Tags:
     """All tags of a record."""
 
     def __init__(self, tags: TagStore) -> None:
-        self._tags = tags
+        self._tags, self.noun = tags, tags.noun
 
     @operation()
     def on_get(self, call: Call, record_id: str) -> Any:
         """List the tags."""
         return {"tags": self._tags.read(call, record_id)}
 
-    @operation()
+    @operation(asks=("update_{noun}:tags",))
     def on_put(self, call: Call, record_id: str) -> Any:
         """Set the tags."""
         asked = TagChange(_given(call.body()), replace=True)
         return {"tags": self._tags.change(call, record_id, "update", asked)}
 
-    @operation(status=204)
+    @operation(asks=("delete_{noun}:tags",), status=204)
     def on_delete(self, call: Call, record_id: str) -> Reply:
         """Remove all tags."""
         self._tags.change(call, record_id, "delete", TagChange(replace=True))
@@ -62,7 +62,7 @@ class Tag:
     """One tag of a record."""
 
     def __init__(self, tags: TagStore) -> None:
-        self._tags = tags
+        self._tags, self.noun = tags, tags.noun
 
     @operation(status=204)
     def on_get(self, call: Call, record_id: str, tag: str) -> Reply:
@@ -71,13 +71,13 @@ class Tag:
             raise NotFound(f"Tag {tag} could not be found.", type="TagNotFound")
         return Reply()
 
-    @operation(status=201)
+    @operation(asks=("update_{noun}:tags",), status=201)
     def on_put(self, call: Call, record_id: str, tag: str) -> Reply:
         """Add the tag, unless it exists already."""
         self._tags.change(call, record_id, "update", TagChange((_one(tag),)))
         return Reply()
 
-    @operation(status=204)
+    @operation(asks=("delete_{noun}:tags",), status=204)
     def on_delete(self, call: Call, record_id: str, tag: str) -> Reply:
         """Remove it."""
         self._tags.change(call, record_id, "delete", TagChange(remove=(_one(tag),)))

@@ -6,42 +6,40 @@ from typing import Any
 
 from api.plain import Call, operation
 from conductor.rpc import ConductorRpc
-from web.guard import Reply
-from web.policy import Enforcer
+from web.guard import Params, Reply, Target
 
 _NAME = "auto_allocated_topology"
 #: what clients name where they mean their own project
 _OWN = frozenset({"None", "null"})
 
 
+def _whose(call: Call, params: Params) -> Target:
+    """Put the project that is meant in the place of what the path names."""
+    if params["project_id"] in _OWN:
+        params["project_id"] = str(call.ctxt.project_id)
+    return {"project_id": params["project_id"], "tenant_id": params["project_id"]}
+
+
 class Topology:
     """`/auto-allocated-topology/{project_id}`."""
 
-    def __init__(self, policy: Enforcer, conductor: ConductorRpc) -> None:
-        self._policy, self._conductor = policy, conductor
+    def __init__(self, conductor: ConductorRpc) -> None:
+        self._conductor = conductor
 
-    @operation()
+    @operation("get_auto_allocated_topology", on=_whose)
     def on_get(self, call: Call, project_id: str) -> Any:
         """Show the network, which is made if need be; with `fields=dry-run` whether there can be.
 
         Raises Conflict where there can't, or where several could be meant.
         """
-        project_id = self._project(call, "get", project_id)
         dry_run = ("fields", "dry-run") in call.pairs
         network_id = self._conductor.auto_network(call.ctxt, project_id, dry_run=dry_run)
         if dry_run:
             return {_NAME: {"id": "dry-run=pass"}}
         return {_NAME: {"id": network_id, "tenant_id": project_id, "project_id": project_id}}
 
-    @operation(status=204)
+    @operation("delete_auto_allocated_topology", on=_whose, status=204)
     def on_delete(self, call: Call, project_id: str) -> Reply:
         """Delete the network, if it was made for the project."""
-        project_id = self._project(call, "delete", project_id)
         self._conductor.delete_auto_network(call.ctxt, project_id)
         return Reply()
-
-    def _project(self, call: Call, verb: str, project_id: str) -> str:
-        asked = str(call.ctxt.project_id) if project_id in _OWN else project_id
-        target = {"project_id": asked, "tenant_id": asked}
-        self._policy.check(call.ctxt, f"{verb}_{_NAME}", target)
-        return asked

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -20,7 +20,7 @@ from common.errors import Invalid, NotFound
 from conductor.rpc import ConductorRpc
 from db.reading import reading
 from web import bodies, wsgi
-from web.guard import Describe, Operation, Params, Target, responders, send_reply
+from web.guard import Describe, Operation, Params, Target, send_reply
 from web.policy import Enforcer
 from web.schemas import NUMBERS_IN_STRINGS, Validator, Words
 
@@ -104,10 +104,24 @@ class Call:
         self.cloud.enforcer.check(self.ctxt, rule, target)
 
 
+def the(noun: str, find: Callable[[Call, str], Any]) -> Callable[[Call, Params], Target]:
+    """Return an operation's `on` that puts what the path names in place of its `{noun}_id`.
+
+    The policy asks for its owner. `find` raises NotFound.
+    """
+
+    def on(call: Call, params: Params) -> Target:
+        found = params[noun] = find(call, params.pop(f"{noun}_id"))
+        return {"project_id": found.project_id}
+
+    return on
+
+
 class VolumeApi:
     """The Block Storage API, for `web.guard`."""
 
     default_query = None
+    body_before_policy = True
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
@@ -160,14 +174,3 @@ def _body(req: falcon.Request) -> Any:
     if not req.content_length and not bodies.in_chunks(req):
         return None
     return bodies.json_body(req)
-
-
-def resources(
-    cloud: Cloud, routes: Mapping[str, tuple[Mapping[str, Iterable[Any]], Mapping[str, Any]]]
-) -> Mapping[str, object]:
-    """Falcon's resources by path: (HTTP method → operations, the actions of a POST)."""
-    api = VolumeApi(cloud)
-    return {
-        path: responders(api, methods, actions or None)
-        for path, (methods, actions) in routes.items()
-    }

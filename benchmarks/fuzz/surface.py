@@ -11,7 +11,7 @@ from api.compute import routes
 from api.image import app as image
 from api.network import absent as network_absent
 from api.network import app as network
-from api.volume import app as volume
+from api.volume import routes as volume
 from api.volume.resources import absent as volume_absent
 from benchmarks.fuzz import definitions
 from placement import routes as placement
@@ -26,7 +26,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _LEAVES = {"release", "forget"}
 
 #: of what a cloud has none of, each of which is served alike
-_ABSENT = ("/v2.0/routers", "/v3/groups")
+_ABSENT = ("/v2.0/routers", "/groups")
 
 _ID = {"type": "string", "format": "uuid"}
 _TEXT = {"type": "string"}
@@ -68,7 +68,7 @@ IDENTITY: Mapping[str, tuple[Any, ...]] = {
     "/v3/users/{id}": (_body("user", {}, **_NEW, **_OPTIONS),),
     "/v3/projects": (_body("project", _NEW, parent_id=_ID, **_OPTIONS),),
     "/v3/projects/{id}": (_body("project", {}, **_NEW, **_OPTIONS),),
-    "/v3/groups": (_body("group", _NEW, **_OPTIONS),),
+    "/groups": (_body("group", _NEW, **_OPTIONS),),
     "/v3/roles": (_body("role", {"name": _TEXT}, **_OPTIONS),),
     "/v3/domains": (_body("domain", {"name": _TEXT}, **_OPTIONS),),
     "/v3/services": (_body("service", {"type": _TEXT}, name=_TEXT, **_OPTIONS),),
@@ -132,16 +132,15 @@ def _compute() -> Iterator[Target]:
     for row in routes.ROUTES:
         path = f"/compute/v2.1{row.path}"
         for method in row.methods:
-            for name in row.names(method):
-                described = operation_of(getattr(row.resource, name))
+            for handler in row.handlers(method):
+                described = operation_of(handler)
                 bodies = _known(described.body)
                 query = _known(described.query)
                 names = sorted({name for each in query for name in each.get("properties", {})})
                 yield Target("compute", method, path, tuple(bodies), tuple(names))
-        for action, name in row.actions.items():
+        for action, handler in row.acting().items():
             if action not in _LEAVES:
-                described = operation_of(getattr(row.resource, name))
-                bodies = _known(described.body)
+                bodies = _known(operation_of(handler).body)
                 yield Target("compute", "POST", path, tuple(bodies), action=action)
 
 
@@ -153,16 +152,17 @@ _VOLUME_QUERY = (
 
 
 def _volume() -> Iterator[Target]:
-    for path, (methods, actions) in volume.routes().items():
-        if path in volume_absent.routes() and not path.startswith(_ABSENT):
+    for row in volume.ROUTES:
+        if row in volume_absent.ROUTES and not row.path.startswith(_ABSENT):
             continue
-        for method, handlers in methods.items():
-            for handler in handlers:
+        path = f"/volume{volume.VERSION}{row.path}"
+        for method in row.methods:
+            for handler in row.handlers(method):
                 bodies = tuple(_known(operation_of(handler).body))
-                yield Target("volume", method, f"/volume{path}", bodies, _VOLUME_QUERY)
-        for action, handler in actions.items():
+                yield Target("volume", method, path, bodies, _VOLUME_QUERY)
+        for action, handler in row.acting().items():
             bodies = tuple(_known(operation_of(handler).body))
-            yield Target("volume", "POST", f"/volume{path}", bodies, action=action)
+            yield Target("volume", "POST", path, bodies, action=action)
 
 
 def _schemas(module: ModuleType) -> tuple[Any, ...]:

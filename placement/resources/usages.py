@@ -7,7 +7,7 @@ from typing import Any
 
 from placement.db import providers, usages
 from placement.operation import Answer, Call, Services, operation
-from placement.policies import PREFIX
+from placement.policies import full
 from placement.schemas import allocations as schemas
 
 _ALL, _UNKNOWN = "all", "unknown"
@@ -33,11 +33,11 @@ class Usages:
     def __init__(self, services: Services) -> None:
         self.services = services
 
-    @operation(None, since="1.9", query=schemas.USAGES, accept=True)
+    @operation(asks=("usages",), since="1.9", query=schemas.USAGES, accept=True)
     def on_get(self, call: Call) -> Answer:
         """Sum a project's allocations, from 1.38 on by consumer type."""
         project_id, user_id = call.last("project_id"), call.last("user_id")
-        self.services.policy.check(call.context, f"{PREFIX}usages", {"project_id": project_id})
+        self.services.policy.check(call.context, full("usages"), {"project_id": project_id})
         sums, counts = self.services.database.read(
             lambda c: usages.by_type(c, project_id or "", user_id)
         )

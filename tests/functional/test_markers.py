@@ -130,8 +130,8 @@ def compute(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComputeApi]:
 def lists_with_markers() -> Iterator[tuple[str, Mapping[str, Any]]]:
     """(path, schema of the query) of the compute API's lists."""
     for row in ROUTES:
-        for name in row.names("GET"):
-            described = operation_of(getattr(row.resource, name))
+        for handler in row.handlers("GET"):
+            described = operation_of(handler)
             validate = described.query and described.query.at(VERSIONS.newest)
             if validate and "marker" in validate.schema.get("properties", {}):
                 yield row.path, validate.schema["properties"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import CACHE_IMAGES, named
+from api.compute.policies import CACHE_IMAGES
 from api.compute.schemas import aggregates as schemas
 from api.compute.views import aggregates as views
 from common import digits
@@ -22,13 +22,13 @@ _LARGEST = 2**31 - 1
 class Aggregates:
     """Host aggregates."""
 
-    @operation(named("os-aggregates:index"))
+    @operation("os-aggregates:index")
     def index(self, call: Call) -> Any:
         """List aggregates with hosts and metadata."""
         found = call.read(aggregates.list_aggregates)
         return {"aggregates": [views.detailed(call, aggregate) for aggregate in found]}
 
-    @operation(named("os-aggregates:create"), body=schemas.CREATE)
+    @operation("os-aggregates:create", body=schemas.CREATE)
     def create(self, call: Call) -> Any:
         """Create an aggregate; with a zone its hosts belong to that zone."""
         asked = call.body["aggregate"]
@@ -36,12 +36,12 @@ class Aggregates:
         number = call.conductor.create_aggregate(call.ctxt, asked["name"].strip(), zone)
         return {"aggregate": views.without_contents(call, _find(call, str(number)))}
 
-    @operation(named("os-aggregates:show"))
+    @operation("os-aggregates:show")
     def show(self, call: Call, aggregate_id: str) -> Any:
         """Show an aggregate."""
         return _shown(call, aggregate_id)
 
-    @operation(named("os-aggregates:update"), body=schemas.UPDATE)
+    @operation("os-aggregates:update", body=schemas.UPDATE)
     def update(self, call: Call, aggregate_id: str) -> Any:
         """Rename an aggregate or change its zone; a zone can't be removed."""
         found, asked = _find(call, aggregate_id), call.body["aggregate"]
@@ -50,19 +50,19 @@ class Aggregates:
         call.conductor.update_aggregate(call.ctxt, found.id, name=name, metadata=zone)
         return _shown(call, aggregate_id)
 
-    @operation(named("os-aggregates:delete"))
+    @operation("os-aggregates:delete")
     def delete(self, call: Call, aggregate_id: str) -> None:
         """Delete an aggregate without hosts."""
         call.conductor.delete_aggregate(call.ctxt, _find(call, aggregate_id).id)
 
-    @operation(named("os-aggregates:add_host"), body=schemas.ADD_HOST)
+    @operation("os-aggregates:add_host", body=schemas.ADD_HOST)
     def add_host(self, call: Call, aggregate_id: str) -> Any:
         """Add a compute host; a host with servers can't change its zone."""
         found, host = _find(call, aggregate_id), call.body["add_host"]["host"]
         call.conductor.add_aggregate_host(call.ctxt, found.id, host)
         return _shown(call, aggregate_id)
 
-    @operation(named("os-aggregates:remove_host"), body=schemas.REMOVE_HOST)
+    @operation("os-aggregates:remove_host", body=schemas.REMOVE_HOST)
     def remove_host(self, call: Call, aggregate_id: str) -> Any:
         """Remove a host; a host with servers can't change its zone."""
         found, host = _find(call, aggregate_id), call.body["remove_host"]["host"]
@@ -72,7 +72,7 @@ class Aggregates:
             raise NotFound(f"Cannot remove host {host} in aggregate {aggregate_id}") from error
         return _shown(call, aggregate_id)
 
-    @operation(named("os-aggregates:set_metadata"), body=schemas.SET_METADATA)
+    @operation("os-aggregates:set_metadata", body=schemas.SET_METADATA)
     def set_metadata(self, call: Call, aggregate_id: str) -> Any:
         """Merge metadata; null removes an item."""
         found, asked = _find(call, aggregate_id), call.body["set_metadata"]["metadata"]

@@ -6,7 +6,6 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.views.hosts import is_up
 from common import clock
 from db.reads.hosts import services
@@ -19,7 +18,7 @@ INTERNAL = "internal"
 class AvailabilityZones:
     """The zones; one is available while a service in it is enabled."""
 
-    @operation(named("os-availability-zone:list"))
+    @operation("os-availability-zone:list")
     def index(self, call: Call) -> Any:
         """List availability zones."""
         zones = _zones(call)
@@ -30,7 +29,7 @@ class AvailabilityZones:
         ]
         return {"availabilityZoneInfo": listed}
 
-    @operation(named("os-availability-zone:detail"))
+    @operation("os-availability-zone:detail")
     def detail(self, call: Call) -> Any:
         """List availability zones with their hosts and services."""
         listed = [

@@ -10,7 +10,6 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.schemas import consoles as schemas
 from common import clock
@@ -20,7 +19,7 @@ from db.reads.servers import console_tokens
 
 #: the microversion with which the actions became `remote-consoles`
 _ACTIONS_UNTIL = "2.5"
-_RULE = named("os-remote-consoles")
+_RULE = "os-remote-consoles"
 #: webob's words for a 400 without any
 _MALFORMED = (
     "The server could not comply with the request since it is either malformed or otherwise "
@@ -54,7 +53,7 @@ class ConsoleActions:
         """Refuse: Nova has removed it."""
         raise Invalid(_MALFORMED)
 
-    @operation(named("os-console-output"), body=schemas.GET_OUTPUT, on=the_server)
+    @operation("os-console-output", body=schemas.GET_OUTPUT, on=the_server)
     def get_console_output(self, call: Call) -> Any:
         """Show the last lines that a server's serial line said; 501 where no log is kept."""
         length = call.body["os-getConsoleOutput"].get("length")
@@ -79,7 +78,7 @@ class RemoteConsoles:
 class ConsoleTokens:
     """What the tokens in the URLs open."""
 
-    @operation(named("os-console-auth-tokens"), query=schemas.SHOW_TOKEN)
+    @operation("os-console-auth-tokens", query=schemas.SHOW_TOKEN)
     def show(self, call: Call, token: str) -> Any:
         """Show which server a token opens."""
         if call.version < 31:

@@ -8,7 +8,6 @@ from typing import Any
 from api.compute.call import Call
 from api.compute.extension_names import EXTENSIONS, LEGACY
 from api.compute.operation import operation
-from api.compute.policies import named
 from common.errors import NotFound
 
 #: the fields that Nova answers alike for all
@@ -18,12 +17,12 @@ _NAMESPACE, _UPDATED = "http://docs.openstack.org/compute/ext/fake_xml", "2014-1
 class Extensions:
     """The former extensions: Nova's list, whole."""
 
-    @operation(named("extensions"))
+    @operation("extensions")
     def index(self, call: Call) -> Any:
         """List extensions by alias."""
         return {"extensions": [_view(*one) for one in sorted(_known(call).items())]}
 
-    @operation(named("extensions"))
+    @operation("extensions")
     def show(self, call: Call, alias: str) -> Any:
         """Show an extension."""
         found = _known(call).get(alias)

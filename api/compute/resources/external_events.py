@@ -7,7 +7,6 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.schemas import external_events as schemas
 from common.log import logger
 from db.reads.servers import servers
@@ -19,7 +18,7 @@ LOG = logger(__name__)
 class ExternalEvents:
     """Events are logged: networks and volumes are the cloud's own, and power is watched."""
 
-    @operation(named("os-server-external-events:create"), body=schemas.CREATE)
+    @operation("os-server-external-events:create", body=schemas.CREATE)
     def create(self, call: Call) -> Any:
         """Take events: 200, or 207 where some failed; each has its code."""
         asked = call.body["events"]

@@ -6,7 +6,6 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import a_flavor, must_be_a_project
 from api.compute.schemas import flavors as schemas
 from common.errors import Conflict, NotFound
@@ -17,7 +16,7 @@ from db.reads.servers.flavors import Flavor
 class FlavorAccess:
     """Access to a private flavor."""
 
-    @operation(named("os-flavor-access"))
+    @operation("os-flavor-access")
     def index(self, call: Call, flavor_id: str) -> Any:
         """List the projects with access; 404 for a public flavor."""
         flavor = a_flavor(call, flavor_id)
@@ -25,7 +24,7 @@ class FlavorAccess:
             raise NotFound("Access list not available for public flavors.")
         return _view(call, flavor)
 
-    @operation(named("os-flavor-access:add_tenant_access"), body=schemas.ADD_ACCESS)
+    @operation("os-flavor-access:add_tenant_access", body=schemas.ADD_ACCESS)
     def add(self, call: Call, flavor_id: str) -> Any:
         """Grant a project access."""
         must_be_a_project(call, call.body["addTenantAccess"]["tenant"])
@@ -36,7 +35,7 @@ class FlavorAccess:
         call.conductor.set_flavor_access(call.ctxt, flavor_id, project, allowed=True)
         return _view(call, flavor)
 
-    @operation(named("os-flavor-access:remove_tenant_access"), body=schemas.REMOVE_ACCESS)
+    @operation("os-flavor-access:remove_tenant_access", body=schemas.REMOVE_ACCESS)
     def remove(self, call: Call, flavor_id: str) -> Any:
         """Revoke a project's access."""
         flavor = a_flavor(call, flavor_id)

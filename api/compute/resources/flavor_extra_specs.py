@@ -8,7 +8,6 @@ from typing import Any
 from api.compute import extra_specs
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import a_flavor
 from api.compute.schemas import flavors as schemas
 from common.errors import Invalid, NotFound
@@ -17,23 +16,23 @@ from common.errors import Invalid, NotFound
 class FlavorExtraSpecs:
     """The extra specs of a flavor."""
 
-    @operation(named("os-flavor-extra-specs:index"))
+    @operation("os-flavor-extra-specs:index")
     def index(self, call: Call, flavor_id: str) -> Any:
         """List extra specs."""
         return {"extra_specs": a_flavor(call, flavor_id).extra_specs}
 
-    @operation(named("os-flavor-extra-specs:show"))
+    @operation("os-flavor-extra-specs:show")
     def show(self, call: Call, flavor_id: str, key: str) -> Any:
         """Show an extra spec."""
         return {key: _one(call, flavor_id, key)}
 
-    @operation(named("os-flavor-extra-specs:create"), body=schemas.CREATE_SPECS)
+    @operation("os-flavor-extra-specs:create", body=schemas.CREATE_SPECS)
     def create(self, call: Call, flavor_id: str) -> Any:
         """Set extra specs; the answer repeats them."""
         _set(call, flavor_id, call.body["extra_specs"])
         return call.body
 
-    @operation(named("os-flavor-extra-specs:update"), body=schemas.UPDATE_SPECS)
+    @operation("os-flavor-extra-specs:update", body=schemas.UPDATE_SPECS)
     def update(self, call: Call, flavor_id: str, key: str) -> Any:
         """Set one extra spec."""
         if key not in call.body:
@@ -41,7 +40,7 @@ class FlavorExtraSpecs:
         _set(call, flavor_id, call.body)
         return call.body
 
-    @operation(named("os-flavor-extra-specs:delete"))
+    @operation("os-flavor-extra-specs:delete")
     def delete(self, call: Call, flavor_id: str, key: str) -> None:
         """Delete an extra spec."""
         _one(call, flavor_id, key)

@@ -8,7 +8,6 @@ from oslo_utils import strutils
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import a_flavor
 from api.compute.schemas import flavors as schemas
 from api.compute.schemas.types import MAX_INT
@@ -44,7 +43,7 @@ class Flavors:
         """Show a flavor."""
         return {"flavor": views.detailed(call, a_flavor(call, flavor_id))}
 
-    @operation(named("os-flavor-manage:create"), body=schemas.CREATE)
+    @operation("os-flavor-manage:create", body=schemas.CREATE)
     def create(self, call: Call) -> Any:
         """Create a flavor; 409 where its name or ID is taken."""
         asked = call.body["flavor"]
@@ -64,14 +63,14 @@ class Flavors:
         made = call.conductor.create_flavor(call.ctxt, new)
         return {"flavor": views.detailed(call, a_flavor(call, made))}
 
-    @operation(named("os-flavor-manage:update"), since="2.55", body=schemas.UPDATE)
+    @operation("os-flavor-manage:update", since="2.55", body=schemas.UPDATE)
     def update(self, call: Call, flavor_id: str) -> Any:
         """Change a flavor's description."""
         description = call.body["flavor"]["description"]
         call.conductor.update_flavor(call.ctxt, flavor_id, description)
         return {"flavor": views.detailed(call, a_flavor(call, flavor_id))}
 
-    @operation(named("os-flavor-manage:delete"), status=202)
+    @operation("os-flavor-manage:delete", status=202)
     def delete(self, call: Call, flavor_id: str) -> None:
         """Delete a flavor; servers keep their copy."""
         call.conductor.delete_flavor(call.ctxt, flavor_id)

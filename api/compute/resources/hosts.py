@@ -6,7 +6,6 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.schemas import operators as schemas
 from common.errors import NotFound, Unimplemented
 from db.reads.hosts import hosts, services
@@ -21,7 +20,7 @@ _INTERNAL = "internal"
 class Hosts:
     """Hosts, as clients of old knew them."""
 
-    @operation(named("os-hosts:list"), until=_UNTIL, query=schemas.LIST_HOSTS)
+    @operation("os-hosts:list", until=_UNTIL, query=schemas.LIST_HOSTS)
     def index(self, call: Call) -> Any:
         """List the services that aren't disabled, with host and zone."""
         zone = call.query.last("zone")
@@ -36,7 +35,7 @@ class Hosts:
         ]
         return {"hosts": [one for one in found if not zone or one["zone"] == zone]}
 
-    @operation(named("os-hosts:show"), until=_UNTIL)
+    @operation("os-hosts:show", until=_UNTIL)
     def show(self, call: Call, host: str) -> Any:
         """Show a host's resources, and what each project's servers use of them."""
         found = _find(call, host)
@@ -48,7 +47,7 @@ class Hosts:
         rows += call.read(hosts.used_by_project, host)
         return {"host": [_resource(host, *row) for row in rows]}
 
-    @operation(named("os-hosts:update"), until=_UNTIL, body=schemas.UPDATE_HOST)
+    @operation("os-hosts:update", until=_UNTIL, body=schemas.UPDATE_HOST)
     def update(self, call: Call, host: str) -> Any:
         """Enable or disable a host; there is no maintenance mode."""
         found = _find(call, host)
@@ -58,17 +57,17 @@ class Hosts:
         call.conductor.update_service(call.ctxt, found.service_uuid, disabled=disabled)
         return {"host": host, "status": "disabled" if disabled else "enabled"}
 
-    @operation(named("os-hosts:start"), until=_UNTIL)
+    @operation("os-hosts:start", until=_UNTIL)
     def startup(self, call: Call, host: str) -> Any:
         """Refuse: hosts are not started from here."""
         return _refuse(call, host)
 
-    @operation(named("os-hosts:shutdown"), until=_UNTIL)
+    @operation("os-hosts:shutdown", until=_UNTIL)
     def shutdown(self, call: Call, host: str) -> Any:
         """Refuse: hosts are not shut down from here."""
         return _refuse(call, host)
 
-    @operation(named("os-hosts:reboot"), until=_UNTIL)
+    @operation("os-hosts:reboot", until=_UNTIL)
     def reboot(self, call: Call, host: str) -> Any:
         """Refuse: hosts are not rebooted from here."""
         return _refuse(call, host)

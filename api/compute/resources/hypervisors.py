@@ -8,7 +8,6 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.schemas import operators as schemas
 from api.compute.views import hypervisors as views
 from common import digits, ids
@@ -26,41 +25,41 @@ Servers = Mapping[str, Sequence[tuple[str, str]]]
 class Hypervisors:
     """Hypervisors; each is a compute host of the same name."""
 
-    @operation(named("os-hypervisors:list"), query=schemas.LIST_HYPERVISORS)
+    @operation("os-hypervisors:list", query=schemas.LIST_HYPERVISORS)
     def index(self, call: Call) -> Any:
         """List hypervisors."""
         return _list(call, PATH, views.basic)
 
-    @operation(named("os-hypervisors:list-detail"), query=schemas.LIST_HYPERVISORS)
+    @operation("os-hypervisors:list-detail", query=schemas.LIST_HYPERVISORS)
     def detail(self, call: Call) -> Any:
         """List hypervisors with details."""
         return _list(call, f"{PATH}/detail", views.detailed)
 
-    @operation(named("os-hypervisors:show"), query=schemas.SHOW_HYPERVISOR)
+    @operation("os-hypervisors:show", query=schemas.SHOW_HYPERVISOR)
     def show(self, call: Call, hypervisor_id: str) -> Any:
         """Show a hypervisor."""
         host = _find(call, hypervisor_id)
         view = views.detailed(call, host)
         return {"hypervisor": view | _servers(call, [host]).get(host.host, {})}
 
-    @operation(named("os-hypervisors:statistics"), until="2.87", query=_ANY)
+    @operation("os-hypervisors:statistics", until="2.87", query=_ANY)
     def statistics(self, call: Call) -> Any:
         """Show the sums over all enabled hosts."""
         return {"hypervisor_statistics": views.statistics(call.read(hosts.list_hosts))}
 
-    @operation(named("os-hypervisors:uptime"), until="2.87", query=_ANY)
+    @operation("os-hypervisors:uptime", until="2.87", query=_ANY)
     def uptime(self, call: Call, hypervisor_id: str) -> Any:
         """Show a hypervisor's uptime."""
         host = _find(call, hypervisor_id)
         return {"hypervisor": views.basic(call, host) | {"uptime": views.uptime(host)}}
 
-    @operation(named("os-hypervisors:search"), until="2.52", query=_ANY)
+    @operation("os-hypervisors:search", until="2.52", query=_ANY)
     def search(self, call: Call, hypervisor_id: str) -> Any:
         """List hypervisors whose name contains a text."""
         found = _matching(call, hypervisor_id)
         return {"hypervisors": [views.basic(call, host) for host in found]}
 
-    @operation(named("os-hypervisors:servers"), until="2.52", query=_ANY)
+    @operation("os-hypervisors:servers", until="2.52", query=_ANY)
     def servers(self, call: Call, hypervisor_id: str) -> Any:
         """List them with their servers."""
         found = _matching(call, hypervisor_id)

@@ -7,7 +7,6 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import the_server_even_deleted
 from api.compute.schemas import server_parts as schemas
 from api.compute.views import faults
@@ -18,16 +17,14 @@ from common.states import SHOWN_ACTION, OperationState
 from db.reads.ledger import operations
 from db.reads.ledger.operations import Event, Operation, OperationFault
 
-_EVENTS = named("os-instance-actions:events")
-_DETAILS = named("os-instance-actions:events:details")
+_EVENTS = "os-instance-actions:events"
+_DETAILS = "os-instance-actions:events:details"
 
 
 class InstanceActions:
     """The operations on a server, with their steps as events."""
 
-    @operation(
-        named("os-instance-actions:list"), query=schemas.LIST_ACTIONS, on=the_server_even_deleted
-    )
+    @operation("os-instance-actions:list", query=schemas.LIST_ACTIONS, on=the_server_even_deleted)
     def index(self, call: Call) -> Any:
         """List a server's actions, newest first; in pages since 2.58."""
         uuid = call.server.uuid
@@ -54,7 +51,7 @@ class InstanceActions:
             answer["links"] = call.links.after(path, call.query, found[-1].request_id)
         return answer
 
-    @operation(named("os-instance-actions:show"), on=the_server_even_deleted)
+    @operation("os-instance-actions:show", asks=(_EVENTS,), on=the_server_even_deleted)
     def show(self, call: Call, request_id: str) -> Any:
         """Show an action; its events where the policy allows it."""
         found = call.read(operations.find, call.server.uuid, request_id)

@@ -8,7 +8,6 @@ from typing import Any
 from api.compute import sshkeys
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.schemas import keypairs as schemas
 from common import clock
 from common.errors import KeyPairNotFound
@@ -36,7 +35,7 @@ def _user(call: Call) -> str:
 class KeyPairs:
     """The key pairs of a user; administrators may name another one."""
 
-    @operation(named("os-keypairs:index"), query=schemas.LIST, on=_whose)
+    @operation("os-keypairs:index", query=schemas.LIST, on=_whose)
     def index(self, call: Call) -> Any:
         """List key pairs; in pages since 2.35."""
         limit, marker = call.query.page(call.max_limit) if call.version >= 35 else (None, None)
@@ -48,7 +47,7 @@ class KeyPairs:
             answer["keypairs_links"] = call.links.after(PATH, call.query, found[-1].name)
         return answer
 
-    @operation(named("os-keypairs:show"), query=schemas.SHOW, on=_whose)
+    @operation("os-keypairs:show", query=schemas.SHOW, on=_whose)
     def show(self, call: Call, name: str) -> Any:
         """Show a key pair."""
         found = call.read(keypairs.find, _user(call), name)
@@ -67,7 +66,7 @@ class KeyPairs:
         }
 
     @operation(
-        named("os-keypairs:create"),
+        "os-keypairs:create",
         body=schemas.CREATE,
         on=_whose,
         status={"2.1": 200, "2.2": 201},
@@ -102,7 +101,7 @@ class KeyPairs:
         return {"keypair": answer}
 
     @operation(
-        named("os-keypairs:delete"),
+        "os-keypairs:delete",
         query=schemas.SHOW,
         on=_whose,
         status={"2.1": 202, "2.2": 204},

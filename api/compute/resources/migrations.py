@@ -8,7 +8,6 @@ from oslo_utils import strutils
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.schemas import migrations as schemas
 from api.compute.views import migrations as views
@@ -18,9 +17,9 @@ from db.reads.keyset import MarkerNotFound
 from db.reads.servers import migrations
 from db.reads.servers.migrations import Filters, Migration
 
-_ALL_PROJECTS = named("os-migrations:index:all_projects")
-_HOSTS = named("os-migrations:index:host")
-_HOSTS_OF_SERVER = named("servers:migrations:index:host")
+_ALL_PROJECTS = "os-migrations:index:all_projects"
+_HOSTS = "os-migrations:index:host"
+_HOSTS_OF_SERVER = "servers:migrations:index:host"
 #: the microversions that brought pages, and filters by time
 _PAGES_SINCE, _BEFORE_SINCE = 59, 66
 #: the microversion from which a migration that has not begun to copy can be aborted
@@ -30,7 +29,7 @@ _EARLY_SINCE, _EARLY = 65, frozenset({MigrationStatus.QUEUED, MigrationStatus.PR
 class Migrations:
     """Moves and resizes of all servers."""
 
-    @operation(named("os-migrations:index"), query=schemas.LIST)
+    @operation("os-migrations:index", query=schemas.LIST)
     def index(self, call: Call) -> Any:
         """List migrations; in pages since 2.59, the newest first."""
         project_id = call.query.last("project_id")
@@ -52,7 +51,7 @@ class Migrations:
 class ServerMigrations:
     """Live migrations of a server that are in progress."""
 
-    @operation(named("servers:migrations:index"), on=the_server, since="2.23")
+    @operation("servers:migrations:index", on=the_server, since="2.23")
     def index(self, call: Call) -> Any:
         """List a server's live migrations in progress."""
         target = {"project_id": call.server.project_id}
@@ -60,7 +59,7 @@ class ServerMigrations:
         found = call.read(migrations.in_progress, call.server.uuid)
         return {"migrations": [views.of_server(*one, sight) for one in found]}
 
-    @operation(named("servers:migrations:show"), on=the_server, since="2.23")
+    @operation("servers:migrations:show", on=the_server, since="2.23")
     def show(self, call: Call, migration_id: str) -> Any:
         """Show a live migration in progress, with what is copied."""
         uuid = call.server.uuid
@@ -77,7 +76,7 @@ class ServerMigrations:
             raise NotFound(f"Live migration {migration_id} for server {uuid} is not in progress.")
         return {"migration": views.of_server(migration, progress, views.Sight(call.version, True))}
 
-    @operation(named("servers:migrations:delete"), status=202, on=the_server, since="2.24")
+    @operation("servers:migrations:delete", status=202, on=the_server, since="2.24")
     def abort(self, call: Call, migration_id: str) -> None:
         """Abort a live migration in progress, if the privileges of the agent's token allow it.
 
@@ -94,7 +93,7 @@ class ServerMigrations:
         self._steer(call, migration_id, abort=True)
 
     @operation(
-        named("servers:migrations:force_complete"),
+        "servers:migrations:force_complete",
         body=schemas.FORCE_COMPLETE,
         status=202,
         on=the_server,

@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.removed import Removed
 from api.compute.schemas import networks as schemas
 from common import ids
@@ -35,12 +34,12 @@ _OF_ADMINISTRATORS = (
 class Networks(Removed):
     """Networks, as clients of old knew them."""
 
-    @operation(named("os-networks:list"), until=_UNTIL)
+    @operation("os-networks:list", until=_UNTIL)
     def index(self, call: Call) -> Any:
         """List the networks that a server can be put on."""
         return {"networks": [_network(call, one) for one in _all(call)]}
 
-    @operation(named("os-networks:show"), until=_UNTIL)
+    @operation("os-networks:show", until=_UNTIL)
     def show(self, call: Call, key: str) -> Any:
         """Show a network."""
         return {"network": _network(call, _find(call, key))}
@@ -49,12 +48,12 @@ class Networks(Removed):
 class TenantNetworks(Removed):
     """The same networks, with fewer attributes."""
 
-    @operation(named("os-tenant-networks:list"), until=_UNTIL)
+    @operation("os-tenant-networks:list", until=_UNTIL)
     def index(self, call: Call) -> Any:
         """List the networks that a server can be put on."""
         return {"networks": [_brief(one) for one in _all(call)]}
 
-    @operation(named("os-tenant-networks:show"), until=_UNTIL)
+    @operation("os-tenant-networks:show", until=_UNTIL)
     def show(self, call: Call, key: str) -> Any:
         """Show a network."""
         return {"network": _brief(_find(call, key))}
@@ -63,27 +62,27 @@ class TenantNetworks(Removed):
 class FloatingIps:
     """Floating addresses: there are none, and no pool to take one from."""
 
-    @operation(named("os-floating-ips:list"), until=_UNTIL)
+    @operation("os-floating-ips:list", until=_UNTIL)
     def index(self, call: Call) -> Any:
         """An empty list."""
         return {"floating_ips": []}
 
-    @operation(named("os-floating-ips:show"), until=_UNTIL)
+    @operation("os-floating-ips:show", until=_UNTIL)
     def show(self, call: Call, key: str) -> NoReturn:
         """Refuse it."""
         _no_address(key)
 
-    @operation(named("os-floating-ips:create"), until=_UNTIL, body=schemas.NEW_FLOATING_IP)
+    @operation("os-floating-ips:create", until=_UNTIL, body=schemas.NEW_FLOATING_IP)
     def create(self, call: Call) -> NoReturn:
         """Refuse it."""
         raise NotFound("Floating IP pool not found: servers have addresses of their networks.")
 
-    @operation(named("os-floating-ips:delete"), until=_UNTIL, status=202)
+    @operation("os-floating-ips:delete", until=_UNTIL, status=202)
     def delete(self, call: Call, key: str) -> NoReturn:
         """Refuse it."""
         _no_address(key)
 
-    @operation(named("os-floating-ip-pools"), until=_UNTIL)
+    @operation("os-floating-ip-pools", until=_UNTIL)
     def pools(self, call: Call) -> Any:
         """An empty list."""
         return {"floating_ip_pools": []}

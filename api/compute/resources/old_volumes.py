@@ -11,7 +11,6 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.schemas import old_volumes as schemas
 from common.errors import Invalid, NotFound, SnapshotNotFound, VolumeNotFound
 from common.volumes import AttachStatus, device
@@ -32,22 +31,22 @@ _UNTIL = "2.35"
 class OldVolumes:
     """The volumes of a project."""
 
-    @operation(named("os-volumes:list"), until=_UNTIL, query=schemas.LIST)
+    @operation("os-volumes:list", until=_UNTIL, query=schemas.LIST)
     def index(self, call: Call) -> Any:
         """List volumes."""
         return self._listed(call)
 
-    @operation(named("os-volumes:detail"), until=_UNTIL, query=schemas.LIST)
+    @operation("os-volumes:detail", until=_UNTIL, query=schemas.LIST)
     def detail(self, call: Call) -> Any:
         """List volumes; they are the same."""
         return self._listed(call)
 
-    @operation(named("os-volumes:show"), until=_UNTIL)
+    @operation("os-volumes:show", until=_UNTIL)
     def show(self, call: Call, volume_id: str) -> Any:
         """Show a volume."""
         return {"volume": _view(_find(call, volume_id))}
 
-    @operation(named("os-volumes:create"), until=_UNTIL, body=schemas.CREATE_VOLUME)
+    @operation("os-volumes:create", until=_UNTIL, body=schemas.CREATE_VOLUME)
     def create(self, call: Call) -> Any:
         """Make a volume."""
         call.check("volume:create", _own(call))
@@ -55,7 +54,7 @@ class OldVolumes:
         body = {"volume": _view(_find(call, made))}
         return Reply(body, headers={"Location": call.links.location(PATH, made)})
 
-    @operation(named("os-volumes:delete"), until=_UNTIL, status=202)
+    @operation("os-volumes:delete", until=_UNTIL, status=202)
     def delete(self, call: Call, volume_id: str) -> None:
         """Delete a volume."""
         found = _find(call, volume_id)
@@ -76,29 +75,29 @@ class OldVolumes:
 class OldSnapshots:
     """Snapshots of a project's volumes."""
 
-    @operation(named("os-volumes:snapshots:list"), until=_UNTIL, query=schemas.LIST)
+    @operation("os-volumes:snapshots:list", until=_UNTIL, query=schemas.LIST)
     def index(self, call: Call) -> Any:
         """List snapshots."""
         return self._listed(call)
 
-    @operation(named("os-volumes:snapshots:detail"), until=_UNTIL, query=schemas.LIST)
+    @operation("os-volumes:snapshots:detail", until=_UNTIL, query=schemas.LIST)
     def detail(self, call: Call) -> Any:
         """List snapshots; they are the same."""
         return self._listed(call)
 
-    @operation(named("os-volumes:snapshots:show"), until=_UNTIL)
+    @operation("os-volumes:snapshots:show", until=_UNTIL)
     def show(self, call: Call, snapshot_id: str) -> Any:
         """Show a snapshot."""
         return {"snapshot": _snapshot_view(_snapshot(call, snapshot_id))}
 
-    @operation(named("os-volumes:snapshots:delete"), until=_UNTIL, status=202)
+    @operation("os-volumes:snapshots:delete", until=_UNTIL, status=202)
     def delete(self, call: Call, snapshot_id: str) -> None:
         """Delete a snapshot."""
         found = _snapshot(call, snapshot_id)
         call.check("volume:delete_snapshot", {"project_id": found.project_id})
         call.conductor.delete_volume_snapshot(call.ctxt, found.id)
 
-    @operation(named("os-volumes:snapshots:create"), until=_UNTIL, body=schemas.CREATE_SNAPSHOT)
+    @operation("os-volumes:snapshots:create", until=_UNTIL, body=schemas.CREATE_SNAPSHOT)
     def create(self, call: Call) -> Any:
         """Take a snapshot."""
         asked = call.body["snapshot"]

@@ -9,7 +9,6 @@ from oslo_utils import strutils
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import must_be_a_project
 from api.compute.schemas import operators as schemas
 from common import quotas as common_quotas
@@ -47,7 +46,7 @@ class QuotaSets:
     """The quotas of projects. Users have none: what names one is refused, rather than answered
     with its project's numbers."""
 
-    @operation(named("os-quota-sets:show"), query=schemas.QUOTAS, on=_the_project)
+    @operation("os-quota-sets:show", query=schemas.QUOTAS, on=_the_project)
     def show(self, call: Call, project_id: str) -> Any:
         """Show a project's limits."""
         must_be_a_project(call, project_id)
@@ -55,7 +54,7 @@ class QuotaSets:
         limits, _ = _limits(call, project_id)
         return {"quota_set": {"id": project_id} | _shown(call, limits)}
 
-    @operation(named("os-quota-sets:detail"), query=schemas.QUOTAS, on=_the_project)
+    @operation("os-quota-sets:detail", query=schemas.QUOTAS, on=_the_project)
     def detail(self, call: Call, project_id: str) -> Any:
         """Show a project's limits and usage."""
         must_be_a_project(call, project_id)
@@ -69,7 +68,7 @@ class QuotaSets:
             }
         }
 
-    @operation(named("os-quota-sets:defaults"), query=schemas.QUOTA_DEFAULTS, on=_the_project)
+    @operation("os-quota-sets:defaults", query=schemas.QUOTA_DEFAULTS, on=_the_project)
     def defaults(self, call: Call, project_id: str) -> Any:
         """Show the default limits."""
         must_be_a_project(call, project_id)
@@ -77,7 +76,7 @@ class QuotaSets:
         return {"quota_set": {"id": project_id} | _shown(call, limits)}
 
     @operation(
-        named("os-quota-sets:update"),
+        "os-quota-sets:update",
         body=schemas.SET_QUOTAS,
         query=schemas.QUOTAS,
         on=_the_project,
@@ -96,7 +95,7 @@ class QuotaSets:
         limits, _ = _limits(call, project_id)
         return {"quota_set": _shown(call, limits)}
 
-    @operation(named("os-quota-sets:delete"), status=202, query=schemas.QUOTAS, on=_the_project)
+    @operation("os-quota-sets:delete", status=202, query=schemas.QUOTAS, on=_the_project)
     def delete(self, call: Call, project_id: str) -> None:
         """Reset a project's limits to the defaults."""
         _require_no_user(call)
@@ -120,12 +119,12 @@ def _shown(call: Call, limits: dict[str, int]) -> dict[str, int]:
 class QuotaClassSets:
     """Quota classes: the limits of `default` are the defaults of all projects."""
 
-    @operation(named("os-quota-class-sets:show"))
+    @operation("os-quota-class-sets:show")
     def show(self, call: Call, class_name: str) -> Any:
         """Show the limits of a class."""
         return {"quota_class_set": {"id": class_name} | _of_class(call, class_name)}
 
-    @operation(named("os-quota-class-sets:update"), body=schemas.SET_CLASS_QUOTAS)
+    @operation("os-quota-class-sets:update", body=schemas.SET_CLASS_QUOTAS)
     def update(self, call: Call, class_name: str) -> Any:
         """Set limits of a class."""
         if len(class_name) > _LONGEST_CLASS:
@@ -186,12 +185,12 @@ _USED = {
 class Limits:
     """`/limits`: limits and usage in another form, for all users."""
 
-    @operation(named("limits"), query=schemas.LIMITS)
+    @operation("limits", query=schemas.LIMITS)
     def index(self, call: Call) -> Any:
         """Show the limits of the own project; of `tenant_id` for administrators."""
         project_id = call.query.last("tenant_id")
         if project_id is not None:
-            call.check(named("limits:other_project"))
+            call.check("limits:other_project")
         limits, used = _limits(call, project_id or call.ctxt.project_id or "")
         known = _names(call)
         absolute = {

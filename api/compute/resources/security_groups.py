@@ -12,7 +12,6 @@ from urllib.parse import unquote
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.schemas import security_groups as schemas
 from api.compute.views import security_groups as views
 from api.network.resources import of_project
@@ -36,7 +35,7 @@ _EVERYWHERE = "0.0.0.0/0"
 class SecurityGroups:
     """The groups of a project."""
 
-    @operation(named("os-security-groups:get"), until=_UNTIL, query=schemas.LIST_GROUPS)
+    @operation("os-security-groups:get", until=_UNTIL, query=schemas.LIST_GROUPS)
     def index(self, call: Call) -> Any:
         """List the project's groups, administrators with `all_tenants` those of all."""
         project = call.ctxt.project_id or ""
@@ -52,12 +51,12 @@ class SecurityGroups:
         limit = min(call.query.number("limit") or call.max_limit, call.max_limit)
         return {"security_groups": views.groups(found[first : first + limit], call.read)}
 
-    @operation(named("os-security-groups:show"), until=_UNTIL)
+    @operation("os-security-groups:show", until=_UNTIL)
     def show(self, call: Call, group: str) -> Any:
         """Show a group."""
         return _shown(call, _group(call, group).id)
 
-    @operation(named("os-security-groups:create"), until=_UNTIL, body=schemas.CREATE_GROUP)
+    @operation("os-security-groups:create", until=_UNTIL, body=schemas.CREATE_GROUP)
     def create(self, call: Call) -> Any:
         """Make a group."""
         asked = call.body["security_group"]
@@ -70,7 +69,7 @@ class SecurityGroups:
             raise Forbidden(error.message) from error
         return _shown(call, made)
 
-    @operation(named("os-security-groups:update"), until=_UNTIL, body=schemas.CREATE_GROUP)
+    @operation("os-security-groups:update", until=_UNTIL, body=schemas.CREATE_GROUP)
     def update(self, call: Call, group: str) -> Any:
         """Rename or describe a group."""
         asked, found = call.body["security_group"], _group(call, group)
@@ -84,7 +83,7 @@ class SecurityGroups:
         _refused_as_invalid(change)
         return _shown(call, found.id)
 
-    @operation(named("os-security-groups:delete"), until=_UNTIL, status=202)
+    @operation("os-security-groups:delete", until=_UNTIL, status=202)
     def delete(self, call: Call, group: str) -> None:
         """Delete a group that no port is in."""
         found = _group(call, group)
@@ -95,7 +94,7 @@ class SecurityGroups:
 class SecurityGroupRules:
     """What groups let in."""
 
-    @operation(named("os-security-groups:rule:create"), until=_UNTIL, body=schemas.CREATE_RULE)
+    @operation("os-security-groups:rule:create", until=_UNTIL, body=schemas.CREATE_RULE)
     def create(self, call: Call) -> Any:
         """Let something in."""
         asked = call.body["security_group_rule"]
@@ -115,7 +114,7 @@ class SecurityGroupRules:
             raise Forbidden(error.message) from error
         return {"security_group_rule": views.rule(_the_rule(call, made), call.read)}
 
-    @operation(named("os-security-groups:rule:delete"), until=_UNTIL, status=202)
+    @operation("os-security-groups:rule:delete", until=_UNTIL, status=202)
     def delete(self, call: Call, rule: str) -> None:
         """Delete a rule."""
         found = _the_rule(call, rule)

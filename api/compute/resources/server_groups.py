@@ -8,7 +8,6 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.schemas import server_groups as schemas
 from common import ids
 from common.errors import Invalid, NotFound
@@ -32,12 +31,12 @@ def _the_group(call: Call, params: Params) -> Mapping[str, Any]:
 class ServerGroups:
     """The server groups of a project."""
 
-    @operation(named("os-server-groups:index"), query=schemas.LIST, on=_own)
+    @operation("os-server-groups:index", query=schemas.LIST, on=_own)
     def index(self, call: Call) -> Any:
         """List the project's server groups; all projects' for administrators on request."""
         project: str | None = call.ctxt.project_id or ""
         if "all_projects" in call.query and call.is_admin:
-            call.check(named("os-server-groups:index:all_projects"), _own(call, {}))
+            call.check("os-server-groups:index:all_projects", _own(call, {}))
             project = None
         found = call.read(
             server_groups.list_groups,
@@ -47,7 +46,7 @@ class ServerGroups:
         )
         return {"server_groups": [_view(call, group) for group in found]}
 
-    @operation(named("os-server-groups:create"), body=schemas.CREATE, on=_own)
+    @operation("os-server-groups:create", body=schemas.CREATE, on=_own)
     def create(self, call: Call) -> Any:
         """Create a server group; servers join when they are created."""
         asked = call.body["server_group"]
@@ -61,12 +60,12 @@ class ServerGroups:
         made = call.conductor.create_server_group(call.ctxt, new)
         return {"server_group": _view(call, _find(call, made))}
 
-    @operation(named("os-server-groups:show"), on=_the_group)
+    @operation("os-server-groups:show", on=_the_group)
     def show(self, call: Call, group_id: str) -> Any:
         """Show a server group with its members."""
         return {"server_group": _view(call, _find(call, group_id))}
 
-    @operation(named("os-server-groups:delete"), status=204, on=_the_group)
+    @operation("os-server-groups:delete", status=204, on=_the_group)
     def delete(self, call: Call, group_id: str) -> None:
         """Delete a server group; its servers remain."""
         call.conductor.delete_server_group(call.ctxt, _find(call, group_id).uuid)

@@ -9,7 +9,6 @@ from oslo_utils import strutils
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.schemas import operators as schemas
 from api.compute.views.hosts import disabled_reason, is_up
 from common import clock, digits, ids
@@ -22,7 +21,7 @@ from db.reads.servers.servers import COMPUTE
 class Services:
     """The services; only compute services can be changed."""
 
-    @operation(named("os-services:list"), query=schemas.LIST_SERVICES)
+    @operation("os-services:list", query=schemas.LIST_SERVICES)
     def index(self, call: Call) -> Any:
         """List services, filtered by host or binary."""
         found = call.read(
@@ -32,7 +31,7 @@ class Services:
         )
         return {"services": [_view(call, service) for service in found]}
 
-    @operation(named("os-services:update"), since="2.53", body=schemas.UPDATE_SERVICE)
+    @operation("os-services:update", since="2.53", body=schemas.UPDATE_SERVICE)
     def update(self, call: Call, service_id: str) -> Any:
         """Enable, disable or force down a compute service."""
         service = _find(call, service_id)
@@ -52,7 +51,7 @@ class Services:
         )
         return {"service": _view(call, _find(call, service_id))}
 
-    @operation(named("os-services:update"), until="2.52", body=schemas.UPDATE_SERVICE)
+    @operation("os-services:update", until="2.52", body=schemas.UPDATE_SERVICE)
     def update_by_name(self, call: Call, service_id: str) -> Any:
         """Do the same before 2.53: the path names the action, the body the service."""
         change = _CHANGES.get(service_id)
@@ -67,7 +66,7 @@ class Services:
         call.conductor.update_service(call.ctxt, found[0].uuid, **wanted)
         return {"service": {"host": host, "binary": binary, **answer}}
 
-    @operation(named("os-services:delete"), status=204)
+    @operation("os-services:delete", status=204)
     def delete(self, call: Call, service_id: str) -> None:
         """Delete a service; 409 while servers are on its host."""
         service = _find(call, service_id, f"Service {service_id} not found.")

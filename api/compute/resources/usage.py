@@ -8,7 +8,6 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.schemas import usage as schemas
 from api.compute.views import usage as views
 from common import clock
@@ -30,7 +29,7 @@ def _the_project(call: Call, params: dict[str, str]) -> Mapping[str, Any]:
 class SimpleTenantUsage:
     """The usage of projects; in pages of servers since 2.40."""
 
-    @operation(named("os-simple-tenant-usage:list"), query=schemas.LIST)
+    @operation("os-simple-tenant-usage:list", query=schemas.LIST)
     def index(self, call: Call) -> Any:
         """List the usage of all projects, each server with `detailed=1`."""
         period = _period(call)
@@ -41,7 +40,7 @@ class SimpleTenantUsage:
         }
         return answer | _links(call, found, "tenant_usages_links", PATH)
 
-    @operation(named("os-simple-tenant-usage:show"), query=schemas.SHOW, on=_the_project)
+    @operation("os-simple-tenant-usage:show", query=schemas.SHOW, on=_the_project)
     def show(self, call: Call, project_id: str) -> Any:
         """Show the usage of a project, with each server; empty where it has none."""
         period = _period(call)

@@ -7,7 +7,6 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from common import audit_periods, clock
 from common.audit_periods import AuditPeriods
 from common.errors import Invalid
@@ -23,12 +22,12 @@ _FORMATS = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f")
 class UsageAuditLog:
     """The log of the last whole audit period; of a month where usage is not audited."""
 
-    @operation(named("os-instance-usage-audit-log:list"))
+    @operation("os-instance-usage-audit-log:list")
     def index(self, call: Call) -> Any:
         """Show the log of the last whole audit period."""
         return {"instance_usage_audit_logs": _log(call, clock.utcnow())}
 
-    @operation(named("os-instance-usage-audit-log:show"))
+    @operation("os-instance-usage-audit-log:show")
     def show(self, call: Call, before: str) -> Any:
         """Show the log of the last whole audit period before a time."""
         return {"instance_usage_audit_log": _log(call, _moment(before))}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from api.compute.call import Call
-from api.compute.policies import named
 from db.reads.servers.flavors import Flavor
 
 COLLECTION = "flavors"
@@ -36,6 +35,6 @@ def detailed(call: Call, flavor: Flavor) -> dict[str, Any]:
     if call.version < 102:
         view["OS-FLV-DISABLED:disabled"] = flavor.disabled
         view["rxtx_factor"] = flavor.rxtx_factor or ""
-    if call.version >= 61 and call.allows(named("os-flavor-extra-specs:index")):
+    if call.version >= 61 and call.allows("os-flavor-extra-specs:index"):
         view["extra_specs"] = flavor.extra_specs
     return view

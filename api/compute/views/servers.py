@@ -15,7 +15,6 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.links import Links
-from api.compute.policies import named
 from api.compute.views import faults
 from api.compute.views.hosts import HostStatus
 from common import clock, states
@@ -282,8 +281,8 @@ def sight_of(
     return Sight(
         version=call.version,
         links=call.links,
-        extended=call.allows(named("os-extended-server-attributes"), target),
-        extra_specs=call.allows(named("servers:show:flavor-extra-specs"), target),
+        extended=call.allows("os-extended-server-attributes", target),
+        extra_specs=call.allows("servers:show:flavor-extra-specs", target),
         operator=call.is_admin,
         host_status=_host_status(call, target),
         all_fields=all_fields,
@@ -294,8 +293,8 @@ def sight_of(
 def _host_status(call: Call, target: Mapping[str, Any] | None) -> HostStatus | None:
     if call.version < 16:
         return None
-    everything = call.allows(named("servers:show:host_status"), target)
-    if not everything and not call.allows(named("servers:show:host_status:unknown-only"), target):
+    everything = call.allows("servers:show:host_status", target)
+    if not everything and not call.allows("servers:show:host_status:unknown-only", target):
         return None
     return HostStatus(call.cloud.conf.api.service_down_seconds, unknown_only=not everything)
 

@@ -29,7 +29,7 @@ class Kept:
         self._store, self._spool = store, spool
         self._shares = Shares(PLACES, "downloads")
 
-    @operation()
+    @operation(asks=("download_image",))
     def on_get(self, call: Call, image_id: str) -> Any:
         """Send the data of an image that was uploaded here, or a range of them."""
         found = self._store.find(call.ctxt, image_id)

@@ -142,7 +142,7 @@ class ImageFile(Kept):
         super().__init__(store, lambda: uploads.spool if uploads.keeps else None)
         self._uploads = uploads
 
-    @operation(status=204)
+    @operation(asks=("upload_image",), status=204)
     def on_put(self, call: Call, image_id: str) -> None:
         """Send the data of a queued image; the clusters have them soon after."""
         found = receive(self._store, self._uploads, call, image_id, "saving")
@@ -197,7 +197,7 @@ class StagedData:
     def __init__(self, store: Store, uploads: Uploads) -> None:
         self._store, self._uploads = store, uploads
 
-    @operation(status=204)
+    @operation(asks=("upload_image",), status=204)
     def on_put(self, call: Call, image_id: str) -> None:
         """Send the data of a queued image, which no cluster gets before they are imported."""
         receive(self._store, self._uploads, call, image_id, "uploading")

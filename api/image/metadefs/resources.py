@@ -34,7 +34,11 @@ from common.clock import iso
 from common.errors import Conflict, NotFound
 from conductor.rpc.images import MetadefItem
 from db.reads.images.metadefs import Namespace
-from web.guard import Reply
+from web.guard import Params, Reply, Target
+
+
+def _own(call: Call, _: Params) -> Target:
+    return {"project_id": call.ctxt.project_id, "visibility": ""}
 
 
 class Namespaces:
@@ -43,12 +47,9 @@ class Namespaces:
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
 
-    @operation()
+    @operation("get_metadef_namespaces", on=_own)
     def on_get(self, call: Call) -> Any:
         """List namespaces, one page."""
-        policy = self._definitions.store.policy
-        own = {"project_id": call.ctxt.project_id, "visibility": ""}
-        policy.check(call.ctxt, "get_metadef_namespaces", own)
         given = dict(call.pairs)
         found = in_order(filtered(self._definitions.all(call.ctxt), given), given)
         shown, limit = page(found, given, lambda one: one.name)
@@ -62,7 +63,7 @@ class Namespaces:
             body["next"] = _link({**rest, "marker": shown[-1].name})
         return body
 
-    @operation(status=201)
+    @operation(asks=("add_metadef_namespace",), status=201)
     def on_post(self, call: Call) -> Any:
         """Make a namespace, with all that it defines."""
         definitions, ctxt = self._definitions, call.ctxt
@@ -85,7 +86,7 @@ class NamespaceItem:
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
 
-    @operation()
+    @operation(asks=("get_metadef_namespace",))
     def on_get(self, call: Call, namespace: str) -> Any:
         """Show a namespace with all that it defines; for a resource type with its prefix."""
         found = self._definitions.find(call.ctxt, namespace)
@@ -93,7 +94,7 @@ class NamespaceItem:
         wanted = dict(call.pairs).get("resource_type", "")
         return metadef_views.whole(found, prefix(found, wanted))
 
-    @operation()
+    @operation(asks=("modify_metadef_namespace",))
     def on_put(self, call: Call, namespace: str) -> Any:
         """Change a namespace; what isn't said gets its default."""
         definitions, ctxt = self._definitions, call.ctxt
@@ -105,7 +106,7 @@ class NamespaceItem:
         definitions.store.conductor(ctxt).update_metadef_namespace(ctxt, found.name, new)
         return metadef_views.brief(definitions.find(ctxt, new.name))
 
-    @operation(status=204)
+    @operation(asks=("delete_metadef_namespace",), status=204)
     def on_delete(self, call: Call, namespace: str) -> None:
         """Delete a namespace that isn't protected."""
         found = self._definitions.changeable(call.ctxt, namespace, "delete_metadef_namespace")
@@ -117,24 +118,26 @@ class Associations:
     """``…/resource_types``: what a namespace defines of one kind, without a way to remove all."""
 
     def __init__(self, definitions: Definitions, kind: Kind) -> None:
-        self._definitions, self._kind = definitions, kind
+        self._definitions, self.noun = definitions, kind
 
-    @operation()
+    @operation(asks=("{noun.list}", "{noun.see}"))
     def on_get(self, call: Call, namespace: str) -> Any:
         """List what the namespace defines."""
-        kind = self._kind
+        kind = self.noun
         found = self._definitions.find(call.ctxt, namespace)
         self._definitions.check(call.ctxt, found, kind.list)
         shown = kind.views(found)
+        if not self._definitions.shows(call.ctxt, found, kind.see):
+            shown = type(shown)()
         given = dict(call.pairs)
         if isinstance(shown, list) and {"limit", "marker"} & given.keys():
             shown, _ = page(shown, given, lambda one: one["name"])
         return {kind.listed: shown}
 
-    @operation(status=201)
+    @operation(asks=("{noun.add}",), status=201)
     def on_post(self, call: Call, namespace: str) -> Any:
         """Define one more."""
-        kind, definitions = self._kind, self._definitions
+        kind, definitions = self.noun, self._definitions
         body = metadef_schemas.validated(call.body(), dict(kind.schema))
         found = definitions.changeable(call.ctxt, namespace, kind.add)
         item = item_of(kind, body)
@@ -145,20 +148,20 @@ class Associations:
 class Collection(Associations):
     """``…/properties`` and ``…/objects``."""
 
-    @operation(status=204)
+    @operation(asks=("delete_metadef_namespace",), status=204)
     def on_delete(self, call: Call, namespace: str) -> None:
         """Remove all of the kind."""
-        definitions, rules = self._definitions, ["delete_metadef_namespace"]
-        if self._kind is TAGS:
-            rules.append("delete_metadef_tags")
-        found = definitions.changeable(call.ctxt, namespace, *rules)
-        _change(definitions, call, found, self._kind, None, [])
+        self._remove_all(call, namespace, "delete_metadef_namespace")
+
+    def _remove_all(self, call: Call, namespace: str, *rules: str) -> None:
+        found = self._definitions.changeable(call.ctxt, namespace, *rules)
+        _change(self._definitions, call, found, self.noun, None, [])
 
 
 class TagCollection(Collection):
     """``…/tags``."""
 
-    @operation(status=201)
+    @operation(asks=("add_metadef_tags",), status=201)
     def on_post(self, call: Call, namespace: str) -> Any:
         """Define these tags, in place of all others unless they are to be added."""
         definitions = self._definitions
@@ -170,28 +173,33 @@ class TagCollection(Collection):
         _change(definitions, call, found, TAGS, [] if appends else None, items)
         return {"tags": [{"name": one.name} for one in items]}
 
+    @operation(asks=("delete_metadef_namespace", "delete_metadef_tags"), status=204)
+    def on_delete(self, call: Call, namespace: str) -> None:
+        """Remove all tags."""
+        self._remove_all(call, namespace, "delete_metadef_namespace", "delete_metadef_tags")
+
 
 class AssociationItem:
     """``…/resource_types/{name}``."""
 
     def __init__(self, definitions: Definitions, kind: Kind) -> None:
-        self._definitions, self._kind = definitions, kind
+        self._definitions, self.noun = definitions, kind
 
-    @operation(status=204)
+    @operation(asks=("{noun.remove}",), status=204)
     def on_delete(self, call: Call, namespace: str, name: str) -> None:
         """Remove one."""
-        found = self._definitions.changeable(call.ctxt, namespace, self._kind.remove)
-        _change(self._definitions, call, found, self._kind, [name], [])
+        found = self._definitions.changeable(call.ctxt, namespace, self.noun.remove)
+        _change(self._definitions, call, found, self.noun, [name], [])
 
 
 class DefinedItem(AssociationItem):
     """``…/properties/{name}`` and ``…/objects/{name}``."""
 
-    @operation()
+    @operation(asks=("{noun.see}",))
     def on_get(self, call: Call, namespace: str, name: str) -> Any:
         """Show one; a property of a resource type has the prefix of that."""
         wanted = dict(call.pairs).get("resource_type", "")
-        if wanted and self._kind is PROPERTIES:
+        if wanted and self.noun is PROPERTIES:
             found = self._definitions.find(call.ctxt, namespace)
             start = prefix(found, wanted)
             if not start or not name.startswith(start):
@@ -200,12 +208,12 @@ class DefinedItem(AssociationItem):
                     f"association prefix of '{start}'."
                 )
             name = name.removeprefix(start)
-        return _shown(self._definitions, call, namespace, self._kind, name)
+        return _shown(self._definitions, call, namespace, self.noun, name)
 
-    @operation()
+    @operation(asks=("{noun.change}",))
     def on_put(self, call: Call, namespace: str, name: str) -> Any:
         """Change one, its name too."""
-        kind, definitions = self._kind, self._definitions
+        kind, definitions = self.noun, self._definitions
         body = metadef_schemas.validated(call.body(), dict(kind.schema))
         found = definitions.changeable(call.ctxt, namespace, kind.change)
         item = item_of(kind, body)
@@ -216,7 +224,7 @@ class DefinedItem(AssociationItem):
 class TagItem(DefinedItem):
     """``…/tags/{name}``."""
 
-    @operation(status=201)
+    @operation(asks=("{noun.add}",), status=201)
     def on_post(self, call: Call, namespace: str, name: str) -> Any:
         """Define a tag."""
         definitions = self._definitions
@@ -232,12 +240,9 @@ class ResourceTypes:
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
 
-    @operation()
+    @operation("list_metadef_resource_types", on=_own)
     def on_get(self, call: Call) -> Any:
         """List the resource types that there are, and those of namespaces."""
-        policy = self._definitions.store.policy
-        own = {"project_id": call.ctxt.project_id, "visibility": ""}
-        policy.check(call.ctxt, RESOURCE_TYPES.list, own)
         since = iso(metadef_catalog.SINCE)
         names: dict[str, str | None] = dict.fromkeys(metadef_catalog.RESOURCE_TYPES, since)
         for namespace in self._definitions.all(call.ctxt):
@@ -297,6 +302,6 @@ def routes(store: Store) -> dict[str, object]:
         metadef_views.PATH: Namespaces(definitions),
         item: NamespaceItem(definitions),
         "/v2/metadefs/resource_types": ResourceTypes(definitions),
-        **{f"{item}/{name}": one for name, one in collections.items()},
         **{f"{item}/{name}/{{name}}": one for name, one in items.items()},
+        **{f"{item}/{name}": one for name, one in collections.items()},
     }

@@ -47,8 +47,12 @@ class Definitions:
         require_written(name)
         return found
 
+    def shows(self, ctxt: RequestContext, found: Namespace, rule: str) -> bool:
+        """Return whether the policy shows something of a namespace."""
+        return self.store.policy.allows(ctxt, rule, _target(found))
+
     def _sees(self, ctxt: RequestContext, found: Namespace) -> bool:
-        return self.store.policy.allows(ctxt, "get_metadef_namespace", _target(found))
+        return self.shows(ctxt, found, "get_metadef_namespace")
 
 
 def _target(found: Namespace) -> Mapping[str, str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from api.rows import Row
 from api.volume.call import Call, operation
 from common.errors import Invalid, NotFound
 
@@ -63,49 +64,37 @@ _SINCE: Mapping[str, int] = {
 class Empty:
     """An empty list."""
 
-    def __init__(self, key: str, collection: str) -> None:
-        self._key, self._what = key, REFUSED.get(collection, "")
-        self._rule = _ASKED_BY.get(collection, "volume:get_all")
-        self._since = _SINCE.get(collection, 0)
+    def __init__(self, key: str, what: str) -> None:
+        self._key, self._what = key, what
 
-    @operation()
+    @operation("volume:get_all")
     def index(self, call: Call) -> Any:
         """List none."""
-        self._require(call)
         return {self._key: []}
 
-    @operation()
+    @operation("volume:get_all")
     def create(self, call: Call) -> Any:
         """Refuse to make one."""
-        self._require(call)
         raise Invalid(f"There are no {self._what} here.")
 
-    @operation()
+    @operation("volume:get_all")
     def item(self, call: Call, record_id: str) -> Any:
         """Find none."""
-        self._require(call)
         raise NotFound(f"{self._key}: {record_id} could not be found.")
 
-    def _require(self, call: Call) -> None:
-        """Raise NotFound before the version that has the collection, and Forbidden."""
-        if call.version < self._since:
-            raise NotFound
-        call.check(self._rule, {"project_id": call.project})
+
+def _rows(path: str, key: str) -> Iterator[Row]:
+    """Yield the rows of a collection, for those who may ask, since there is one."""
+    collection = path.partition("/")[0]
+    one = Empty(key, REFUSED.get(collection, ""))
+    guard: dict[str, Any] = {"since": _SINCE.get(collection, 0)}
+    if collection in _ASKED_BY:
+        guard["rule"] = _ASKED_BY[collection]
+    methods = {"GET": "index", "POST": "create"} if path in REFUSED else {"GET": "index"}
+    yield Row(f"/{path}", one, methods, guard=guard)
+    if "/" not in path:
+        methods = dict.fromkeys(("GET", "PUT", "DELETE"), "item")
+        yield Row(f"/{path}/{{record_id}}", one, methods, guard=guard)
 
 
-Routes = dict[str, tuple[Mapping[str, Iterable[Any]], Mapping[str, Any]]]
-
-
-def routes() -> Routes:
-    """Return path → its operations."""
-    found: Routes = {}
-    for path, key in EMPTY.items():
-        one = Empty(key, path.partition("/")[0])
-        methods: dict[str, Iterable[Any]] = {"GET": [one.index]}
-        if path in REFUSED:
-            methods["POST"] = [one.create]
-        found[f"/v3/{path}"] = (methods, {})
-        if "/" not in path:
-            every = {name: [one.item] for name in ("GET", "PUT", "DELETE")}
-            found[f"/v3/{path}/{{record_id}}"] = (every, {})
-    return found
+ROUTES = tuple(row for path, key in EMPTY.items() for row in _rows(path, key))

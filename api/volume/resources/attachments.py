@@ -97,6 +97,3 @@ class Attachments:
             "Detaching volume not allowed, this volume is attached to a server: use the compute "
             f"API to detach volume {found.volume_id} from server {found.server_uuid}."
         )
-
-
-ATTACHMENTS = Attachments()

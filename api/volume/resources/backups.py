@@ -6,30 +6,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.volume import queries, schemas, views
-from api.volume.call import Call, operation
+from api.volume.call import Call, operation, the
 from api.volume.resources.volumes import edit_of, find, trimmed, truth
 from common.errors import BackupNotFound, Invalid
 from conductor.rpc.volumes.backups import NewBackup
 from db.reads.volumes import backups
 from db.reads.volumes.backups import Backup
-from web.guard import Params
 
 #: versions: metadata, the availability zone
 _METADATA, _ZONE = 43, 51
 
 
-def _own(call: Call, _: Params) -> Mapping[str, Any]:
-    return {"project_id": call.project}
-
-
-def find_backup(call: Call, backup_id: str, rule: str | None = None) -> Backup:
-    """Return a backup that the user may do this to. Raises BackupNotFound, Forbidden."""
+def find_backup(call: Call, backup_id: str) -> Backup:
+    """Return a backup that the user sees. Raises BackupNotFound."""
     found = call.read(backups.get, backup_id, call.reach)
     if found is None:
         raise BackupNotFound(f"Backup {backup_id} could not be found.")
-    if rule is not None:
-        call.check(rule, {"project_id": found.project_id})
     return found
+
+
+the_backup = the("backup", find_backup)
 
 
 class Backups:
@@ -58,12 +54,12 @@ class Backups:
             answer["count"] = call.read(backups.count, wanted)
         return answer
 
-    @operation()
-    def show(self, call: Call, backup_id: str) -> Any:
+    @operation("backup:get", asks=("backup:backup_project_attribute",), on=the_backup)
+    def show(self, call: Call, backup: Backup) -> Any:
         """Show a backup."""
-        return {"backup": views.backup(call, find_backup(call, backup_id, "backup:get"))}
+        return {"backup": views.backup(call, backup)}
 
-    @operation("backup:create", status=202, body=schemas.CREATE_BACKUP, on=_own)
+    @operation("backup:create", status=202, body=schemas.CREATE_BACKUP)
     def create(self, call: Call) -> Any:
         """Back a volume up that no server has."""
         asked = call.body["backup"]
@@ -82,38 +78,34 @@ class Backups:
         made = call.conductor.create_backup(call.ctxt, new)
         return {"backup": views.brief_backup(call, find_backup(call, made))}
 
-    @operation(since="3.9", body=schemas.UPDATE_BACKUP)
-    def update(self, call: Call, backup_id: str) -> Any:
+    @operation("backup:update", since="3.9", body=schemas.UPDATE_BACKUP, on=the_backup)
+    def update(self, call: Call, backup: Backup) -> Any:
         """Rename or describe a backup."""
-        find_backup(call, backup_id, "backup:update")
         edit = edit_of(call.body["backup"] or {})
-        call.conductor.edit_backup(call.ctxt, backup_id, edit)
-        return {"backup": views.brief_backup(call, find_backup(call, backup_id))}
+        call.conductor.edit_backup(call.ctxt, backup.id, edit)
+        return {"backup": views.brief_backup(call, find_backup(call, backup.id))}
 
-    @operation(status=202)
-    def delete(self, call: Call, backup_id: str) -> None:
+    @operation("backup:delete", status=202, on=the_backup)
+    def delete(self, call: Call, backup: Backup) -> None:
         """Delete a backup."""
-        find_backup(call, backup_id, "backup:delete")
-        call.conductor.delete_backup(call.ctxt, backup_id)
+        call.conductor.delete_backup(call.ctxt, backup.id)
 
-    @operation(status=202, body=schemas.RESTORE)
-    def restore(self, call: Call, backup_id: str) -> Any:
+    @operation("backup:restore", status=202, body=schemas.RESTORE, on=the_backup)
+    def restore(self, call: Call, backup: Backup) -> Any:
         """Restore a backup into a new volume, or over the content of an existing volume."""
-        find_backup(call, backup_id, "backup:restore")
         asked = call.body["restore"] or {}
         volume_id = asked.get("volume_id")
         if volume_id is not None:
             find(call, volume_id)
         volume_id = call.conductor.restore_backup(
-            call.ctxt, backup_id, volume_id, asked.get("name")
+            call.ctxt, backup.id, volume_id, asked.get("name")
         )
         name = find(call, volume_id).name
-        return {"restore": {"backup_id": backup_id, "volume_id": volume_id, "volume_name": name}}
+        return {"restore": {"backup_id": backup.id, "volume_id": volume_id, "volume_name": name}}
 
-    @operation()
-    def export(self, call: Call, backup_id: str) -> None:
+    @operation("backup:export-import", on=the_backup)
+    def export(self, call: Call, backup: Backup) -> None:
         """Refuse: an archive can't be described to another cloud."""
-        find_backup(call, backup_id, "backup:export-import")
         raise Invalid("Invalid backup: Records of backups can't be exported here.")
 
     @operation("backup:backup-import", body=schemas.IMPORT_BACKUP)
@@ -121,24 +113,24 @@ class Backups:
         """Refuse, as ``export`` does."""
         raise Invalid("Invalid backup: Records of backups can't be imported here.")
 
-    @operation(status=202, body=schemas.RESET_BACKUP)
-    def reset_status(self, call: Call, backup_id: str) -> None:
+    @operation(
+        "volume_extension:backup_admin_actions:reset_status",
+        status=202,
+        body=schemas.RESET_BACKUP,
+        on=the_backup,
+    )
+    def reset_status(self, call: Call, backup: Backup) -> None:
         """Say what a backup is."""
-        rule = "volume_extension:backup_admin_actions:reset_status"
-        find_backup(call, backup_id, rule)
         status = call.body["os-reset_status"]["status"].lower()
-        call.conductor.reset_backup(call.ctxt, backup_id, status)
+        call.conductor.reset_backup(call.ctxt, backup.id, status)
 
-    @operation(status=202)
-    def force_delete(self, call: Call, backup_id: str) -> None:
+    @operation("volume_extension:backup_admin_actions:force_delete", status=202, on=the_backup)
+    def force_delete(self, call: Call, backup: Backup) -> None:
         """Delete a backup in more states."""
-        rule = "volume_extension:backup_admin_actions:force_delete"
-        find_backup(call, backup_id, rule)
-        call.conductor.delete_backup(call.ctxt, backup_id, force=True)
+        call.conductor.delete_backup(call.ctxt, backup.id, force=True)
 
 
-BACKUPS = Backups()
-BACKUP_ACTIONS: Mapping[str, Any] = {
-    "os-reset_status": BACKUPS.reset_status,
-    "os-force_delete": BACKUPS.force_delete,
+BACKUP_ACTIONS: Mapping[str, str] = {
+    "os-reset_status": "reset_status",
+    "os-force_delete": "force_delete",
 }

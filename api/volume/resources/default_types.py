@@ -56,6 +56,3 @@ _LONGEST = 255
 
 def _view(project_id: str, type_id: str) -> dict[str, str]:
     return {"project_id": project_id, "volume_type_id": type_id}
-
-
-DEFAULT_TYPES = DefaultTypes()

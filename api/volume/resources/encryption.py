@@ -44,6 +44,3 @@ class Encryption:
 
 def _none(type_id: str) -> NotFound:
     return NotFound(f"Volume type encryption for type {type_id} does not exist.")
-
-
-ENCRYPTION = Encryption()

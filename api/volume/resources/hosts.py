@@ -128,6 +128,3 @@ class Hosts:
 def _require(call: Call, host: str) -> None:
     if all(one.host != host for one in compute_services(call)):
         raise NotFound(f"Host {host} could not be found.")
-
-
-HOSTS = Hosts()

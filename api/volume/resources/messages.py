@@ -47,14 +47,14 @@ class Messages:
         return answer
 
     @operation("message:get", since="3.3")
-    def show(self, call: Call, record_id: str) -> Any:
+    def show(self, call: Call, message_id: str) -> Any:
         """Show a message."""
-        return {"message": _view(call, _find(call, record_id))}
+        return {"message": _view(call, _find(call, message_id))}
 
     @operation("message:delete", since="3.3", status=204)
-    def delete(self, call: Call, record_id: str) -> None:
+    def delete(self, call: Call, message_id: str) -> None:
         """Delete a message; its operation is not removed from the ledger."""
-        call.conductor.delete_volume_message(call.ctxt, _find(call, record_id).operation_id)
+        call.conductor.delete_volume_message(call.ctxt, _find(call, message_id).operation_id)
 
 
 def _find(call: Call, record_id: str) -> Message:
@@ -93,6 +93,3 @@ def _text(call: Call, one: Message) -> str:
     words = volume_messages.event(one.action, one.category).words
     why = volume_messages.WORDS.get(one.category, volume_messages.SOMETHING)
     return f"{words}: {one.message if call.is_admin else one.owner_message or why}"
-
-
-MESSAGES = Messages()

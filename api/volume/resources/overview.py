@@ -140,6 +140,3 @@ def _pool(one: Backend, *, detailed: bool) -> dict[str, Any]:
     if detailed:
         shown["capabilities"] = one.capabilities
     return shown
-
-
-OVERVIEW = Overview()

@@ -138,6 +138,3 @@ class Limits:
             "totalBackupGigabytesUsed": used["backup_gigabytes"],
         }
         return {"limits": {"rate": [], "absolute": absolute}}
-
-
-QUOTA_SETS, LIMITS = QuotaSets(), Limits()

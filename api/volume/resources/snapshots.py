@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.volume import queries, schemas, views
-from api.volume.call import Call, operation
-from api.volume.resources.metadata import Metadata, Owner
+from api.volume.call import Call, operation, the
 from api.volume.resources.volumes import edit_of, find, trimmed, truth
 from common.errors import Invalid, SnapshotNotFound
 from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
@@ -18,14 +17,15 @@ from db.reads.volumes.snapshots import Snapshot
 _IN_USE_SINCE = 66
 
 
-def find_snapshot(call: Call, snapshot_id: str, rule: str | None = None) -> Snapshot:
-    """Return a snapshot that the user may do this to. Raises SnapshotNotFound, Forbidden."""
+def find_snapshot(call: Call, snapshot_id: str) -> Snapshot:
+    """Return a snapshot that the user sees. Raises SnapshotNotFound."""
     found = call.read(snapshots.get, snapshot_id, call.reach)
     if found is None:
         raise SnapshotNotFound(f"Snapshot {snapshot_id} could not be found.")
-    if rule is not None:
-        call.check(rule, {"project_id": found.project_id})
     return found
+
+
+the_snapshot = the("snapshot", find_snapshot)
 
 
 class Snapshots:
@@ -54,13 +54,16 @@ class Snapshots:
             answer["count"] = call.read(snapshots.count, wanted)
         return answer
 
-    @operation()
-    def show(self, call: Call, snapshot_id: str) -> Any:
+    @operation(
+        "volume:get_snapshot",
+        asks=("volume_extension:extended_snapshot_attributes",),
+        on=the_snapshot,
+    )
+    def show(self, call: Call, snapshot: Snapshot) -> Any:
         """Show a snapshot."""
-        found = find_snapshot(call, snapshot_id, "volume:get_snapshot")
-        return {"snapshot": views.detailed_snapshot(call, found)}
+        return {"snapshot": views.detailed_snapshot(call, snapshot)}
 
-    @operation(status=202, body=schemas.CREATE_SNAPSHOT)
+    @operation(asks=("volume:create_snapshot",), status=202, body=schemas.CREATE_SNAPSHOT)
     def create(self, call: Call) -> Any:
         """Take a snapshot."""
         asked = call.body["snapshot"]
@@ -75,39 +78,37 @@ class Snapshots:
         made = call.conductor.create_volume_snapshot(call.ctxt, new)
         return {"snapshot": views.snapshot(call, find_snapshot(call, made))}
 
-    @operation(body=schemas.UPDATE_SNAPSHOT)
-    def update(self, call: Call, snapshot_id: str) -> Any:
+    @operation("volume:update_snapshot", body=schemas.UPDATE_SNAPSHOT, on=the_snapshot)
+    def update(self, call: Call, snapshot: Snapshot) -> Any:
         """Rename or describe a snapshot."""
-        find_snapshot(call, snapshot_id, "volume:update_snapshot")
         edit = edit_of(call.body["snapshot"])
-        call.conductor.edit_volume_snapshot(call.ctxt, snapshot_id, edit)
-        return {"snapshot": views.snapshot(call, find_snapshot(call, snapshot_id))}
+        call.conductor.edit_volume_snapshot(call.ctxt, snapshot.id, edit)
+        return {"snapshot": views.snapshot(call, find_snapshot(call, snapshot.id))}
 
-    @operation(status=202)
-    def delete(self, call: Call, snapshot_id: str) -> None:
+    @operation("volume:delete_snapshot", status=202, on=the_snapshot)
+    def delete(self, call: Call, snapshot: Snapshot) -> None:
         """Delete a snapshot."""
-        find_snapshot(call, snapshot_id, "volume:delete_snapshot")
-        call.conductor.delete_volume_snapshot(call.ctxt, snapshot_id)
+        call.conductor.delete_volume_snapshot(call.ctxt, snapshot.id)
 
-    @operation(status=202, body=schemas.RESET_SNAPSHOT)
-    def reset_status(self, call: Call, snapshot_id: str) -> None:
+    @operation(
+        "volume_extension:snapshot_admin_actions:reset_status",
+        status=202,
+        body=schemas.RESET_SNAPSHOT,
+        on=the_snapshot,
+    )
+    def reset_status(self, call: Call, snapshot: Snapshot) -> None:
         """Say what a snapshot is."""
-        rule = "volume_extension:snapshot_admin_actions:reset_status"
-        find_snapshot(call, snapshot_id, rule)
         status = call.body["os-reset_status"]["status"].lower()
-        call.conductor.reset_volume_snapshot(call.ctxt, snapshot_id, status)
+        call.conductor.reset_volume_snapshot(call.ctxt, snapshot.id, status)
 
-    @operation(status=202)
-    def force_delete(self, call: Call, snapshot_id: str) -> None:
+    @operation("volume_extension:snapshot_admin_actions:force_delete", status=202, on=the_snapshot)
+    def force_delete(self, call: Call, snapshot: Snapshot) -> None:
         """Delete a snapshot, as an administrator."""
-        rule = "volume_extension:snapshot_admin_actions:force_delete"
-        find_snapshot(call, snapshot_id, rule)
-        call.conductor.delete_volume_snapshot(call.ctxt, snapshot_id)
+        call.conductor.delete_volume_snapshot(call.ctxt, snapshot.id)
 
-    @operation()
-    def refuse(self, call: Call, snapshot_id: str) -> None:
+    @operation("volume:get_snapshot", on=the_snapshot)
+    def refuse(self, call: Call, snapshot: Snapshot) -> None:
         """Refuse an action that isn't supported."""
-        find_snapshot(call, snapshot_id, "volume:get_snapshot")
         raise Invalid(f"{next(iter(call.body))} is not done here.")
 
 
@@ -125,24 +126,9 @@ def _in_use(call: Call, asked: Mapping[str, Any]) -> bool:
     return True
 
 
-def _metadata(call: Call, snapshot_id: str, rule: str) -> Mapping[str, str]:
-    return find_snapshot(call, snapshot_id, rule).meta
-
-
-SNAPSHOTS = Snapshots()
-SNAPSHOT_METADATA = Metadata(
-    Owner(
-        "Snapshot",
-        "snapshot",
-        _metadata,
-        lambda call, record_id, edit: call.conductor.edit_volume_snapshot(
-            call.ctxt, record_id, edit
-        ),
-    )
-)
-SNAPSHOT_ACTIONS: Mapping[str, Any] = {
-    "os-reset_status": SNAPSHOTS.reset_status,
-    "os-force_delete": SNAPSHOTS.force_delete,
-    "os-update_snapshot_status": SNAPSHOTS.refuse,
-    "os-unmanage": SNAPSHOTS.refuse,
+SNAPSHOT_ACTIONS: Mapping[str, str] = {
+    "os-reset_status": "reset_status",
+    "os-force_delete": "force_delete",
+    "os-update_snapshot_status": "refuse",
+    "os-unmanage": "refuse",
 }

@@ -63,12 +63,12 @@ class Transfers:
         """Show a transfer of one of the project's volumes."""
         return {"transfer": _view(call, _find(call, transfer_id))}
 
-    @operation(status=202, body=schemas.TRANSFER)
+    @operation(asks=("volume:create_transfer",), status=202, body=schemas.TRANSFER)
     def create(self, call: Call) -> Any:
         """Offer a volume to who knows the key in the answer, which is shown once."""
         return self._offered(call)
 
-    @operation(status=202, body=schemas.OLD_TRANSFER)
+    @operation(asks=("volume:create_transfer",), status=202, body=schemas.OLD_TRANSFER)
     def create_with_snapshots(self, call: Call) -> Any:
         """Offer a volume with its snapshots, as `/os-volume-transfer` does in every version."""
         return self._offered(call)
@@ -97,7 +97,7 @@ class Transfers:
             raise _missing(transfer_id)
         return {"transfer": _brief(call, found)}
 
-    @operation(status=202)
+    @operation(asks=("volume:delete_transfer",), status=202)
     def delete(self, call: Call, transfer_id: str) -> None:
         """End a transfer; its volume is available again."""
         found = _find(call, transfer_id)
@@ -143,6 +143,3 @@ def _view(call: Call, one: Transfer) -> dict[str, Any]:
         (57, "accepted", one.accepted),
     )
     return shown | {name: value for since, name, value in later if call.version >= since}
-
-
-TRANSFERS = Transfers()

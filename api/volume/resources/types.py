@@ -92,7 +92,13 @@ class Types:
             answer["volume_type_links"] = queries.following(call, "types", found[-1].id)
         return answer
 
-    @operation("volume_extension:type_get")
+    @operation(
+        "volume_extension:type_get",
+        asks=(
+            "volume_extension:access_types_extra_specs",
+            "volume_extension:access_types_qos_specs_id",
+        ),
+    )
     def show(self, call: Call, type_id: str) -> Any:
         """Show a type, or the default one."""
         found = _default(call) if type_id == "default" else find_type(call, type_id)
@@ -171,7 +177,10 @@ class Types:
 class ExtraSpecs:
     """The extra specs of a type."""
 
-    @operation("volume_extension:types_extra_specs:index")
+    @operation(
+        "volume_extension:types_extra_specs:index",
+        asks=("volume_extension:types_extra_specs:read_sensitive",),
+    )
     def index(self, call: Call, type_id: str) -> Any:
         """List them."""
         return {"extra_specs": views.visible_specs(call, find_type(call, type_id).extra_specs)}
@@ -230,8 +239,7 @@ def _texts(specs: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value or "") for name, value in specs.items()}
 
 
-TYPES, EXTRA_SPECS = Types(), ExtraSpecs()
-TYPE_ACTIONS: Mapping[str, Any] = {
-    "addProjectAccess": TYPES.add_access,
-    "removeProjectAccess": TYPES.remove_access,
+TYPE_ACTIONS: Mapping[str, str] = {
+    "addProjectAccess": "add_access",
+    "removeProjectAccess": "remove_access",
 }

@@ -9,10 +9,12 @@ from typing import Any
 from api.volume import schemas, views
 from api.volume.call import Call, operation
 from api.volume.resources import volumes
-from api.volume.resources.volumes import find, truth
+from api.volume.resources.volumes import find, the_volume, truth
 from common.errors import Invalid, NotFound
 from conductor.rpc.volumes.volumes import NewVolumeImage, VolumeEdit
 from db.reads.volumes import volumes as reads
+from db.reads.volumes.volumes import Volume
+from web.guard import Handler, with_guard
 
 #: formats that images of volumes may show; nothing is converted
 _DISK_FORMATS = ("raw", "qcow2")
@@ -20,54 +22,61 @@ _DISK_FORMATS = ("raw", "qcow2")
 _VISIBLE_SINCE = 1
 
 
-class Actions:
+class VolumeActions:
     """`POST /volumes/{volume_id}/action`."""
 
-    @operation(status=202, body=schemas.EXTEND)
-    def extend(self, call: Call, volume_id: str) -> None:
+    @operation(
+        "volume:extend",
+        asks=("volume:extend_attached_volume",),
+        status=202,
+        body=schemas.EXTEND,
+        on=the_volume,
+    )
+    def extend(self, call: Call, volume: Volume) -> None:
         """Extend a volume; since 3.42 also while it is attached."""
-        found = find(call, volume_id, "volume:extend")
         in_use = call.version >= 42
-        if in_use and found.attachments:
-            call.check("volume:extend_attached_volume", {"project_id": found.project_id})
+        if in_use and volume.attachments:
+            call.check("volume:extend_attached_volume", {"project_id": volume.project_id})
         size = int(call.body["os-extend"]["new_size"])
-        call.conductor.extend_volume(call.ctxt, volume_id, size, in_use=in_use)
+        call.conductor.extend_volume(call.ctxt, volume.id, size, in_use=in_use)
 
-    @operation(status=202)
-    def reserve(self, call: Call, volume_id: str) -> None:
+    @operation("volume_extension:volume_actions:reserve", status=202, on=the_volume)
+    def reserve(self, call: Call, volume: Volume) -> None:
         """Reserve a volume."""
-        find(call, volume_id, "volume_extension:volume_actions:reserve")
-        call.conductor.reserve_volume(call.ctxt, volume_id, wanted=True)
+        call.conductor.reserve_volume(call.ctxt, volume.id, wanted=True)
 
-    @operation(status=202)
-    def unreserve(self, call: Call, volume_id: str) -> None:
+    @operation("volume_extension:volume_actions:reserve", status=202, on=the_volume)
+    def unreserve(self, call: Call, volume: Volume) -> None:
         """Reserve a volume no more."""
-        find(call, volume_id, "volume_extension:volume_actions:reserve")
-        call.conductor.reserve_volume(call.ctxt, volume_id, wanted=False)
+        call.conductor.reserve_volume(call.ctxt, volume.id, wanted=False)
 
-    @operation(body=schemas.BOOTABLE)
-    def set_bootable(self, call: Call, volume_id: str) -> None:
+    @operation(
+        "volume_extension:volume_actions:set_bootable", body=schemas.BOOTABLE, on=the_volume
+    )
+    def set_bootable(self, call: Call, volume: Volume) -> None:
         """Say whether a volume can be booted from."""
-        find(call, volume_id, "volume_extension:volume_actions:set_bootable")
         wanted = truth(call.body["os-set_bootable"]["bootable"])
-        call.conductor.edit_volume(call.ctxt, volume_id, VolumeEdit(bootable=wanted))
+        call.conductor.edit_volume(call.ctxt, volume.id, VolumeEdit(bootable=wanted))
 
-    @operation(status=202, body=schemas.READONLY)
-    def update_readonly_flag(self, call: Call, volume_id: str) -> None:
+    @operation("volume:update_readonly_flag", status=202, body=schemas.READONLY, on=the_volume)
+    def update_readonly_flag(self, call: Call, volume: Volume) -> None:
         """Have servers get a volume read-only."""
-        found = find(call, volume_id, "volume:update_readonly_flag")
-        if found.status != "available":
+        if volume.status != "available":
             raise Invalid(
-                f"Invalid volume: Volume {volume_id} status must be available to update readonly "
-                f"flag, but current status is: {found.status}."
+                f"Invalid volume: Volume {volume.id} status must be available to update readonly "
+                f"flag, but current status is: {volume.status}."
             )
         wanted = truth(call.body["os-update_readonly_flag"]["readonly"])
-        call.conductor.edit_volume(call.ctxt, volume_id, VolumeEdit(readonly=wanted))
+        call.conductor.edit_volume(call.ctxt, volume.id, VolumeEdit(readonly=wanted))
 
-    @operation(status=202, body=schemas.RESET)
-    def reset_status(self, call: Call, volume_id: str) -> None:
+    @operation(
+        "volume_extension:volume_admin_actions:reset_status",
+        status=202,
+        body=schemas.RESET,
+        on=the_volume,
+    )
+    def reset_status(self, call: Call, volume: Volume) -> None:
         """Reset a volume's status; refuse another attach or migration status than the real one."""
-        found = find(call, volume_id, "volume_extension:volume_admin_actions:reset_status")
         body = call.body["os-reset_status"]
         asked = {name: value.lower() for name, value in body.items() if value}
         if not asked:
@@ -75,7 +84,7 @@ class Actions:
                 "Must specify 'status', 'attach_status' or 'migration_status' for update."
             )
         is_so = {
-            "attach_status": "attached" if found.attachments else "detached",
+            "attach_status": "attached" if volume.attachments else "detached",
             "migration_status": "none",
         }
         for name, value in is_so.items():
@@ -84,68 +93,82 @@ class Actions:
                     f"Invalid input received: {name} is {value} and can't be reset here."
                 )
         if "status" in asked:
-            call.conductor.reset_volume(call.ctxt, volume_id, asked["status"])
+            call.conductor.reset_volume(call.ctxt, volume.id, asked["status"])
 
-    @operation(status=202)
-    def force_delete(self, call: Call, volume_id: str) -> None:
+    @operation("volume_extension:volume_admin_actions:force_delete", status=202, on=the_volume)
+    def force_delete(self, call: Call, volume: Volume) -> None:
         """Delete a volume in more states."""
-        find(call, volume_id, "volume_extension:volume_admin_actions:force_delete")
-        call.conductor.delete_volume(call.ctxt, volume_id, force=True)
+        call.conductor.delete_volume(call.ctxt, volume.id, force=True)
 
-    @operation()
-    def show_image_metadata(self, call: Call, volume_id: str) -> Any:
+    @operation("volume_extension:volume_image_metadata:show", on=the_volume)
+    def show_image_metadata(self, call: Call, volume: Volume) -> Any:
         """Show the image metadata of a volume."""
-        found = find(call, volume_id, "volume_extension:volume_image_metadata:show")
-        return {"metadata": dict(found.image_metadata or {})}
+        return {"metadata": dict(volume.image_metadata or {})}
 
-    @operation(body=schemas.SET_IMAGE_METADATA)
-    def set_image_metadata(self, call: Call, volume_id: str) -> Any:
+    @operation(
+        "volume_extension:volume_image_metadata:set",
+        body=schemas.SET_IMAGE_METADATA,
+        on=the_volume,
+    )
+    def set_image_metadata(self, call: Call, volume: Volume) -> Any:
         """Add or change image metadata of a volume."""
-        find(call, volume_id, "volume_extension:volume_image_metadata:set")
         items = call.body["os-set_image_metadata"]["metadata"]
-        call.conductor.edit_volume(call.ctxt, volume_id, VolumeEdit(image_metadata=items))
-        return {"metadata": dict(find(call, volume_id).image_metadata or {})}
+        call.conductor.edit_volume(call.ctxt, volume.id, VolumeEdit(image_metadata=items))
+        return {"metadata": dict(find(call, volume.id).image_metadata or {})}
 
-    @operation(body=schemas.UNSET_IMAGE_METADATA)
-    def unset_image_metadata(self, call: Call, volume_id: str) -> None:
+    @operation(
+        "volume_extension:volume_image_metadata:set",
+        body=schemas.UNSET_IMAGE_METADATA,
+        on=the_volume,
+    )
+    def unset_image_metadata(self, call: Call, volume: Volume) -> None:
         """Delete image metadata of a volume."""
-        find(call, volume_id, "volume_extension:volume_image_metadata:set")
         key = call.body["os-unset_image_metadata"]["key"]
-        call.conductor.edit_volume(call.ctxt, volume_id, VolumeEdit(remove_image_metadata=key))
+        call.conductor.edit_volume(call.ctxt, volume.id, VolumeEdit(remove_image_metadata=key))
 
-    @operation(status=202, since="3.40", body=schemas.REVERT)
-    def revert(self, call: Call, volume_id: str) -> None:
+    @operation(
+        "volume:revert_to_snapshot", status=202, since="3.40", body=schemas.REVERT, on=the_volume
+    )
+    def revert(self, call: Call, volume: Volume) -> None:
         """Bring a volume back to its last snapshot."""
-        find(call, volume_id, "volume:revert_to_snapshot")
         snapshot_id = call.body["revert"]["snapshot_id"]
-        call.conductor.revert_volume(call.ctxt, volume_id, snapshot_id)
+        call.conductor.revert_volume(call.ctxt, volume.id, snapshot_id)
 
-    @operation(status=202, body=schemas.RETYPE)
-    def retype(self, call: Call, volume_id: str) -> None:
+    @operation("volume:retype", status=202, body=schemas.RETYPE, on=the_volume)
+    def retype(self, call: Call, volume: Volume) -> None:
         """Give a volume another type; with `on-demand` also one of another storage."""
-        find(call, volume_id, "volume:retype")
         asked = call.body["os-retype"]
         type_id = volumes.type_id(call, asked["new_type"])
         if type_id is None:
             raise NotFound("Volume type with name '' could not be found.")
         may_move = asked.get("migration_policy") == "on-demand"
-        call.conductor.retype_volume(call.ctxt, volume_id, type_id, may_move=may_move)
+        call.conductor.retype_volume(call.ctxt, volume.id, type_id, may_move=may_move)
 
-    @operation(status=202, body=schemas.UPLOAD_IMAGE)
-    def upload_image(self, call: Call, volume_id: str) -> Any:
+    @operation(
+        "volume_extension:volume_actions:upload_image",
+        asks=("volume_extension:volume_actions:upload_public",),
+        status=202,
+        body=schemas.UPLOAD_IMAGE,
+        on=the_volume,
+    )
+    def upload_image(self, call: Call, volume: Volume) -> Any:
         """Make an image of a volume."""
-        found = find(call, volume_id, "volume_extension:volume_actions:upload_image")
         asked = call.body["os-volume_upload_image"]
         image = _image(asked, call.version)
         if image.visibility == "public":
             rule = "volume_extension:volume_actions:upload_public"
-            call.check(rule, {"project_id": found.project_id})
-        made = call.conductor.upload_volume(call.ctxt, volume_id, image)
+            call.check(rule, {"project_id": volume.project_id})
+        made = call.conductor.upload_volume(call.ctxt, volume.id, image)
         every = call.read(reads.types, None)
-        type_ = next((one for one in every if one.id == found.type_id), None)
-        return {"os-volume_upload_image": views.uploaded(call, found, type_, image, made)}
+        type_ = next((one for one in every if one.id == volume.type_id), None)
+        return {"os-volume_upload_image": views.uploaded(call, volume, type_, image, made)}
 
-    @operation(status=202, since="3.68", body=schemas.REIMAGE)
+    @operation(
+        asks=("volume:reimage", "volume:reimage_reserved"),
+        status=202,
+        since="3.68",
+        body=schemas.REIMAGE,
+    )
     def reimage(self, call: Call, volume_id: str) -> None:
         """Give a volume that no server has an image, in place of all that was on it."""
         found = find(call, volume_id)
@@ -156,11 +179,10 @@ class Actions:
         image_id = str(uuid.UUID(asked["image_id"]))
         call.conductor.reimage_volume(call.ctxt, volume_id, image_id, reserved=reserved)
 
-    @operation()
-    def refuse(self, call: Call, volume_id: str) -> None:
+    @operation("volume:get", on=the_volume)
+    def refuse(self, call: Call, volume: Volume) -> None:
         """Refuse an action that the compute API performs, or that isn't supported."""
         name = next(iter(call.body))
-        find(call, volume_id, _ADMINISTRATORS.get(name, "volume:get"))
         raise Invalid(f"{name} is not done here: {_INSTEAD[name]}")
 
 
@@ -211,22 +233,24 @@ _ADMINISTRATORS: Mapping[str, str] = {
     "os-unmanage": "volume_extension:volume_unmanage",
 }
 
-ACTIONS = Actions()
-
-ACTION_NAMES: Mapping[str, Any] = {
-    "os-extend": ACTIONS.extend,
-    "os-reserve": ACTIONS.reserve,
-    "os-unreserve": ACTIONS.unreserve,
-    "os-set_bootable": ACTIONS.set_bootable,
-    "os-update_readonly_flag": ACTIONS.update_readonly_flag,
-    "os-reset_status": ACTIONS.reset_status,
-    "os-force_delete": ACTIONS.force_delete,
-    "os-show_image_metadata": ACTIONS.show_image_metadata,
-    "os-set_image_metadata": ACTIONS.set_image_metadata,
-    "os-unset_image_metadata": ACTIONS.unset_image_metadata,
-    **dict.fromkeys(_INSTEAD, ACTIONS.refuse),
-    "os-retype": ACTIONS.retype,
-    "os-volume_upload_image": ACTIONS.upload_image,
-    "os-reimage": ACTIONS.reimage,
-    "revert": ACTIONS.revert,
+ACTIONS: Mapping[str, str | Handler] = {
+    "os-extend": "extend",
+    "os-reserve": "reserve",
+    "os-unreserve": "unreserve",
+    "os-set_bootable": "set_bootable",
+    "os-update_readonly_flag": "update_readonly_flag",
+    "os-reset_status": "reset_status",
+    "os-force_delete": "force_delete",
+    "os-show_image_metadata": "show_image_metadata",
+    "os-set_image_metadata": "set_image_metadata",
+    "os-unset_image_metadata": "unset_image_metadata",
+    **dict.fromkeys(_INSTEAD, "refuse"),
+    **{
+        name: with_guard(VolumeActions().refuse, rule=rule)
+        for name, rule in _ADMINISTRATORS.items()
+    },
+    "os-retype": "retype",
+    "os-volume_upload_image": "upload_image",
+    "os-reimage": "reimage",
+    "revert": "revert",
 }

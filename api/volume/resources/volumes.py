@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.volume import queries, schemas, views
-from api.volume.call import Call, operation
-from api.volume.resources.metadata import Metadata, Owner
+from api.volume.call import Call, operation, the
 from api.volume.resources.overview import zones
 from common.errors import (
     BackupNotFound,
@@ -20,7 +19,6 @@ from common.errors import (
 from conductor.rpc.volumes.volumes import NewVolume, VolumeEdit
 from db.reads.volumes import backups, snapshots, volumes
 from db.reads.volumes.volumes import Volume
-from web.guard import Params
 
 _REFUSED = {
     "consistencygroup_id": "There are no groups of volumes here.",
@@ -33,10 +31,6 @@ _OF_BACKUP = 47
 _FORCED = 23
 
 
-def _own(call: Call, _: Params) -> Mapping[str, Any]:
-    return {"project_id": call.project}
-
-
 def find(call: Call, volume_id: str, rule: str | None = None) -> Volume:
     """Return a volume that the user may do this to. Raises VolumeNotFound, Forbidden."""
     found = call.read(volumes.get, volume_id, call.reach)
@@ -45,6 +39,9 @@ def find(call: Call, volume_id: str, rule: str | None = None) -> Volume:
     if rule is not None:
         call.check(rule, {"project_id": found.project_id})
     return found
+
+
+the_volume = the("volume", find)
 
 
 class Volumes:
@@ -83,17 +80,25 @@ class Volumes:
             shown["metadata"] = call.read(volumes.metadata_values, whose)
         return {"volume-summary": shown}
 
-    @operation()
-    def show(self, call: Call, volume_id: str) -> Any:
+    @operation(
+        "volume:get",
+        asks=(
+            "volume_extension:volume_tenant_attribute",
+            "volume_extension:volume_host_attribute",
+            "volume_extension:volume_mig_status_attribute",
+        ),
+        on=the_volume,
+    )
+    def show(self, call: Call, volume: Volume) -> Any:
         """Show a volume."""
-        return {"volume": views.detailed(call, find(call, volume_id, "volume:get"))}
+        return {"volume": views.detailed(call, volume)}
 
     # As in Cinder a missing image is 400, where other missing sources are 404.
     @operation(
         "volume:create",
+        asks=("volume:create_from_image",),
         status=202,
         body=schemas.CREATE,
-        on=_own,
         errors={ImageNotFound: Invalid},
     )
     def create(self, call: Call) -> Any:
@@ -110,21 +115,19 @@ class Volumes:
         made = call.conductor.create_volume(call.ctxt, _new(call, asked, image_id))
         return {"volume": views.volume(call, find(call, made))}
 
-    @operation()
-    def encryption(self, call: Call, volume_id: str) -> Any:
+    @operation("volume_extension:volume_encryption_metadata", on=the_volume)
+    def encryption(self, call: Call, volume: Volume) -> Any:
         """Show how a volume is encrypted: it isn't."""
-        find(call, volume_id, "volume_extension:volume_encryption_metadata")
         return {"encryption_key_id": None}
 
-    @operation(body=schemas.UPDATE)
-    def update(self, call: Call, volume_id: str) -> Any:
+    @operation("volume:update", body=schemas.UPDATE, on=the_volume)
+    def update(self, call: Call, volume: Volume) -> Any:
         """Rename or describe a volume."""
-        find(call, volume_id, "volume:update")
         asked = call.body["volume"]
-        call.conductor.edit_volume(call.ctxt, volume_id, edit_of(asked))
-        return {"volume": views.volume(call, find(call, volume_id))}
+        call.conductor.edit_volume(call.ctxt, volume.id, edit_of(asked))
+        return {"volume": views.volume(call, find(call, volume.id))}
 
-    @operation(status=202)
+    @operation(asks=("volume:delete", "volume:force_delete"), status=202)
     def delete(self, call: Call, volume_id: str) -> None:
         """Delete a volume."""
         cascade = call.query.boolean("cascade")
@@ -214,22 +217,6 @@ def trimmed(text: str | None) -> str | None:
     return None if text is None else text.strip()
 
 
-def _metadata(call: Call, volume_id: str, rule: str) -> Mapping[str, str]:
-    return find(call, volume_id, rule).meta
-
-
 def truth(value: Any) -> bool:
     """Return whether a value of a body means yes."""
     return str(value).lower() in ("true", "1", "t", "on", "y", "yes")
-
-
-VOLUMES = Volumes()
-METADATA = Metadata(
-    Owner(
-        "Volume",
-        "volume",
-        _metadata,
-        lambda call, record_id, edit: call.conductor.edit_volume(call.ctxt, record_id, edit),
-        tagged=True,
-    )
-)

@@ -24,7 +24,7 @@ import requests
 from gabbi import handlers, suitemaker, utils
 
 from placement.db import migrate
-from placement.policies import list_rules
+from placement.routes import list_rules
 from tests.compat.placement import original
 from tests.functional import backends
 from tests.functional.db.conftest import PostgresServer, postgres_server  # noqa: F401

@@ -73,18 +73,15 @@ class Route:
 
 def _routes() -> Iterator[Route]:
     for row in ROUTES:
-        resource = row.resource()
         path = responses.shape(row.path)
         for method in row.methods:
-            served: dict[str, list[str]] = {f"{method} {path}": list(row.names(method))}
+            served = {f"{method} {path}": row.handlers(method)}
             if row.actions:
-                served = {f"{method} {path} {key}": [name] for key, name in row.actions.items()}
-            for name, methods in served.items():
-                if methods == [GONE]:
+                served = {f"{method} {path} {key}": [one] for key, one in row.acting().items()}
+            for name, handlers in served.items():
+                if [one.__name__ for one in handlers] == [GONE]:
                     continue
-                described = [
-                    operation_of(row.limited(getattr(resource, each))) for each in methods
-                ]
+                described = [operation_of(one) for one in handlers]
                 spans = tuple((one.since, one.until or VERSIONS.newest) for one in described)
                 yield Route(method, row.path, name, spans)
 

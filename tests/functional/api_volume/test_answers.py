@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from api.volume.app import routes
 from api.volume.microversions import VERSIONS
-from api.volume.resources import absent
+from api.volume.routes import ROUTES
 from conductor.volumes.volume_types import VolumeTypes
 from tests.fixtures import responses
 from tests.functional.api_volume.answered import (
@@ -53,21 +52,17 @@ class Route:
 
 
 def _routes() -> Iterator[Route]:
-    for path, (methods, actions) in routes().items():
-        if path in ("/", "/v3", "/v3/"):  # versions, which have tests of their own
-            continue
-        shape = responses.shape(path).removeprefix("/v3")
-        for method, handlers in methods.items():
-            served: dict[str | None, list[Any]] = {None: list(handlers)}
-            if actions:
-                served = {name: [handler] for name, handler in actions.items()}
+    for row in ROUTES:
+        shape = responses.shape(row.path)
+        for method in row.methods:
+            served: dict[str | None, list[Any]] = {None: row.handlers(method)}
+            if row.actions:
+                served = {name: [handler] for name, handler in row.acting().items()}
             for action, found in served.items():
                 name = f"{method} {shape}" + (f" {action}" if action else "")
                 one = operation_of(found[0])
                 until = VERSIONS.newest if one.until is None else one.until
-                below = path.removeprefix("/v3")
-                since = max(one.since, absent._SINCE.get(below.split("/")[1], 0))
-                yield Route(method, below, name, action, since, until)
+                yield Route(method, row.path, name, action, one.since, until)
 
 
 ALL = list(_routes())

@@ -14,19 +14,18 @@ from common.context import RequestContext
 from common.errors import Forbidden
 from web import policy
 
-GET = ("GET", "/things")
 RULES = [
-    policy.rule("read", policy.PROJECT_READER, "reading", GET),
-    policy.rule("write", policy.PROJECT_MEMBER, "writing", GET),
-    policy.rule("admin", policy.ADMIN, "administering", GET),
-    policy.rule("not", "not role:member", "not for members", GET),
-    policy.rule("owner", "user_id:%(user_id)s", "own", GET),
-    policy.rule("literal", "'x':%(user_id)s", "a literal", GET),
-    policy.rule("service", "service_user_id:s and service_project_id:%(project_id)s", "own", GET),
-    policy.rule("dynamic", "role:%(user_id)s", "a role by name", GET),
-    policy.rule("missing", "rule:nowhere", "a rule that is not there", GET),
-    policy.rule("anyone", policy.ANYONE, "all", GET, scopes=("project", "system")),
-    policy.rule("nobody", policy.NOBODY, "none", GET),
+    policy.rule("read", policy.PROJECT_READER, "reading"),
+    policy.rule("write", policy.PROJECT_MEMBER, "writing"),
+    policy.rule("admin", policy.ADMIN, "administering"),
+    policy.rule("not", "not role:member", "not for members"),
+    policy.rule("owner", "user_id:%(user_id)s", "own"),
+    policy.rule("literal", "'x':%(user_id)s", "a literal"),
+    policy.rule("service", "service_user_id:s and service_project_id:%(project_id)s", "own"),
+    policy.rule("dynamic", "role:%(user_id)s", "a role by name"),
+    policy.rule("missing", "rule:nowhere", "a rule that is not there"),
+    policy.rule("anyone", policy.ANYONE, "all", scopes=("project", "system")),
+    policy.rule("nobody", policy.NOBODY, "none"),
 ]
 WHO: list[dict[str, Any]] = [
     {"roles": ["reader"], "project_id": "p", "user_id": "u"},

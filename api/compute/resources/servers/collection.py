@@ -6,7 +6,7 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
+from api.compute.policies import ANY_ADDRESS, NEAR_HOST, REQUESTED_DESTINATION
 from api.compute.resources.found import the_server, the_shown_server
 from api.compute.resources.servers.create import access_addresses, create_request
 from api.compute.resources.servers.filters import filters_of, sort_of
@@ -21,30 +21,34 @@ from web.guard import Reply
 class Servers:
     """The servers of a project."""
 
-    @operation(named("servers:index"), query=schemas.LIST)
+    @operation("servers:index", asks=("servers:allow_all_filters",), query=schemas.LIST)
     def index(self, call: Call) -> Any:
         """List servers."""
-        found = _list(call, named("servers:index:get_all_tenants"))
+        found = _list(call, "servers:index:get_all_tenants")
         answer: dict[str, Any] = {"servers": [views.basic(s, call.links) for s in found]}
         return answer | _next(call, "servers", found)
 
-    @operation(named("servers:detail"), query=schemas.LIST)
+    @operation("servers:detail", query=schemas.LIST)
     def detail(self, call: Call) -> Any:
         """List servers with details."""
         sight = views.sight_of(call, single=False)
         extent = Extent.PROGRESS if sight.host_status is None else Extent.HOST
-        found = _list(call, named("servers:detail:get_all_tenants"), extent)
+        found = _list(call, "servers:detail:get_all_tenants", extent)
         view = views.view_of(call, sight, found)
         answer: dict[str, Any] = {"servers": [view.detailed(server) for server in found]}
         return answer | _next(call, "servers/detail", found)
 
-    @operation(named("servers:show"), on=the_shown_server)
+    @operation("servers:show", asks=("os-extended-server-attributes",), on=the_shown_server)
     def show(self, call: Call) -> Any:
         """Show a server."""
         return {"server": views.shown(call, call.server)}
 
     @operation(
-        named("servers:create"), body=schemas.CREATE, status=202, errors={NotFound: Invalid}
+        "servers:create",
+        asks=(REQUESTED_DESTINATION, ANY_ADDRESS, NEAR_HOST),
+        body=schemas.CREATE,
+        status=202,
+        errors={NotFound: Invalid},
     )
     def create(self, call: Call) -> Any:
         """Create servers asynchronously."""
@@ -65,7 +69,7 @@ class Servers:
         location = call.links.location(views.COLLECTION, uuid)
         return Reply({"server": answer}, headers={"Location": location})
 
-    @operation(named("servers:update"), body=schemas.UPDATE, on=the_server)
+    @operation("servers:update", body=schemas.UPDATE, on=the_server)
     def update(self, call: Call) -> Any:
         """Change name, description, hostname, access addresses, disk configuration or zone.
 
@@ -81,7 +85,7 @@ class Servers:
         the_shown_server(call, {"server_id": call.server.uuid})
         return {"server": views.shown(call, call.server, all_fields=call.version >= 75)}
 
-    @operation(named("servers:delete"), status=204, on=the_server)
+    @operation("servers:delete", status=204, on=the_server)
     def delete(self, call: Call) -> None:
         """Delete a server asynchronously, or stop it and delete it later (soft delete)."""
         call.conductor.act(call.ctxt, call.server.uuid, "delete", {"deferred": True})

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from oslo_utils import strutils
 
 from api.compute.call import Call
-from api.compute.policies import ANY_ADDRESS, NEAR_HOST, named
+from api.compute.policies import ANY_ADDRESS, NEAR_HOST
 from api.compute.resources.servers import boot_sources
 from api.compute.resources.servers.block_devices import Device, devices_of, local_disks_of
 from api.compute.resources.servers.boot_sources import Sources
@@ -76,7 +76,7 @@ def create_request(call: Call) -> CreateServers:
     least, most = _counts(asked)
     devices = devices_of(asked)
     if devices:
-        call.check(named("servers:create:attach_volume"))
+        call.check("servers:create:attach_volume")
     image_id = boot_sources.image_of(asked, devices)
     networks = _networks(call, asked, most)
     place = place_of(call, asked)
@@ -258,7 +258,7 @@ def _networks(call: Call, asked: Mapping[str, Any], most: int) -> dict[str, Any]
         return {}
     if not wanted:
         return {"auto_network": True}
-    call.check(named("servers:create:attach_network"))
+    call.check("servers:create:attach_network")
     if wanted == "auto":
         return {"auto_network": True, "needs_network": True}
     requested = tuple(_network(item) for item in wanted)

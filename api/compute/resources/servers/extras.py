@@ -6,7 +6,7 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import TOPOLOGY, TOPOLOGY_OF_HOST, named
+from api.compute.policies import TOPOLOGY, TOPOLOGY_OF_HOST
 from api.compute.resources.found import the_server
 from api.compute.views import diagnostics
 from common.guest import topology
@@ -16,7 +16,7 @@ from common.guest.asked import Asked, CannotError
 class ServerTopology:
     """The NUMA topology of a server."""
 
-    @operation(TOPOLOGY, since="2.78", on=the_server)
+    @operation(TOPOLOGY, asks=(TOPOLOGY_OF_HOST,), since="2.78", on=the_server)
     def index(self, call: Call) -> Any:
         """Show the NUMA nodes that the guest sees; none without a topology."""
         server = call.server
@@ -47,7 +47,7 @@ def _node(number: int, node: topology.NumaNode, of_host: bool) -> dict[str, Any]
 class ServerDiagnostics:
     """How a server that runs does."""
 
-    @operation(named("os-server-diagnostics"), on=the_server)
+    @operation("os-server-diagnostics", on=the_server)
     def index(self, call: Call) -> Any:
         """Show what a running server uses now; since 2.48 under names that never change."""
         found = call.conductor.diagnose_server(call.ctxt, call.server.uuid)
@@ -59,11 +59,11 @@ class ServerDiagnostics:
 class ServerPassword:
     """The password that a guest encrypts and posts to a metadata service, which is not here."""
 
-    @operation(named("os-server-password:show"), on=the_server)
+    @operation("os-server-password:show", on=the_server)
     def index(self, call: Call) -> Any:
         """Show the encrypted password: empty."""
         return {"password": ""}
 
-    @operation(named("os-server-password:clear"), status=204, on=the_server)
+    @operation("os-server-password:clear", status=204, on=the_server)
     def clear(self, call: Call) -> None:
         """Clear the encrypted password, which is empty."""

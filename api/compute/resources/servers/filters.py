@@ -13,7 +13,6 @@ from typing import Any
 from oslo_utils import strutils
 
 from api.compute.call import Call
-from api.compute.policies import named
 from api.compute.query import Query
 from api.compute.schemas.servers import IGNORED_SORT_KEYS, NOT_FILTERS
 from common import ids, states
@@ -145,7 +144,7 @@ def filters_of(call: Call, *, all_tenants_rule: str) -> Filters:
 def _permitted(call: Call) -> Query:
     """Return the parameters without those that are ignored for this user."""
     paging = {"limit", "marker", "sort_key", "sort_dir"}
-    everything = call.allows(named("servers:allow_all_filters"))
+    everything = call.allows("servers:allow_all_filters")
     return Query(
         {
             name: values

@@ -7,7 +7,6 @@ from typing import Any
 from api.compute import policies
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.schemas import interfaces as schemas
 from common.errors import Invalid, NotFound
@@ -21,18 +20,18 @@ _FIXED_IPS_UNTIL = "2.43"
 class ServerInterfaces:
     """The interfaces of one server, each a port of a network."""
 
-    @operation(named("os-attach-interfaces:list"), query=schemas.LOOK, on=the_server)
+    @operation("os-attach-interfaces:list", query=schemas.LOOK, on=the_server)
     def index(self, call: Call) -> Any:
         """List a server's interfaces."""
         ports = call.read(networks.ports_of, call.server.uuid)
         return {"interfaceAttachments": [_view(call, port) for port in ports]}
 
-    @operation(named("os-attach-interfaces:show"), query=schemas.LOOK, on=the_server)
+    @operation("os-attach-interfaces:show", query=schemas.LOOK, on=the_server)
     def show(self, call: Call, port_id: str) -> Any:
         """Show one of a server's interfaces."""
         return _shown(call, port_id)
 
-    @operation(named("os-attach-interfaces:create"), body=schemas.CREATE, on=the_server)
+    @operation("os-attach-interfaces:create", body=schemas.CREATE, on=the_server)
     def create(self, call: Call) -> Any:
         """Attach an interface, also to a running server; answer once it is attached."""
         asked = (call.body or {}).get("interfaceAttachment", {})
@@ -48,7 +47,7 @@ class ServerInterfaces:
         made = call.conductor.attach_interface(call.ctxt, call.server.uuid, attachment, wait=True)
         return _shown(call, made)
 
-    @operation(named("os-attach-interfaces:delete"), status=202, on=the_server)
+    @operation("os-attach-interfaces:delete", status=202, on=the_server)
     def delete(self, call: Call, port_id: str) -> None:
         """Detach an interface; if the guest does not release it, it remains attached."""
         call.conductor.detach_interface(call.ctxt, call.server.uuid, port_id)
@@ -58,7 +57,7 @@ class FixedIpActions:
     """The actions on addresses up to 2.43. An interface has one address here."""
 
     @operation(
-        named("os-multinic:add"),
+        "os-multinic:add",
         until=_FIXED_IPS_UNTIL,
         body=schemas.ADD_FIXED_IP,
         status=202,
@@ -72,7 +71,7 @@ class FixedIpActions:
         )
 
     @operation(
-        named("os-multinic:remove"),
+        "os-multinic:remove",
         until=_FIXED_IPS_UNTIL,
         body=schemas.REMOVE_FIXED_IP,
         status=202,

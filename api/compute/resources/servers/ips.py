@@ -6,7 +6,6 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.views.servers import addresses
 from common.errors import NotFound
@@ -15,12 +14,12 @@ from common.errors import NotFound
 class ServerIps:
     """The addresses of a server."""
 
-    @operation(named("ips:index"), on=the_server)
+    @operation("ips:index", on=the_server)
     def index(self, call: Call) -> Any:
         """List addresses by network."""
         return {"addresses": addresses(call.server, extended=False)}
 
-    @operation(named("ips:show"), on=the_server)
+    @operation("ips:show", on=the_server)
     def show(self, call: Call, network: str) -> Any:
         """Show the addresses of a network."""
         found = addresses(call.server, extended=False)

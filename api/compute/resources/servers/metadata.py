@@ -6,7 +6,6 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.schemas import server_parts as schemas
 from common.errors import Invalid, NotFound
@@ -15,27 +14,27 @@ from common.errors import Invalid, NotFound
 class ServerMetadata:
     """The metadata of a server."""
 
-    @operation(named("server-metadata:index"), on=the_server)
+    @operation("server-metadata:index", on=the_server)
     def index(self, call: Call) -> Any:
         """List metadata."""
         return {"metadata": call.server.meta}
 
-    @operation(named("server-metadata:show"), on=the_server)
+    @operation("server-metadata:show", on=the_server)
     def show(self, call: Call, key: str) -> Any:
         """Show a metadata item."""
         return {"meta": {key: _item(call, key)}}
 
-    @operation(named("server-metadata:create"), body=schemas.SET_METADATA, on=the_server)
+    @operation("server-metadata:create", body=schemas.SET_METADATA, on=the_server)
     def create(self, call: Call) -> Any:
         """Add or change metadata items; the answer has all."""
         return {"metadata": _set(call, call.body["metadata"])}
 
-    @operation(named("server-metadata:update_all"), body=schemas.SET_METADATA, on=the_server)
+    @operation("server-metadata:update_all", body=schemas.SET_METADATA, on=the_server)
     def update_all(self, call: Call) -> Any:
         """Replace all metadata."""
         return {"metadata": _set(call, call.body["metadata"], replace=True)}
 
-    @operation(named("server-metadata:update"), body=schemas.SET_ITEM, on=the_server)
+    @operation("server-metadata:update", body=schemas.SET_ITEM, on=the_server)
     def update(self, call: Call, key: str) -> Any:
         """Set a metadata item."""
         item = call.body["meta"]
@@ -44,7 +43,7 @@ class ServerMetadata:
         _set(call, item)
         return {"meta": item}
 
-    @operation(named("server-metadata:delete"), status=204, on=the_server)
+    @operation("server-metadata:delete", status=204, on=the_server)
     def delete(self, call: Call, key: str) -> None:
         """Delete a metadata item."""
         _item(call, key)

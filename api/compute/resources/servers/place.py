@@ -8,7 +8,6 @@ from typing import Any
 
 from api.compute import policies
 from api.compute.call import Call
-from api.compute.policies import named
 from common.errors import HostNotFound, Invalid
 from db.reads.hosts.services import Zones
 
@@ -32,7 +31,7 @@ def place_of(call: Call, asked: Mapping[str, Any]) -> Place:
         raise Invalid("Unable to parse availability_zone")
     host = host or node
     if host:
-        call.check(named("servers:create:forced_host"))
+        call.check("servers:create:forced_host")
     chosen = {asked.get("host"), asked.get("hypervisor_hostname")} - {None}
     if chosen:
         call.check(policies.REQUESTED_DESTINATION)

@@ -9,7 +9,6 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.schemas import security_groups as schemas
 from api.compute.views import security_groups as views
@@ -21,7 +20,7 @@ from db.reads.networks.security_groups import SecurityGroup
 class ServerSecurityGroups:
     """The groups that a server's ports are in."""
 
-    @operation(named("os-security-groups:list"), query=schemas.LIST, on=the_server)
+    @operation("os-security-groups:list", query=schemas.LIST, on=the_server)
     def index(self, call: Call) -> Any:
         """List a server's security groups with what they let in."""
         found = call.read(security_groups.of_server, call.server.uuid)
@@ -31,12 +30,12 @@ class ServerSecurityGroups:
 class SecurityGroupActions:
     """The actions on a server's security groups."""
 
-    @operation(named("os-security-groups:add"), body=schemas.ADD, status=202, on=the_server)
+    @operation("os-security-groups:add", body=schemas.ADD, status=202, on=the_server)
     def add_security_group(self, call: Call) -> None:
         """Put all of a server's ports into a security group."""
         self._change(call, "addSecurityGroup", on=True)
 
-    @operation(named("os-security-groups:remove"), body=schemas.REMOVE, status=202, on=the_server)
+    @operation("os-security-groups:remove", body=schemas.REMOVE, status=202, on=the_server)
     def remove_security_group(self, call: Call) -> None:
         """Take all of a server's ports from a security group."""
         self._change(call, "removeSecurityGroup", on=False)

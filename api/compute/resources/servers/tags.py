@@ -6,7 +6,6 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.schemas import server_parts as schemas
 from api.compute.schemas.types import MAX_TAGS, TAG
@@ -24,13 +23,13 @@ _is_tag = Validator(TAG, BODY)
 class ServerTags:
     """The tags of a server; they can change while it is active, paused, suspended or stopped."""
 
-    @operation(named("os-server-tags:index"), since=_SINCE, query=schemas.ANY_QUERY, on=the_server)
+    @operation("os-server-tags:index", since=_SINCE, query=schemas.ANY_QUERY, on=the_server)
     def index(self, call: Call) -> Any:
         """List tags."""
         return {"tags": list(call.server.tags)}
 
     @operation(
-        named("os-server-tags:show"),
+        "os-server-tags:show",
         since=_SINCE,
         status=204,
         query=schemas.ANY_QUERY,
@@ -41,7 +40,7 @@ class ServerTags:
         if tag not in call.server.tags:
             raise NotFound(f"Server {call.server.uuid} has no tag '{tag}'")
 
-    @operation(named("os-server-tags:update"), since=_SINCE, status=201, on=the_server)
+    @operation("os-server-tags:update", since=_SINCE, status=201, on=the_server)
     def update(self, call: Call, tag: str) -> Any:
         """Add a tag: 201, or 204 if it exists already."""
         _settled(call, "update tag")
@@ -61,9 +60,7 @@ class ServerTags:
         location = call.links.location("servers", call.server.uuid, "tags", tag)
         return Reply(headers={"Location": location})
 
-    @operation(
-        named("os-server-tags:update_all"), since=_SINCE, body=schemas.SET_TAGS, on=the_server
-    )
+    @operation("os-server-tags:update_all", since=_SINCE, body=schemas.SET_TAGS, on=the_server)
     def update_all(self, call: Call) -> Any:
         """Replace all tags."""
         _settled(call, "update tags")
@@ -71,7 +68,7 @@ class ServerTags:
         _set(call, tags)
         return {"tags": tags}
 
-    @operation(named("os-server-tags:delete"), since=_SINCE, status=204, on=the_server)
+    @operation("os-server-tags:delete", since=_SINCE, status=204, on=the_server)
     def delete(self, call: Call, tag: str) -> None:
         """Delete a tag."""
         _settled(call, "delete tag")
@@ -79,7 +76,7 @@ class ServerTags:
             raise NotFound(f"Instance {call.server.uuid} has no tag '{tag}'")
         _set(call, [other for other in call.server.tags if other != tag])
 
-    @operation(named("os-server-tags:delete_all"), since=_SINCE, status=204, on=the_server)
+    @operation("os-server-tags:delete_all", since=_SINCE, status=204, on=the_server)
     def delete_all(self, call: Call) -> None:
         """Delete all tags."""
         _settled(call, "delete tags")

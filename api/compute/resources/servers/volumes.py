@@ -9,7 +9,6 @@ from oslo_utils import strutils
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.schemas import volumes as schemas
 from common import startable
@@ -24,7 +23,7 @@ from db.reads.volumes.volumes import Attachment
 class ServerVolumes:
     """The volumes of one server."""
 
-    @operation(named("os-volumes-attachments:index"), query=schemas.LIST, on=the_server)
+    @operation("os-volumes-attachments:index", query=schemas.LIST, on=the_server)
     def index(self, call: Call) -> Any:
         """List a server's volumes."""
         # As in Nova a limit of 0 is none.
@@ -33,13 +32,13 @@ class ServerVolumes:
         found = _of_server(call)[offset:][:limit]
         return {"volumeAttachments": [_view(call, one) for one in found]}
 
-    @operation(named("os-volumes-attachments:show"), on=the_server)
+    @operation("os-volumes-attachments:show", on=the_server)
     def show(self, call: Call, volume_id: str) -> Any:
         """Show one of a server's volumes."""
         return {"volumeAttachment": _view(call, _find(call, volume_id))}
 
     @operation(
-        named("os-volumes-attachments:create"),
+        "os-volumes-attachments:create",
         body=schemas.CREATE,
         status={"2.1": 200, "2.101": 202},
         on=the_server,
@@ -69,16 +68,21 @@ class ServerVolumes:
         )
         return {"volumeAttachment": shown | _since(call, later)}
 
-    @operation(body=schemas.UPDATE, status=202, on=the_server)
+    @operation(
+        asks=("os-volumes-attachments:update", "os-volumes-attachments:swap"),
+        body=schemas.UPDATE,
+        status=202,
+        on=the_server,
+    )
     def update(self, call: Call, volume_id: str) -> None:
         """Change whether a volume is deleted with its server; swapping volumes is refused."""
         asked = call.body["volumeAttachment"]
         swaps = call.version < 85 or asked["volumeId"] != volume_id
         if swaps:
-            call.check(named("os-volumes-attachments:swap"))
+            call.check("os-volumes-attachments:swap")
         else:
             target = {"project_id": call.server.project_id}
-            call.check(named("os-volumes-attachments:update"), target)
+            call.check("os-volumes-attachments:update", target)
         if call.version >= 85:
             _update(call, volume_id, asked)
         if swaps:
@@ -87,7 +91,7 @@ class ServerVolumes:
                 f"volume {volume_id} is not migrating; this API should only be called by Cinder"
             )
 
-    @operation(named("os-volumes-attachments:delete"), status=202, on=the_server)
+    @operation("os-volumes-attachments:delete", status=202, on=the_server)
     def delete(self, call: Call, volume_id: str) -> None:
         """Detach a volume; if the guest does not release it, it remains attached."""
         _require_shelved_api(call, DETACH)

@@ -23,9 +23,9 @@ ROOT = Path(__file__).parents[4]
 
 def methods() -> Iterator[tuple[str, Any]]:
     for row in ROUTES:
-        names = [name for method in row.methods for name in row.names(method)]
-        for name in [*names, *row.actions.values()]:
-            yield f"{row.resource.__name__}.{name}", getattr(row.resource, name)
+        handlers = [one for method in row.methods for one in row.handlers(method)]
+        for handler in [*handlers, *row.acting().values()]:
+            yield f"{row.resource.__name__}.{handler.__name__}", handler
 
 
 def operations() -> Iterator[tuple[str, Operation]]:

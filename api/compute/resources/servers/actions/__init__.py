@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.consoles import ConsoleActions
 from api.compute.resources.found import the_server
 from api.compute.resources.servers.actions.admin import AdminActions
@@ -37,72 +36,68 @@ class ServerActions(
 ):
     """Actions on a server: accepted (202), or refused (409) in the wrong state."""
 
-    @operation(named("servers:start"), body=schemas.START, status=202, on=the_server)
+    @operation("servers:start", body=schemas.START, status=202, on=the_server)
     def start(self, call: Call) -> None:
         """Start a server."""
         call.conductor.act(call.ctxt, call.server.uuid, "start")
 
-    @operation(named("servers:stop"), body=schemas.STOP, status=202, on=the_server)
+    @operation("servers:stop", body=schemas.STOP, status=202, on=the_server)
     def stop(self, call: Call) -> None:
         """Stop a server."""
         call.conductor.act(call.ctxt, call.server.uuid, "stop")
 
-    @operation(named("servers:reboot"), body=schemas.REBOOT, status=202, on=the_server)
+    @operation("servers:reboot", body=schemas.REBOOT, status=202, on=the_server)
     def reboot(self, call: Call) -> None:
         """Reboot a server: through the guest (SOFT), or by power (HARD)."""
         hard = call.body["reboot"]["type"].upper() == "HARD"
         call.conductor.act(call.ctxt, call.server.uuid, "reboot-hard" if hard else "reboot")
 
-    @operation(named("os-pause-server:pause"), body=schemas.PAUSE, status=202, on=the_server)
+    @operation("os-pause-server:pause", body=schemas.PAUSE, status=202, on=the_server)
     def pause(self, call: Call) -> None:
         """Pause a server: its memory and its claim are kept."""
         call.conductor.act(call.ctxt, call.server.uuid, "pause")
 
-    @operation(named("os-pause-server:unpause"), body=schemas.UNPAUSE, status=202, on=the_server)
+    @operation("os-pause-server:unpause", body=schemas.UNPAUSE, status=202, on=the_server)
     def unpause(self, call: Call) -> None:
         """Let a paused server run."""
         call.conductor.act(call.ctxt, call.server.uuid, "unpause")
 
-    @operation(named("os-suspend-server:suspend"), body=schemas.SUSPEND, status=202, on=the_server)
+    @operation("os-suspend-server:suspend", body=schemas.SUSPEND, status=202, on=the_server)
     def suspend(self, call: Call) -> None:
         """Suspend a server: its memory is saved to disk; 409 where that can't be done."""
         call.conductor.act(call.ctxt, call.server.uuid, "suspend")
 
-    @operation(named("os-suspend-server:resume"), body=schemas.RESUME, status=202, on=the_server)
+    @operation("os-suspend-server:resume", body=schemas.RESUME, status=202, on=the_server)
     def resume(self, call: Call) -> None:
         """Start a suspended server from its saved memory."""
         call.conductor.act(call.ctxt, call.server.uuid, "resume")
 
-    @operation(
-        named("os-deferred-delete:force"), body=schemas.FORCE_DELETE, status=202, on=the_server
-    )
+    @operation("os-deferred-delete:force", body=schemas.FORCE_DELETE, status=202, on=the_server)
     def force_delete(self, call: Call) -> None:
         """Delete a server at once, also a soft-deleted server."""
         call.conductor.act(call.ctxt, call.server.uuid, "delete")
 
-    @operation(
-        named("os-deferred-delete:restore"), body=schemas.RESTORE, status=202, on=the_server
-    )
+    @operation("os-deferred-delete:restore", body=schemas.RESTORE, status=202, on=the_server)
     def restore(self, call: Call) -> None:
         """Restore a soft-deleted server: it is started."""
         call.conductor.act(call.ctxt, call.server.uuid, "restore")
 
-    @operation(named("os-admin-password"), body=schemas.CHANGE_PASSWORD, status=202, on=the_server)
+    @operation("os-admin-password", body=schemas.CHANGE_PASSWORD, status=202, on=the_server)
     def change_password(self, call: Call) -> None:
         """Set the administrator's password in the guest; it is set when this is answered."""
         password = call.body["changePassword"]["adminPass"]
         call.conductor.change_password(call.ctxt, call.server.uuid, password)
 
-    @operation(named("os-lock-server:lock"), body=schemas.LOCK, status=202, on=the_server)
+    @operation("os-lock-server:lock", body=schemas.LOCK, status=202, on=the_server)
     def lock(self, call: Call) -> None:
         """Lock a server: only administrators may act on it; since 2.73 with a reason."""
         asked = call.body["lock"] if call.version >= 73 else None
         reason = asked.get("locked_reason") if asked else None
         call.conductor.lock_server(call.ctxt, call.server.uuid, reason)
 
-    @operation(named("os-lock-server:unlock"), body=schemas.UNLOCK, status=202, on=the_server)
+    @operation("os-lock-server:unlock", body=schemas.UNLOCK, status=202, on=the_server)
     def unlock(self, call: Call) -> None:
         """Unlock a server; if another user locked it, only where the policy allows that."""
         target = {"project_id": call.server.project_id}
-        override = call.allows(named("os-lock-server:unlock:unlock_override"), target)
+        override = call.allows("os-lock-server:unlock:unlock_override", target)
         call.conductor.unlock_server(call.ctxt, call.server.uuid, override=override)

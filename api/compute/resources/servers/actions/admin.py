@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.schemas import servers as schemas
 from common import locks
@@ -22,7 +21,7 @@ class AdminActions:
     """Reset of the state, and what is refused."""
 
     @operation(
-        named("os-admin-actions:reset_state"),
+        "os-admin-actions:reset_state",
         body=schemas.RESET_STATE,
         status=202,
         on=the_server,
@@ -38,7 +37,7 @@ class AdminActions:
         raise Gone
 
     @operation(
-        named("os-admin-actions:inject_network_info"),
+        "os-admin-actions:inject_network_info",
         body=schemas.INJECT_NETWORK_INFO,
         status=202,
         on=the_server,
@@ -48,7 +47,7 @@ class AdminActions:
         _unlocked(call)
 
     @operation(
-        named("servers:trigger_crash_dump"),
+        "servers:trigger_crash_dump",
         since="2.17",
         body=schemas.CRASH_DUMP,
         status=202,

@@ -6,7 +6,6 @@ from oslo_utils import strutils
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.schemas import servers as schemas
 from common.errors import Invalid
@@ -15,7 +14,7 @@ from common.errors import Invalid
 class EvacuateActions:
     """The action on a server whose host is gone."""
 
-    @operation(named("os-evacuate"), body=schemas.EVACUATE, status=200, on=the_server)
+    @operation("os-evacuate", body=schemas.EVACUATE, status=200, on=the_server)
     def evacuate(self, call: Call) -> dict[str, None] | None:
         """Wait until the HA manager of Proxmox VE has recovered a server whose host is gone.
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.schemas import servers as schemas
 from common.image_attributes import require_property
@@ -23,13 +22,13 @@ _NAMED_IN_BODY = 45
 class ImageActions:
     """Actions that copy a server's root disk into an image."""
 
-    @operation(named("servers:create_image"), body=schemas.CREATE_IMAGE, status=202, on=the_server)
+    @operation("servers:create_image", body=schemas.CREATE_IMAGE, status=202, on=the_server)
     def create_image(self, call: Call) -> Reply:
         """Make an image of a server without stopping it; the data remain in its cluster."""
         asked = call.body["createImage"]
         return _made(call, _request(call, asked))
 
-    @operation(named("os-create-backup"), body=schemas.CREATE_BACKUP, status=202, on=the_server)
+    @operation("os-create-backup", body=schemas.CREATE_BACKUP, status=202, on=the_server)
     def create_backup(self, call: Call) -> Reply:
         """Do the same, and delete the server's older backups beyond the rotation."""
         asked = call.body["createBackup"]

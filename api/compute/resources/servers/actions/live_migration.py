@@ -6,12 +6,11 @@ from oslo_utils import strutils
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.schemas import servers as schemas
 from common.errors import HostNotFound, Invalid
 
-_HOST = named("os-migrate-server:migrate_live:host")
+_HOST = "os-migrate-server:migrate_live:host"
 AUTO = "auto"
 #: since when the request is answered before the storage is looked at
 _LATER_CHECKED = 34
@@ -21,7 +20,7 @@ class LiveMigrationActions:
     """The action that moves a server while it runs."""
 
     @operation(
-        named("os-migrate-server:migrate_live"),
+        "os-migrate-server:migrate_live",
         body=schemas.MIGRATE_LIVE,
         status=202,
         on=the_server,

@@ -11,7 +11,6 @@ from oslo_utils import strutils
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import the_server, the_shown_server
 from api.compute.resources.servers import startable
 from api.compute.resources.servers.boot_sources import no_data, too_small
@@ -38,7 +37,7 @@ class RebuildActions:
     """The action that gives a server a new disk."""
 
     @operation(
-        named("servers:rebuild"),
+        "servers:rebuild",
         body=schemas.REBUILD,
         status=202,
         on=the_server,
@@ -72,7 +71,7 @@ def _request(call: Call) -> RebuildServer:
     asked = call.body["rebuild"]
     if _CERTIFICATES in asked:
         target = {"project_id": call.server.project_id, "user_id": call.server.user_id}
-        call.check(named("servers:rebuild:trusted_certs"), target)
+        call.check("servers:rebuild:trusted_certs", target)
     startable.require(call, "rebuild")
     if asked.get(_CERTIFICATES):
         raise NotSupported("Image certificates are not supported.")

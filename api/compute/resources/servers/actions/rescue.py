@@ -8,7 +8,6 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.resources.servers import startable
 from api.compute.resources.servers.boot_sources import no_data
@@ -26,7 +25,7 @@ _FROM_VOLUME_SINCE = 87
 class RescueActions:
     """The actions that run a server from another disk, and from its own again."""
 
-    @operation(named("os-rescue"), body=schemas.RESCUE, on=the_server)
+    @operation("os-rescue", body=schemas.RESCUE, on=the_server)
     def rescue(self, call: Call) -> Any:
         """Run a server from a disk made of an image, by default its own, with its disks beside it.
 
@@ -41,7 +40,7 @@ class RescueActions:
         call.conductor.rescue_server(call.ctxt, call.server.uuid, image.id, secret)
         return {"adminPass": secret} if call.cloud.conf.api.enable_instance_password else {}
 
-    @operation(named("os-unrescue"), body=schemas.UNRESCUE, status=202, on=the_server)
+    @operation("os-unrescue", body=schemas.UNRESCUE, status=202, on=the_server)
     def unrescue(self, call: Call) -> None:
         """Run a rescued server from its own disk again; the other one is removed."""
         call.conductor.act(call.ctxt, call.server.uuid, "unrescue")

@@ -6,7 +6,6 @@ import sqlalchemy as sa
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.resources.servers.create import check_size, snapshot
 from api.compute.schemas import servers as schemas
@@ -23,7 +22,7 @@ class ResizeActions:
     """Actions that change a server's flavor, or its host while it is stopped."""
 
     @operation(
-        named("servers:resize"),
+        "servers:resize",
         body=schemas.RESIZE,
         status=202,
         on=the_server,
@@ -50,7 +49,7 @@ class ResizeActions:
             call.conductor.update_server(call.ctxt, call.server.uuid, changes)
 
     @operation(
-        named("os-migrate-server:migrate"),
+        "os-migrate-server:migrate",
         body=schemas.MIGRATE,
         status=202,
         on=the_server,
@@ -64,19 +63,15 @@ class ResizeActions:
         asked = call.body["migrate"] if call.version >= 56 else None
         host = asked.get("host") if asked else None
         if host is not None:
-            call.check(named("os-migrate-server:migrate:host"))
+            call.check("os-migrate-server:migrate:host")
         call.conductor.migrate_server(call.ctxt, call.server.uuid, host)
 
-    @operation(
-        named("servers:confirm_resize"), body=schemas.CONFIRM_RESIZE, status=204, on=the_server
-    )
+    @operation("servers:confirm_resize", body=schemas.CONFIRM_RESIZE, status=204, on=the_server)
     def confirm_resize(self, call: Call) -> None:
         """Keep the new flavor; the disk grows to its size."""
         call.conductor.end_resize(call.ctxt, call.server.uuid, "confirmResize")
 
-    @operation(
-        named("servers:revert_resize"), body=schemas.REVERT_RESIZE, status=202, on=the_server
-    )
+    @operation("servers:revert_resize", body=schemas.REVERT_RESIZE, status=202, on=the_server)
     def revert_resize(self, call: Call) -> None:
         """Give the server its old flavor back."""
         call.conductor.end_resize(call.ctxt, call.server.uuid, "revertResize")

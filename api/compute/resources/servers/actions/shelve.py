@@ -7,7 +7,6 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.schemas import servers as schemas
 from common import states
@@ -18,19 +17,23 @@ from db.reads.hosts import services
 class ShelveActions:
     """Actions that park a server's VM where it is, and bring it back."""
 
-    @operation(named("os-shelve:shelve"), body=schemas.SHELVE, status=202, on=the_server)
+    @operation("os-shelve:shelve", body=schemas.SHELVE, status=202, on=the_server)
     def shelve(self, call: Call) -> None:
         """Shelve a server: it is stopped, and gives back all but its disk."""
         call.conductor.act(call.ctxt, call.server.uuid, "shelve")
 
-    @operation(
-        named("os-shelve:shelve_offload"), body=schemas.SHELVE_OFFLOAD, status=202, on=the_server
-    )
+    @operation("os-shelve:shelve_offload", body=schemas.SHELVE_OFFLOAD, status=202, on=the_server)
     def shelve_offload(self, call: Call) -> None:
         """Release everything that a shelved server still claims except its disk."""
         call.conductor.act(call.ctxt, call.server.uuid, "shelveOffload")
 
-    @operation(named("os-shelve:unshelve"), body=schemas.UNSHELVE, status=202, on=the_server)
+    @operation(
+        "os-shelve:unshelve",
+        asks=("os-shelve:unshelve_to_host",),
+        body=schemas.UNSHELVE,
+        status=202,
+        on=the_server,
+    )
     def unshelve(self, call: Call) -> None:
         """Start a shelved server again, on the host that has its disk if that takes it.
 
@@ -56,7 +59,7 @@ def _place(call: Call, asked: Mapping[str, Any]) -> dict[str, Any]:
     server = call.server
     zone, host = asked.get("availability_zone"), asked.get("host")
     if host is not None:
-        call.check(named("os-shelve:unshelve_to_host"), {"project_id": server.project_id})
+        call.check("os-shelve:unshelve_to_host", {"project_id": server.project_id})
     if server.vm_state != states.VmState.SHELVED_OFFLOADED:
         raise Conflict(
             "Specifying an availability zone or a host when unshelving server "

@@ -241,7 +241,7 @@ class Campaign:
             "keypair_name": ["fuzz"],
             "name": ["fuzz", "CUSTOM_A", "VCPU", "HW_CPU_X86_VMX", "OS::Nova::Server"],
             "namespace": ["fuzz", "fuzz", "fuzz-2", "OS::Compute::Libvirt"],
-            **{"tag": ["fuzz"], "what": ["default", "details.json"], "class_name": ["default"]},
+            **{"tag": ["fuzz"], "class_name": ["default"]},
             "resource_class": ["VCPU", "CUSTOM_A"],
             "alias": ["quotas"],
         }

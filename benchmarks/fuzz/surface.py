@@ -152,10 +152,11 @@ _VOLUME_QUERY = (
 
 
 def _volume() -> Iterator[Target]:
-    for row in volume.ROUTES:
+    below = [(volume.VERSION, row) for row in volume.ROUTES]
+    for prefix, row in [*(("", row) for row in volume.VERSIONS), *below]:
         if row in volume_absent.ROUTES and not row.path.startswith(_ABSENT):
             continue
-        path = f"/volume{volume.VERSION}{row.path}"
+        path = f"/volume{prefix}{row.path}"
         for method in row.methods:
             for handler in row.handlers(method):
                 bodies = tuple(_known(operation_of(handler).body))
@@ -237,7 +238,7 @@ _IMAGE_BODIES: Mapping[tuple[str, str], tuple[Any, ...]] = {
     ("PATCH", "{image_id}"): ({"type": "array", "items": _STEP},),
     ("POST", "import"): (_IMPORT,),
     ("POST", "members"): ({"type": "object", "properties": {"member": _TEXT}},),
-    ("PUT", "{name}"): ({"type": "object", "properties": {"status": _TEXT}},),
+    ("PUT", "{member_id}"): ({"type": "object", "properties": {"status": _TEXT}},),
 }
 
 

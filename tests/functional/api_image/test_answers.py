@@ -31,7 +31,8 @@ OTHERS = frozenset(
         *("/v2/info/import", "/v2/info/stores", "/v2/info/usage"),
         "/v2/metadefs/resource_types",
         *(f"/v2/images/{{}}/{name}" for name in ("file", "spool", "stage", "import")),
-        *("/v2/images/{}/actions/{}", "/v2/images/{}/tags/{}"),
+        *(f"/v2/images/{{}}/actions/{name}" for name in ("deactivate", "reactivate")),
+        "/v2/images/{}/tags/{}",
     }
 )
 

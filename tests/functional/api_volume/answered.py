@@ -119,6 +119,7 @@ PARAMS: Mapping[str, str] = {
     "name": "disable",
     "host": "pve1",
     "alias": "backups",
+    "message_id": MESSAGE,
     "record_id": MESSAGE,
 }
 

@@ -12,7 +12,7 @@ from oslo_config import cfg
 
 from api.compute.links import Links
 from api.compute.policies import named
-from api.compute.query import Query
+from api.query import Query
 from common.context import RequestContext
 from common.projects import Projects
 from conductor.rpc import ConductorRpc

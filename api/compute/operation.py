@@ -6,12 +6,12 @@ from typing import Any
 
 import falcon
 
-from api.compute import words
+from api import words
 from api.compute.call import Call, Cloud
 from api.compute.links import PROJECT, links_of
 from api.compute.microversions import VERSIONS
 from api.compute.policies import named
-from api.compute.query import Query
+from api.query import Query
 from common.errors import Invalid, NotFound
 from web import bodies, wsgi
 from web.errors import UnsupportedMedia

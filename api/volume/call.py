@@ -11,8 +11,8 @@ import falcon
 import sqlalchemy as sa
 from oslo_config import cfg
 
-from api.compute import words
-from api.compute.query import Query
+from api import words
+from api.query import Query
 from api.volume.microversions import VERSIONS
 from api.volume.paths import PROJECT
 from common.context import RequestContext

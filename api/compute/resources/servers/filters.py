@@ -13,8 +13,8 @@ from typing import Any
 from oslo_utils import strutils
 
 from api.compute.call import Call
-from api.compute.query import Query
 from api.compute.schemas.servers import IGNORED_SORT_KEYS, NOT_FILTERS
+from api.query import Query
 from common import ids, states
 from common.errors import Forbidden, Invalid
 from common.states import TaskState, VmState

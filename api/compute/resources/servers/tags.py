@@ -9,7 +9,7 @@ from api.compute.operation import operation
 from api.compute.resources.found import the_server
 from api.compute.schemas import server_parts as schemas
 from api.compute.schemas.types import MAX_TAGS, TAG
-from api.compute.words import BODY
+from api.words import BODY
 from common.errors import Invalid, NotFound, ServerStateConflict
 from common.states import VmState
 from web.guard import Reply

@@ -12,8 +12,8 @@ import pytest
 from api.compute import document, errors, policies
 from api.compute.links import Links
 from api.compute.microversions import VERSIONS
-from api.compute.query import Query
 from api.compute.routes import ROUTES
+from api.query import Query
 from common.errors import Invalid
 from web.errors import STATUS
 from web.guard import Operation, operation_of

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from api.compute.query import Query
+from api.query import Query
 from api.volume import queries
 from api.volume.call import Call
 from common.errors import Invalid

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from api.compute.routes import ROUTES
 from api.compute.schemas import keypairs, servers, types
-from api.compute.words import BODY, NOVA_FORMATS, QUERY, is_name
+from api.words import BODY, NOVA_FORMATS, QUERY, is_name
 from common.errors import Invalid
 from web.schemas import Validator, versioned
 

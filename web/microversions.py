@@ -32,15 +32,19 @@ class Microversions:
     major: int
     history: Mapping[int, str]
     """Version → what it changed; without gaps."""
-    header: str
-    """The header's name, in the spelling used in `Vary`."""
     entry: re.Pattern[str]
     """One entry of the header that is for this API; group 1 is what it asks for."""
-    number: re.Pattern[str]
+    header: str = "OpenStack-API-Version"
+    """The header's name, in the spelling used in `Vary`."""
+    number: re.Pattern[str] = re.compile(r"([1-9][0-9]*)\.([1-9][0-9]*|0)", re.ASCII)
     """A well-formed version; groups: major, minor."""
-    malformed: str
-    """The message for any other text; `{asked}` is the text."""
-    not_served: str
+    malformed: str = (
+        "API Version String {asked} is of invalid format. Must be of format MajorNum.MinorNum."
+    )
+    """The message for any other text; `{asked}` is the text. It is Nova's and Cinder's."""
+    not_served: str = (
+        "Version {asked} is not supported by the API. Minimum is {oldest} and maximum is {newest}."
+    )
     """The message for a version that isn't served; also `{oldest}`, `{newest}`."""
     legacy_header: str | None = None
     """An older header, which holds the number only."""

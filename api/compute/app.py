@@ -7,13 +7,13 @@ from oslo_config import cfg
 
 from api import config, volume_policies
 from api.compute import policies, routes
-from api.compute.call import Cloud
 from api.compute.errors import FAULTS
 from api.compute.paths import Paths
 from api.compute.refusals import Refusals
 from api.compute.resources.versions import ANONYMOUS, Versions
 from api.image import policies as image_policies
 from api.network import policies as network_policies
+from api.versioned import Cloud
 from common import consoles, quotas
 from common.projects import Projects
 from conductor.rpc import ConductorRpc

@@ -124,12 +124,6 @@ VERSIONS = Microversions(
     service="compute",
     major=2,
     history=HISTORY,
-    header="OpenStack-API-Version",
     legacy_header="X-OpenStack-Nova-API-Version",
     entry=re.compile(r"compute (.+)", re.IGNORECASE | re.DOTALL),
-    number=re.compile(r"([1-9][0-9]*)\.([1-9][0-9]*|0)", re.ASCII),
-    malformed="API Version String {asked} is of invalid format. "
-    "Must be of format MajorNum.MinorNum.",
-    not_served="Version {asked} is not supported by the API. "
-    "Minimum is {oldest} and maximum is {newest}.",
 )

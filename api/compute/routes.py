@@ -9,7 +9,6 @@ import re
 
 from api import rows
 from api.compute import policies
-from api.compute.call import Cloud
 from api.compute.operation import ComputeApi
 from api.compute.resources.aggregates import Aggregates
 from api.compute.resources.audits import Audits, Findings
@@ -52,6 +51,7 @@ from api.compute.resources.usage_audit_log import UsageAuditLog
 from api.compute.resources.vmids import Vmids
 from api.compute.resources.whatif import CapacityLeft, Evacuations, Rebalance, Schedule
 from api.rows import Row
+from api.versioned import Cloud
 from web import protected
 from web.microversions import parse
 from web.protected import Protected, Served

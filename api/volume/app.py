@@ -6,8 +6,8 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from api import config as api_config
+from api.versioned import Cloud
 from api.volume import routes
-from api.volume.call import Cloud
 from api.volume.errors import FAULTS
 from api.volume.paths import Paths
 from api.volume.resources.versions import anonymous

@@ -59,12 +59,6 @@ VERSIONS = Microversions(
     service="volume",
     major=3,
     history=HISTORY,
-    header="OpenStack-API-Version",
     # Cinder looks for "volume" in the name: Terraform's library sends "volumev3 3.42".
     entry=re.compile(r"(?:\S*volume\S*|block-storage)\s+(.+)", re.IGNORECASE | re.DOTALL),
-    number=re.compile(r"([1-9][0-9]*)\.([1-9][0-9]*|0)", re.ASCII),
-    malformed="API Version String {asked} is of invalid format. "
-    "Must be of format MajorNum.MinorNum.",
-    not_served="Version {asked} is not supported by the API. "
-    "Minimum is {oldest} and maximum is {newest}.",
 )

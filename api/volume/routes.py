@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from api import rows, volume_policies
 from api.rows import Row
-from api.volume.call import Cloud, VolumeApi
+from api.versioned import Cloud
+from api.volume.call import VolumeApi
 from api.volume.resources import absent
 from api.volume.resources.attachments import Attachments
 from api.volume.resources.backups import BACKUP_ACTIONS, Backups

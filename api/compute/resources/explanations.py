@@ -37,7 +37,7 @@ class Explanations:
     def show(self, call: Call, subject: str) -> Any:
         """Explain a request or a resource; only administrators see other projects'."""
         named = str(uuid.UUID(subject)) if ids.is_uuid(subject) else subject
-        project = None if call.is_admin else call.ctxt.project_id or ""
+        project = call.reach
         operator = call.allows(policies.EXPLAIN_ALL)
         found = call.read(operations.stories, named, project, limit=call.max_limit)
         refused = call.read(refusals.named, named, project, limit=call.max_limit)

@@ -93,7 +93,7 @@ def _list(call: Call) -> list[Flavor]:
     found: list[Flavor] = call.read(
         flavors.list_flavors,
         filters,
-        project_id=None if call.is_admin else call.ctxt.project_id or "",
+        project_id=call.reach,
         sort=(query.last("sort_key") or "flavorid", query.last("sort_dir") == "desc"),
         limit=limit,
         marker=marker,

@@ -36,10 +36,9 @@ def _find_server(
     call: Call, params: dict[str, str], *, deleted: bool, extent: Extent = Extent.RECORD
 ) -> Mapping[str, Any]:
     named = params.pop("server_id")
-    project = None if call.is_admin else call.ctxt.project_id or ""
     if ids.is_uuid(named):
         call.found = call.read(
-            servers.find, str(uuid.UUID(named)), project, deleted=deleted, extent=extent
+            servers.find, str(uuid.UUID(named)), call.reach, deleted=deleted, extent=extent
         )
     if call.found is None:
         raise ServerNotFound(f"Instance {named} could not be found.", server_uuid=named)
@@ -60,7 +59,7 @@ def must_be_a_project(call: Call, project_id: str) -> None:
 
 def a_flavor(call: Call, flavor_id: str) -> Flavor:
     """Return the flavor of this ID, if the project may use it. Raises FlavorNotFound."""
-    project = None if call.is_admin else call.ctxt.project_id or ""
+    project = call.reach
     flavor: Flavor | None = call.read(flavors.find, flavor_id, project)
     if flavor is None:
         raise FlavorNotFound(f"Flavor {flavor_id} could not be found.", flavor_id=flavor_id)

@@ -63,14 +63,13 @@ class Images:
         call.check("get_images")
         if not call.allows("get_image", PUBLIC):
             return []
-        project = None if call.is_admin else call.ctxt.project_id or ""
         try:
             return call.read(
                 images.listing,
                 _conditions(call),
                 _properties(call),
                 page=Page(limit=limit, marker=marker),
-                project=project,
+                project=call.reach,
                 reach=Reach(project=call.ctxt.project_id),
             )
         except MarkerNotFound as error:
@@ -131,8 +130,7 @@ class ImageMetadata:
 
 
 def _find(call: Call, image_id: str) -> Image:
-    project = None if call.is_admin else call.ctxt.project_id or ""
-    found = call.read(images.get, image_id, project)
+    found = call.read(images.get, image_id, call.reach)
     if found is None or not call.allows("get_image", target(found)):
         raise NotFound("Image not found.")
     return found

@@ -95,7 +95,7 @@ def _no_address(key: str) -> NoReturn:
 
 
 def _viewer(call: Call) -> Viewer:
-    own = call.ctxt.project_id or ""
+    own = call.project
     return Viewer(own, everything=call.is_admin, own=bool(own), shared=True, external=False)
 
 

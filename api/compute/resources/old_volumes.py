@@ -67,7 +67,7 @@ class OldVolumes:
         # As in Nova a limit of 0 is none.
         limit = min(call.query.number("limit") or call.max_limit, call.max_limit)
         offset = call.query.number("offset") or 0
-        wanted = Filter(project_id=call.ctxt.project_id or "")
+        wanted = Filter(project_id=call.project)
         found = call.read(volumes.listing, wanted, (), Page(limit=limit), offset)
         return {"volumes": [_view(one) for one in found]}
 
@@ -117,26 +117,24 @@ class OldSnapshots:
         call.check("volume:get_all_snapshots", _own(call))
         limit = min(call.query.number("limit") or call.max_limit, call.max_limit)
         offset = call.query.number("offset") or 0
-        wanted = SnapshotFilter(project_id=call.ctxt.project_id or "")
+        wanted = SnapshotFilter(project_id=call.project)
         found = call.read(snapshots.listing, wanted, (), Page(limit=limit), offset)
         return {"snapshots": [_snapshot_view(one) for one in found]}
 
 
 def _own(call: Call) -> Mapping[str, Any]:
-    return {"project_id": call.ctxt.project_id or ""}
+    return {"project_id": call.project}
 
 
 def _find(call: Call, volume_id: str) -> Volume:
-    project = None if call.is_admin else call.ctxt.project_id or ""
-    found = call.read(volumes.get, volume_id, project)
+    found = call.read(volumes.get, volume_id, call.reach)
     if found is None or not call.allows("volume:get", {"project_id": found.project_id}):
         raise VolumeNotFound(f"Volume {volume_id} could not be found.")
     return found
 
 
 def _snapshot(call: Call, snapshot_id: str) -> Snapshot:
-    project = None if call.is_admin else call.ctxt.project_id or ""
-    found = call.read(snapshots.get, snapshot_id, project)
+    found = call.read(snapshots.get, snapshot_id, call.reach)
     target = None if found is None else {"project_id": found.project_id}
     if found is None or not call.allows("volume:get_snapshot", target):
         raise SnapshotNotFound(f"Snapshot {snapshot_id} could not be found.")
@@ -150,7 +148,7 @@ def _new(call: Call, asked: Mapping[str, Any]) -> NewVolume:
     if zone and all(one.availability_zone != zone for one in hosts):
         raise Invalid(f"Availability zone '{zone}' is invalid.")
     return NewVolume(
-        call.ctxt.project_id or "",
+        call.project,
         int(asked["size"]),
         name=asked.get("display_name", "").strip(),
         description=asked.get("display_description", "").strip() or None,
@@ -165,7 +163,7 @@ def _type_id(call: Call, asked: str | None) -> str | None:
     """Return the id of the type of this name or id. Raises NotFound."""
     if not asked:
         return None
-    for one in call.read(volumes.types, None if call.is_admin else call.ctxt.project_id or ""):
+    for one in call.read(volumes.types, call.reach):
         if asked in (one.id, one.name):
             return one.id
     raise NotFound(f"Volume type {asked} could not be found.")

@@ -191,7 +191,7 @@ class Limits:
         project_id = call.query.last("tenant_id")
         if project_id is not None:
             call.check("limits:other_project")
-        limits, used = _limits(call, project_id or call.ctxt.project_id or "")
+        limits, used = _limits(call, project_id or call.project)
         known = _names(call)
         absolute = {
             name: limits.get(quota, UNLIMITED)

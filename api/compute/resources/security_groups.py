@@ -38,7 +38,7 @@ class SecurityGroups:
     @operation("os-security-groups:get", until=_UNTIL, query=schemas.LIST_GROUPS)
     def index(self, call: Call) -> Any:
         """List the project's groups, administrators with `all_tenants` those of all."""
-        project = call.ctxt.project_id or ""
+        project = call.project
         everybody = call.is_admin and "all_tenants" in call.query
         if project and not call.read(security_groups.has_default, project):
             call.conductor.ensure_default_security_group(call.ctxt, project)
@@ -60,7 +60,7 @@ class SecurityGroups:
     def create(self, call: Call) -> Any:
         """Make a group."""
         asked = call.body["security_group"]
-        project_id = call.ctxt.project_id or ""
+        project_id = call.project
         call.check("create_security_group", of_project(project_id))
         try:
             new = NewSecurityGroup(project_id, checked_name(asked["name"]), asked["description"])
@@ -123,7 +123,7 @@ class SecurityGroupRules:
 
 
 def _viewer(call: Call) -> Viewer:
-    own = call.ctxt.project_id or ""
+    own = call.project
     call.ctxt.is_admin = call.is_admin
     return Viewer(own, everything=call.is_admin, own=bool(own), shared=False, external=False)
 

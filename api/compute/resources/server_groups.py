@@ -34,7 +34,7 @@ class ServerGroups:
     @operation("os-server-groups:index", query=schemas.LIST, on=_own)
     def index(self, call: Call) -> Any:
         """List the project's server groups; all projects' for administrators on request."""
-        project: str | None = call.ctxt.project_id or ""
+        project: str | None = call.project
         if "all_projects" in call.query and call.is_admin:
             call.check("os-server-groups:index:all_projects", _own(call, {}))
             project = None
@@ -54,9 +54,7 @@ class ServerGroups:
         rules = {name: int(value) for name, value in asked.get("rules", {}).items()}
         if rules and policy != Policy.ANTI_AFFINITY:
             raise Invalid("Only anti-affinity policy supports rules.")
-        new = NewServerGroup(
-            call.ctxt.project_id or "", call.ctxt.user_id or "", asked["name"], policy, rules
-        )
+        new = NewServerGroup(call.project, call.ctxt.user_id or "", asked["name"], policy, rules)
         made = call.conductor.create_server_group(call.ctxt, new)
         return {"server_group": _view(call, _find(call, made))}
 
@@ -72,10 +70,9 @@ class ServerGroups:
 
 
 def _find(call: Call, group_id: str) -> ServerGroup:
-    project = None if call.is_admin else call.ctxt.project_id or ""
     found: ServerGroup | None = None
     if ids.is_uuid(group_id):
-        found = call.read(server_groups.find, str(uuid.UUID(group_id)), project)
+        found = call.read(server_groups.find, str(uuid.UUID(group_id)), call.reach)
     if found is None:
         raise NotFound(f"Instance group {group_id} could not be found.")
     return found

@@ -25,7 +25,7 @@ _SORTABLE: Mapping[str, Callable[[VolumeType], Any]] = {
 
 def find_type(call: Call, type_id: str) -> VolumeType:
     """Return a type that the user sees, by its id or name. Raises NotFound."""
-    for one in call.read(volumes.types, None if call.is_admin else call.project):
+    for one in call.read(volumes.types, call.reach):
         if type_id in (one.id, one.name):
             return one
     raise NotFound(f"Volume type {type_id} could not be found.")
@@ -34,7 +34,7 @@ def find_type(call: Call, type_id: str) -> VolumeType:
 def _default(call: Call) -> VolumeType:
     """Return the type of volumes whose users name none. Raises NotFound without one."""
     name = call.cloud.conf.volumes.default_type
-    found = call.read(volumes.types, None if call.is_admin else call.project)
+    found = call.read(volumes.types, call.reach)
     mine = call.read(volumes.default_types, call.project).get(call.project)
     if mine is not None:
         return find_type(call, mine)

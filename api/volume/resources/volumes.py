@@ -191,7 +191,7 @@ def type_id(call: Call, asked: str | None) -> str | None:
     """Return the id of the type of this name or id; None: none is named. Raises NotFound."""
     if not asked:
         return None
-    for one in call.read(volumes.types, None if call.is_admin else call.project):
+    for one in call.read(volumes.types, call.reach):
         if asked in (one.id, one.name):
             return one.id
     raise NotFound(f"Volume type {asked} could not be found.")

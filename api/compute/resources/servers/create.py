@@ -168,7 +168,7 @@ def _read(
     image_id: str | None,
     place: Place,
 ) -> _Existing:
-    project = None if call.is_admin else call.ctxt.project_id or ""
+    project = call.reach
     key_name = asked.get("key_name")
     return _Existing(
         flavor=flavors.find(connection, str(asked["flavorRef"]).rsplit("/", 1)[-1], project),
@@ -311,7 +311,7 @@ def _groups(call: Call, asked: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _group(call: Call, name: str) -> str:
     try:
-        return group_of(call, call.ctxt.project_id or "", name).id
+        return group_of(call, call.project, name).id
     except NotFound as error:
         raise Invalid(f"Unable to find security_group with name or id '{name}'") from error
 

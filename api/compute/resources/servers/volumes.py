@@ -126,8 +126,7 @@ def _require_shelved_api(call: Call, action: str) -> None:
 
 
 def _require_volume(call: Call, volume_id: str) -> None:
-    project = None if call.is_admin else call.ctxt.project_id or ""
-    if call.read(volumes.get, volume_id, project) is None:
+    if call.read(volumes.get, volume_id, call.reach) is None:
         raise VolumeNotFound(f"Volume {volume_id} could not be found.")
 
 

@@ -11,12 +11,13 @@ from api.query import Query
 from api.volume import queries
 from api.volume.call import Call
 from common.errors import Invalid
+from db.reads.volumes.volumes import SORTABLE
 
 
 def asked(text: str) -> Call:
     """A request with this query string."""
     nothing: Any = None
-    return Call(nothing, nothing, 71, Query.parse(text), "")
+    return Call(cloud=nothing, ctxt=nothing, version=71, query=Query.parse(text), root="")
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,7 @@ def asked(text: str) -> Call:
 )
 def test_of_a_repeated_sort_key_the_first_counts(text: str) -> None:
     """A page after a marker has a condition for each pair of keys."""
-    assert queries.order(asked(text)) == [("name", False), ("size", True)]
+    assert queries.order(asked(text), SORTABLE) == [("name", False), ("size", True)]
 
 
 @pytest.mark.parametrize(
@@ -44,13 +45,13 @@ def test_of_a_repeated_sort_key_the_first_counts(text: str) -> None:
 )
 def test_the_order_that_is_asked_for(text: str, order: list[tuple[str, bool]]) -> None:
     """A direction without a key is that of ``created_at`` (cinder.api.common.get_sort_params)."""
-    assert queries.order(asked(text)) == order
+    assert queries.order(asked(text), SORTABLE) == order
 
 
 @pytest.mark.parametrize("text", ["sort=name&sort_key=size", "sort=name&sort_dir=asc"])
 def test_both_grammars_of_an_order_at_once_are_refused(text: str) -> None:
     with pytest.raises(Invalid, match="cannot be used with the 'sort' parameter"):
-        queries.order(asked(text))
+        queries.order(asked(text), SORTABLE)
 
 
 @pytest.mark.parametrize("digits", [11, 5000])

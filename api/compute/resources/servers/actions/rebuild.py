@@ -129,9 +129,8 @@ def _read(
 ) -> tuple[Image | None, KeyPair | None]:
     key_name = asked.get("key_name")
     user = call.ctxt.user_id or ""
-    project = None if call.is_admin else call.ctxt.project_id or ""
     return (
-        images.get(connection, str(uuid.UUID(asked["imageRef"])), project),
+        images.get(connection, str(uuid.UUID(asked["imageRef"])), call.reach),
         keypairs.find(connection, user, key_name) if key_name else None,
     )
 

@@ -55,8 +55,7 @@ def _rescue_image(call: Call, asked: str | None) -> Image:
             f"Instance {call.server.uuid} cannot be rescued: it has no image of its own, so "
             "rescue_image_ref must name one."
         )
-    project = None if call.is_admin else call.ctxt.project_id or ""
-    found: Image | None = call.read(images.get, str(uuid.UUID(image_id)), project)
+    found: Image | None = call.read(images.get, str(uuid.UUID(image_id)), call.reach)
     if found is None or found.status != "active" or no_data(found):
         raise Invalid(f"Requested rescue image '{image_id}' is not supported")
     _require_stable(call, found.properties)

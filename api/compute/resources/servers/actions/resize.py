@@ -80,8 +80,7 @@ class ResizeActions:
 def _read(
     connection: sa.Connection, call: Call, named_flavor: str
 ) -> tuple[Flavor | None, Image | None]:
-    project = None if call.is_admin else call.ctxt.project_id or ""
-    flavor = flavors.find(connection, named_flavor.rsplit("/", 1)[-1], project)
+    flavor = flavors.find(connection, named_flavor.rsplit("/", 1)[-1], call.reach)
     image_id = call.server.image_id
     return flavor, images.get(connection, image_id, None) if image_id else None
 

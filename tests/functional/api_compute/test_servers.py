@@ -288,6 +288,14 @@ def test_only_administrators_ask_for_hosts_by_address(api: ComputeApi) -> None:
     assert api.conductor.asked == []
 
 
+def test_the_policy_is_asked_before_anything_is_looked_up(api: ComputeApi) -> None:
+    """So that nobody learns of what exists by asking for what is forbidden."""
+    hints = {"os:scheduler_hints": {"build_near_host_ip": "10.99.0.1"}}
+    body = {**a_create(imageRef=NETWORK, key_name="none"), **hints}
+    answer = api.request("POST", "/servers", body, version="2.96")
+    assert answer.status_code == 403, answer.text
+
+
 def test_only_administrators_choose_addresses_outside_of_pools(api: ComputeApi) -> None:
     body = a_create(networks=[{"uuid": NETWORK, "fixed_ip": "10.20.0.5"}])
     for token, anywhere in ((auth.MEMBER, False), (MANAGER, True)):

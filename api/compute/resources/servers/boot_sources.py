@@ -29,9 +29,13 @@ _OF_IMAGE = frozenset(
 )
 
 
+#: sources of a root disk that are volumes, or were one
+_OF_VOLUMES = ("volume", "snapshot")
+
+
 @dataclass(frozen=True)
 class Sources:
-    """What a create boots from, as read from the database."""
+    """What a create boots from."""
 
     devices: tuple[Device, ...]
     image: Image | None = None
@@ -107,16 +111,50 @@ def image_of(asked: Mapping[str, Any], devices: Sequence[Device]) -> str | None:
     return None if named is None else str(uuid.UUID(named))
 
 
+@dataclass(frozen=True)
+class Found:
+    """What there is of what was named, as read from the database."""
+
+    image: Image | None = None
+    volume: Volume | None = None
+    """That of the root disk, or of the snapshot that it is made of."""
+    types: Sequence[VolumeType] = ()
+
+
 def read(
     connection: sa.Connection,
-    devices: tuple[Device, ...],
+    devices: Sequence[Device],
     image_id: str | None,
     project_id: str | None,
-) -> Sources:
-    """Return what is named; ``project_id``: whose it must be, None: anybody's. Raises Invalid."""
-    image = None if image_id is None else images.get(connection, image_id, project_id)
-    if image is None and image_id is not None:
-        root = root_of(devices)
+) -> Found:
+    """Return what is named; ``project_id``: whose it must be, None: anybody's."""
+    named = any(one.volume_type for one in devices)
+    types = volumes.types(connection, project_id) if named else ()
+    # An image that is named decides alone, and whether the volume is bootable doesn't matter then.
+    if image_id is not None:
+        return Found(images.get(connection, image_id, project_id), types=types)
+    root = root_of(devices)
+    volume = None if root is None else _root_volume(connection, root, project_id)
+    return Found(volume=volume, types=types)
+
+
+def _root_volume(connection: sa.Connection, root: Device, project_id: str | None) -> Volume | None:
+    """Return the volume that servers boot from, or whose snapshot they boot from."""
+    if not ids.is_uuid(str(root.uuid)):
+        return None
+    named = str(uuid.UUID(root.uuid))
+    if root.source == "volume":
+        return volumes.get(connection, named, project_id)
+    snapshot = snapshots.get(connection, named, project_id)
+    # The volume may be another project's by now.
+    return None if snapshot is None else volumes.get(connection, snapshot.volume_id, None)
+
+
+def sources(devices: tuple[Device, ...], image_id: str | None, found: Found) -> Sources:
+    """Return what a create boots from. Raises Invalid and ImageNotFound for what isn't there, as
+    ``get_bdm_image_metadata`` of nova/block_device.py does."""
+    root, image = root_of(devices), found.image
+    if image_id is not None and image is None:
         if root is not None and root.on_volume and root.source == "image":
             raise invalid(f"failed to get image {image_id}.")
         raise ImageNotFound("Can not find requested image")
@@ -125,34 +163,12 @@ def read(
         if listed:
             devices = image_devices.merged(listed, devices)
             check_devices(devices)
-    named = any(one.volume_type for one in devices)
-    types = volumes.types(connection, project_id) if named else ()
-    root = root_of(devices)
-    volume = None
-    # An image that is named decides alone, and whether the volume is bootable doesn't matter then.
-    if image is None and root is not None and root.source in ("volume", "snapshot"):
-        volume = _root_volume(connection, root, project_id)
-    return Sources(devices, image, volume, types)
-
-
-def _root_volume(connection: sa.Connection, root: Device, project_id: str | None) -> Volume:
-    """Return the volume that servers boot from, or whose snapshot they boot from. Raises Invalid,
-    as ``get_bdm_image_metadata`` of nova/block_device.py does."""
-    found = None
-    if ids.is_uuid(str(root.uuid)):
-        named = str(uuid.UUID(root.uuid))
-        if root.source == "volume":
-            found = volumes.get(connection, named, project_id)
-        else:
-            snapshot = snapshots.get(connection, named, project_id)
-            # The volume may be another project's by now.
-            if snapshot is not None:
-                found = volumes.get(connection, snapshot.volume_id, None)
-    if found is None:
-        raise invalid(f"failed to get {root.source} {root.uuid}.")
-    if not found.bootable:
-        raise Invalid(f"Block Device {found.id} is not bootable.")
-    return found
+    elif root is not None and root.source in _OF_VOLUMES:
+        if found.volume is None:
+            raise invalid(f"failed to get {root.source} {root.uuid}.")
+        if not found.volume.bootable:
+            raise Invalid(f"Block Device {found.volume.id} is not bootable.")
+    return Sources(devices, image, found.volume, found.types)
 
 
 def check(sources: Sources, flavor: Flavor) -> None:

@@ -8,8 +8,9 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import ANY_ADDRESS, NEAR_HOST, REQUESTED_DESTINATION
 from api.compute.resources.found import the_server, the_shown_server
-from api.compute.resources.servers.create import access_addresses, create_request
+from api.compute.resources.servers.create import create_request
 from api.compute.resources.servers.filters import filters_of, sort_of
+from api.compute.resources.servers.requested import access_addresses
 from api.compute.schemas import servers as schemas
 from api.compute.views import servers as views
 from common.errors import Invalid, NotFound

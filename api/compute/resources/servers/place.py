@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from api.compute import policies
-from api.compute.call import Call
+from api.compute.policies import REQUESTED_DESTINATION
 from common.errors import HostNotFound, Invalid
 from db.reads.hosts.services import Zones
+
+FORCED_HOST = "servers:create:forced_host"
 
 
 @dataclass(frozen=True)
@@ -18,35 +19,34 @@ class Place:
 
     zone: str | None = None
     host: str | None = None
+    rule: str | None = None
+    """The policy's rule about the way the host is named, where one is."""
 
 
-def place_of(call: Call, asked: Mapping[str, Any]) -> Place:
+def place_of(asked: Mapping[str, Any]) -> Place:
     """Zone and host: `ZONE:HOST[:NODE]`, or since 2.74 `host` and `hypervisor_hostname`.
 
-    Raises Forbidden where the policy allows no choice of hosts, Invalid.
+    Raises Invalid, HostNotFound.
     """
     zone, _, rest = (asked.get("availability_zone") or "").partition(":")
     host, _, node = rest.partition(":")
     if ":" in node:
         raise Invalid("Unable to parse availability_zone")
     host = host or node
-    if host:
-        call.check("servers:create:forced_host")
     chosen = {asked.get("host"), asked.get("hypervisor_hostname")} - {None}
-    if chosen:
-        call.check(policies.REQUESTED_DESTINATION)
-        if host:
-            raise Invalid(
-                "One mechanism with host and/or hypervisor_hostname and another mechanism "
-                "with zone:host:node are mutually exclusive."
-            )
-        if len(chosen) > 1:
-            raise HostNotFound(
-                "No compute host has both this host and this hypervisor_hostname: "
-                "here a hypervisor is named as its host is."
-            )
-        host = str(chosen.pop())
-    return Place(zone or None, host or None)
+    if not chosen:
+        return Place(zone or None, host or None, FORCED_HOST if host else None)
+    if host:
+        raise Invalid(
+            "One mechanism with host and/or hypervisor_hostname and another mechanism "
+            "with zone:host:node are mutually exclusive."
+        )
+    if len(chosen) > 1:
+        raise HostNotFound(
+            "No compute host has both this host and this hypervisor_hostname: "
+            "here a hypervisor is named as its host is."
+        )
+    return Place(zone or None, str(chosen.pop()) or None, REQUESTED_DESTINATION)
 
 
 def check_place(place: Place, zones: Zones) -> None:

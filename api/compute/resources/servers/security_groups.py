@@ -5,6 +5,7 @@ They are those of its ports; facts from nova's security_groups.py.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from api.compute.call import Call
@@ -47,7 +48,11 @@ class SecurityGroupActions:
 
 def group_of(call: Call, project_id: str, name: str) -> SecurityGroup:
     """Return a project's security group by its name or ID. Raises NotFound, Conflict."""
-    found = call.read(security_groups.named, project_id, name)
+    return the_only(call.read(security_groups.named, project_id, name), project_id, name)
+
+
+def the_only(found: Sequence[SecurityGroup], project_id: str, name: str) -> SecurityGroup:
+    """Return the only group found. Raises NotFound, Conflict."""
     if len(found) > 1:
         raise Conflict(
             f"Multiple security_group matches found for name '{name}', use an ID to be more "

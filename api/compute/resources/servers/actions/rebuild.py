@@ -14,7 +14,8 @@ from api.compute.operation import operation
 from api.compute.resources.found import the_server, the_shown_server
 from api.compute.resources.servers import startable
 from api.compute.resources.servers.boot_sources import no_data, too_small
-from api.compute.resources.servers.create import access_addresses, check_size, files, password
+from api.compute.resources.servers.create import check_size
+from api.compute.resources.servers.requested import access_addresses, files, password
 from api.compute.schemas import servers as schemas
 from api.compute.views import servers as views
 from common import codec

@@ -11,7 +11,7 @@ from api.compute.operation import operation
 from api.compute.resources.found import the_server
 from api.compute.resources.servers import startable
 from api.compute.resources.servers.boot_sources import no_data
-from api.compute.resources.servers.create import password
+from api.compute.resources.servers.requested import password
 from api.compute.schemas import servers as schemas
 from common.errors import Invalid
 from common.guest import rescue

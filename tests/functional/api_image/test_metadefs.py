@@ -10,10 +10,14 @@ import openstack.connection
 import pytest
 import requests
 
+from api.image import config as image_config
+from api.image.app import make_app
 from common.guest.settings import SETTINGS
 from tests.fixtures import auth
+from tests.fixtures.listings import a_conf, served
 from tests.functional.api_image.test_uploads import Site, a_site
 from tests.functional.api_image.test_user_images import call
+from web import policy
 
 SPACES = "/metadefs/namespaces"
 NEW = {"namespace": "My::Own", "visibility": "public", "display_name": "Mine", "protected": False}
@@ -296,3 +300,19 @@ def test_openstacksdk_reads_and_writes_them(site: Site) -> None:
     image.delete_metadef_namespace(mine)
     assert len(list(image.metadef_namespaces())) == 4
     cloud.close()
+
+
+def test_a_list_leaves_out_what_the_policy_hides(tmp_path: Path) -> None:
+    """As in Glance, which asks for the list and for each that is in it."""
+    rules = tmp_path / "policy.yaml"
+    rules.write_text('"get_metadef_resource_type": "!"\n"get_metadef_properties": "!"\n')
+    conf = a_conf()
+    image_config.register(conf)
+    policy.register(conf)
+    conf.set_override("policy_file", str(rules), "oslo_policy")
+    nothing: Any = None
+    with served(make_app(conf, nothing, auth.header_auth)) as root:
+        spaces = f"{root}/v2/metadefs/namespaces/OS::Compute::ProxmoxVE::Boot"
+        hidden = call(f"{spaces}/resource_types")
+        assert hidden.json() == {"resource_type_associations": []}
+        assert call(f"{spaces}/properties").status_code == 403

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import datetime
-from collections.abc import Container
+from collections.abc import Callable, Container
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,11 +16,12 @@ from common.errors import Invalid
 from db.reads.keyset import Page
 from db.reads.volumes.block_storage import Filter as BackupFilter
 from db.reads.volumes.snapshots import Filter as SnapshotFilter
-from db.reads.volumes.volumes import SORTABLE, Filter
+from db.reads.volumes.volumes import Filter
 
 MAX_LIMIT = 1000
 _LARGEST = 2**31 - 1
 _TIMES_SINCE = 60
+_COUNTED_SINCE = 45
 _OF_IMAGES_SINCE = 4
 _QUOTA_SINCE = 65
 #: whose; for administrators who ask for all projects
@@ -52,6 +54,33 @@ _EQUAL_BACKUPS = {
 }
 
 
+@dataclass(frozen=True)
+class Listing:
+    """How one kind of record is listed."""
+
+    listing: Callable[..., list[Any]]
+    """Of `db.reads`, as is `count`."""
+    count: Callable[..., int]
+    sortable: Container[str]
+    wanted: Callable[[Call], Any]
+    """What a query asks for. Raises Invalid."""
+
+    def answer(self, call: Call, path: str, view: Callable[[Call, Any], Any]) -> dict[str, Any]:
+        """Return a page below the noun that `path` begins with.
+
+        There are a link to the next page, and since 3.45 the count. Raises Invalid.
+        """
+        (limits, offset), wanted = page(call), self.wanted(call)
+        found = call.read(self.listing, wanted, order(call, self.sortable), limits, offset)
+        noun = path.partition("/")[0]
+        answer: dict[str, Any] = {noun: [view(call, one) for one in found]}
+        if found and len(found) == limits.limit:
+            answer[f"{noun}_links"] = following(call, path, found[-1].id)
+        if call.version >= _COUNTED_SINCE and call.query.boolean("with_count"):
+            answer["count"] = call.read(self.count, wanted)
+        return answer
+
+
 def page(call: Call) -> tuple[Page, int]:
     """Return limit with marker, and offset. Raises Invalid."""
     limit, offset = _number(call, "limit"), _number(call, "offset") or 0
@@ -66,7 +95,7 @@ def _number(call: Call, name: str) -> int | None:
     return number
 
 
-def order(call: Call, sortable: Container[str] = SORTABLE.keys()) -> list[tuple[str, bool]]:
+def order(call: Call, sortable: Container[str]) -> list[tuple[str, bool]]:
     """Return (name, descending) of each sort key; of a repeated one, the first. Raises Invalid."""
     found: dict[str, bool] = {}
     for key, turn in _sorts(call):

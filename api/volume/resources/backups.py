@@ -26,6 +26,7 @@ def find_backup(call: Call, backup_id: str) -> Backup:
 
 
 the_backup = the("backup", find_backup)
+_LISTING = queries.Listing(backups.listing, backups.count, backups.SORTABLE, queries.backups)
 
 
 class Backups:
@@ -34,25 +35,12 @@ class Backups:
     @operation("backup:get_all")
     def index(self, call: Call) -> Any:
         """List backups."""
-        return self._listed(call, "backups", views.brief_backup)
+        return _LISTING.answer(call, "backups", views.brief_backup)
 
     @operation("backup:get_all")
     def detail(self, call: Call) -> Any:
         """List backups in detail."""
-        return self._listed(call, "backups/detail", views.backup)
-
-    @staticmethod
-    def _listed(call: Call, path: str, view: Any) -> Any:
-        page, offset = queries.page(call)
-        wanted = queries.backups(call)
-        order = queries.order(call, backups.SORTABLE)
-        found = call.read(backups.listing, wanted, order, page, offset)
-        answer: dict[str, Any] = {"backups": [view(call, one) for one in found]}
-        if found and len(found) == page.limit:
-            answer["backups_links"] = queries.following(call, path, found[-1].id)
-        if call.version >= 45 and call.query.boolean("with_count"):
-            answer["count"] = call.read(backups.count, wanted)
-        return answer
+        return _LISTING.answer(call, "backups/detail", views.backup)
 
     @operation("backup:get", asks=("backup:backup_project_attribute",), on=the_backup)
     def show(self, call: Call, backup: Backup) -> Any:

@@ -26,6 +26,9 @@ def find_snapshot(call: Call, snapshot_id: str) -> Snapshot:
 
 
 the_snapshot = the("snapshot", find_snapshot)
+_LISTING = queries.Listing(
+    snapshots.listing, snapshots.count, snapshots.SORTABLE, queries.snapshots
+)
 
 
 class Snapshots:
@@ -34,25 +37,12 @@ class Snapshots:
     @operation("volume:get_all_snapshots")
     def index(self, call: Call) -> Any:
         """List snapshots."""
-        return self._listed(call, "snapshots", views.brief_snapshot)
+        return _LISTING.answer(call, "snapshots", views.brief_snapshot)
 
     @operation("volume:get_all_snapshots")
     def detail(self, call: Call) -> Any:
         """List snapshots in detail."""
-        return self._listed(call, "snapshots/detail", views.detailed_snapshot)
-
-    @staticmethod
-    def _listed(call: Call, path: str, view: Any) -> Any:
-        page, offset = queries.page(call)
-        wanted = queries.snapshots(call)
-        order = queries.order(call, snapshots.SORTABLE)
-        found = call.read(snapshots.listing, wanted, order, page, offset)
-        answer: dict[str, Any] = {"snapshots": [view(call, one) for one in found]}
-        if found and len(found) == page.limit:
-            answer["snapshots_links"] = queries.following(call, path, found[-1].id)
-        if call.version >= 45 and call.query.boolean("with_count"):
-            answer["count"] = call.read(snapshots.count, wanted)
-        return answer
+        return _LISTING.answer(call, "snapshots/detail", views.detailed_snapshot)
 
     @operation(
         "volume:get_snapshot",

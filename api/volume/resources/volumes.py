@@ -42,6 +42,7 @@ def find(call: Call, volume_id: str, rule: str | None = None) -> Volume:
 
 
 the_volume = the("volume", find)
+_LISTING = queries.Listing(volumes.listing, volumes.count, volumes.SORTABLE, queries.volumes)
 
 
 class Volumes:
@@ -50,24 +51,12 @@ class Volumes:
     @operation("volume:get_all")
     def index(self, call: Call) -> Any:
         """List volumes."""
-        return self._listed(call, "volumes", views.brief)
+        return _LISTING.answer(call, "volumes", views.brief)
 
     @operation("volume:get_all")
     def detail(self, call: Call) -> Any:
         """List volumes in detail."""
-        return self._listed(call, "volumes/detail", views.detailed)
-
-    @staticmethod
-    def _listed(call: Call, path: str, view: Any) -> Any:
-        page, offset = queries.page(call)
-        wanted = queries.volumes(call)
-        found = call.read(volumes.listing, wanted, queries.order(call), page, offset)
-        answer: dict[str, Any] = {"volumes": [view(call, one) for one in found]}
-        if found and len(found) == page.limit:
-            answer["volumes_links"] = queries.following(call, path, found[-1].id)
-        if call.version >= 45 and call.query.boolean("with_count"):
-            answer["count"] = call.read(volumes.count, wanted)
-        return answer
+        return _LISTING.answer(call, "volumes/detail", views.detailed)
 
     @operation("volume:get_all", since="3.12")
     def summary(self, call: Call) -> Any:

@@ -6,6 +6,7 @@ it names, and whether all of it fits together.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -60,7 +61,8 @@ def create_request(call: Call) -> CreateServers:
         call.check(rule)
     any_address = any(one.fixed_ip for one in asked.networks) and call.allows(ANY_ADDRESS)
     existing = call.read(_read, asked, call.project, call.ctxt.user_id or "", call.reach)
-    return _checked(call, asked, existing, any_address=any_address)
+    request = _checked(asked, existing, call.project, is_admin=call.is_admin)
+    return dataclasses.replace(request, any_address=any_address)
 
 
 def _rules(asked: Requested) -> Iterator[str]:
@@ -81,7 +83,7 @@ def _read(
     """Return what there is; ``reach``: whose records may be used, None: everybody's."""
     key_name = asked.fields["key_name"]
     return _Existing(
-        flavor=flavors.find(connection, asked.flavor, reach),
+        flavor=flavors.find(connection, asked.flavor.rsplit("/", 1)[-1], reach),
         found=boot_sources.read(connection, asked.devices, asked.image, reach),
         keypair=keypairs.find(connection, user_id, key_name) if key_name else None,
         zones=services.zones(connection) if asked.place != Place() else None,
@@ -94,15 +96,14 @@ def _read(
 
 
 def _checked(
-    call: Call, asked: Requested, existing: _Existing, *, any_address: bool
+    asked: Requested, existing: _Existing, project_id: str, *, is_admin: bool
 ) -> CreateServers:
     """Return the message. Raises unless all exists, and fits together."""
     sources = boot_sources.sources(asked.devices, asked.image, existing.found)
     image, keypair = sources.local_image, existing.keypair
     flavor = existing.flavor
-    if flavor is None or (flavor.disabled and not call.is_admin):
-        named = call.body["server"]["flavorRef"]
-        raise FlavorNotFound(f"Flavor {named} could not be found.")
+    if flavor is None or (flavor.disabled and not is_admin):
+        raise FlavorNotFound(f"Flavor {asked.flavor} could not be found.")
     boot_sources.check(sources, flavor)
     if asked.fields["key_name"] and keypair is None:
         raise KeyPairNotFound("Invalid key_name provided.")
@@ -122,8 +123,7 @@ def _checked(
         disk_tag=sources.disk_tag,
         volumes=boot_sources.volumes_of(sources),
         public_key=keypair.public_key if keypair else None,
-        security_groups=_groups(asked, existing, call.project),
-        any_address=any_address,
+        security_groups=_groups(asked, existing, project_id),
         **asked.fields,
     )
 

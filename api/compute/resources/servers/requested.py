@@ -36,7 +36,7 @@ class Requested:
     """What is asked for."""
 
     flavor: str
-    """The flavor's ID."""
+    """The flavor's ID, or a URL that ends with it."""
     image: str | None
     """The image of the root disk; None: that is a volume."""
     devices: tuple[Device, ...]
@@ -68,7 +68,7 @@ def parse(body: Mapping[str, Any], version: int) -> Requested:
     place = place_of(asked)
     named = [one.get("name") or DEFAULT for one in asked.get("security_groups", ())]
     return Requested(
-        flavor=str(asked["flavorRef"]).rsplit("/", 1)[-1],
+        flavor=str(asked["flavorRef"]),
         image=image,
         devices=devices,
         networks=networks,

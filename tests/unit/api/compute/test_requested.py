@@ -22,7 +22,7 @@ def asked(*, hints: dict[str, Any] | None = None, **fields: Any) -> Requested:
 
 def test_a_plain_server() -> None:
     found = asked()
-    assert (found.flavor, found.image, found.devices) == ("1", IMAGE, ())
+    assert (found.flavor, found.image, found.devices) == ("http://h/flavors/1", IMAGE, ())
     assert found.groups == ("default",)
     assert found.fields["name"] == "a"
     assert found.fields["auto_network"] and not found.fields["needs_network"]

@@ -76,9 +76,7 @@ class AddressGroupCollection(Collection):
         asked, many = bodies.of_create(call.body(), "address_group", _INPUTS, _KNOWN)
         new = [self._new(call, one) for one in asked]
         made = groups.conductor.create_address_groups(call.ctxt, new)
-        if not many:
-            return groups.store.shown_one(call.ctxt, made[0])
-        return {"address_groups": groups.store.shown(call.ctxt, made)}
+        return groups.store.made(call.ctxt, made, many=many)
 
     def _new(self, call: Call, asked: Mapping[str, Any]) -> NewAddressGroup:
         project_id = owner(call, self._groups.policy, "address group", asked)

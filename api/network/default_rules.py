@@ -51,9 +51,7 @@ class DefaultRuleCollection(Collection):
         asked, many = bodies.of_create(call.body(), _NOUN, _INPUTS, _KNOWN)
         self._policy.check(call.ctxt, f"create_{_NOUN}", of_project(call.ctxt.project_id or ""))
         made = self._conductor.create_default_rules(call.ctxt, [_new(one) for one in asked])
-        if not many:
-            return self._store.shown_one(call.ctxt, made[0])
-        return {f"{_NOUN}s": self._store.shown(call.ctxt, made)}
+        return self._store.made(call.ctxt, made, many=many)
 
 
 class DefaultRuleItem(Item):

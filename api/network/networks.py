@@ -61,9 +61,7 @@ class NetworkCollection(Collection):
         asked, many = bodies.of_create(call.body(), "network", _INPUTS, _KNOWN)
         wanted = [self._new(call, one) for one in asked]
         made = self._conductor.create_networks(call.ctxt, wanted)
-        if many:
-            return {"networks": self._store.shown(call.ctxt, made)}
-        return self._store.shown_one(call.ctxt, made[0])
+        return self._store.made(call.ctxt, made, many=many)
 
     def _new(self, call: Call, asked: Mapping[str, Any]) -> NewNetwork:
         project_id = owner(call, self._policy, "network", asked)

@@ -96,9 +96,7 @@ class PortCollection(Collection):
         networks = self._ports.networks.find_all(call.ctxt, [one["network_id"] for one in asked])
         wanted = [self._new(call, one, networks[one["network_id"]]) for one in asked]
         made = self._ports.conductor.create_ports(call.ctxt, wanted)
-        if not many:
-            return self._store.shown_one(call.ctxt, made[0])
-        return {"ports": self._store.shown(call.ctxt, made)}
+        return self._store.made(call.ctxt, made, many=many)
 
     def _new(self, call: Call, asked: Mapping[str, Any], network: Record) -> NewPort:
         ports = self._ports

@@ -219,6 +219,14 @@ class Store:
         found, visible = self._by_id(ctxt, record_ids), self.visible(ctxt)
         return [show(found[one], visible) for one in record_ids if one in found]
 
+    def made(
+        self, ctxt: RequestContext, record_ids: Sequence[str], *, many: bool
+    ) -> dict[str, Any]:
+        """Return new records as the answer to a POST of one, or of a list."""
+        if many:
+            return {self.kind.plural: self.shown(ctxt, record_ids)}
+        return self.shown_one(ctxt, record_ids[0])
+
     def _by_id(self, ctxt: RequestContext, record_ids: Sequence[str]) -> Mapping[str, Record]:
         asked = query.Query(where={"id": sorted(set(record_ids))})
         return {each.id: each for each in self.read(ctxt, asked)}
@@ -249,8 +257,8 @@ def show(
     }
 
 
-class Collection:
-    """A list of one kind."""
+class OfKind:
+    """A resource of one kind of record."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -259,6 +267,10 @@ class Collection:
     def noun(self) -> str:
         """What the rules of its operations name."""
         return self._store.kind.singular
+
+
+class Collection(OfKind):
+    """A list of one kind."""
 
     @operation(asks=("get_{noun}",))
     def on_get(self, call: Call) -> Any:
@@ -284,16 +296,8 @@ class Collection:
         read_only(f"create_{self._store.kind.singular}")
 
 
-class Item:
+class Item(OfKind):
     """One record of a kind."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    @property
-    def noun(self) -> str:
-        """What the rules of its operations name."""
-        return self._store.kind.singular
 
     @operation(asks=("get_{noun}",))
     def on_get(self, call: Call, record_id: str) -> Any:

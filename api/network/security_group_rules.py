@@ -58,9 +58,7 @@ class RuleCollection(Collection):
             for one in asked
         ]
         made = groups.conductor.create_security_group_rules(call.ctxt, project_id, new)
-        if not many:
-            return groups.store.shown_one(call.ctxt, made[0])
-        return {"security_group_rules": groups.store.shown(call.ctxt, made)}
+        return groups.store.made(call.ctxt, made, many=many)
 
     def _project(self, call: Call, asked: list[dict[str, Any]]) -> str:
         """Return the project of the group. Raises Invalid, NotFound."""

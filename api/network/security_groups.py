@@ -96,9 +96,7 @@ class GroupCollection(Collection):
         made = groups.conductor.create_security_groups(
             call.ctxt, [self._new(call, one) for one in asked]
         )
-        if not many:
-            return groups.store.shown_one(call.ctxt, made[0])
-        return {"security_groups": groups.store.shown(call.ctxt, made)}
+        return groups.store.made(call.ctxt, made, many=many)
 
     def _new(self, call: Call, asked: Mapping[str, Any]) -> NewSecurityGroup:
         project_id = owner(call, self._groups.policy, "security group", asked)

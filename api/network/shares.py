@@ -81,9 +81,7 @@ class ShareCollection(Collection):
         found = self._shares.objects[kinds[0]].find_all(call.ctxt, wanted_ids)
         wanted = [self._new(call, one, found[one["object_id"]]) for one in asked]
         made = self._shares.conductor.create_network_shares(call.ctxt, wanted)
-        if many:
-            return {"rbac_policies": self._store.shown(call.ctxt, made)}
-        return self._store.shown_one(call.ctxt, made[0])
+        return self._store.made(call.ctxt, made, many=many)
 
     def _require_type(self, asked: Mapping[str, Any]) -> None:
         """Raise InvalidInput for other types that Neutron can share."""

@@ -64,9 +64,7 @@ class SubnetCollection(Collection):
         networks = self._networks.find_all(call.ctxt, [one["network_id"] for one in asked])
         wanted = [self._new(call, one, networks[one["network_id"]]) for one in asked]
         made = self._conductor.create_subnets(call.ctxt, wanted)
-        if many:
-            return {"subnets": self._store.shown(call.ctxt, made)}
-        return self._store.shown_one(call.ctxt, made[0])
+        return self._store.made(call.ctxt, made, many=many)
 
     def _new(self, call: Call, asked: Mapping[str, Any], network: Record) -> NewSubnet:
         project_id = owner(call, self._policy, "subnet", asked)

@@ -53,7 +53,7 @@ def install(counters: Counters) -> None:
     """Count in this process from now on."""
     import sqlalchemy as sa
 
-    from common.localbus import LocalDriver
+    from common.rpc.localbus import LocalDriver
     from launcher.embedded.inprocess import WsgiAdapter
 
     def statement(connection: Any, *_: Any) -> None:

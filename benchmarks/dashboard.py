@@ -29,7 +29,7 @@ import requests
 
 from benchmarks.processes import cpu_seconds, memory_mib, tree
 from common import codec, ids
-from common.child import Child
+from common.process.child import Child
 from db import engine
 from tests.fixtures.compute import a_full_server
 from tests.functional.cloud import EmbeddedCloud, embedded_cloud

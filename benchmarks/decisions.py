@@ -32,12 +32,12 @@ from benchmarks.placement_vs_original import fill
 from benchmarks.scheduler import host as a_host
 from benchmarks.serving import ours
 from common import clock, ids, rpc
-from common.aggregates import AllAggregates
 from common.context import internal
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Decision, RequestSpec
 from common.messages.topics import HOST_FACTS_TOPIC
+from common.resources.aggregates import AllAggregates
 from launcher import configuration
 from launcher.embedded.settings import render
 from scheduler.client import SchedulerClient

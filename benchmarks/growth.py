@@ -41,7 +41,7 @@ from benchmarks.cloud import Client
 from benchmarks.counted import Counters
 from benchmarks.processes import memory_mib, own_cpu_seconds
 from benchmarks.sites import Site, by_command, site_of
-from common.child import ROOT, die_with_parent
+from common.process.child import ROOT, die_with_parent
 
 Size = TypeVar("Size")
 

@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from common import garbage, ids
+from common import ids
+from common.process import garbage
 from db import schema
 from tests.fixtures import auth
 from tests.fixtures.compute import ComputeApi

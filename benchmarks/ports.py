@@ -26,7 +26,8 @@ import requests
 from api.network.app import make_app
 from benchmarks.cloud import CLIENTS, Meter
 from benchmarks.sites import SITES, Site, Wanted
-from common import garbage, ids
+from common import ids
+from common.process import garbage
 from db import engine, schema
 from tests.fixtures import auth
 from tests.fixtures.listings import NOW, a_conf, a_database, a_network, a_port, a_subnet

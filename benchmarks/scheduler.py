@@ -20,9 +20,9 @@ from typing import Any
 import orjson
 
 from common import config
-from common.aggregates import AggregateFacts
 from common.messages.facts import HostFacts, StorageFacts
 from common.messages.scheduling import RequestSpec
+from common.resources.aggregates import AggregateFacts
 from scheduler import config as scheduler_config
 from scheduler.decide import whatif
 from scheduler.decide.choose import choose

@@ -17,7 +17,7 @@ from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 from oslo_config import cfg
 
-from common import credentials
+from common.clients import credentials
 from identity.clouds import service_credentials
 from identity.keystone import Keystone
 from identity.layout import catalog

@@ -132,7 +132,7 @@ def connect(options: argparse.Namespace, version: str) -> Any:
     """
     import openstack.connection
 
-    from common import direct
+    from common.clients import direct
 
     region = config_of(options, version)
     known = {**region.config, **region.config["auth"]}

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from cli.leftovers import held
 from cli.streams import write_anything
-from common import direct
+from common.clients import direct
 from common.story.explanation import explanation_lines
 from common.story.text import plain_text
 

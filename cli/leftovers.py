@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from common import direct
+from common.clients import direct
 
 Held = dict[str, list[str]]
 

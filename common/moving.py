@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from common.guest.asked import CannotError
 from common.guest.hardware import devices
 from common.messages.facts import CONFIG_DRIVE
-from common.states import VmState
+from common.resources.states import VmState
 
 DEVICES = "it has devices of its node"
 NO_VM = "it has no VM"

@@ -7,22 +7,23 @@ import datetime
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
-from common import clock, events, rpc
-from common.aggregates import Ratios
+from common import clock, rpc
 from common.context import RequestContext
-from common.events import WorkerEvents
 from common.messages.commands import Command, StrictGroup
 from common.messages.consoles import ConsoleTarget, OpenConsole
 from common.messages.facts import HaService, Inspection, OtherVm
 from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.topics import COMPUTE_TOPIC
-from common.typed_rpc import TypedClient
+from common.resources.aggregates import Ratios
+from common.rpc import events
+from common.rpc.events import WorkerEvents
+from common.rpc.typed import TypedClient
 from compute.messages import ClusterInventory
 from compute.rpc_api import WorkerRpc
 
 if TYPE_CHECKING:
-    from common.messaging import oslo_messaging
+    from common.rpc.messaging import oslo_messaging
 
 #: an inventory lists every storage of a cluster
 INVENTORY_SECONDS = 300.0

@@ -6,8 +6,8 @@ import socket
 
 from oslo_config import cfg
 
-from common import networks
 from common.metrics import config as metrics
+from common.resources import networks
 from compute.hypervisor.proxmox import settings
 
 GROUP = "compute"

@@ -12,11 +12,11 @@ from typing import Any
 
 from oslo_config import cfg
 
-from common import networks, vnets
 from common.errors import ConfigurationError
 from common.findings import in_line
 from common.log import logger
 from common.messages.reports import Category
+from common.resources import networks, vnets
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox import settings
 from compute.hypervisor.proxmox.api import calls, privileges

@@ -14,9 +14,9 @@ from oslo_config import cfg
 from common import clock, failures
 from common.errors import Unavailable
 from common.failures import Verdict
-from common.filtering import Filtering
 from common.messages.commands import Destroy, Placed
 from common.messages.reports import Failure, Outcome
+from common.resources.filtering import Filtering
 from compute.client import ComputeClient
 from conductor.plans import Place
 from conductor.store import cloud_identity

@@ -6,9 +6,9 @@ import ipaddress
 
 from oslo_config import cfg, types
 
-from common import networks, volumes
 from common.metrics import config as metrics
 from common.option_types import Form
+from common.resources import networks, volumes
 from conductor.notifications import config as notifications
 from conductor.seed import parse_flavor
 from conductor.store.networks import segments

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from common import codec, volumes
-from common.bulk_migrations import Move, Steering
+from common import codec
 from common.messages.commands import (
     GuestFile,
     Image,
@@ -25,8 +24,10 @@ from common.messages.commands import (
     VolumeUser,
 )
 from common.messages.scheduling import Alternate, ImageHome
-from common.states import InternalAction
-from common.volumes import VolumeAction
+from common.resources import volumes
+from common.resources.bulk_migrations import Move, Steering
+from common.resources.states import InternalAction
+from common.resources.volumes import VolumeAction
 
 
 @dataclass(frozen=True)

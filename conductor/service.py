@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
-from common import context, credentials, liveness, quotas, rpc
+from common import context, rpc
+from common.clients import credentials
 from common.errors import ConfigurationError, Unavailable
-from common.events import ConductorEvents
-from common.health import Health
 from common.log import logger
 from common.messages.topics import CONDUCTOR_TOPIC
-from common.messaging import oslo_messaging
+from common.process import liveness
+from common.process.health import Health
+from common.resources import quotas
+from common.rpc.events import ConductorEvents
+from common.rpc.messaging import oslo_messaging
 from compute.client import ComputeClient
 from conductor.audit.auditor import Auditor
 from conductor.audit.gather import Gatherer

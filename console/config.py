@@ -1,4 +1,4 @@
-"""Options of a console proxy; those that the APIs need too are in `common.consoles`."""
+"""Options of a console proxy; those that the APIs need too are in `common.resources.consoles`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import socket
 
 from oslo_config import cfg
 
-from common import consoles
-from common.consoles import GROUP
+from common.resources import consoles
+from common.resources.consoles import GROUP
 
 OPTIONS = [
     cfg.StrOpt("host", default="127.0.0.1", help="Address that the proxy listens on."),

@@ -20,8 +20,8 @@ from websockets.typing import Subprotocol
 
 from common import context
 from common.errors import ConfigurationError
-from common.health import Health
 from common.log import logger
+from common.process.health import Health
 from common.streams import LIBRARY_LOG, WebSocketStream
 from compute.client import ComputeClient
 from conductor import rpc as conductor_rpc
@@ -32,7 +32,7 @@ from console.proxy import Proxy, Refused, token_of
 from console.sessions import Sessions
 
 if TYPE_CHECKING:
-    from common.messaging import oslo_messaging
+    from common.rpc.messaging import oslo_messaging
 
 LOG = logger(__name__)
 

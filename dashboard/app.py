@@ -9,7 +9,7 @@ import requests
 from keystoneauth1.session import Session as HttpSession
 from oslo_config import cfg
 
-from common import direct
+from common.clients import direct
 from common.errors import ConfigurationError
 from dashboard import login, render
 from dashboard.config import GROUP

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common import clock
-from common.states import OPEN_STATES
+from common.resources.states import OPEN_STATES
 from common.story.decision import changes_that_would_do, how_many, retries
 from common.story.explanation import forgotten, other_faults
 from common.story.matrix import Matrix, matrix

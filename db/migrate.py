@@ -12,7 +12,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.engine import make_url
 
-from common import revisions
+from common.databases import revisions
 from common.errors import ConfigurationError, Unavailable
 from db import engine
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from db.schema import operations, servers
 
 _T = operations.c

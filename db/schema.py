@@ -81,7 +81,7 @@ servers = sa.Table(
     sa.Column("scheduler_hints", Json, nullable=False),
     sa.Column("security_groups", Json, nullable=False),
     sa.Column("held", sa.Boolean, nullable=False, default=False),
-    sa.Column("locked_by", sa.String(16)),  # common.locks.LockedBy; None: not locked
+    sa.Column("locked_by", sa.String(16)),  # common.resources.locks.LockedBy; None: not locked
     sa.Column("locked_reason", _NAME),
     sa.Column("access_ip_v4", sa.String(39)),
     sa.Column("access_ip_v6", sa.String(39)),
@@ -308,7 +308,7 @@ migrations = sa.Table(
     sa.Column("operation_id", BigId),  # the last operation that worked on it
     sa.Column("project_id", _NAME, nullable=False),
     sa.Column("user_id", _NAME, nullable=False),
-    sa.Column("type", sa.String(16), nullable=False),  # common.migrations
+    sa.Column("type", sa.String(16), nullable=False),  # common.resources.migrations
     sa.Column("status", sa.String(16), nullable=False),
     sa.Column("source_host", _NAME),
     sa.Column("source_node", _NAME),
@@ -906,7 +906,8 @@ console_tokens = sa.Table(
     sa.Column("used_at", UtcDateTime),
 )
 
-# What common.volumes says of their statuses. A holder is the VM that has the volume's disk.
+# Their statuses are those of common.resources.volumes. A holder is the VM that has the volume's
+# disk.
 volumes = sa.Table(
     "volumes",
     metadata,
@@ -935,7 +936,7 @@ volumes = sa.Table(
     sa.Column("shared", sa.Boolean, **_FALSE),  # whether other nodes have its storage, too
     sa.Column("vmid", sa.Integer),  # the holder's
     sa.Column("volid", sa.String(255)),  # ``local-lvm:vm-101-disk-0``; None: not made yet
-    sa.Column("snapshot_way", sa.String(16)),  # common.volumes.SnapshotWay; None: not asked yet
+    sa.Column("snapshot_way", sa.String(16)),  # volumes.SnapshotWay; None: not asked yet
     sa.Column("new_type_id", _UUID),  # the type that it is to get, as are the next
     sa.Column("new_storage", StorageName),
     sa.Column("new_shared", sa.Boolean),
@@ -956,7 +957,7 @@ volume_attachments = sa.Table(
     sa.Column("volume_id", _UUID, nullable=False, unique=True),
     sa.Column("server_uuid", _UUID, nullable=False, index=True),
     sa.Column("project_id", _NAME, nullable=False),
-    sa.Column("status", sa.String(16), nullable=False),  # common.volumes.AttachStatus
+    sa.Column("status", sa.String(16), nullable=False),  # common.resources.volumes.AttachStatus
     sa.Column("slot", sa.Integer, nullable=False),  # SCSI slot of the server's VM; 0: its root
     sa.Column("mode", sa.String(2), nullable=False),  # rw, ro
     sa.Column("tag", sa.String(60)),

@@ -12,8 +12,8 @@ import sqlite3
 import uuid
 from typing import Any
 
-from common.child import report
 from common.log import escape_output
+from common.process.child import report
 from identity.layout import GRANTS, INTERFACES, PROJECTS, REGION, Job
 
 #: bcrypt's least cost, for the passwords that are made here: they are random, and stand in clear

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from common import direct
+from common.clients import direct
 from identity.layout import REGION
 from identity.private_file import private_directory, write_private
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from oslo_config import cfg
 
-from common.child import Child, ChildFailed, python
+from common.process.child import Child, ChildFailed, python
 from identity import prepare as preparation
 from identity.errors import AddressUnusable, KeystoneFailed, PortBusy
 from identity.layout import Endpoint, Job

@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from common.child import Child, ChildFailed
+from common.process.child import Child, ChildFailed
 from identity.errors import KeystoneFailed
 from identity.layout import Job
 from identity.private_file import private_directory, sync_directory, write_private

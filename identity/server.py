@@ -17,8 +17,8 @@ from typing import Any
 
 from gunicorn.app.base import BaseApplication
 
-from common import garbage
-from common.child import die_with_parent, report
+from common.process import garbage
+from common.process.child import die_with_parent, report
 from common.threads import without_eventlet
 from identity.late import import_at_use
 from web.workers import watch

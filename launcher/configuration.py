@@ -10,9 +10,11 @@ from pathlib import Path
 from keystoneauth1 import loading
 from oslo_config import cfg
 
-from common import config, credentials, log, quotas
+from common import config, log
+from common.clients import credentials
 from common.errors import ConfigurationError
 from common.metrics import config as metrics
+from common.resources import quotas
 
 VARIABLE = "MICRONOVA_CONFIG"
 """Names the configuration files of WSGI processes, separated by colons."""
@@ -48,7 +50,7 @@ def registers(service: str | None = None) -> Iterable[config.Register]:
 def _conductor() -> Iterable[config.Register]:
     import conductor.config
     import db.engine
-    from common import consoles
+    from common.resources import consoles
 
     return (db.engine.register, quotas.register, consoles.register, conductor.config.register)
 

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from common import context
-from common.health import Check, Health
+from common.process.health import Check, Health
 
 if TYPE_CHECKING:
     import sqlalchemy as sa

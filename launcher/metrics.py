@@ -5,8 +5,8 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING
 
-from common.health import Health
 from common.metrics import config
+from common.process.health import Health
 from web.operators import Listener
 
 if TYPE_CHECKING:

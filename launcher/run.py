@@ -7,8 +7,9 @@ import signal
 import socket
 from collections.abc import Sequence
 
-from common import garbage, log
-from common.child import report
+from common import log
+from common.process import garbage
+from common.process.child import report
 from launcher import configuration, metrics, wiring
 
 LOG = log.logger(__name__)

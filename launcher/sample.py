@@ -15,10 +15,10 @@ from typing import Any
 from oslo_config import cfg
 from oslo_policy import policy as oslo_policy
 
-from common.child import ROOT
 from common.metrics import table
-from common.states_document import document
+from common.process.child import ROOT
 from launcher import configuration, listing
+from launcher.states_document import document
 from web.protected import Protected
 
 WIDTH = 95
@@ -75,7 +75,7 @@ def config() -> str:
 def _options() -> dict[str, dict[str, cfg.Opt]]:
     from keystoneauth1 import loading
 
-    from common.messaging import messaging_options
+    from common.rpc.messaging import messaging_options
     from compute.hypervisor.proxmox.settings import CLUSTER_OPTIONS
     from scheduler import filters
 

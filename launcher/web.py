@@ -6,9 +6,10 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from common import garbage, log
+from common import log
 from common.errors import ConfigurationError
-from common.health import Health
+from common.process import garbage
+from common.process.health import Health
 from launcher import configuration, metrics, wiring
 from launcher.mount import Mount
 from web.proxies import Proxies

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from oslo_config import cfg
 
-from common import credentials
+from common.clients import credentials
 from common.errors import ConfigurationError
 from common.log import logger
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
     from keystoneauth1.session import Session
 
-    from common.health import Health
-    from common.messaging import oslo_messaging
-    from common.projects import Projects
+    from common.clients.projects import Projects
+    from common.process.health import Health
+    from common.rpc.messaging import oslo_messaging
     from conductor.rpc import ConductorRpc
     from placement.client import PlacementClient
 
@@ -73,7 +73,7 @@ class Wiring:
     @functools.cached_property
     def projects(self) -> Projects | None:
         """Which projects there are, by the login of `[placement]`; None where that is not set."""
-        from common.projects import Projects
+        from common.clients.projects import Projects
 
         try:
             session = self._placement_session or credentials.session(self.conf, "placement")

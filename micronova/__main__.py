@@ -9,7 +9,7 @@ import micronova  # noqa: F401  (puts the packages on the import path)
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
-    from common import garbage
+    from common.process import garbage
 
     garbage.load()
     from cli.streams import write_anything

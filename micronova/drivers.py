@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from common.localbus import LocalDriver
+from common.rpc.localbus import LocalDriver
 
 __all__ = ["LocalDriver"]

@@ -34,7 +34,7 @@ _NEW_PROVIDERS = "/micronova/resource_providers"
 
 
 class PlacementClient:
-    """Placement, through an adapter of `common.credentials.adapter(conf, "placement")`.
+    """Placement, through an adapter of `common.clients.credentials.adapter(conf, "placement")`.
 
     Threads may share it; connections are kept open. The request ID of the thread's current
     context is sent as the global request ID.

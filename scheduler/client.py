@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from common import events, rpc
-from common.aggregates import AllAggregates
+from common import rpc
 from common.context import RequestContext
-from common.events import HostEvents
 from common.messages.scheduling import Alternate, Decision, RequestSpec
 from common.messages.topics import SCHEDULER_TOPIC
-from common.messaging import oslo_messaging
-from common.typed_rpc import TypedClient
+from common.resources.aggregates import AllAggregates
+from common.rpc import events
+from common.rpc.events import HostEvents
+from common.rpc.messaging import oslo_messaging
+from common.rpc.typed import TypedClient
 from scheduler.messages import Capacity, Movable, Rebalancing
 from scheduler.rpc_api import SchedulerRpc
 

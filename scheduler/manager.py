@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from common import clock
-from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Alternate, Decision, RequestSpec
+from common.resources.aggregates import AllAggregates
 from scheduler import measured
 from scheduler.dry_run import DryRun
 from scheduler.hosts.reported import HostTable
@@ -92,7 +92,7 @@ class SchedulerManager:
 
 
 class HostFactsManager:
-    """Endpoint of the ``host_facts`` topic: ``common.events.HostEvents``."""
+    """Endpoint of the ``host_facts`` topic: ``common.rpc.events.HostEvents``."""
 
     def __init__(self, table: HostTable) -> None:
         self._table = table

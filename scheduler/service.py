@@ -8,13 +8,15 @@ from typing import Any
 import stevedore
 from oslo_config import cfg
 
-from common import context, events, liveness, rpc
+from common import context, rpc
 from common.context import RequestContext
 from common.errors import ConfigurationError
-from common.events import ConductorEvents, HostEvents, WorkerEvents
-from common.health import Health
 from common.messages.topics import HOST_FACTS_TOPIC, SCHEDULER_TOPIC
-from common.messaging import oslo_messaging
+from common.process import liveness
+from common.process.health import Health
+from common.rpc import events
+from common.rpc.events import ConductorEvents, HostEvents, WorkerEvents
+from common.rpc.messaging import oslo_messaging
 from placement.client import PlacementClient
 from scheduler import config, filters, weighers
 from scheduler.decide.choose import Filter, Weigher

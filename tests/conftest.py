@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 
 import common.rpc  # noqa: F401
-from common import garbage
+from common.process import garbage
 from tests import distribution, forks, sampling, shared, times
 from tests.chaos.summary import PROPERTY, table
 from tests.fixtures import statements

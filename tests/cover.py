@@ -13,7 +13,7 @@ import coverage
 import pytest
 
 TESTS = (
-    "tests/unit/common/test_states.py",
+    "tests/unit/common/resources/test_states.py",
     "tests/unit/compute/test_again.py",
     "tests/unit/compute/test_flows.py",
     "tests/unit/compute/test_plumbing.py",

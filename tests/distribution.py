@@ -55,7 +55,7 @@ GROUPS: Mapping[str, str] = {
     "tests/functional/identity/test_projects.py": "keystone",
     "tests/functional/identity/test_refusals.py": "keystone",
     "tests/functional/identity/test_token_check.py": "keystone",
-    "tests/unit/common/test_direct.py": "sources",
+    "tests/unit/common/clients/test_direct.py": "sources",
     "tests/unit/compute/hypervisor/proxmox/api/test_calls.py": "sources",
     "tests/unit/test_arrows.py": "sources",
     "tests/unit/test_digits.py": "sources",

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from common.child import ROOT
+from common.process.child import ROOT
 
 MARK = "sampled"
 REST = "long"

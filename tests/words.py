@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.child import ROOT
+from common.process.child import ROOT
 
 INSTEAD: Mapping[str, str] = {
     r"told": "notified, sent, configured, reported, said",

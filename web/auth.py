@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
-from common import direct
+from common.clients import direct
 from web.token_cache import TokenCache
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import threading
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
-from common.health import Answer, Health
 from common.log import logger
 from common.metrics import sharing
+from common.process.health import Answer, Health
 from web.connections import TOO_LARGE, Connection, refusal
 from web.incoming import HeadTooLarge
 from web.loop import Loop

@@ -14,8 +14,8 @@ from api.compute.resources.versions import ANONYMOUS, Versions
 from api.image import policies as image_policies
 from api.network import policies as network_policies
 from api.versioned import Cloud
-from common import consoles, quotas
-from common.projects import Projects
+from common.clients.projects import Projects
+from common.resources import consoles, quotas
 from conductor.rpc import ConductorRpc
 from web.assembly import Application, Protect, assemble
 from web.policy import Enforcer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
-from common import quotas
+from common.resources import quotas
 
 GROUP = "images"
 

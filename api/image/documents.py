@@ -8,7 +8,7 @@ from typing import Any
 
 from common import ids
 from common.errors import Forbidden, Invalid
-from common.image_attributes import require_writable
+from common.resources.image_attributes import require_writable
 from conductor.rpc.images import ImageEdit, NewImage
 
 #: content type of a change → how it is written: ``{"op", "path"}``, or ``{op: path}``

@@ -29,9 +29,9 @@ from api.network.security_group_rules import RuleCollection, RuleItem
 from api.network.security_groups import GroupCollection, GroupItem, Groups
 from api.network.shares import ShareCollection, ShareItem, Shares
 from api.network.subnets import SubnetCollection, SubnetItem
-from common import networks as choice
-from common import quotas as quota_options
-from common.filtering import Filtering
+from common.resources import networks as choice
+from common.resources import quotas as quota_options
+from common.resources.filtering import Filtering
 from conductor.rpc import ConductorRpc
 from db.reading import reading
 from db.reads.hosts import clusters

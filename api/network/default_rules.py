@@ -10,7 +10,7 @@ from api.network.bodies import Input
 from api.network.resources import Collection, Item, Store, of_project
 from api.plain import Call, operation
 from common.errors import Invalid
-from common.security_rules import PARENT
+from common.resources.security_rules import PARENT
 from conductor.rpc import ConductorRpc
 from conductor.rpc.networks.security_groups import NewDefaultRule
 from web.guard import Reply

@@ -18,7 +18,7 @@ from api.network.bodies import Input
 from api.network.errors import QuotaNotFound
 from api.plain import Call, operation
 from common.errors import Invalid, NotSupported, Unimplemented
-from common.quotas import of_networks
+from common.resources.quotas import of_networks
 from conductor.rpc import ConductorRpc
 from db.reading import reading
 from db.reads import quotas

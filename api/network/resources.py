@@ -21,7 +21,7 @@ from api.network.errors import (
 from api.plain import Call, operation
 from common.context import RequestContext
 from common.errors import NetworkNotFound, NotFound, PortNotFound, SubnetNotFound
-from common.filtering import Filtering
+from common.resources.filtering import Filtering
 from db.reading import reading
 from db.reads import keyset
 from db.reads.networks import address_groups, networks, security_groups

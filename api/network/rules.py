@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.network import values
-from common import security_rules
 from common.errors import Invalid
-from common.security_rules import (
+from common.resources import security_rules
+from common.resources.security_rules import (
     DIRECTIONS,
     ETHERTYPES,
     ICMP,

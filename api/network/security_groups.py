@@ -12,7 +12,7 @@ from api.network.resources import Collection, Item, Store, of_all_projects, of_p
 from api.network.revisions import constrain
 from api.plain import Call, operation
 from common.errors import Conflict
-from common.security_rules import DEFAULT
+from common.resources.security_rules import DEFAULT
 from conductor.rpc import ConductorRpc
 from conductor.rpc.networks.security_groups import NewSecurityGroup, SecurityGroupChange
 from db.reads.networks.security_groups import SecurityGroup, SecurityGroupRule

@@ -12,8 +12,8 @@ from api.volume.errors import FAULTS
 from api.volume.paths import Paths
 from api.volume.resources.versions import anonymous
 from api.volume_policies import RULES
-from common import quotas
-from common import volumes as options
+from common.resources import quotas
+from common.resources import volumes as options
 from conductor.rpc import ConductorRpc
 from web.assembly import Application, Protect, assemble
 from web.policy import Enforcer

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.volume.call import Call
-from common.volumes import AttachStatus, SnapshotStatus, VolumeStatus, device
+from common.resources.volumes import AttachStatus, SnapshotStatus, VolumeStatus, device
 from conductor.rpc.volumes.volumes import NewVolumeImage
 from db.reads.volumes.backups import Backup
 from db.reads.volumes.snapshots import Snapshot

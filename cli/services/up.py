@@ -221,7 +221,7 @@ class Up(Command):
         return 0
 
     def _announce(self, supervisor: Supervisor, settings: Settings) -> None:
-        from common import direct
+        from common.clients import direct
         from launcher.embedded.example import image, servers
 
         there = servers(settings.state_dir)
@@ -299,7 +299,7 @@ def _chosen(given: Sequence[str]) -> Sections:
 
 def _demo(supervisor: Supervisor, settings: Settings) -> int:
     """Run the demo as a client of its own, on our terminal; return its exit code."""
-    from common.child import die_with_parent, environment, python
+    from common.process.child import die_with_parent, environment, python
 
     arguments = [str(settings.state_dir / "clouds.yaml")]
     if settings.simulated:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.codec import Tagged
-from common.local_disks import LocalDisk
 from common.messages.filters import Filter
+from common.resources.local_disks import LocalDisk
 
 
 @dataclass(frozen=True)
@@ -530,7 +530,7 @@ class SnapVolume(Command):
     verb: SnapshotVerb = SnapshotVerb.TAKE
     volid: str = ""
     storage_way: str = ""
-    """``common.volumes.SnapshotWay``: whether it may be done while a running VM has the volume."""
+    """A ``SnapshotWay``: whether it may be done while a running VM has the volume."""
     name: str = ""
     """2 to 40 characters; the first is a letter."""
     description: str = ""

@@ -33,7 +33,7 @@ class ImageFacts:
     """An image that a cluster can import."""
 
     id: str
-    """That of an upload says whose it is (``common.image_files.listed``)."""
+    """That of an upload says whose it is (``common.resources.image_files.listed``)."""
     name: str
     volid: str
     size_bytes: int

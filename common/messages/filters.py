@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from common.security_rules import Rule
+from common.resources.security_rules import Rule
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from common.states import PowerState
+from common.resources.states import PowerState
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ class MadeVolume:
     volid: str
     size_bytes: int
     snapshots: str = ""
-    """``common.volumes.SnapshotWay`` that Proxmox VE has for it; empty: it was not asked."""
+    """The ``SnapshotWay`` that Proxmox VE has for it; empty: it was not asked."""
 
 
 @dataclass(frozen=True)

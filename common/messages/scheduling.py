@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from common.server_groups import GroupFacts
+from common.resources.server_groups import GroupFacts
 
 
 @dataclass(frozen=True)

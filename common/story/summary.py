@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from common.messages.reports import Category
-from common.states import OPEN_STATES, OperationState
+from common.resources.states import OPEN_STATES, OperationState
 from common.story.decision import changes_that_would_do
 from common.story.labels import label
 from common.story.text import one_line, parse_time

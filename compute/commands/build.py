@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from common.messages.commands import Build, PlugVolume
 from common.messages.reports import Outcome
-from common.states import PowerState
+from common.resources.states import PowerState
 from compute.commands import configdrive
 from compute.commands.filtering import filtered
 from compute.commands.job import Job

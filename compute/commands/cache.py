@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.messages.commands import CacheImage
 from common.messages.reports import Category, Outcome
-from common.states import PowerState
+from common.resources.states import PowerState
 from compute.commands.job import Job
 from compute.commands.steps import Step, carry_out
 from compute.hypervisor.port import Detail, HypervisorError, Machine

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from common.messages.commands import Destroy
 from common.messages.reports import Category, Failure, Outcome
-from common.states import PowerState
+from common.resources.states import PowerState
 from compute.commands.job import Job
 from compute.commands.steps import Step, Unwound, carry_out
 from compute.hypervisor.port import Detail, HypervisorError, Machine, Removal

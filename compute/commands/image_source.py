@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import requests
 
-from common import direct
+from common.clients import direct
 from common.messages.commands import StoreImage
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from common.messages.commands import Move
 from common.messages.reports import Failure, Outcome
-from common.states import PowerState
+from common.resources.states import PowerState
 from compute.commands import configdrive
 from compute.commands.job import Job
 from compute.commands.steps import Step, carry_out, remove

@@ -5,7 +5,7 @@ from __future__ import annotations
 from common.messages.commands import Plug
 from common.messages.filters import Filter
 from common.messages.reports import Category, Outcome
-from common.states import PowerState
+from common.resources.states import PowerState
 from compute.commands.filtering import filtered
 from compute.commands.job import Job
 from compute.commands.steps import Step, carry_out

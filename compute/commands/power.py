@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from common.failures import Verdict
 from common.messages.commands import Power, PowerAction
 from common.messages.reports import Category, Outcome
-from common.states import PowerState
+from common.resources.states import PowerState
 from compute.commands.job import Job
 from compute.commands.steps import Step, carry_out
 from compute.commands.vm_steps import find, seen

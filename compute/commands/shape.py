@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.messages.commands import Grow, Shape, Size
 from common.messages.reports import Outcome
-from common.states import PowerState
+from common.resources.states import PowerState
 from compute.commands.job import Job
 from compute.commands.steps import Step, carry_out
 from compute.commands.vm_steps import find, seen

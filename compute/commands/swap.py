@@ -9,7 +9,7 @@ import functools
 
 from common.messages.commands import EndSwap, Swap
 from common.messages.reports import Category, Outcome
-from common.states import PowerState
+from common.resources.states import PowerState
 from compute.commands import configdrive
 from compute.commands.job import Job
 from compute.commands.steps import Step, carry_out

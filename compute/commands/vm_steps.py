@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common.messages.reports import Category
-from common.states import PowerState
+from common.resources.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Machine
 
 

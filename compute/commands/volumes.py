@@ -16,7 +16,7 @@ from common.messages.commands import (
     SnapVolume,
 )
 from common.messages.reports import Category, MadeVolume, Outcome
-from common.states import PowerState
+from common.resources.states import PowerState
 from compute.commands.job import Job
 from compute.commands.steps import Step, carry_out
 from compute.hypervisor.port import Detail, HypervisorError, Machine, Removal, Volume

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from oslo_config import cfg
 
-from common import clock, ids, image_files, vnets
+from common import clock, ids
 from common.messages.commands import (
     Build,
     Copy,
@@ -37,7 +37,8 @@ from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.queues import Queue
 from common.messages.reports import Category
-from common.states import PowerState
+from common.resources import image_files, vnets
+from common.resources.states import PowerState
 from common.streams import Stream
 from compute.hypervisor.nullcopy import NullCopy
 from compute.hypervisor.nullmachine import NullMachine, Vm

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from common.failures import Verdict
-from common.local_disks import LocalDisk
 from common.messages.commands import Build, Move, Plug, PlugVolume, Size, Swap
 from common.messages.filters import Filter
 from common.messages.reports import Category
-from common.states import PowerState
-from common.volumes import ROOT_SLOT
+from common.resources.local_disks import LocalDisk
+from common.resources.states import PowerState
+from common.resources.volumes import ROOT_SLOT
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
 
 

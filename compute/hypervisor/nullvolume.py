@@ -16,7 +16,7 @@ from common.messages.commands import (
     SnapVolume,
 )
 from common.messages.reports import Category, MadeVolume
-from common.volumes import SnapshotWay
+from common.resources.volumes import SnapshotWay
 from compute.hypervisor.nullmachine import Vm
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
 

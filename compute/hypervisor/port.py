@@ -12,7 +12,6 @@ from typing import Any, Protocol
 
 from common.errors import OperationFailed
 from common.failures import Verdict
-from common.local_disks import LocalDisk
 from common.messages.commands import (
     BackUpVolume,
     Build,
@@ -41,7 +40,8 @@ from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.queues import Queue
 from common.messages.reports import Category, Copied, MadeVolume
-from common.states import PowerState
+from common.resources.local_disks import LocalDisk
+from common.resources.states import PowerState
 from common.streams import Stream
 from compute.hypervisor.disks import Disks
 from compute.hypervisor.moving import Moving

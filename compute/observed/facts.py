@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from common.aggregates import RATIOS, Ratios
 from common.messages.facts import ClusterFacts, HostFacts, StorageFacts
+from common.resources.aggregates import RATIOS, Ratios
 
 #: relative changes of at least this share are published; smaller ones wait until they add up
 LOAD_STEP = 0.10

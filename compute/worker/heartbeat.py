@@ -10,22 +10,23 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from common import clock, events, rpc
+from common import clock, rpc
 from common.context import internal
-from common.events import ConductorEvents, HostEvents
 from common.log import logger
 from common.messages.facts import Heartbeat, HostFacts, VmStates
 from common.messages.queues import Queues
 from common.messages.reports import Working
 from common.messages.topics import COMPUTE_TOPIC
 from common.metrics import loops
-from common.typed_rpc import TypedClient
+from common.rpc import events
+from common.rpc.events import ConductorEvents, HostEvents
+from common.rpc.typed import TypedClient
 from compute.observed.facts import HostFactsCache
 from compute.observed.vm_states import VmChanges
 from compute.rpc_api import WorkerRpc
 
 if TYPE_CHECKING:
-    from common.messaging import oslo_messaging
+    from common.rpc.messaging import oslo_messaging
 
 LOG = logger(__name__)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from common.aggregates import Ratios
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.log import logger
@@ -14,6 +13,7 @@ from common.messages.facts import HaService, Inspection, OtherVm
 from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Failure
+from common.resources.aggregates import Ratios
 from compute.hypervisor.port import Hypervisor, HypervisorError
 from compute.messages import ClusterInventory
 from compute.observed.console_logs import ConsoleLogs
@@ -197,7 +197,7 @@ class Manager:
 
 
 class EventEndpoint:
-    """Endpoint of the announce topic: ``common.events.WorkerEvents``."""
+    """Endpoint of the announce topic: ``common.rpc.events.WorkerEvents``."""
 
     def __init__(self, heartbeats: Heartbeats, set_ratios: Callable[[Ratios], None]) -> None:
         self._heartbeats, self._set_ratios = heartbeats, set_ratios

@@ -16,14 +16,15 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from common import codec, events
+from common import codec
 from common.context import internal
-from common.events import ConductorEvents
 from common.log import logger
 from common.messages.reports import Report
+from common.rpc import events
+from common.rpc.events import ConductorEvents
 
 if TYPE_CHECKING:
-    from common.messaging import oslo_messaging
+    from common.rpc.messaging import oslo_messaging
 
 LOG = logger(__name__)
 

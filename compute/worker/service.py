@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Protocol
 
 from oslo_config import cfg
 
-from common import context, events, rpc
-from common.aggregates import Ratios
+from common import context, rpc
 from common.errors import MicronovaError
-from common.events import ConductorEvents, WorkerEvents
-from common.health import Health
 from common.log import logger
 from common.messages.commands import Command, MakeVnet, StoreImage
 from common.messages.facts import HostFacts
 from common.messages.reports import Outcome, Working
 from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC
+from common.process.health import Health
+from common.resources.aggregates import Ratios
+from common.rpc import events
+from common.rpc.events import ConductorEvents, WorkerEvents
 from compute.hypervisor.port import Hypervisor
 from compute.observed.console_logs import ConsoleLogs
 from compute.observed.consoles import Consoles
@@ -34,7 +35,7 @@ from compute.worker.publisher import Placement, Publisher
 from compute.worker.reporter import Reporter
 
 if TYPE_CHECKING:
-    from common.messaging import oslo_messaging
+    from common.rpc.messaging import oslo_messaging
 
 LOG = logger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from common.volumes import BackupStatus
+from common.resources.volumes import BackupStatus
 from compute.messages import ClusterInventory, SeenBackup
 from conductor.audit.facts import BackupFacts, Facts, Finding
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from common.messages.commands import StrictGroup
 from common.messages.filters import FilterCheck
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from compute.messages import ClusterInventory
 from conductor.store.networks.segments import TagRange
 from conductor.store.networks.vnets import Vnet

@@ -15,7 +15,7 @@ from typing import Any
 from common import clock, context
 from common.errors import MicronovaError, NotFound
 from common.log import logger
-from common.states import InternalAction, ResourceType
+from common.resources.states import InternalAction, ResourceType
 from compute.messages import ClusterInventory
 from conductor.audit.each import each
 from conductor.audit.facts import (

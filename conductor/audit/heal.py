@@ -14,7 +14,7 @@ from common.errors import GenerationConflict, ServerNotFound
 from common.log import logger
 from common.messages.commands import StrictGroup
 from common.messages.reports import Category, Failure
-from common.states import InternalAction, ResourceType, VmState
+from common.resources.states import InternalAction, ResourceType, VmState
 from conductor.audit import proof
 from conductor.audit.kinds import Verb
 from conductor.audit.proof import RefusedError

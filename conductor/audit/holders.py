@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from common.volumes import VolumeStatus
+from common.resources.volumes import VolumeStatus
 from compute.messages import ClusterInventory, SeenVm
 from conductor.audit.facts import Facts, Finding, Place, VolumeFacts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from common import image_files as image_files_of
+from common.resources import image_files as image_files_of
 from compute.messages import SeenImageFile
 from conductor.audit.facts import Facts, Finding
 

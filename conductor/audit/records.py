@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping
 
-from common.states import VmState
+from common.resources.states import VmState
 from compute.messages import ClusterInventory, SeenVm
 from conductor.audit.facts import Facts, Finding, ServerFacts
 from conductor.audit.holders import places

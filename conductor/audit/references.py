@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from common.volumes import AttachStatus
+from common.resources.volumes import AttachStatus
 from compute.messages import SeenReference, SeenVm
 from conductor.audit.facts import AttachmentFacts, Facts, Finding, VolumeFacts
 from conductor.audit.holders import is_busy

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from common import deadlines
 from common.context import RequestContext
 from common.errors import Conflict
+from common.rpc import deadlines
 from conductor.audit.auditor import Auditor
 from conductor.audit.heal import Healer
 from conductor.audit.proof import RefusedError

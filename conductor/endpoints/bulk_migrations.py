@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from common.bulk_migrations import Move as BulkMove
-from common.bulk_migrations import Steering
 from common.context import RequestContext
 from common.log import logger
+from common.resources.bulk_migrations import Move as BulkMove
+from common.resources.bulk_migrations import Steering
 from conductor.cloud import Cloud
 from conductor.endpoints.hosts.aggregates import Notifier
 from conductor.endpoints.whatif import WhatIfEndpoint

@@ -13,7 +13,7 @@ from conductor.sync.vm_states import VmSync
 
 
 class EventEndpoint:
-    """See ``common.events.ConductorEvents``."""
+    """See ``common.rpc.events.ConductorEvents``."""
 
     def __init__(
         self, cloud: Cloud, reports: Reports, vm_sync: VmSync, notifier: Notifier

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from common import hints, ids
-from common.bulk_migrations import Move, MoveState
+from common import ids
 from common.context import RequestContext
 from common.messages.scheduling import Decision, RequestSpec
-from common.server_groups import GroupFacts
-from common.states import VmState
+from common.resources import hints
+from common.resources.bulk_migrations import Move, MoveState
+from common.resources.server_groups import GroupFacts
+from common.resources.states import VmState
 from conductor.cloud import Cloud
 from conductor.endpoints.servers import request_specs
 from conductor.engine.access import scope

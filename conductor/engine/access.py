@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from common import startable
 from common.context import RequestContext
+from common.resources import action_preconditions
 from conductor.store.records import Server
 
 
@@ -18,4 +18,6 @@ def scope(ctxt: RequestContext) -> str | None:
 def check_state(server: Server, action: str) -> None:
     """Raise ServerStateConflict, in Nova's words, if the action may not start now."""
     launched = server.launched_at is not None
-    startable.check(server.uuid, server.vm_state, server.task_state, action, launched=launched)
+    action_preconditions.check(
+        server.uuid, server.vm_state, server.task_state, action, launched=launched
+    )

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 
 from common.messages.reports import Category
-from common.states import OPEN_STATES
+from common.resources.states import OPEN_STATES
 from conductor.store.ledger import operations as ledger
 from conductor.store.ledger.operations import Ended
 from conductor.store.transactions import Store

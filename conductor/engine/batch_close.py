@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from common.messages.reports import Outcome
-from common.states import OperationState, VmState
+from common.resources.states import OperationState, VmState
 from conductor.engine.stages import Task
 from conductor.store.ledger import operations as ledger
 from conductor.store.ledger import transitions

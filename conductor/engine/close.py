@@ -8,7 +8,7 @@ from typing import Any
 from common.failures import passes
 from common.log import logger
 from common.messages.reports import Failure, Outcome
-from common.states import OperationState, VmState
+from common.resources.states import OperationState, VmState
 from conductor.cloud import Cloud, backoff
 from conductor.engine.stages import Task, Work
 from conductor.store.ledger import leases, transitions

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from common import clock
 from common.context import RequestContext
 from common.messages.reports import Step
-from common.states import InternalAction, OperationState
+from common.resources.states import InternalAction, OperationState
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.store.ledger import operations as ledger

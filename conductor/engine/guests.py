@@ -5,7 +5,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.errors import Conflict, ServerStateConflict, Unavailable, Unimplemented
 from common.messages.guests import Diagnostics, GuestTarget
-from common.states import PowerState
+from common.resources.states import PowerState
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.store.records import Server

@@ -27,7 +27,7 @@ from common import clock
 from common.log import logger
 from common.messages.commands import Command, Placed
 from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState
+from common.resources.states import OperationState
 from conductor.cloud import Cloud, backoff, placed
 from conductor.engine import close
 from conductor.engine.command_end import NOTHING_SEEN, End

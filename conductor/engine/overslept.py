@@ -11,7 +11,7 @@ from typing import Any
 
 from common.log import logger
 from common.messages.reports import Category, Failure
-from common.states import PowerState, VmState, found_well
+from common.resources.states import PowerState, VmState, found_well
 from conductor.cloud import backoff
 from conductor.engine import close
 from conductor.engine.stages import Table, Task, Work

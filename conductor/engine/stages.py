@@ -9,7 +9,7 @@ from typing import Generic, Self, TypeVar
 
 from common import clock
 from common.messages.reports import Failure, Outcome
-from common.states import OperationState, TaskState
+from common.resources.states import OperationState, TaskState
 from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 

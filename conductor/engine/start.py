@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from common.context import RequestContext
 from common.messages.reports import Step
-from common.states import InternalAction, ResourceType
-from common.volumes import VolumeAction
+from common.resources.states import InternalAction, ResourceType
+from common.resources.volumes import VolumeAction
 from conductor.cloud import Cloud
 from conductor.plans import NOTHING_ASKED, NOTHING_PLANNED, Params, Plan
 from conductor.store.ledger import leases

@@ -8,7 +8,7 @@ from typing import Any
 
 from common.errors import StaleTransition
 from common.messages.reports import Step
-from common.states import TaskState, VmState
+from common.resources.states import TaskState, VmState
 from conductor.plans import Plan
 from conductor.store.ledger import leases, transitions
 from conductor.store.ledger import operations as ledger

@@ -7,7 +7,7 @@ from typing import Any
 
 from common.messages.reports import Failure
 from common.messages.scheduling import Decision
-from common.states import OperationState
+from common.resources.states import OperationState
 from conductor.cloud import Cloud
 from conductor.engine import close
 from conductor.engine.stages import Table, Undo, W

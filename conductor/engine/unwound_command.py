@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState
+from common.resources.states import OperationState
 from conductor.engine import close, unwinding
 from conductor.engine.command_end import NOTHING_SEEN, End
 from conductor.engine.one_command import OneCommand

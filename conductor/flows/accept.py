@@ -8,13 +8,14 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from common import clock, codec, ids, locks, states
+from common import clock, codec, ids
 from common.context import RequestContext
 from common.errors import Invalid, NetworkNotFound
 from common.messages.reports import Step
-from common.networks import MOST_INTERFACES, too_many_interfaces
-from common.security_rules import DEFAULT
-from common.states import ACTIONS, SHELVED, SOFT_DELETABLE, TaskState, VmState
+from common.resources import locks, states
+from common.resources.networks import MOST_INTERFACES, too_many_interfaces
+from common.resources.security_rules import DEFAULT
+from common.resources.states import ACTIONS, SHELVED, SOFT_DELETABLE, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 
-from common import networks as choice
-from common import quotas, vnets
 from common.context import RequestContext
 from common.errors import ConfigurationError, Conflict, Invalid
+from common.resources import networks as choice
+from common.resources import quotas, vnets
 from conductor.cloud import Cloud
 from conductor.networks import make_vnet
 from conductor.store.networks import auto_networks, networks, segments

@@ -7,7 +7,7 @@ from typing import Any
 
 from common.errors import MicronovaError
 from common.messages.commands import Build, Nic, Placed, ServerVolume, StrictGroup
-from common.volumes import serial
+from common.resources.volumes import serial
 from conductor.cloud import placed
 from conductor.flows import guest_data
 from conductor.plans import CreateParams, CreatePlan, Interface

@@ -9,7 +9,7 @@ from common import clock
 from common.failures import passes
 from common.messages.commands import Placed
 from common.messages.reports import Failure, Outcome
-from common.states import ACTIONS, PowerState, VmState, found_well
+from common.resources.states import ACTIONS, PowerState, VmState, found_well
 from conductor.cloud import Cloud, backoff
 from conductor.engine import close
 from conductor.engine.command_end import NOTHING_SEEN

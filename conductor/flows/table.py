@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from common import bulk_migrations, volumes
-from common.states import InternalAction
-from common.volumes import VolumeAction
+from common.resources import bulk_migrations, volumes
+from common.resources.states import InternalAction
+from common.resources.volumes import VolumeAction
 from conductor.cloud import Cloud
 from conductor.engine.batch_close import Ending
 from conductor.engine.cases import Cases

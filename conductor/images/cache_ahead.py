@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from common import image_files
 from common.context import RequestContext
 from common.errors import HostNotFound, Invalid
 from common.log import logger
 from common.messages.commands import Image
 from common.messages.facts import HostFacts
+from common.resources import image_files
 from conductor.cloud import Cloud
 from conductor.images import cache_image, image_source
 from conductor.store.hosts import aggregates, registry

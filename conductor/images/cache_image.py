@@ -9,7 +9,7 @@ from common.context import RequestContext
 from common.messages.commands import CacheImage, Image
 from common.messages.facts import HostFacts
 from common.messages.reports import Category
-from common.states import InternalAction, ResourceType
+from common.resources.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.command_end import End

@@ -9,7 +9,7 @@ from typing import Any
 
 from common.context import internal
 from common.messages.commands import RemoveImage
-from common.states import InternalAction, ResourceType
+from common.resources.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.removal import Removal

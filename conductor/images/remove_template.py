@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from common.context import internal
 from common.messages.commands import RetireTemplate
 from common.messages.reports import Failure
-from common.states import InternalAction, ResourceType
+from common.resources.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.command_end import End

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from common import image_files
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.commands import StoreImage
 from common.messages.reports import Category
-from common.states import InternalAction, ResourceType
+from common.resources import image_files
+from common.resources.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.command_end import End

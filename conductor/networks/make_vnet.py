@@ -14,8 +14,8 @@ from common.context import RequestContext
 from common.failures import Verdict
 from common.messages.commands import MakeVnet
 from common.messages.reports import Category
-from common.states import InternalAction, ResourceType
-from common.vnets import parse_all
+from common.resources.states import InternalAction, ResourceType
+from common.resources.vnets import parse_all
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.command_end import End

@@ -5,7 +5,7 @@ from __future__ import annotations
 from common.context import internal
 from common.messages.commands import RemoveVnet
 from common.messages.reports import Category, Outcome
-from common.states import InternalAction, ResourceType
+from common.resources.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.command_end import End

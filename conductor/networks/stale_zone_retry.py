@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from common import vnets as ranges
 from common.context import internal
 from common.log import logger
+from common.resources import vnets as ranges
 from conductor.cloud import Cloud
 from conductor.networks import make_vnet
 from conductor.store.networks import project_networks, vnets

@@ -16,7 +16,7 @@ from kombu.transport import pyamqp
 from oslo_config import cfg
 
 from common import rpc
-from common.messaging import oslo_messaging
+from common.rpc.messaging import oslo_messaging
 from conductor.notifications.config import BUS_GROUP, GROUP, bus_url
 
 _RABBIT = "oslo_messaging_rabbit"

@@ -8,7 +8,7 @@ from typing import Any
 from oslo_config import cfg
 
 from common import clock, codec, ids
-from common.audit_periods import AuditPeriods, Window
+from common.resources.audit_periods import AuditPeriods, Window
 from conductor.notifications import events, unversioned, versioned
 from conductor.notifications.bus import Message
 from conductor.notifications.config import BUS_GROUP, GROUP

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
-from common import audit_periods
 from common.errors import ConfigurationError
-from common.messaging import messaging_options
+from common.resources import audit_periods
+from common.rpc.messaging import messaging_options
 
 GROUP = "notifications"
 #: oslo.messaging's group

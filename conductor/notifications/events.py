@@ -9,7 +9,7 @@ import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from common.states import InternalAction, TaskState, VmState
+from common.resources.states import InternalAction, TaskState, VmState
 
 
 class Payload(enum.StrEnum):

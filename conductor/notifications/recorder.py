@@ -15,7 +15,7 @@ from common import clock, ids
 from common.context import RequestContext
 from common.log import logger
 from common.metrics import table
-from common.states import OperationState, ResourceType
+from common.resources.states import OperationState, ResourceType
 from conductor.notifications import events
 from conductor.store.change_events import Asked, Begun, Changed, Ended, Made, Moved, Notice, Told
 from conductor.store.outbox import notification_outbox

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from common import clock
-from common.audit_periods import Window
-from common.states import PowerState
+from common.resources.audit_periods import Window
+from common.resources.states import PowerState
 from conductor.notifications import events
 from conductor.store.outbox.notification_outbox import Fault
 

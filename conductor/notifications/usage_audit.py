@@ -12,8 +12,8 @@ import datetime
 from collections.abc import Callable, Sequence
 
 from common import clock
-from common.audit_periods import AuditPeriods, Window
 from common.log import logger
+from common.resources.audit_periods import AuditPeriods, Window
 from conductor.notifications import events, recorder
 from conductor.store.outbox import notification_outbox as outbox
 from conductor.store.servers import usage_audits

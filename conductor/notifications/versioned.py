@@ -9,7 +9,8 @@ import ssl
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from common import clock, volumes
+from common import clock
+from common.resources import volumes
 from conductor.notifications import events
 from conductor.notifications.events import Payload
 from conductor.notifications.subject import POWER, Subject, exception_name, moment

@@ -2,7 +2,7 @@
 
 Every method is one RPC call and returns when the change is committed. Errors are those of
 ``common.errors``, rebuilt on this side; a conductor that doesn't answer is Unavailable. Events
-that other services publish to the same topic are in ``common.events.ConductorEvents``.
+that other services publish to the same topic are in ``common.rpc.events.ConductorEvents``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from common import rpc
 from common.messages.topics import CONDUCTOR_TOPIC
-from common.typed_rpc import Remote, TypedClient
+from common.rpc.typed import Remote, TypedClient
 from conductor.rpc.audits import AuditRpc
 from conductor.rpc.bulk_migrations import BulkMigrationRpc
 from conductor.rpc.hosts.aggregates import AggregateRpc
@@ -41,7 +41,7 @@ from conductor.rpc.volumes.volumes import VolumeRpc
 from conductor.rpc.whatif import WhatIfRpc
 
 if TYPE_CHECKING:
-    from common.messaging import oslo_messaging
+    from common.rpc.messaging import oslo_messaging
 
 
 class ConductorRpc(

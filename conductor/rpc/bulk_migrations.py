@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from common.bulk_migrations import Steering
 from common.context import RequestContext
+from common.resources.bulk_migrations import Steering
 
 
 class BulkMigrationRpc(Protocol):

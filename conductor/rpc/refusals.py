@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from common.context import RequestContext
-from common.typed_rpc import one_way
+from common.rpc.typed import one_way
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ from typing import Any, TypeAlias, TypeVar
 import sqlalchemy as sa
 import tenacity
 
-from common import deadlines, fullness
+from common.databases import fullness
 from common.errors import Invalid, Unavailable
 from common.log import logger
 from common.metrics import table
+from common.rpc import deadlines
 from conductor.store import change_events, cloud_identity
 from conductor.store.change_events import Recorder
 

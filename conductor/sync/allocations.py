@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from common.errors import GenerationConflict
-from common.requirements import requirements
-from common.states import VmState
+from common.guest.requirements import requirements
+from common.resources.states import VmState
 from conductor.rpc.servers.flavors import claimed_gib
 from conductor.store.records import Server
 from placement.client import PlacementClient

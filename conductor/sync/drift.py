@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from common.messages.facts import VmFacts, VmStates
-from common.states import PowerState, VmState, as_seen
+from common.resources.states import PowerState, VmState, as_seen
 from conductor.store.servers.vm_states import HostOf, Known
 
 #: time before a search is repeated that found what it can't correct

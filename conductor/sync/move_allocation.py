@@ -6,7 +6,7 @@ from common import clock
 from common.errors import GenerationConflict, Unavailable
 from common.log import logger
 from common.messages.reports import Step
-from common.states import OperationState
+from common.resources.states import OperationState
 from conductor.cloud import Cloud, backoff
 from conductor.engine import close
 from conductor.engine.stages import Task

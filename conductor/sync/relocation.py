@@ -14,7 +14,7 @@ from common import clock
 from common.log import logger
 from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure, Step
-from common.states import OperationState, PowerState, VmState, as_seen, found_well
+from common.resources.states import OperationState, PowerState, VmState, as_seen, found_well
 from conductor.cloud import Cloud
 from conductor.engine import close
 from conductor.engine.stages import Stage, Table, Task

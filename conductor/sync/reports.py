@@ -6,10 +6,11 @@ import collections
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from common import context, vnets
+from common import context
 from common.log import logger
 from common.messages.facts import Heartbeat
 from common.messages.reports import Report, Working
+from common.resources import vnets
 from conductor.cloud import Cloud
 from conductor.engine.batch_close import Ended, Ending
 from conductor.engine.periodic import Periodic

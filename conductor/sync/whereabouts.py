@@ -5,7 +5,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.errors import HostNotFound, Unavailable
 from common.messages.facts import HaService, HostFacts, Inspection
-from common.states import VmState
+from common.resources.states import VmState
 from conductor.cloud import Cloud
 from conductor.store.hosts import registry
 from conductor.store.ledger import transitions

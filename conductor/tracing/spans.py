@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common import traceparent
-from common.states import OperationState
+from common.resources.states import OperationState
 from conductor.store.ledger.stories import Event, OperationFault, Story, Traced
 
 #: values of attributes

@@ -15,8 +15,8 @@ from typing import Any
 from common.context import RequestContext
 from common.failures import Verdict, verdict_of
 from common.messages.reports import Category, Failure
-from common.states import ResourceType
-from common.volumes import VolumeStatus
+from common.resources.states import ResourceType
+from common.resources.volumes import VolumeStatus
 from conductor.cloud import Cloud
 from conductor.rpc.volumes.volumes import NewVolume
 from conductor.store.ledger import operations as ledger

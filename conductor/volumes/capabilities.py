@@ -11,7 +11,7 @@ from typing import Any
 
 from oslo_utils import strutils
 
-from common.spec_operators import compiled
+from common.guest.spec_operators import compiled
 
 _SCOPE, _IS = "capabilities", "<is>"
 

@@ -14,8 +14,8 @@ from common import clock
 from common.context import RequestContext
 from common.errors import Invalid, NotFound
 from common.messages.reports import Category, Failure
-from common.states import ResourceType
-from common.volumes import VolumeAction, VolumeStatus
+from common.resources.states import ResourceType
+from common.resources.volumes import VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import close, start
 from conductor.engine.command_end import End

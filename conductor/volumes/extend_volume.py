@@ -8,8 +8,8 @@ from typing import Any
 from common.context import RequestContext
 from common.errors import Invalid
 from common.messages.commands import GrowVolume, VolumeUser
-from common.states import InternalAction, PowerState, ResourceType
-from common.volumes import EXTENDABLE_IN_USE, VolumeAction, VolumeStatus
+from common.resources.states import InternalAction, PowerState, ResourceType
+from common.resources.volumes import EXTENDABLE_IN_USE, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import done, start
 from conductor.engine.command_end import End

@@ -14,7 +14,7 @@ from typing import Any
 
 from common.context import RequestContext
 from common.errors import ImageNotFound, Invalid, NotFound, SnapshotNotFound, VolumeNotFound
-from common.volumes import ATTACH, ROOT_SLOT, SLOTS
+from common.resources.volumes import ATTACH, ROOT_SLOT, SLOTS
 from conductor.cloud import Cloud
 from conductor.rpc.servers.servers import BlockDevice
 from conductor.rpc.volumes.volumes import NewVolume

@@ -15,8 +15,8 @@ from common import clock
 from common.context import RequestContext
 from common.errors import Invalid
 from common.messages.commands import MakeVolume, Placed, VolumeUser
-from common.states import ResourceType
-from common.volumes import REIMAGED_RESERVED, VolumeAction, VolumeStatus
+from common.resources.states import ResourceType
+from common.resources.volumes import REIMAGED_RESERVED, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.command_end import End

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from common.context import internal
-from common.states import ResourceType
-from common.volumes import VolumeStatus
+from common.resources.states import ResourceType
+from common.resources.volumes import VolumeStatus
 from conductor.cloud import Cloud
 from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger

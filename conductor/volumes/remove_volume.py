@@ -10,8 +10,8 @@ from typing import Any
 from common.context import RequestContext, internal
 from common.messages.commands import RemoveVolume, VolumeUser
 from common.messages.reports import Category, Failure
-from common.states import ResourceType
-from common.volumes import VolumeAction, VolumeStatus
+from common.resources.states import ResourceType
+from common.resources.volumes import VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.command_end import End

@@ -13,8 +13,8 @@ from common.context import RequestContext
 from common.errors import Invalid, NotFound
 from common.messages.commands import RetypeVolume
 from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, ResourceType
-from common.volumes import RULES, VolumeAction, VolumeStatus
+from common.resources.states import OperationState, ResourceType
+from common.resources.volumes import RULES, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import close, start
 from conductor.engine.command_end import End

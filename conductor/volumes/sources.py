@@ -10,7 +10,7 @@ from typing import Any
 from common.errors import ImageNotFound, Invalid, ServerNotFound
 from common.messages.commands import VolumeSource
 from common.messages.scheduling import ImageHome, VolumeNeed
-from common.volumes import BackupStatus, SnapshotStatus, VolumeStatus
+from common.resources.volumes import BackupStatus, SnapshotStatus, VolumeStatus
 from conductor.rpc.volumes.volumes import NewVolume
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backends, backups, origins, snapshots, volumes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from common.volumes import RULES
+from common.resources.volumes import RULES
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import snapshots, volumes
 

@@ -8,7 +8,7 @@ from typing import Any
 from common.errors import Invalid
 from common.messages.facts import HostFacts
 from common.messages.scheduling import VolumeNeed
-from common.states import VmState
+from common.resources.states import VmState
 from conductor.store.hosts import registry
 from conductor.store.records import Server
 from conductor.store.servers import migrations

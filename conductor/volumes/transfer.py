@@ -11,8 +11,8 @@ from typing import Any
 from common.context import RequestContext
 from common.errors import Invalid, NotFound
 from common.log import logger
-from common.states import OperationState, ResourceType
-from common.volumes import SnapshotStatus, VolumeAction, VolumeStatus
+from common.resources.states import OperationState, ResourceType
+from common.resources.volumes import SnapshotStatus, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import scope

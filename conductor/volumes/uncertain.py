@@ -6,7 +6,7 @@ the owner deletes the resource. See ``conductor.engine.overslept``.
 
 from __future__ import annotations
 
-from common.volumes import BackupStatus, SnapshotStatus, VolumeAction
+from common.resources.volumes import BackupStatus, SnapshotStatus, VolumeAction
 from conductor.engine import overslept
 from conductor.engine.stages import Work
 from conductor.plans import UploadVolumePlan

@@ -12,12 +12,12 @@ from typing import Any
 from common import ids
 from common.context import RequestContext
 from common.errors import Invalid
-from common.image_attributes import is_property
 from common.messages.commands import Copy
 from common.messages.reports import Failure, Outcome
 from common.messages.scheduling import ImageHome
-from common.states import ResourceType
-from common.volumes import RULES, VolumeAction
+from common.resources.image_attributes import is_property
+from common.resources.states import ResourceType
+from common.resources.volumes import RULES, VolumeAction
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.command_end import End

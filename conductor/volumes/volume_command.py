@@ -7,7 +7,7 @@ from typing import Any
 
 from common.messages.commands import MakeVolume, Placed
 from common.messages.reports import Outcome
-from common.volumes import VolumeStatus
+from common.resources.volumes import VolumeStatus
 from conductor.cloud import placed
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work

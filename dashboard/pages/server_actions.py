@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import falcon
 
-from common import states
+from common.resources import states
 from dashboard.cloud import COMPUTE, Call, segment
 from dashboard.page import Answer, May, Page, Redirect, View, view
 from dashboard.visit import Visit
@@ -25,7 +25,7 @@ class Action:
     key: str
     """In the body of the API's request."""
     rule: str = ""
-    """Of `common.states.ACTIONS`: from which states it may start; empty: from any."""
+    """Of `common.resources.states.ACTIONS`: from which states it may start; empty: from any."""
     may: May = May.CHANGE
     value: Any = None
     """What the key holds in the body."""

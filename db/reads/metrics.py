@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common.states import OPEN_STATES
+from common.resources.states import OPEN_STATES
 from db import schema
 from db.reads.hosts import node_health
 from db.reads.ledger.operations import state_now

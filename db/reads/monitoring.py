@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common import clock
-from common.states import OPEN_STATES
+from common.resources.states import OPEN_STATES
 from db import schema
 from db.reads.ledger.operations import state_now
 from db.reads.servers.servers import COMPUTE

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from common.quotas import DEFAULT_CLASS
-from common.states import TaskState, VmState
+from common.resources.quotas import DEFAULT_CLASS
+from common.resources.states import TaskState, VmState
 from db import schema
 
 _SERVERS = schema.servers.c

@@ -56,7 +56,7 @@ def arguments(conf: cfg.ConfigOpts) -> list[dict[str, Any]]:
 
     Raises ValueError for a URL without hosts and ports, RuntimeError for an unknown ssl_version.
     """
-    from common.messaging import oslo_messaging
+    from common.rpc.messaging import oslo_messaging
 
     try:
         url = oslo_messaging.TransportURL.parse(conf, conf.transport_url)
@@ -82,7 +82,7 @@ def arguments(conf: cfg.ConfigOpts) -> list[dict[str, Any]]:
 
 def _tls(options: cfg.ConfigOpts.GroupAttr, hostname: str) -> dict[str, Any] | bool:
     """Return kombu's argument for TLS, see impl_rabbit of oslo.messaging. Raises RuntimeError."""
-    # Here, as it loads kombu, and bus.py runs after common.messaging was imported.
+    # Here, as it loads kombu, and bus.py runs after common.rpc.messaging was imported.
     from oslo_messaging._drivers.impl_rabbit import Connection  # noqa: TID251
 
     if not options.ssl:

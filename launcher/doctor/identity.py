@@ -10,7 +10,7 @@ from keystoneauth1 import loading
 from keystoneauth1.session import Session
 from oslo_config import cfg
 
-from common import credentials
+from common.clients import credentials
 from common.errors import ConfigurationError
 from common.findings import Finding, Level
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from gunicorn.app.base import BaseApplication
 
-from common import garbage
-from common.child import die_with_parent, report
+from common.process import garbage
+from common.process.child import die_with_parent, report
 from web.workers import watch
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from common.child import READY_FD
 from common.errors import ConfigurationError
+from common.process.child import READY_FD
 from identity.private_file import write_private
 from launcher.embedded.settings import Sections, Settings
 

@@ -14,8 +14,8 @@ import sys
 from oslo_config import cfg
 
 from common import log
-from common.child import report
 from common.errors import MicronovaError
+from common.process.child import report
 from launcher import configuration, databases
 
 LOG = log.logger(__name__)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import requests
 from keystoneauth1 import exceptions as ksa_exceptions
 
-from common import credentials, direct
+from common.clients import credentials, direct
 from common.context import internal
 from common.errors import Unavailable
 from launcher.embedded.patience import Missing, Patience

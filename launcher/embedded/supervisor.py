@@ -23,8 +23,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from common.child import Child, ChildFailed, python
 from common.errors import ConfigurationError
+from common.process.child import Child, ChildFailed, python
 from identity.clouds import project_id, service_credentials, write_client_files
 from identity.errors import PortBusy
 from identity.keystone import GROUP, Keystone

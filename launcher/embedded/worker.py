@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import requests
 
-from common import credentials, direct, garbage, log
-from common.child import report
+from common import log
+from common.clients import credentials, direct
 from common.errors import MicronovaError
-from common.health import Health
+from common.process import garbage
+from common.process.child import report
+from common.process.health import Health
 from launcher import configuration, metrics, wiring
 from launcher.embedded import settings
 from launcher.embedded.inprocess import WsgiAdapter

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy import event, exc
 from sqlalchemy.engine import Connection, Engine
 
-from common import fullness
+from common.databases import fullness
 from common.errors import Invalid, Unavailable
 from common.log import logger
 from common.metrics import statements

@@ -14,7 +14,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
-from common import revisions
+from common.databases import revisions
 from common.errors import ConfigurationError
 from placement.db import schema, sequence
 from placement.db.engine import Database

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from common import hints
-from common.aggregates import ZONE
 from common.messages.scheduling import RequestSpec
-from common.server_groups import Policy
+from common.resources import hints
+from common.resources.aggregates import ZONE
+from common.resources.server_groups import Policy
 from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from common.messages.scheduling import RequestSpec
-from common.server_groups import GroupFacts, Policy
+from common.resources.server_groups import GroupFacts, Policy
 from scheduler.decide.choose import Choice, Evaluation, Filters, Weighers, choose
 from scheduler.filters.resources import wanted
 from scheduler.filters.storage import Pool, free_at_once, pool, reserve

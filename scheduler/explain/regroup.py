@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from common.messages.scheduling import Change
-from common.server_groups import MAX_PER_HOST, SOFT, STRICT, GroupFacts, Policy
+from common.resources.server_groups import MAX_PER_HOST, SOFT, STRICT, GroupFacts, Policy
 
 #: how many values of max_server_per_host are tried at most
 _TRIED = 5

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from common.messages.scheduling import Suggestion
-from common.suggestions import listed, numbers, others
+from common.story.suggestions import listed, numbers, others
 from scheduler import filters
 from scheduler.filters.resources import Shortage
 

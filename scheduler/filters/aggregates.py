@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from common.guest.spec_operators import compiled
 from common.messages.scheduling import RequestSpec
-from common.spec_operators import compiled
 from scheduler.columnar.forms import by, refusing
 from scheduler.columnar.reasons import Codes
 from scheduler.filters import host_filter

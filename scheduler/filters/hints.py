@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from common import hints
 from common.messages.scheduling import RequestSpec
+from common.resources import hints
 from scheduler.columnar.forms import alike_in, all_alike, refusing
 from scheduler.columnar.reasons import Codes
 from scheduler.filters import host_filter

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from common.guest.requirements import Requirements, requirements
 from common.messages.scheduling import RequestSpec
-from common.requirements import Requirements, requirements
 from scheduler.columnar.forms import refusing
 from scheduler.columnar.reasons import Group, constant, split
 from scheduler.filters import host_filter

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from common.messages.scheduling import RequestSpec
-from common.server_groups import Policy, taken
+from common.resources.server_groups import Policy, taken
 from scheduler.columnar.forms import Refused, all_alike, refusing
 from scheduler.columnar.reasons import Codes
 from scheduler.filters import host_filter

@@ -1,4 +1,4 @@
-"""Extra specs about versions, besides those of ``common.spec_operators``."""
+"""Extra specs about versions, besides those of ``common.guest.spec_operators``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import operator
 from collections.abc import Callable, Mapping
 
-from common.spec_operators import Predicate, compiled
+from common.guest.spec_operators import Predicate, compiled
 
 #: a number of this size is a version in Nova's form: 8002004 is 8.2.4
 _COUNTED = 1_000_000

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
+from common.guest.spec_operators import Predicate, compiled
 from common.messages.scheduling import RequestSpec
-from common.spec_operators import Predicate, compiled
 from scheduler.columnar.forms import refusing
 from scheduler.columnar.reasons import Codes
 from scheduler.filters import host_filter

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from common import image_files
 from common.messages.facts import HostFacts
+from common.resources import image_files
 from scheduler.hosts import memberships
 from scheduler.hosts.memberships import Memberships
 

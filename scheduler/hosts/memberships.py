@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from common.aggregates import ZONE, AggregateFacts
+from common.resources.aggregates import ZONE, AggregateFacts
 
 #: prefix of metadata that reserve an aggregate's hosts for projects
 TENANT = "filter_tenant_id"

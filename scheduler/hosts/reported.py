@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from common.aggregates import AllAggregates
 from common.messages.facts import Heartbeat, HostFacts
+from common.resources.aggregates import AllAggregates
 from scheduler.hosts import memberships
 from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host

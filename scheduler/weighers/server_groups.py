@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from common.messages.scheduling import RequestSpec
-from common.server_groups import Policy
+from common.resources.server_groups import Policy
 from scheduler.columnar.forms import Weighed, weighing
 from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common.errors import MicronovaError
-from common.volumes import BackupStatus
+from common.resources.volumes import BackupStatus
 from conductor.rpc.volumes.backups import NewBackup
 from db import schema
 from tests.chaos.volume_story import LATER, PATTERN, Made

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common.errors import NotFound
-from common.states import OPEN_STATES
+from common.resources.states import OPEN_STATES
 from db import schema
 from placement.client import PlacementClient
 from simulator.backups import owner

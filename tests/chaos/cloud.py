@@ -15,7 +15,7 @@ from common import clock, ids
 from common.context import RequestContext
 from common.errors import MicronovaError, Unavailable
 from common.messages.reports import Category
-from common.states import OPEN_STATES
+from common.resources.states import OPEN_STATES
 from conductor.rpc import ConductorRpc
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.servers import CreateServers, RequestedNetwork

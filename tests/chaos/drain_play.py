@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from common.context import RequestContext
 from common.errors import Conflict, MicronovaError
-from common.states import OPEN_STATES, InternalAction
+from common.resources.states import OPEN_STATES, InternalAction
 from db import schema
 from tests.chaos.cloud import BOUND_SECONDS, Overdue
 from tests.chaos.play import Play, worst

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import MicronovaError
-from common.server_groups import Policy
+from common.resources.server_groups import Policy
 from conductor.rpc.refusals import Refused
 from conductor.rpc.servers.server_groups import NewServerGroup
 from db import schema

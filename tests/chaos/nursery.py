@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import common.rpc  # noqa: F401 - the first to import oslo.messaging
-from common.child import ROOT, die_with_parent, environment
+from common.process.child import ROOT, die_with_parent, environment
 from launcher import configuration
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)

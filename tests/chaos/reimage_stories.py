@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from common import ids
 from common.errors import MicronovaError
-from common.volumes import SnapshotStatus
+from common.resources.volumes import SnapshotStatus
 from conductor.rpc.servers.servers import (
     BlockDevice,
     CreateServers,

@@ -15,7 +15,7 @@ from common import clock, rpc
 from common.context import internal
 from common.messages.reports import Outcome, Report, Step
 from common.messages.topics import CONDUCTOR_TOPIC
-from common.states import PowerState
+from common.resources.states import PowerState
 from db import schema
 from tests.chaos import director
 from tests.chaos.director import AFTER, PROXMOX, Order

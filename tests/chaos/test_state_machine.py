@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 )
 
 from common.errors import ServerNotFound, ServerStateConflict
-from common.states import ACTIONS
+from common.resources.states import ACTIONS
 from tests.chaos.world import World, world
 
 EXAMPLES, STEPS = 6, 12

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common.errors import MicronovaError
-from common.volumes import SnapshotStatus
+from common.resources.volumes import SnapshotStatus
 from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
 from conductor.rpc.volumes.volumes import NewVolume
 from db import schema

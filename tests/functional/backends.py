@@ -26,7 +26,7 @@ from pathlib import Path
 
 import pytest
 
-from common.child import die_with_parent
+from common.process.child import die_with_parent
 
 START_SECONDS = 90
 #: the range that the kernel chooses ports from

@@ -23,7 +23,7 @@ import openstack.connection
 import requests
 
 from cli import leftovers
-from common.child import ROOT, die_with_parent
+from common.process.child import ROOT, die_with_parent
 from tests.functional.audits import Audits
 from tests.functional.waiting import eventually
 

@@ -23,7 +23,7 @@ from typing import Any
 import openstack.config
 import openstack.connection
 
-from common.child import ROOT
+from common.process.child import ROOT
 from identity.clouds import project_id, write_client_files
 from identity.keystone import Keystone
 from identity.layout import SERVICES, identity_at

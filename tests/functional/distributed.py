@@ -22,7 +22,7 @@ import openstack.connection
 import requests
 
 from cli import leftovers
-from common.child import READY_FD, ROOT, Child, python
+from common.process.child import READY_FD, ROOT, Child, python
 from identity.clouds import project_id, service_credentials, write_client_files
 from identity.keystone import Keystone
 from identity.layout import REGION, Endpoint, identity_at

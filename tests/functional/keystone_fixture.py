@@ -14,7 +14,7 @@ from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 from oslo_config import cfg
 
-from common import credentials
+from common.clients import credentials
 from identity.clouds import project_id, service_credentials, write_client_files
 from identity.keystone import Keystone
 from identity.layout import catalog

@@ -28,7 +28,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from common.child import ROOT, die_with_parent
+from common.process.child import ROOT, die_with_parent
 
 SECONDS = 180.0
 _SIZE = 1 << 17

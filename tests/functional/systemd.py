@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.child import die_with_parent
+from common.process.child import die_with_parent
 
 START_SECONDS = 90
 #: what of a unit needs root, the kernel or another service, and what is about time

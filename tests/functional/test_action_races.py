@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from common.states import PowerState
+from common.resources.states import PowerState
 from db import schema
 from tests.fixtures import auth
 from tests.functional import backends

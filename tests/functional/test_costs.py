@@ -27,7 +27,7 @@ import placement.db.migrate
 from api.compute.app import make_app as make_compute_api
 from api.volume.app import make_app as make_volume_api
 from common import config
-from common.localbus import LocalDriver
+from common.rpc.localbus import LocalDriver
 from compute.drivers import hypervisors
 from compute.worker.service import ComputeService
 from conductor.rpc import connect

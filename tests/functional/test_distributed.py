@@ -15,7 +15,7 @@ import pytest
 import requests
 import sqlalchemy as sa
 
-from common.child import ROOT, Child
+from common.process.child import ROOT, Child
 from identity.private_file import write_private
 from launcher import configuration
 from launcher.doctor import bus

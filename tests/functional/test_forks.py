@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from common.child import ROOT
+from common.process.child import ROOT
 
 _CONFTEST = """
 from tests import forks

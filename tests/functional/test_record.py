@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from common.states import OPEN_STATES
+from common.resources.states import OPEN_STATES
 from db import schema
 from tests.fixtures import auth
 from tests.functional.cloud import eventually

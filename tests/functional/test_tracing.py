@@ -17,8 +17,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from common import config
-from common.child import ROOT
 from common.errors import ConfigurationError
+from common.process.child import ROOT
 from conductor.store.transactions import Store
 from conductor.tracing.tracer import Tracer
 from launcher import configuration

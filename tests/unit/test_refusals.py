@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from api.compute.views.faults import LONGEST, brief
-from common.failure_words import NOUNS, owner_sentence
 from common.failures import RULES
 from common.messages.reports import Category
+from common.story.failure_words import NOUNS, owner_sentence
 from tests.unit import sources
 
 ROOT = Path(__file__).resolve().parents[2]

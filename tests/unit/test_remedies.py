@@ -107,7 +107,7 @@ MODULES: Mapping[str, str] = {
     "compute/preflight.py": _DOCTOR,
     "conductor/audit": _AUDIT,
     "common/failures.py": f"{_CHAOS}::test_every_category_has_a_remedy",
-    "common/revisions.py": f"{_SERVICES}::test_a_database_without_tables",
+    "common/databases/revisions.py": f"{_SERVICES}::test_a_database_without_tables",
     "common/story/summary.py": f"{NO_COMMAND}what the owner may choose next",
     "conductor/engine/overslept.py": f"{NO_COMMAND}it shows what is there",
     "conductor/flows/create/replace_vmid.py": f"{NO_COMMAND}a list, by which an option is chosen",

@@ -7,9 +7,10 @@ from typing import Any, get_args
 
 import pytest
 
-from common import codec, signatures
-from common.events import ConductorEvents, HostEvents, WorkerEvents
+from common import codec
 from common.messages.commands import Command
+from common.rpc import signatures
+from common.rpc.events import ConductorEvents, HostEvents, WorkerEvents
 from compute.client import ComputeClient
 from compute.commands import COMMANDS
 from compute.rpc_api import WorkerRpc

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from common.child import ROOT
+from common.process.child import ROOT
 from tests import sampling
 from tests.sampling import Parts, mark_the_rest, sample, touched_by
 

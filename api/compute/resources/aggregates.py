@@ -11,8 +11,8 @@ from api.compute.policies import CACHE_IMAGES
 from api.compute.schemas import aggregates as schemas
 from api.compute.views import aggregates as views
 from common import digits
-from common.aggregates import ZONE
 from common.errors import Invalid, NotFound
+from common.resources.aggregates import ZONE
 from db.reads.hosts import aggregates
 from db.reads.hosts.aggregates import Aggregate
 

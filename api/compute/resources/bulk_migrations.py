@@ -14,8 +14,8 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.schemas import bulk_migrations as schemas
 from common import clock, digits
-from common.bulk_migrations import UNDER_WAY, Move, Steering, sentence
 from common.errors import NotFound
+from common.resources.bulk_migrations import UNDER_WAY, Move, Steering, sentence
 from db.reads.ledger import bulk_migrations as reads
 from db.reads.ledger.bulk_migrations import BulkMigration
 

@@ -17,7 +17,7 @@ from api.compute.views import explanations as views
 from api.compute.views.hosts import is_up, trouble
 from common import ids, moving
 from common.errors import NotFound
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from db.reads.hosts import hosts
 from db.reads.images import images
 from db.reads.ledger import operations, refusals

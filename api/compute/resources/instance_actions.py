@@ -13,7 +13,7 @@ from api.compute.views import faults
 from api.compute.views.servers import host_id
 from common import clock
 from common.errors import Invalid, NotFound
-from common.states import SHOWN_ACTION, OperationState
+from common.resources.states import SHOWN_ACTION, OperationState
 from db.reads.ledger import operations
 from db.reads.ledger.operations import Event, Operation, OperationFault
 

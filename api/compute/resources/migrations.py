@@ -12,7 +12,7 @@ from api.compute.resources.found import the_server
 from api.compute.schemas import migrations as schemas
 from api.compute.views import migrations as views
 from common.errors import Invalid, NotFound
-from common.migrations import IN_PROGRESS, MigrationStatus, MigrationType
+from common.resources.migrations import IN_PROGRESS, MigrationStatus, MigrationType
 from db.reads.keyset import MarkerNotFound
 from db.reads.servers import migrations
 from db.reads.servers.migrations import Filters, Migration

@@ -13,7 +13,7 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.schemas import old_volumes as schemas
 from common.errors import Invalid, NotFound, SnapshotNotFound, VolumeNotFound
-from common.volumes import AttachStatus, device
+from common.resources.volumes import AttachStatus, device
 from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
 from conductor.rpc.volumes.volumes import NewVolume
 from db.reads.hosts import services

@@ -11,9 +11,9 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.resources.found import must_be_a_project
 from api.compute.schemas import operators as schemas
-from common import quotas as common_quotas
 from common.errors import Invalid, NotSupported
-from common.quotas import DEFAULT_CLASS, UNLIMITED
+from common.resources import quotas as common_quotas
+from common.resources.quotas import DEFAULT_CLASS, UNLIMITED
 from db.reads import quotas
 
 

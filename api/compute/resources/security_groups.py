@@ -18,7 +18,7 @@ from api.network.resources import of_project
 from api.network.security_groups import checked_name
 from common import digits, ids
 from common.errors import Conflict, Forbidden, Invalid, NotFound
-from common.security_rules import INGRESS, IPV4, IPV6, Rule
+from common.resources.security_rules import INGRESS, IPV4, IPV6, Rule
 from conductor.rpc.networks.security_groups import NewRule, NewSecurityGroup, SecurityGroupChange
 from db.reads.networks import security_groups
 from db.reads.networks.networks import Viewer

@@ -11,7 +11,7 @@ from api.compute.operation import operation
 from api.compute.schemas import server_groups as schemas
 from common import ids
 from common.errors import Invalid, NotFound
-from common.server_groups import Policy
+from common.resources.server_groups import Policy
 from conductor.rpc.servers.server_groups import NewServerGroup
 from db.reads.servers import server_groups
 from db.reads.servers.server_groups import ServerGroup

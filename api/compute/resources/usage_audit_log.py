@@ -7,9 +7,10 @@ from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from common import audit_periods, clock
-from common.audit_periods import AuditPeriods
+from common import clock
 from common.errors import Invalid
+from common.resources import audit_periods
+from common.resources.audit_periods import AuditPeriods
 from db.reads.hosts import services
 from db.reads.servers import usage_audits
 from db.reads.servers.servers import COMPUTE

@@ -17,7 +17,7 @@ from api.compute.schemas import whatif as schemas
 from api.compute.views.explanations import refusals
 from common import codec, digits
 from common.errors import FlavorNotFound, ImageNotFound, Invalid, NotFound
-from common.local_disks import of_server
+from common.resources.local_disks import of_server
 from conductor.rpc.servers.servers import CreateServers, RequestedNetwork
 from db.reads.images import images
 from db.reads.servers import flavors

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from api.compute.schemas import types
 from api.compute.schemas.types import Schema, body, query, record
-from common.server_groups import MAX_PER_HOST, Policy
+from common.resources.server_groups import MAX_PER_HOST, Policy
 
 _STRICT = (Policy.ANTI_AFFINITY.value, Policy.AFFINITY.value)
 _ALL = (*_STRICT, Policy.SOFT_ANTI_AFFINITY.value, Policy.SOFT_AFFINITY.value)

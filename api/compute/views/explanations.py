@@ -7,10 +7,10 @@ from typing import Any
 
 from api.compute.views import faults
 from common import clock, codec
-from common.failure_words import owner_sentence
 from common.messages.reports import Category
 from common.messages.scheduling import Refused
-from common.states import SHOWN_ACTION, OperationState
+from common.resources.states import SHOWN_ACTION, OperationState
+from common.story.failure_words import owner_sentence
 from db.reads.images.images import Image
 from db.reads.ledger.operations import (
     Decision,

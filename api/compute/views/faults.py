@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from common import clock
-from common.failure_words import owner_sentence
 from common.messages.reports import Category
-from common.states import ResourceType
+from common.resources.states import ResourceType
+from common.story.failure_words import owner_sentence
 from db.records import FaultRecord
 
 #: errors whose messages are for the owner: they name nothing outside the project

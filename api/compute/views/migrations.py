@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.compute.links import Links
-from common.migrations import IN_PROGRESS, MigrationType
+from common.resources.migrations import IN_PROGRESS, MigrationType
 from db.reads.servers.migrations import Migration, Progress
 
 COLLECTION = "os-migrations"

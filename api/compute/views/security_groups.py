@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from common.security_rules import EVERYWHERE
+from common.resources.security_rules import EVERYWHERE
 from db.reads.networks import security_groups
 from db.reads.networks.security_groups import SecurityGroup, SecurityGroupRule
 

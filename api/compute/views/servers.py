@@ -17,8 +17,9 @@ from api.compute.call import Call
 from api.compute.links import Links
 from api.compute.views import faults
 from api.compute.views.hosts import HostStatus
-from common import clock, states
-from common.states import VmState
+from common import clock
+from common.resources import states
+from common.resources.states import VmState
 from db.reads.networks.security_groups import names_of_servers
 from db.reads.servers.servers import Server, faults_of
 from db.reads.volumes.volumes import Attachment, attachments

@@ -19,10 +19,10 @@ from api.image.data.spool import Spool, Upload
 from api.image.errors import no_data
 from api.image.store import Store
 from api.plain import Call, operation
-from common import quotas
 from common.context import RequestContext
 from common.errors import Conflict, Gone, ImageNotFound, Invalid, NotFound, TooLarge, Unavailable
 from common.log import logger
+from common.resources import quotas
 from common.rpc import UNKNOWN
 from conductor.rpc.images import ImageData
 from db.reading import reading

@@ -8,8 +8,9 @@ from typing import Any
 from api.volume import filters, queries
 from api.volume.call import Call, operation
 from api.volume.views import links, moment
-from common import ids, volume_messages
+from common import ids
 from common.errors import NotFound
+from common.story import volume_messages
 from db.reads.keyset import MarkerNotFound, Page
 from db.reads.volumes import messages as reads
 from db.reads.volumes.block_storage import Filter

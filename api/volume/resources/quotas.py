@@ -7,9 +7,9 @@ from typing import Any
 
 from api.volume import schemas
 from api.volume.call import Call, operation
-from common import quotas as options
 from common.errors import Invalid
-from common.quotas import DEFAULT_CLASS, OF_TYPES, OF_VOLUMES
+from common.resources import quotas as options
+from common.resources.quotas import DEFAULT_CLASS, OF_TYPES, OF_VOLUMES
 from db.reads import quotas
 from db.reads.volumes import volume_usage, volumes
 from web.guard import Params

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from common import context
-from common.aggregates import AggregateFacts, AllAggregates, ratios
 from common.context import RequestContext
 from common.errors import Conflict, GenerationConflict, MicronovaError, NotFound
 from common.log import logger
+from common.resources.aggregates import AggregateFacts, AllAggregates, ratios
 from conductor.cloud import Cloud
 from conductor.engine.periodic import Periodic, Periodics
 from conductor.images.cache_ahead import Precache

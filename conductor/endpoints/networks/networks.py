@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from common import quotas as limits
 from common.context import RequestContext
+from common.resources import quotas as limits
 from conductor.cloud import Cloud
 from conductor.flows.auto_network import AutoNetwork
 from conductor.networks import make_vnet, remove_vnet

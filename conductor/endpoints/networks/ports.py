@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from common import quotas as limits
 from common.context import RequestContext
 from common.errors import PortNotFound, ServerNotFound
+from common.resources import quotas as limits
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.engine.runner import Runner

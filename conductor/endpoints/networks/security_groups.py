@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from common import quotas as limits
 from common.context import RequestContext
 from common.errors import Invalid
+from common.resources import quotas as limits
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.rpc.networks.security_groups import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from common.errors import Invalid, Unavailable
-from common.states import OperationState
+from common.resources.states import OperationState
 from conductor.cloud import Cloud
 from conductor.engine import awaited
 from conductor.engine.runner import Runner

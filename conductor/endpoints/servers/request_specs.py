@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from common import hints
 from common.messages.scheduling import RequestSpec
+from common.resources import hints
 from conductor.flows import build_command
 from conductor.store.servers import server_groups
 from conductor.store.servers import servers as servers_store

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from common import locks
 from common.context import RequestContext
 from common.errors import Conflict, Invalid
 from common.log import logger
-from common.states import VmState
+from common.resources import locks
+from common.resources.states import VmState
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.engine.runner import Begin, Runner

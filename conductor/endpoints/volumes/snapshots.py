@@ -5,8 +5,8 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.errors import Invalid
 from common.log import logger
-from common.states import ResourceType
-from common.volumes import SnapshotStatus
+from common.resources.states import ResourceType
+from common.resources.volumes import SnapshotStatus
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.rpc.volumes.snapshots import NewVolumeSnapshot

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from common.context import RequestContext
 from common.errors import Conflict, Invalid
 from common.log import logger
-from common.states import ResourceType
-from common.volumes import RULES, VolumeAction, VolumeStatus
+from common.resources.states import ResourceType
+from common.resources.volumes import RULES, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.rpc.volumes.volumes import NewVolume, NewVolumeImage, VolumeEdit

@@ -7,11 +7,11 @@ import datetime
 from collections.abc import Sequence
 
 from common import clock
-from common.bulk_migrations import Move, Steering
 from common.context import RequestContext
 from common.errors import Conflict, NotFound
 from common.messages.facts import HostFacts
-from common.states import InternalAction, ResourceType
+from common.resources.bulk_migrations import Move, Steering
+from common.resources.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.flows.bulk import decide

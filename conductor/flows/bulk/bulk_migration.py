@@ -12,11 +12,11 @@ import dataclasses
 from dataclasses import dataclass
 
 from common import clock
-from common.bulk_migrations import ENDED, Move, MoveState, Steering, sentence
 from common.errors import Conflict, Forbidden, Invalid, NotFound, StaleTransition
 from common.log import logger
 from common.moving import Way
-from common.states import OperationState
+from common.resources.bulk_migrations import ENDED, Move, MoveState, Steering, sentence
+from common.resources.states import OperationState
 from conductor.cloud import Cloud
 from conductor.engine.stages import Stage, Table, Work
 from conductor.flows.bulk import decide

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from common import failures
-from common.bulk_migrations import ENDED, UNDER_WAY, Move, MoveState, Steering
 from common.moving import Situation, Way, obstacle, way
-from common.states import OPEN_STATES, VmState
+from common.resources.bulk_migrations import ENDED, UNDER_WAY, Move, MoveState, Steering
+from common.resources.states import OPEN_STATES, VmState
 from conductor.plans import BulkPlan
 
 #: how often one server is tried

@@ -18,7 +18,7 @@ from common.log import logger
 from common.messages.commands import Image, StrictGroup
 from common.messages.facts import HostFacts
 from common.messages.reports import Category, Failure, Outcome, Step
-from common.states import TaskState, VmState
+from common.resources.states import TaskState, VmState
 from conductor.cloud import Cloud, placed
 from conductor.engine import batch_close, overslept
 from conductor.engine.batch_close import Ended, Ending

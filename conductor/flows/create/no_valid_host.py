@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from common.messages.scheduling import Decision, RequestSpec, Suggestion
-from common.suggestions import listed, others, sizes
+from common.story.suggestions import listed, others, sizes
 from conductor.plans import CreateParams
 from conductor.store.servers.flavor_offers import Limits, Offer
 

@@ -6,7 +6,7 @@ import dataclasses
 
 from common.failures import Verdict, verdict_of
 from common.messages.reports import Category, Failure
-from common.states import TaskState, VmState
+from common.resources.states import TaskState, VmState
 from conductor.plans import CreatePlan, Place
 from conductor.store.ledger import leases, transitions
 from conductor.store.ledger import operations as ledger

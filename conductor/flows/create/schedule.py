@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from common import clock, hints
+from common import clock
 from common.errors import MicronovaError, StaleTransition, Unavailable
 from common.log import logger
 from common.messages.facts import HostFacts
 from common.messages.reports import Category, Failure, Step
 from common.messages.scheduling import Alternate, Decision, RequestSpec, VolumeNeed
-from common.server_groups import GroupFacts
+from common.resources import hints
+from common.resources.server_groups import GroupFacts
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.engine.transition_draft import TransitionDraft

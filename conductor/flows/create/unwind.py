@@ -15,7 +15,7 @@ from common.errors import StaleTransition
 from common.failures import Verdict, blames_host, passes, verdict_of
 from common.log import logger
 from common.messages.reports import Category, Failure, Outcome
-from common.states import OPEN_STATES, OperationState, TaskState, VmState
+from common.resources.states import OPEN_STATES, OperationState, TaskState, VmState
 from conductor.cloud import (
     Cloud,
     backoff,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from common import ids
 from common.context import RequestContext
 from common.guest.hardware import ROOT_BUS
-from common.states import ACTIONS, VmState
+from common.resources.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope

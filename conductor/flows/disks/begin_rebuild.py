@@ -6,13 +6,13 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from common import locks
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, MicronovaError
 from common.guest.asked import CannotError
 from common.guest.hardware import ROOT_BUS, Hardware, read, with_root_bus
-from common.states import ACTIONS, VmState
-from common.volumes import VolumeStatus
+from common.resources import locks
+from common.resources.states import ACTIONS, VmState
+from common.resources.volumes import VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope

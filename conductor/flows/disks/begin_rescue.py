@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from common import locks
 from common.context import RequestContext
 from common.errors import Conflict
-from common.states import ACTIONS, VmState
+from common.resources import locks
+from common.resources.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope

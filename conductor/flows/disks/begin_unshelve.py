@@ -7,7 +7,7 @@ from typing import Any
 
 from common.context import RequestContext
 from common.errors import Conflict
-from common.states import PowerState
+from common.resources.states import PowerState
 from conductor.flows.accept import Accept
 from conductor.flows.move import destination
 from conductor.plans import ResizePlan

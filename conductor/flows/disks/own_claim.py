@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from common.errors import GenerationConflict
-from common.states import OPEN_STATES, VmState
+from common.resources.states import OPEN_STATES, VmState
 from conductor.engine.stages import Task
 from conductor.flows.disks.parking import Parking
 from conductor.flows.move import own_host

@@ -16,7 +16,7 @@ from common import clock
 from common.log import logger
 from common.messages.reports import Category, Failure, Outcome, Step
 from common.messages.scheduling import Decision, RequestSpec
-from common.states import OperationState, PowerState, TaskState, VmState
+from common.resources.states import OperationState, PowerState, TaskState, VmState
 from conductor.cloud import Cloud, failure_of
 from conductor.engine import close
 from conductor.engine.cases import Cases

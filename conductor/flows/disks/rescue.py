@@ -10,7 +10,7 @@ from common import clock
 from common.log import logger
 from common.messages.commands import EndSwap
 from common.messages.reports import Outcome
-from common.states import TaskState, VmState
+from common.resources.states import TaskState, VmState
 from conductor.cloud import failure_of
 from conductor.engine import close
 from conductor.engine.stages import Stage, Table, Task

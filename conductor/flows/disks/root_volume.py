@@ -16,8 +16,8 @@ from common.errors import Invalid, StaleTransition
 from common.messages.commands import Placed, ServerVolume, VolumeUser
 from common.messages.reports import Failure, MadeVolume
 from common.messages.scheduling import VolumeNeed
-from common.states import OperationState
-from common.volumes import ROOT_SLOT, VolumeAction, VolumeStatus
+from common.resources.states import OperationState
+from common.resources.volumes import ROOT_SLOT, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import close
 from conductor.engine.stages import Task

@@ -13,7 +13,7 @@ from common.log import logger
 from common.messages.commands import Copy, Placed
 from common.messages.reports import Category, Copied, Failure, Outcome
 from common.messages.scheduling import ImageHome
-from common.states import ACTIONS, OperationState, VmState
+from common.resources.states import ACTIONS, OperationState, VmState
 from conductor.cloud import Cloud, failure_of, placed
 from conductor.engine import close, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo

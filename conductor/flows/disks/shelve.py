@@ -12,7 +12,7 @@ from common import ids
 from common.log import logger
 from common.messages.commands import PowerAction
 from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, PowerState, TaskState, VmState, found_well
+from common.resources.states import OperationState, PowerState, TaskState, VmState, found_well
 from conductor.cloud import failure_of
 from conductor.engine import close
 from conductor.engine.stages import Stage, Table, Task

@@ -12,7 +12,7 @@ from typing import Any
 from common import clock
 from common.messages.commands import EndSwap, Swap
 from common.messages.reports import Category, Failure
-from common.states import OperationState, VmState
+from common.resources.states import OperationState, VmState
 from conductor.cloud import Cloud, backoff, placed
 from conductor.engine import close, unwinding
 from conductor.engine.stages import Table, Task, Undo

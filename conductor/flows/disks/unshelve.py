@@ -15,8 +15,8 @@ from common.log import logger
 from common.messages.commands import PowerAction
 from common.messages.reports import Category, Failure, Outcome
 from common.messages.scheduling import Decision
-from common.migrations import MigrationStatus, MigrationType
-from common.states import OperationState, PowerState, TaskState, VmState
+from common.resources.migrations import MigrationStatus, MigrationType
+from common.resources.states import OperationState, PowerState, TaskState, VmState
 from conductor.cloud import Cloud, failure_of
 from conductor.engine import close, unwinding
 from conductor.engine.cases import Cases

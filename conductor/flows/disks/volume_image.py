@@ -14,8 +14,8 @@ from typing import Any
 
 from common import ids
 from common.context import RequestContext
-from common.states import OperationState
-from common.volumes import ROOT_SLOT, device
+from common.resources.states import OperationState
+from common.resources.volumes import ROOT_SLOT, device
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.plans import ImagePlan

@@ -8,10 +8,10 @@ commands about one VM in order.
 
 from __future__ import annotations
 
-from common import networks as choice
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, NetworkNotFound, NotFound
 from common.messages.commands import Nic
+from common.resources import networks as choice
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.engine.settling import Settling

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from common.context import RequestContext
 from common.errors import Conflict, Forbidden, Invalid, NotFound
 from common.messages.commands import Placed
-from common.states import PowerState, VmState
-from common.volumes import ATTACH, DETACH, ROOT_SLOT, RULES, SLOTS, AttachStatus
+from common.resources.states import PowerState, VmState
+from common.resources.volumes import ATTACH, DETACH, ROOT_SLOT, RULES, SLOTS, AttachStatus
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.flows.guest import plugging

@@ -16,7 +16,7 @@ from common.errors import Conflict, MicronovaError, StaleTransition
 from common.log import logger
 from common.messages.guests import PasswordProblem, SetPassword
 from common.messages.reports import Category, Failure, Step
-from common.states import OperationState, TaskState, VmState
+from common.resources.states import OperationState, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import close, guests
 from conductor.engine.stages import Stage, Table, Task

@@ -10,7 +10,7 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid, NotFound, NotSupported, ServerStateConflict
 from common.log import logger
 from common.messages.consoles import ConsoleTarget, ConsoleType
-from common.states import TaskState
+from common.resources.states import TaskState
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.store.records import Server

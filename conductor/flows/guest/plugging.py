@@ -7,13 +7,13 @@ import dataclasses
 import functools
 from typing import Any, ClassVar
 
-from common import locks
 from common.context import RequestContext
 from common.errors import Conflict
 from common.failures import Verdict, verdict_of
 from common.messages.commands import Placed
 from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState
+from common.resources import locks
+from common.resources.states import OperationState
 from conductor.cloud import Cloud, failure_of
 from conductor.engine import close, start
 from conductor.engine.access import check_state, scope

@@ -10,7 +10,7 @@ from typing import Any
 
 from common.messages.commands import PlugVolume
 from common.messages.reports import Failure
-from common.volumes import ATTACH, DETACH, SLOTS, AttachStatus, serial
+from common.resources.volumes import ATTACH, DETACH, SLOTS, AttachStatus, serial
 from conductor.engine.command_end import End
 from conductor.engine.stages import Task
 from conductor.flows.guest.begin_volume import PLUG, UNPLUG

@@ -14,7 +14,7 @@ from common.log import logger
 from common.messages.commands import Placed
 from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure, Outcome, Step
-from common.states import InternalAction, OperationState
+from common.resources.states import InternalAction, OperationState
 from conductor.cloud import Cloud, placed
 from conductor.engine import start
 from conductor.engine.stages import Stage, Table, Task

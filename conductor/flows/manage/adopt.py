@@ -12,7 +12,7 @@ import dataclasses
 from common import clock
 from common.messages.commands import Mark
 from common.messages.reports import Category, Failure, Outcome
-from common.states import PowerState, VmState
+from common.resources.states import PowerState, VmState
 from conductor.engine import close
 from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand

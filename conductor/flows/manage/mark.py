@@ -11,7 +11,7 @@ from common.context import RequestContext
 from common.errors import Conflict
 from common.messages.commands import Mark
 from common.messages.reports import Category
-from common.states import InternalAction
+from common.resources.states import InternalAction
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.command_end import End

@@ -16,8 +16,8 @@ from common.errors import HostNotFound, Invalid, Unavailable
 from common.log import logger
 from common.messages.facts import HaService, HostFacts
 from common.messages.scheduling import Decision, RequestSpec
-from common.migrations import MigrationStatus, MigrationType
-from common.states import ACTIONS, VmState
+from common.resources.migrations import MigrationStatus, MigrationType
+from common.resources.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from common import locks
 from common.context import RequestContext
 from common.errors import Invalid
 from common.messages.facts import HostFacts
-from common.migrations import MigrationStatus, MigrationType
-from common.states import TaskState, VmState
+from common.resources import locks
+from common.resources.migrations import MigrationStatus, MigrationType
+from common.resources.states import TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope

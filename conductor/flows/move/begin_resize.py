@@ -10,15 +10,16 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from common import clock, codec, local_disks, locks
+from common import clock, codec
 from common.context import RequestContext
 from common.errors import Conflict, Invalid
 from common.guest.asked import CannotError
 from common.guest.hardware import Hardware, read
 from common.messages.facts import HostFacts
 from common.messages.reports import Step
-from common.migrations import MigrationStatus, MigrationType
-from common.states import ACTIONS, VmState
+from common.resources import local_disks, locks
+from common.resources.migrations import MigrationStatus, MigrationType
+from common.resources.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope

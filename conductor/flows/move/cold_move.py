@@ -15,7 +15,7 @@ from typing import Any
 
 from common.messages.commands import Power, PowerAction
 from common.messages.reports import Category, Failure, Outcome
-from common.states import TaskState, VmState
+from common.resources.states import TaskState, VmState
 from conductor.cloud import Cloud, failure_of
 from conductor.engine import close
 from conductor.engine.stages import Stage, Task, Undo

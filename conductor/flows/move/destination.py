@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from common import clock, hints, moving
+from common import clock, moving
 from common.errors import Unavailable
 from common.log import logger
 from common.messages.facts import HostFacts
 from common.messages.scheduling import Decision, RequestSpec, VolumeNeed
+from common.resources import hints
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.engine.stages import Task

@@ -11,8 +11,8 @@ from common.failures import passes
 from common.log import logger
 from common.messages.commands import Grow
 from common.messages.reports import Category, Failure, Outcome
-from common.migrations import MigrationStatus
-from common.states import OperationState, PowerState, TaskState, VmState
+from common.resources.migrations import MigrationStatus
+from common.resources.states import OperationState, PowerState, TaskState, VmState
 from conductor.cloud import Cloud, failure_of, placed
 from conductor.engine import close, unwinding
 from conductor.engine.cases import Cases

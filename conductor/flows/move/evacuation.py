@@ -13,8 +13,8 @@ from common.errors import GenerationConflict, Unavailable
 from common.log import logger
 from common.messages.facts import HaService, HostFacts
 from common.messages.reports import Category, Failure, Step
-from common.migrations import MigrationStatus
-from common.states import OperationState, PowerState, TaskState, VmState, found_well
+from common.resources.migrations import MigrationStatus
+from common.resources.states import OperationState, PowerState, TaskState, VmState, found_well
 from conductor.cloud import Cloud
 from conductor.engine import close
 from conductor.engine.stages import Stage, Table, Task

@@ -17,8 +17,8 @@ from common.log import logger
 from common.messages.facts import HostFacts
 from common.messages.reports import Category, Failure, Outcome, Step
 from common.messages.scheduling import Decision
-from common.migrations import MigrationStatus
-from common.states import OperationState, TaskState, VmState
+from common.resources.migrations import MigrationStatus
+from common.resources.states import OperationState, TaskState, VmState
 from conductor.cloud import Cloud, failure_of
 from conductor.engine import close, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo

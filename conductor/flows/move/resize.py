@@ -17,8 +17,8 @@ from common.errors import GenerationConflict, Unavailable
 from common.log import logger
 from common.messages.reports import Category, Failure, Outcome
 from common.messages.scheduling import Decision
-from common.migrations import MigrationStatus
-from common.states import TaskState, VmState
+from common.resources.migrations import MigrationStatus
+from common.resources.states import TaskState, VmState
 from conductor.cloud import Cloud, failure_of
 from conductor.engine import close, unwinding
 from conductor.engine.cases import Cases

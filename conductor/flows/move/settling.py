@@ -7,8 +7,8 @@ from typing import Any
 
 from common.errors import GenerationConflict, Unavailable
 from common.log import logger
-from common.migrations import MigrationStatus
-from common.states import OperationState, PowerState, VmState
+from common.resources.migrations import MigrationStatus
+from common.resources.states import OperationState, PowerState, VmState
 from conductor.cloud import Cloud
 from conductor.engine.stages import Task
 from conductor.plans import ResizePlan

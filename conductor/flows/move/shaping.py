@@ -8,8 +8,8 @@ from typing import Any
 from common import clock
 from common.messages.commands import Shape, Size
 from common.messages.reports import Failure
-from common.migrations import MigrationStatus
-from common.states import OperationState, VmState
+from common.resources.migrations import MigrationStatus
+from common.resources.states import OperationState, VmState
 from conductor.cloud import Cloud, placed
 from conductor.engine import close
 from conductor.engine.stages import Task

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from common import locks
 from common.context import RequestContext
 from common.errors import Invalid, NotFound, ServerStateConflict, Unavailable
 from common.log import logger
-from common.migrations import MigrationStatus
-from common.states import TaskState
+from common.resources import locks
+from common.resources.migrations import MigrationStatus
+from common.resources.states import TaskState
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.store import change_events

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from common.messages.commands import Power, PowerAction
-from common.states import PowerState, VmState
+from common.resources.states import PowerState, VmState
 from conductor.engine import close
 from conductor.engine.stages import Task
 from conductor.flows.server_command import ServerCommand

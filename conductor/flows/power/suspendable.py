@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from common import locks
 from common.context import RequestContext
 from common.errors import Conflict, Unavailable
 from common.log import logger
+from common.resources import locks
 from conductor.cloud import Cloud
 from conductor.engine.access import check_state, scope
 from conductor.store.servers import servers

@@ -11,7 +11,7 @@ from common.context import RequestContext
 from common.errors import Conflict
 from common.log import logger
 from common.messages.reports import Step
-from common.states import InternalAction, OperationState, VmState
+from common.resources.states import InternalAction, OperationState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import scope

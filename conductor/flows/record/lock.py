@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from common import locks
 from common.context import RequestContext
 from common.errors import Forbidden
 from common.log import logger
-from common.states import InternalAction
+from common.resources import locks
+from common.resources.states import InternalAction
 from conductor.cloud import Cloud
 from conductor.engine import done
 from conductor.engine.access import scope

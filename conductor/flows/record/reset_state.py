@@ -14,7 +14,7 @@ from common.context import RequestContext
 from common.errors import ServerStateConflict, Unavailable
 from common.log import logger
 from common.messages.reports import Step
-from common.states import InternalAction, OperationState, TaskState, VmState
+from common.resources.states import InternalAction, OperationState, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import scope

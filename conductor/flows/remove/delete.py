@@ -16,7 +16,7 @@ from common.failures import Verdict, verdict_of
 from common.log import logger
 from common.messages.commands import Destroy, Placed
 from common.messages.reports import Category, Failure, Outcome
-from common.states import TaskState, VmState
+from common.resources.states import TaskState, VmState
 from conductor.cloud import Cloud, backoff, failure_of
 from conductor.engine import batch_close, close, unwinding
 from conductor.engine.batch_close import Ended, Ending

@@ -6,7 +6,7 @@ import datetime
 from typing import Any
 
 from common import clock
-from common.states import VmState
+from common.resources.states import VmState
 from conductor.store.ledger import transitions
 from conductor.store.networks import networks
 from conductor.store.records import Server

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from common.context import RequestContext
-from common.security_rules import Rule
+from common.resources.security_rules import Rule
 
 
 @dataclass(frozen=True)

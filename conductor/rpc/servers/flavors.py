@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from common import codec, local_disks
+from common import codec
 from common.context import RequestContext
-from common.local_disks import LocalDisk
+from common.resources import local_disks
+from common.resources.local_disks import LocalDisk
 
 
 @dataclass(frozen=True)

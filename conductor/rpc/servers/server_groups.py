@@ -11,7 +11,7 @@ from common.context import RequestContext
 
 @dataclass(frozen=True)
 class NewServerGroup:
-    """A server group to be created; ``policy`` is one of ``common.server_groups.Policy``."""
+    """A server group to be created; ``policy`` is a ``server_groups.Policy``."""
 
     project_id: str
     user_id: str

@@ -156,7 +156,7 @@ class ServerRpc(Protocol):
         action: str,
         params: Mapping[str, Any] | None = None,
     ) -> int:
-        """Begin one of ``common.states.ACTIONS`` other than create; returns the operation's id.
+        """Begin one of ``states.ACTIONS`` other than create; returns the operation's id.
 
         Raises ServerStateConflict (details: attribute, state, action, server_uuid), ServerLocked
         and ServerNotFound, and QuotaExceeded for a restore. A second delete of a server that is

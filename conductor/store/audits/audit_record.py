@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from common.states import OPEN_STATES, OperationState, ResourceType
-from common.volumes import VolumeAction
+from common.resources.states import OPEN_STATES, OperationState, ResourceType
+from common.resources.volumes import VolumeAction
 from conductor.plans import NewContent, Plan, RebuildPlan, ReimagePlan, load_plan
 from conductor.store.servers.vmids import RESERVED
 from db import records, schema

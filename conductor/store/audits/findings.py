@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import NotFound
-from common.states import OperationState
+from common.resources.states import OperationState
 from db.records import columns
 from db.schema import audits, findings, operations
 

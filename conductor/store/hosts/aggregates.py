@@ -7,19 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 import sqlalchemy as sa
 
 from common import clock, ids
-from common.aggregates import ZONE
 from common.errors import Conflict, HostNotFound, Invalid, NotFound
+from common.resources.aggregates import ZONE
 from conductor.store.outbox.placement_outbox import add as add_to_outbox
 from conductor.store.outbox.placement_outbox import begin, compute_host
 from db.reads.hosts import aggregates as reads
 from db.reads.hosts.aggregates import Aggregate
 from db.reads.servers.servers import COMPUTE
-from db.schema import (
-    aggregate_hosts,
-    aggregates,
-    servers,
-    services,
-)
+from db.schema import aggregate_hosts, aggregates, servers, services
 
 _MOVE = (
     "Changing the AZ of an existing instance is not supported by this action. Move the instances "

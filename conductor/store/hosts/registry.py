@@ -9,10 +9,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, codec, ids, vnets
+from common import clock, codec, ids
 from common.errors import Conflict, HostNotFound
 from common.messages.facts import ClusterFacts, Heartbeat, HostFacts
 from common.messages.queues import Queue, Queues
+from common.resources import vnets
 from conductor.store.images import images as images_store
 from conductor.store.networks import cluster_vnets, networks
 from conductor.store.outbox import notification_payloads

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.errors import Conflict, Forbidden, TooLarge
-from common.image_attributes import require_writable
+from common.resources.image_attributes import require_writable
 from conductor.rpc.images import ImageEdit
 
 #: attribute of the API → column

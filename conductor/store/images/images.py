@@ -6,8 +6,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, image_files
+from common import clock
 from common.messages.facts import ClusterFacts, ImageFacts
+from common.resources import image_files
 from conductor.store.images import image_members
 from db.schema import images
 

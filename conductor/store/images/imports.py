@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from common import clock, codec, ids
 from common.context import RequestContext
 from common.errors import Conflict
-from common.states import OPEN_STATES, ResourceType
+from common.resources.states import OPEN_STATES, ResourceType
 from conductor.rpc.images import DIRECT, DOWNLOAD, ImageData, ImportTask
 from conductor.store.images.server_images import QUEUED
 from db.schema import images, operations

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import Conflict
-from common.states import OPEN_STATES, InternalAction, ResourceType
+from common.resources.states import OPEN_STATES, InternalAction, ResourceType
 from conductor.rpc.images import ImageData
 from conductor.store.images.imports import IMPORTING
 from conductor.store.images.server_images import ACTIVE, QUEUED, SAVING

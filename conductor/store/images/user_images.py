@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, Forbidden, ImageNotFound, NotFound
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from conductor.rpc.images import ImageEdit, NewImage
 from conductor.store.images import image_edits, image_members
 from conductor.store.images.server_images import ACTIVE, DEACTIVATED, QUEUED

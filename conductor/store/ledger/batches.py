@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import StaleTransition
-from common.states import OPEN_STATES, VmState
+from common.resources.states import OPEN_STATES, VmState
 from conductor.plans import CreateParams, CreatePlan
 from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger

@@ -7,8 +7,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common.bulk_migrations import ACTIONS, UNDER_WAY
-from common.states import OPEN_STATES
+from common.resources.bulk_migrations import ACTIONS, UNDER_WAY
+from common.resources.states import OPEN_STATES
 from conductor.plans import BulkPlan
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from common import clock
-from common.states import OPEN_STATES, ResourceType, VmState
+from common.resources.states import OPEN_STATES, ResourceType, VmState
 from db.resources import ITS_SERVER, about
 from db.schema import operations, servers
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from common import clock
-from common.states import OPEN_STATES
+from common.resources.states import OPEN_STATES
 from db.schema import decisions, faults, operation_events, operations, servers, transitions
 
 #: each has an index that begins with ``operation_id``

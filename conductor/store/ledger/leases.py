@@ -22,7 +22,7 @@ from common import clock
 from common.errors import StaleTransition
 from common.messages.facts import Heartbeat
 from common.messages.reports import Working
-from common.states import OPEN_STATES, OperationState
+from common.resources.states import OPEN_STATES, OperationState
 from conductor.plans import Plan
 from conductor.store.ledger import ledger_metrics
 from conductor.store.ledger import operations as ledger

@@ -15,7 +15,7 @@ from common.context import RequestContext
 from common.failures import RULES, remedy
 from common.messages.reports import Category, Failure, Report, Step
 from common.messages.scheduling import Decision
-from common.states import OPEN_STATES, OperationState, ResourceType
+from common.resources.states import OPEN_STATES, OperationState, ResourceType
 from conductor import plans
 from conductor.plans import NOTHING_ASKED, NOTHING_PLANNED, Params, Plan
 from conductor.store import change_events

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.log import logger
-from common.states import OperationState
+from common.resources.states import OperationState
 from db.schema import leases, operations
 
 LOG = logger(__name__)

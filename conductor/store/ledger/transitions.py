@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import StaleTransition
-from common.states import ACTIONS, TaskState, VmState
+from common.resources.states import ACTIONS, TaskState, VmState
 from conductor.store import change_events
 from conductor.store.change_events import Moved
 from conductor.store.records import Operation, Server

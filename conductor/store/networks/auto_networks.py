@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import sqlalchemy as sa
 
 from common.errors import Conflict
-from common.vnets import VniRange
+from common.resources.vnets import VniRange
 from conductor.rpc.networks.networks import NewNetwork, NewSubnet
 from conductor.store.networks import project_networks, project_subnets
 from conductor.store.networks.segments import TagRange

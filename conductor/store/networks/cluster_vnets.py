@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common.states import InternalAction, ResourceType
+from common.resources.states import InternalAction, ResourceType
 from conductor.store.ledger import operations
 from db.schema import clusters
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import ConfigurationError, Conflict, Invalid
 from common.messages.commands import Address
-from common.security_rules import DEFAULT
+from common.resources.security_rules import DEFAULT
 from conductor.store.networks import addresses, more_addresses, subnet_rules, unknown_vms
 from conductor.store.networks.filtering import security_groups
 from conductor.store.networks.pools import ANYWHERE, Macs, Pools, Within, in_use

@@ -10,9 +10,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids, vnets
+from common import clock, ids
 from common.errors import Conflict
-from common.vnets import VniRange
+from common.resources import vnets
+from common.resources.vnets import VniRange
 from conductor.rpc.networks.networks import NewNetwork
 from conductor.store.networks import network_locks, network_shares, revisions, subnet_rules
 from conductor.store.networks import vnets as vnet_rows

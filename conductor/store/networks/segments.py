@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from common.errors import Conflict, Invalid
-from common.vnets import HIGHEST_VNI, VniRange
+from common.resources.vnets import HIGHEST_VNI, VniRange
 from conductor.store.networks import unknown_vms, vnets
 from conductor.store.quotas import quotas
 from db.schema import networks

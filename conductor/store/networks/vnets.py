@@ -13,8 +13,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, vnets
-from common.vnets import VniRange
+from common import clock
+from common.resources import vnets
+from common.resources.vnets import VniRange
 from conductor.store.networks import cluster_vnets, revisions
 from db.schema import hosts, networks
 from db.schema import vnets as table

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from common import clock, ids
-from common.states import VmState
+from common.resources.states import VmState
 from db.schema import (
     filter_changes,
     port_security_groups,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import sqlalchemy as sa
 from oslo_config import cfg
 
-from common import quotas as options
+from common.resources import quotas as options
 from conductor.store.quotas import quotas
 from db.reads.images import image_usage
 

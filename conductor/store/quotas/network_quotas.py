@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import sqlalchemy as sa
 
 from common.errors import Conflict
-from common.quotas import UNLIMITED
+from common.resources.quotas import UNLIMITED
 from conductor.store.quotas import quotas
 from db.reads.networks import networks
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from common.errors import QuotaExceeded
 from common.messages.commands import GuestFile
 from common.messages.reports import Step
-from common.quotas import DEFAULT_CLASS
+from common.resources.quotas import DEFAULT_CLASS
 from conductor.store.ledger import request_steps
 from db.reads.quotas import counted
 from db.schema import keypairs, project_locks, quota_classes, quota_limits, servers

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import sqlalchemy as sa
 from oslo_config import cfg
 
-from common import quotas as options
 from common.errors import QuotaExceeded
+from common.resources import quotas as options
 from conductor.store.quotas import quotas
 from db.reads.volumes.volume_usage import usage
 

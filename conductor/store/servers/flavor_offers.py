@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from common.local_disks import claim_gib
+from common.resources.local_disks import claim_gib
 from db.schema import flavor_access, flavors
 
 #: flavors that are considered if none of a larger size would do

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import StaleTransition
 from common.messages.reports import Report
-from common.migrations import MigrationStatus, MigrationType
+from common.resources.migrations import MigrationStatus, MigrationType
 from conductor.store.records import Operation, Server
 from db.schema import flavors, migrations
 

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import NotFound, QuotaExceeded
 from common.messages.commands import StrictGroup
-from common.server_groups import MAX_PER_HOST, STRICT, GroupFacts, Policy, taken
+from common.resources.server_groups import MAX_PER_HOST, STRICT, GroupFacts, Policy, taken
 from conductor.rpc.servers.server_groups import NewServerGroup
 from conductor.store.records import Server
 from db.schema import server_group_anchors, server_group_places, server_groups, servers

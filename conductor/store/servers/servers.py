@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from common.context import RequestContext
 from common.errors import ServerNotFound
-from common.states import VmState
+from common.resources.states import VmState
 from conductor.store import change_events
 from conductor.store.records import Server
 from db.records import fields

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from common import clock
-from common.audit_periods import Window
-from common.states import VmState
+from common.resources.audit_periods import Window
+from common.resources.states import VmState
 from db.reads.servers.usage_audits import UsageAudit, find, of
 from db.schema import servers, usage_audits
 

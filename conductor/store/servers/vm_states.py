@@ -8,7 +8,13 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from common.states import OPEN_STATES, InternalAction, OperationState, ResourceType, VmState
+from common.resources.states import (
+    OPEN_STATES,
+    InternalAction,
+    OperationState,
+    ResourceType,
+    VmState,
+)
 from db.schema import hosts, operations, servers, vmids
 
 

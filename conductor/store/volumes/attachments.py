@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common import clock, ids
-from common.volumes import AttachStatus, VolumeStatus
+from common.resources.volumes import AttachStatus, VolumeStatus
 from db.schema import volume_attachments, volume_types, volumes
 
 _C = volume_attachments.c

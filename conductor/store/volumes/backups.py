@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import BackupNotFound, Invalid
-from common.volumes import BackupStatus, VolumeStatus
+from common.resources.volumes import BackupStatus, VolumeStatus
 from conductor.rpc.volumes.backups import NewBackup
 from conductor.rpc.volumes.volumes import VolumeEdit
 from conductor.store.volumes.volumes import edited

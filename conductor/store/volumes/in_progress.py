@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from common.states import OPEN_STATES, ResourceType
-from common.volumes import ATTACH, DETACH
+from common.resources.states import OPEN_STATES, ResourceType
+from common.resources.volumes import ATTACH, DETACH
 from conductor.plans import PlugVolumePlan, RebuildPlan
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation

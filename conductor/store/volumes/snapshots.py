@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Invalid, SnapshotNotFound
-from common.states import OPEN_STATES, ResourceType
-from common.volumes import SnapshotStatus, VolumeStatus
+from common.resources.states import OPEN_STATES, ResourceType
+from common.resources.volumes import SnapshotStatus, VolumeStatus
 from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
 from conductor.rpc.volumes.volumes import VolumeEdit
 from conductor.store.volumes.volumes import edited

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, Invalid, NotFound
-from common.quotas import OF_TYPES
+from common.resources.quotas import OF_TYPES
 from conductor.rpc.volumes.types import VolumeTypeEdit
 from conductor.store.quotas import quotas
 from conductor.store.volumes.backends import Backend

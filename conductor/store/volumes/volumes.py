@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Invalid, NotFound, VolumeNotFound
-from common.volumes import RULES, VolumeStatus
+from common.resources.volumes import RULES, VolumeStatus
 from conductor.rpc.volumes.volumes import NewVolume, VolumeEdit
 from conductor.store.volumes import transfers
 from db.schema import volume_attachments, volume_snapshots, volumes

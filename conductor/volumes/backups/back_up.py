@@ -9,8 +9,8 @@ from common.context import RequestContext
 from common.errors import Invalid
 from common.messages.commands import BackUpVolume
 from common.messages.reports import Outcome
-from common.states import ResourceType
-from common.volumes import BackupStatus, VolumeAction, VolumeStatus
+from common.resources.states import ResourceType
+from common.resources.volumes import BackupStatus, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.command_end import End

@@ -12,8 +12,8 @@ from typing import Any
 from common.context import RequestContext, internal
 from common.errors import Invalid
 from common.messages.commands import RemoveBackup
-from common.states import ResourceType
-from common.volumes import DELETABLE_BACKUPS, BackupStatus, VolumeAction
+from common.resources.states import ResourceType
+from common.resources.volumes import DELETABLE_BACKUPS, BackupStatus, VolumeAction
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.command_end import End

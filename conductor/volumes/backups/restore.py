@@ -12,8 +12,8 @@ from typing import Any
 from common.context import RequestContext, internal
 from common.errors import Invalid
 from common.messages.commands import VolumeSource
-from common.states import ResourceType
-from common.volumes import BackupStatus, VolumeAction, VolumeStatus
+from common.resources.states import ResourceType
+from common.resources.volumes import BackupStatus, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.command_end import End

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from common.errors import Invalid
-from common.states import VmState
-from common.volumes import SnapshotWay
+from common.resources.states import VmState
+from common.resources.volumes import SnapshotWay
 from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments

@@ -11,8 +11,8 @@ from typing import Any
 from common.context import RequestContext
 from common.messages.commands import SnapshotVerb, SnapVolume
 from common.messages.reports import Outcome
-from common.states import ResourceType
-from common.volumes import VolumeAction
+from common.resources.states import ResourceType
+from common.resources.volumes import VolumeAction
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.command_end import End

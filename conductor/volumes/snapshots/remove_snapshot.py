@@ -9,8 +9,13 @@ from common.context import RequestContext, internal
 from common.errors import Invalid
 from common.messages.commands import RemoveVolume, SnapshotVerb, SnapVolume
 from common.messages.reports import Outcome
-from common.states import ResourceType
-from common.volumes import DELETABLE_SNAPSHOTS, SnapshotStatus, VolumeAction, VolumeStatus
+from common.resources.states import ResourceType
+from common.resources.volumes import (
+    DELETABLE_SNAPSHOTS,
+    SnapshotStatus,
+    VolumeAction,
+    VolumeStatus,
+)
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.command_end import End

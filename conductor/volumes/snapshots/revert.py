@@ -7,8 +7,8 @@ from typing import Any
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, SnapshotNotFound
 from common.messages.commands import SnapshotVerb, SnapVolume
-from common.states import ResourceType
-from common.volumes import SnapshotStatus, SnapshotWay, VolumeAction
+from common.resources.states import ResourceType
+from common.resources.volumes import SnapshotStatus, SnapshotWay, VolumeAction
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.command_end import End

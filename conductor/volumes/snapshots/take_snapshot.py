@@ -9,8 +9,14 @@ from common.context import RequestContext
 from common.errors import Invalid
 from common.messages.commands import MakeVolume, SnapshotVerb, SnapVolume, VolumeSource
 from common.messages.reports import Category, Failure
-from common.states import ResourceType
-from common.volumes import SnapshotStatus, SnapshotWay, VolumeAction, VolumeStatus, snapname
+from common.resources.states import ResourceType
+from common.resources.volumes import (
+    SnapshotStatus,
+    SnapshotWay,
+    VolumeAction,
+    VolumeStatus,
+    snapname,
+)
 from conductor.cloud import Cloud
 from conductor.engine import close, start
 from conductor.engine.command_end import End

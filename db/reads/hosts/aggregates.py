@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common.aggregates import ZONE
+from common.resources.aggregates import ZONE
 from db import schema
 
 _T = schema.aggregates.c

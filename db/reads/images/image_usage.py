@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from common.errors import TooLarge
-from common.quotas import allows
+from common.resources.quotas import allows
 from db.schema import images
 
 _C = images.c

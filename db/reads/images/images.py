@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common import clock
-from common.states import InternalAction, OperationState, ResourceType
+from common.resources.states import InternalAction, OperationState, ResourceType
 from db.reads import keyset
 from db.reads.patterns import holds
 from db.records import columns

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common import codec
-from common.bulk_migrations import ACTIONS, Move, Steering
+from common.resources.bulk_migrations import ACTIONS, Move, Steering
 from db import schema
 from db.reads.ledger.operations import state_now
 

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import Invalid
-from common.states import OPEN_STATES, OperationState, ResourceType
-from common.volumes import ATTACH, DETACH
+from common.resources.states import OPEN_STATES, OperationState, ResourceType
+from common.resources.volumes import ATTACH, DETACH
 from db import resources, schema
 from db.reads import keyset
 from db.records import FaultRecord, OperationRecord, Record, columns

@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common.states import PowerState
+from common.resources.states import PowerState
 from db.reads import keyset
 from db.reads.networks.network_access import shared_with
 from db.reads.patterns import holds

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from common.migrations import IN_PROGRESS, MigrationType
+from common.resources.migrations import IN_PROGRESS, MigrationType
 from db import schema
 from db.reads.keyset import MarkerNotFound
 from db.records import columns

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import Invalid
-from common.states import OPEN_STATES, TaskState, VmState
+from common.resources.states import OPEN_STATES, TaskState, VmState
 from db import resources, schema
 from db.reads import keyset
 from db.reads.patterns import bounded, holds, matches
@@ -55,7 +55,7 @@ class Server(ServerRecord):
     terminated_at: datetime.datetime | None
     server_group_uuid: str | None = None
     locked_by: str | None = None
-    """`common.locks.LockedBy`; None: not locked."""
+    """`common.resources.locks.LockedBy`; None: not locked."""
     locked_reason: str | None = None
     access_ip_v4: str | None = None
     access_ip_v6: str | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from common.audit_periods import Window
+from common.resources.audit_periods import Window
 from db.records import columns
 from db.schema import usage_audits
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import volume_messages as words
 from common.messages.reports import Category
-from common.states import OperationState, ResourceType
+from common.resources.states import OperationState, ResourceType
+from common.story import volume_messages as words
 from db.reads.volumes.block_storage import Filter, Listing, each
 from db.schema import deleted_volume_messages, faults, operations, servers
 

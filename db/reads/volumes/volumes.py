@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common.volumes import ROOT_SLOT
+from common.resources.volumes import ROOT_SLOT
 from db.reads.properties import having
 from db.reads.volumes import block_storage
 from db.reads.volumes.block_storage import Listing

@@ -14,7 +14,7 @@ from common import clock, ids
 from common.messages.consoles import token_hash
 from common.messages.guests import Diagnostics, DiskUse, NicUse
 from common.messages.scheduling import Decision
-from common.states import PowerState
+from common.resources.states import PowerState
 from db import schema
 from tests.fixtures import auth
 from tests.fixtures.compute import (

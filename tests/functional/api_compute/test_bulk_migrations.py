@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from common import clock, codec
-from common.bulk_migrations import Move, MoveState, Steering
+from common.resources.bulk_migrations import Move, MoveState, Steering
 from conductor.plans import BulkPlan, Place
 from db import schema
 from tests.fixtures import auth

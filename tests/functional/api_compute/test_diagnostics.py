@@ -8,7 +8,7 @@ import pytest
 
 from common.errors import Unavailable
 from common.messages.guests import Diagnostics, DiskUse, GuestTarget, NicUse
-from common.states import PowerState
+from common.resources.states import PowerState
 from tests.fixtures import auth
 from tests.fixtures.compute import ComputeApi, a_full_server, uuid_of
 from tests.functional.api_compute.conftest import MakeApi

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from common.projects import Projects
+from common.clients.projects import Projects
 from tests.fixtures import auth
 from tests.fixtures.compute import ComputeApi, a_flavor
 from tests.functional.api_compute.conftest import MakeApi

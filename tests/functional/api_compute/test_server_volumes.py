@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from common import ids
-from common.states import PowerState
+from common.resources.states import PowerState
 from db import schema
 from tests.fixtures import auth
 from tests.fixtures.compute import ComputeApi, a_full_server, a_host, uuid_of

@@ -20,10 +20,10 @@ import requests
 from api.image import config as image_config
 from api.image.app import make_app
 from api.image.data.uploads import PIECE_BYTES
-from common import image_files
 from common.messages.commands import RemoveImage, StoreImage
 from common.messages.facts import StorageFacts
 from common.messages.reports import Category, Failure
+from common.resources import image_files
 from conductor.endpoints.images import ImageEndpoint
 from db import engine, schema
 from tests.fixtures import auth

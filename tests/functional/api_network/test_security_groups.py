@@ -11,7 +11,8 @@ import pytest
 import requests
 
 from api.network.app import make_app
-from common import ids, networks
+from common import ids
+from common.resources import networks
 from conductor.endpoints.networks.ports import PortEndpoint
 from conductor.endpoints.networks.security_groups import SecurityGroupEndpoint
 from db import engine, schema

@@ -12,7 +12,7 @@ from oslo_config import cfg
 
 from api.image.app import make_app as make_image_app
 from api.network.app import make_app as make_network_app
-from common import credentials
+from common.clients import credentials
 from tests.fixtures.listings import served
 from web import auth
 

@@ -22,8 +22,8 @@ import pytest
 from openstack.exceptions import ForbiddenException
 
 from common.failures import RULES
-from common.image_files import cloud_in_name
 from common.messages.reports import Category
+from common.resources.image_files import cloud_in_name
 from conductor.audit.kinds import KINDS
 from tests.fixtures.root_shell import RootShell
 from tests.functional.audit.leaks import (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from common.child import Child
+from common.process.child import Child
 from launcher.embedded.ending import Ending
 
 START_SECONDS = 60

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from common.child import ROOT
+from common.process.child import ROOT
 from tests.functional import programs
 
 _MICRONOVA = (sys.executable, "-m", "micronova")

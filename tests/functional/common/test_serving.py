@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import pytest
 
-from common.child import ROOT, die_with_parent
+from common.process.child import ROOT, die_with_parent
 from tests.functional.common.served import THREADS, Worker
 from tests.functional.waiting import eventually
 

@@ -12,7 +12,7 @@ import pytest
 
 from common.messages.commands import MakeVolume, Placed, VolumeSource
 from common.messages.reports import Category
-from common.states import PowerState
+from common.resources.states import PowerState
 from tests.functional.compute.conftest import (
     CLOUD,
     Cluster,

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from common.guest.hardware import with_root_bus
-from common.local_disks import EPHEMERAL_SLOTS, SWAP_SLOT, LocalDisk
 from common.messages.commands import Build, RetireTemplate, Size
+from common.resources.local_disks import EPHEMERAL_SLOTS, SWAP_SLOT, LocalDisk
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,

@@ -14,7 +14,7 @@ from common.errors import Unavailable
 from common.messages.commands import Build, Nic
 from common.messages.filters import Filter, FilterCheck, FilterRule, PortFilter
 from common.messages.guests import GuestTarget
-from common.security_rules import Rule
+from common.resources.security_rules import Rule
 from tests.functional.compute.conftest import Worker, a_build, a_copy, a_plug, as_root
 from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually

@@ -13,7 +13,7 @@ from common.context import internal
 from common.errors import Unavailable
 from common.messages.commands import Build, PowerAction
 from common.messages.guests import GuestTarget, PasswordProblem, SetPassword
-from common.states import PowerState
+from common.resources.states import PowerState
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,

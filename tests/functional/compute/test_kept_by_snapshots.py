@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from common.local_disks import of_server
 from common.messages.commands import Build, PowerAction
 from common.messages.reports import Category
+from common.resources.local_disks import of_server
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.cluster.vmid import Vm
 from compute.hypervisor.proxmox.storage import one_volume

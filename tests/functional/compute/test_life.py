@@ -8,7 +8,7 @@ from common.context import internal
 from common.messages.commands import PowerAction
 from common.messages.queues import OPERATIONS, Queue, Queues
 from common.messages.reports import Category
-from common.states import PowerState
+from common.resources.states import PowerState
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from common import clock
-from common.local_disks import LocalDisk, of_server
 from common.messages.commands import Build, Grow, PowerAction
+from common.resources.local_disks import LocalDisk, of_server
 from compute.hypervisor.proxmox.vmconfig import storage_types
 from tests.fixtures.storages import STORAGES, StorageType
 from tests.functional.compute.conftest import (

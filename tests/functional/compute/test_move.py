@@ -13,7 +13,7 @@ import pytest
 
 from common import clock
 from common.messages.commands import Build, Placed, PowerAction, Template
-from common.states import PowerState
+from common.resources.states import PowerState
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,

@@ -13,7 +13,7 @@ from common.context import internal
 from common.messages.commands import Placed, PowerAction, RetireTemplate, Size
 from common.messages.guests import GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Category
-from common.states import PowerState
+from common.resources.states import PowerState
 from tests.functional.compute.conftest import (
     Worker,
     a_build,

@@ -9,7 +9,7 @@ import pytest
 from common import ids
 from common.messages.commands import Build, Nic, PowerAction
 from common.messages.reports import Category, Outcome
-from common.states import PowerState
+from common.resources.states import PowerState
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,

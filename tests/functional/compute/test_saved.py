@@ -9,7 +9,7 @@ import pytest
 
 from common.messages.commands import PowerAction
 from common.messages.reports import Category, Outcome
-from common.states import PowerState
+from common.resources.states import PowerState
 from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import (
     Cluster,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from common.messages.commands import Build, PowerAction, Size
-from common.states import PowerState
+from common.resources.states import PowerState
 from tests.functional.compute.conftest import (
     Cluster,
     RunningSimulator,

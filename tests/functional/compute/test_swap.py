@@ -8,7 +8,7 @@ import pytest
 
 from common.messages.commands import Build, Image, PowerAction, Swap
 from common.messages.reports import Category
-from common.states import PowerState
+from common.resources.states import PowerState
 from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import (
     Cluster,

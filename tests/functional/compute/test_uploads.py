@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from common import clock, ids, image_files
+from common import clock, ids
 from common.messages.commands import Placed, RemoveImage, StoreImage
 from common.messages.reports import Category
+from common.resources import image_files
 from compute.commands.image_source import PIECE_BYTES
 from tests.functional.compute.conftest import CLOUD, Cluster, Worker
 from tests.functional.simulator_fixture import RunningSimulator

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
-from common import clock, ids, vnets
+from common import clock, ids
 from common.failures import Verdict
 from common.messages.commands import MakeVnet, Placed, RemoveVnet
 from common.messages.reports import Category
+from common.resources import vnets
 from compute import preflight
 from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.sdn import vnets as sdn_vnets

@@ -9,7 +9,7 @@ import pytest
 
 from common.messages.commands import Build, MakeVolume, ServerVolume
 from common.messages.reports import Category
-from common.states import PowerState
+from common.resources.states import PowerState
 from tests.fixtures.storages import STORAGES
 from tests.functional.compute.conftest import (
     Cluster,

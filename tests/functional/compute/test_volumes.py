@@ -17,7 +17,7 @@ from common.messages.commands import (
     VolumeUser,
 )
 from common.messages.reports import Category, Outcome
-from common.states import PowerState
+from common.resources.states import PowerState
 from tests.functional.compute.conftest import (
     CLOUD,
     Cluster,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from common.messages.commands import Build, MakeVolume, PowerAction, Size
-from common.states import PowerState
+from common.resources.states import PowerState
 from tests.functional.compute import test_volumes as volumes
 from tests.functional.compute.conftest import (
     Cluster,

@@ -16,8 +16,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, config, ids, log, quotas, rpc
-from common.aggregates import Ratios
+from common import clock, config, ids, log, rpc
 from common.context import RequestContext
 from common.errors import GenerationConflict, Unavailable
 from common.messages.commands import Command, StrictGroup
@@ -35,6 +34,8 @@ from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import GuestTarget
 from common.messages.reports import Failure, Outcome, Report
 from common.messages.scheduling import Alternate, Decision, RequestSpec
+from common.resources import quotas
+from common.resources.aggregates import Ratios
 from compute.messages import ClusterInventory, SeenAffinity
 from conductor import config as conductor_config
 from conductor.audit.auditor import Auditor

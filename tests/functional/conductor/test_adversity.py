@@ -14,7 +14,7 @@ from common import clock
 from common.errors import ServerNotFound, StaleTransition
 from common.messages.facts import Heartbeat
 from common.messages.reports import Category, Failure, Outcome, Working
-from common.states import OperationState
+from common.resources.states import OperationState
 from conductor.engine.access import scope
 from conductor.flows.create.create import Create
 from conductor.plans import CreatePlan

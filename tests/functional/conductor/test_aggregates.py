@@ -11,11 +11,11 @@ import pytest
 import sqlalchemy as sa
 
 from common import ids
-from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, MicronovaError, NotFound, Unavailable
 from common.messages.commands import CacheImage
 from common.messages.reports import Category, Failure
+from common.resources.aggregates import AllAggregates
 from conductor.endpoints.hosts.aggregates import AggregateEndpoint, Notifier
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.servers import CreateServers

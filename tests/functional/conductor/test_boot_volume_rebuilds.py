@@ -14,7 +14,7 @@ from common import ids
 from common.errors import Conflict, ImageNotFound, Invalid
 from common.messages.commands import Destroy, EndSwap, MakeVolume, RemoveVolume, Swap
 from common.messages.reports import Category, Failure, MadeVolume
-from common.states import PowerState
+from common.resources.states import PowerState
 from conductor.audit.heal import Healer
 from conductor.audit.kinds import Verb
 from conductor.audit.proof import RefusedError

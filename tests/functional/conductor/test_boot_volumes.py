@@ -25,7 +25,7 @@ from common.messages.commands import (
 from common.messages.facts import StorageFacts
 from common.messages.reports import Category, Failure, MadeVolume
 from common.messages.scheduling import VolumeNeed
-from common.states import PowerState, VmState
+from common.resources.states import PowerState, VmState
 from conductor.flows.create.create import Create
 from conductor.flows.disks import begin_image
 from conductor.flows.record.reset_state import reset_state

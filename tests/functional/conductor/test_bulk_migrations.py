@@ -10,12 +10,12 @@ import pytest
 import sqlalchemy as sa
 
 from common import clock
-from common.bulk_migrations import Move as BulkMove
-from common.bulk_migrations import MoveState, Steering
 from common.context import RequestContext
 from common.errors import Conflict, HostNotFound, NotFound
 from common.messages.commands import Move
 from common.messages.reports import Category, Failure
+from common.resources.bulk_migrations import Move as BulkMove
+from common.resources.bulk_migrations import MoveState, Steering
 from conductor.flows.bulk import begin_bulk
 from conductor.flows.bulk.looking import look
 from conductor.plans import BulkPlan

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from common import config, log, rpc
 from common.errors import Unavailable
-from common.typed_rpc import TypedClient
+from common.rpc.typed import TypedClient
 from conductor.endpoints.hosts.aggregates import Notifier
 from conductor.endpoints.hosts.services import ServiceEndpoint
 from conductor.endpoints.quotas import QuotaEndpoint

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from common.messages.scheduling import Decision
-from common.migrations import MigrationStatus, MigrationType
+from common.resources.migrations import MigrationStatus, MigrationType
 from conductor.audit.differences import differences
 from conductor.audit.gather import Gatherer
 from conductor.engine import start

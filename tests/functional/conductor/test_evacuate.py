@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.messages.facts import HaService, Inspection
-from common.states import PowerState
+from common.resources.states import PowerState
 from conductor.flows.move import begin_evacuation
 from db import schema
 from tests.functional.conductor.harness import World

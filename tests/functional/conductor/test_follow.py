@@ -11,7 +11,7 @@ import pytest
 from common import clock
 from common.messages.facts import Inspection, VmFacts, VmStates
 from common.messages.reports import Category, Failure
-from common.states import PowerState
+from common.resources.states import PowerState
 from conductor.store.servers import vmids
 from conductor.sync.drift import Saw
 from db import schema

@@ -15,7 +15,7 @@ from common import clock, config
 from common.context import RequestContext
 from common.messages.reports import Category, Failure, Step
 from common.messages.scheduling import Decision
-from common.states import OperationState
+from common.resources.states import OperationState
 from conductor import config as conductor_config
 from conductor.engine.history import History
 from conductor.rpc.refusals import Refused

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from common import clock, ids, image_files
+from common import clock, ids
 from common.errors import ConfigurationError
 from common.messages.commands import Build, Image, Swap
 from common.messages.facts import ClusterFacts, Heartbeat, ImageFacts
+from common.resources import image_files
 from conductor.images import cache_ahead
 from conductor.store.hosts import registry
 from conductor.store.images import image_properties

@@ -16,7 +16,7 @@ from common import config, log, rpc
 from common.context import RequestContext
 from common.messages.commands import Command
 from common.messages.reports import Category, Working
-from common.states import PowerState, VmState
+from common.resources.states import PowerState, VmState
 from compute import config as compute_config
 from compute.hypervisor.null import NullHypervisor
 from compute.hypervisor.nullmachine import NullMachine

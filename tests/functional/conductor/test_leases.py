@@ -13,7 +13,7 @@ from common.errors import Invalid, ServerStateConflict, StaleTransition
 from common.messages.commands import Build, Destroy, Power, PowerAction
 from common.messages.facts import Heartbeat
 from common.messages.reports import Working
-from common.states import TaskState
+from common.resources.states import TaskState
 from conductor.engine.stage_runner import StageRunner
 from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger

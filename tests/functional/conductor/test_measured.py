@@ -11,7 +11,7 @@ from common.errors import Unavailable
 from common.messages.commands import Build
 from common.messages.reports import Category, Failure, Outcome
 from common.metrics import exposition
-from common.states import OperationState
+from common.resources.states import OperationState
 from conductor.record_metrics import RecordMetrics
 from conductor.store.ledger import operations as ledger
 from conductor.store.transactions import Transaction, after_commit

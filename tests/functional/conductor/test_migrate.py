@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from common import clock, states
+from common import clock
 from common.errors import Conflict, HostNotFound, Invalid, ServerStateConflict
 from common.messages.commands import Grow, Move, Power, PowerAction, Shape
 from common.messages.reports import Category, Failure
+from common.resources import states
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.server_groups import NewServerGroup
 from conductor.rpc.servers.servers import RequestedNetwork

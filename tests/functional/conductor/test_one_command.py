@@ -14,7 +14,7 @@ from common import clock
 from common.context import internal
 from common.messages.commands import RemoveImage
 from common.messages.reports import Category, Failure, Outcome
-from common.states import InternalAction, ResourceType
+from common.resources.states import InternalAction, ResourceType
 from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand

@@ -11,7 +11,7 @@ from common import clock
 from common.errors import StaleTransition
 from common.messages.commands import Build, Command, Destroy
 from common.messages.reports import Outcome, Report, Step
-from common.states import VmState
+from common.resources.states import VmState
 from conductor.store.ledger import transitions
 from conductor.store.ledger.transitions import Move
 from conductor.store.servers import servers

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from common import bulk_migrations, clock
+from common import clock
 from common.failures import Verdict
 from common.messages.commands import (
     Build,
@@ -30,7 +30,8 @@ from common.messages.commands import (
     Swap,
 )
 from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, TaskState
+from common.resources import bulk_migrations
+from common.resources.states import OperationState, TaskState
 from conductor.engine import stage_runner
 from conductor.engine.runner import Runner
 from conductor.flows.reclaim import Reclaim

@@ -11,7 +11,7 @@ import pytest
 from common.errors import Conflict, Unavailable
 from common.messages.commands import Build, Destroy, Plug
 from common.messages.reports import Category, Failure
-from common.states import PowerState
+from common.resources.states import PowerState
 from conductor.endpoints.servers.interfaces import InterfaceEndpoint
 from conductor.rpc.servers.interfaces import Attachment
 from conductor.rpc.servers.servers import RequestedNetwork

@@ -12,7 +12,7 @@ from common.errors import Conflict, ServerStateConflict
 from common.failures import BACKOFF_SECONDS, JITTER, Verdict
 from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure
-from common.states import PowerState
+from common.resources.states import PowerState
 from conductor.flows.power import suspendable
 from db import schema
 from tests.functional.conductor.harness import World

@@ -12,7 +12,7 @@ from common.context import RequestContext
 from common.errors import ConfigurationError, Conflict, Invalid, NetworkNotFound
 from common.messages.commands import Build, Plug
 from common.messages.facts import LAST, NicFacts, OtherVm, VmFacts, VmStates
-from common.states import PowerState
+from common.resources.states import PowerState
 from compute.messages import ClusterInventory, SeenTag
 from conductor.endpoints.networks.networks import NetworkEndpoint
 from conductor.endpoints.networks.ports import PortEndpoint

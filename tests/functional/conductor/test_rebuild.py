@@ -9,7 +9,7 @@ import pytest
 from common.errors import Conflict, Invalid, QuotaExceeded, ServerStateConflict
 from common.messages.commands import EndSwap, GuestFile, Swap
 from common.messages.reports import Category, Failure
-from common.states import status
+from common.resources.states import status
 from conductor.flows.disks import begin_image
 from conductor.rpc.servers.servers import RebuildServer
 from conductor.store.servers import servers

@@ -9,7 +9,7 @@ import pytest
 from common.errors import Conflict, ServerStateConflict
 from common.messages.commands import EndSwap, Swap
 from common.messages.reports import Category, Failure
-from common.states import status
+from common.resources.states import status
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
 

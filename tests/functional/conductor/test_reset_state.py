@@ -9,7 +9,7 @@ import pytest
 
 from common import clock
 from common.errors import ServerStateConflict
-from common.states import PowerState, VmState
+from common.resources.states import PowerState, VmState
 from conductor.flows.record.reset_state import reset_state
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.store.servers import vm_states

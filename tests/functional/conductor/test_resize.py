@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from common.errors import Conflict, Invalid, QuotaExceeded, ServerStateConflict
-from common.local_disks import of_server
 from common.messages.commands import Grow, Power, Shape
 from common.messages.reports import Category, Failure
-from common.states import status
+from common.resources.local_disks import of_server
+from common.resources.states import status
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from db import schema
 from tests.functional.conductor.harness import World

@@ -12,7 +12,7 @@ import pytest
 from common import ids
 from common.context import RequestContext
 from common.errors import Conflict, NotFound
-from common.security_rules import Rule
+from common.resources.security_rules import Rule
 from conductor.endpoints.networks.ports import PortEndpoint
 from conductor.endpoints.networks.security_groups import SecurityGroupEndpoint
 from conductor.rpc.networks.ports import NewPort

@@ -13,7 +13,7 @@ from common.errors import Invalid
 from common.messages.commands import Build, Copy, RetireTemplate, Swap
 from common.messages.reports import Category, Copied, Failure
 from common.messages.scheduling import ImageHome
-from common.states import VmState
+from common.resources.states import VmState
 from conductor.flows.disks import begin_image
 from conductor.flows.record.reset_state import reset_state
 from conductor.images import remove_image

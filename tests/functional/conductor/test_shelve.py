@@ -11,7 +11,7 @@ import pytest
 from common.errors import Conflict
 from common.messages.commands import Destroy, Move, Power, PowerAction
 from common.messages.reports import Category, Failure
-from common.states import VmState
+from common.resources.states import VmState
 from conductor.flows.disks import begin_unshelve
 from conductor.flows.record.reset_state import reset_state
 from db import schema

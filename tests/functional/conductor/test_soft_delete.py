@@ -13,7 +13,7 @@ from common import clock
 from common.errors import QuotaExceeded, ServerStateConflict
 from common.messages.commands import Destroy, Power, PowerAction
 from common.messages.reports import Category, Failure
-from common.states import PowerState
+from common.resources.states import PowerState
 from conductor.endpoints.servers.servers import ServerEndpoint
 from conductor.flows.reclaim import Reclaim
 from conductor.store.quotas import quotas

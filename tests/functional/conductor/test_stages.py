@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import StaleTransition
 from common.messages.reports import Category, Failure, Outcome
-from common.states import TaskState, VmState
+from common.resources.states import TaskState, VmState
 from conductor.engine import close, unwinding
 from conductor.engine.stage_runner import StageRunner
 from conductor.engine.stages import Stage, Table, Task, Undo

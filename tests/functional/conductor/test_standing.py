@@ -10,10 +10,10 @@ import pytest
 import sqlalchemy as sa
 
 from common import clock
-from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.errors import HostNotFound, Unavailable
 from common.messages.facts import Heartbeat
+from common.resources.aggregates import AllAggregates
 from conductor.endpoints.hosts.aggregates import Notifier
 from conductor.endpoints.hosts.services import ServiceEndpoint
 from conductor.flows.create.create import Create

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from common import bulk_migrations, ids, volumes
+from common import ids
 from common.context import RequestContext
 from common.errors import StaleTransition, Unavailable
 from common.messages.commands import (
@@ -50,8 +50,9 @@ from common.messages.commands import (
 )
 from common.messages.facts import HaService, Inspection, StorageFacts
 from common.messages.reports import Category, Copied, Failure, MadeVolume, Outcome
-from common.states import OPEN_STATES, InternalAction, ResourceType
-from common.volumes import VolumeAction
+from common.resources import bulk_migrations, volumes
+from common.resources.states import OPEN_STATES, InternalAction, ResourceType
+from common.resources.volumes import VolumeAction
 from conductor.endpoints.images import ImageEndpoint
 from conductor.endpoints.networks.networks import NetworkEndpoint
 from conductor.endpoints.volumes.backups import BackupEndpoint

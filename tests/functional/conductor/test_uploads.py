@@ -11,8 +11,8 @@ import pytest
 
 from common.context import RequestContext
 from common.errors import Conflict
-from common.image_files import cloud_in_name
 from common.messages.commands import Command, RemoveImage, StoreImage
+from common.resources.image_files import cloud_in_name
 from compute.messages import ClusterInventory, SeenImageFile
 from conductor.endpoints.images import ImageEndpoint
 from conductor.rpc.images import ImageData, ImageEdit, NewImage

@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from common import config
-from common.audit_periods import AuditPeriods
+from common.resources.audit_periods import AuditPeriods
 from conductor import config as conductor_config
 from conductor.notifications.sender import Sender
 from conductor.notifications.usage_audit import MORE_SECONDS, UsageAudits

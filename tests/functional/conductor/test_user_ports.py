@@ -13,7 +13,7 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid, MicronovaError, NetworkNotFound, PortNotFound
 from common.messages.commands import Build, Destroy, Plug
 from common.messages.reports import Category, Failure
-from common.states import PowerState
+from common.resources.states import PowerState
 from conductor.endpoints.networks.ports import PortEndpoint
 from conductor.endpoints.servers.interfaces import InterfaceEndpoint
 from conductor.rpc.networks.ports import FixedIp, NewPort, PortChange

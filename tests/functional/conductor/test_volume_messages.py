@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from common.messages.commands import PlugVolume
-from common.states import PowerState
+from common.resources.states import PowerState
 from db import engine
 from db.reading import reading
 from db.reads.volumes import messages

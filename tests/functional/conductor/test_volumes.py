@@ -31,7 +31,7 @@ from common.messages.commands import (
 )
 from common.messages.facts import StorageFacts
 from common.messages.reports import Category, Failure, MadeVolume, Outcome
-from common.states import PowerState
+from common.resources.states import PowerState
 from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.servers.server_volumes import ServerVolumeEndpoint
 from conductor.endpoints.volumes.types import VolumeTypeEndpoint

@@ -13,7 +13,7 @@ from common.errors import Conflict, Invalid
 from common.messages.commands import Build, Move, PlugVolume, Power, PowerAction, Shape
 from common.messages.reports import Category, Failure
 from common.messages.scheduling import VolumeNeed
-from common.states import PowerState
+from common.resources.states import PowerState
 from conductor.endpoints.servers import request_specs
 from conductor.flows.bulk import looking
 from conductor.flows.disks import begin_unshelve

@@ -12,7 +12,7 @@ import falcon.testing
 import requests
 from oslo_config import cfg
 
-from common.child import ROOT, Child
+from common.process.child import ROOT, Child
 from dashboard import config
 from launcher.embedded.settings import render
 from tests.functional import backends

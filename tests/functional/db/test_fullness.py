@@ -9,7 +9,7 @@ import pymysql
 import pytest
 import sqlalchemy as sa
 
-from common.fullness import is_full
+from common.databases.fullness import is_full
 
 
 def sqlite_error(code: int) -> sqlite3.OperationalError:

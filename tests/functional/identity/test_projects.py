@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common import ids
-from common.projects import Projects
+from common.clients.projects import Projects
 from tests.functional.keystone_fixture import RunningKeystone
 
 

@@ -12,7 +12,7 @@ from wsgiref.util import setup_testing_defaults
 import pytest
 from oslo_config import cfg
 
-from common import credentials
+from common.clients import credentials
 from common.context import RequestContext
 from tests.functional.keystone_fixture import RunningKeystone, access_of
 from web import auth

@@ -12,7 +12,7 @@ import pytest
 import requests
 import yaml
 
-from common.child import ROOT, Child
+from common.process.child import ROOT, Child
 from tests.functional import backends
 from tests.functional.waiting import eventually
 

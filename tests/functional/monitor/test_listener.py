@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from common.health import Health
 from common.metrics import exposition, table
+from common.process.health import Health
 from tests.functional.monitor.test_promtool import promtool
 from tests.functional.waiting import eventually
 from web import operators as listening

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from common.child import ROOT
+from common.process.child import ROOT
 
 ALERTS = ROOT / "etc/prometheus/alerts.yaml"
 TESTS = Path(__file__).with_name("alerts.test.yaml")

@@ -14,7 +14,7 @@ import pytest
 import requests
 
 import placement.db.migrate
-from common.child import ROOT, Child
+from common.process.child import ROOT, Child
 from launcher import configuration
 from launcher.embedded.settings import render
 from tests.functional import backends

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from common.child import ROOT, die_with_parent
+from common.process.child import ROOT, die_with_parent
 from tests.functional.cloud import EmbeddedCloud, embedded_cloud
 from tests.functional.pages.prepared import (
     FIREWALL,

@@ -27,7 +27,8 @@ EXCEPTIONS = {
         "and `.ci/run`, which holds every change, is the other two"
     ),
     ("docs/states.md", "stateDiagram-v2"): (
-        "a picture made of common/states.py; tests/unit/launcher/test_sample.py compares the page"
+        "a picture made of common/resources/states.py; "
+        "tests/unit/launcher/test_sample.py compares the page"
     ),
 }
 """{(page, text of the block): why it isn't run, and what checks it instead}"""

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from common.child import ROOT, die_with_parent
+from common.process.child import ROOT, die_with_parent
 from conductor.volumes.extend_volume import ExtendVolumeFlow
 from tests.functional import backends
 from tests.functional.cloud import EmbeddedCloud

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from common.moving import DEVICES, NO_VM, Situation, Way, bound, obstacle, pin, way
-from common.states import VmState
+from common.resources.states import VmState
 
 CARD = {"pci_passthrough:alias": "gpu:1"}
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from common.child import ROOT
+from common.process.child import ROOT
 
 ENTRIES = (
     *("api.compute.app", "api.image.app", "api.network.app", "api.volume.app", "placement.app"),

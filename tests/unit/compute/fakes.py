@@ -9,11 +9,11 @@ from typing import Any
 
 from common import clock
 from common.context import internal
-from common.local_disks import LocalDisk
 from common.messages.commands import Build, Placed, PlugVolume
 from common.messages.facts import HostFacts
 from common.messages.reports import Category, Report, Working
-from common.states import PowerState
+from common.resources.local_disks import LocalDisk
+from common.resources.states import PowerState
 from compute.commands.job import Job
 from compute.hypervisor.port import Detail, HypervisorError, Removal
 

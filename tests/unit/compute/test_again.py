@@ -10,11 +10,11 @@ import pytest
 
 from common import config, log, rpc
 from common.context import internal
-from common.events import ConductorEvents
 from common.messages.commands import Command, Destroy, PlugVolume, Power, PowerAction
 from common.messages.facts import ClusterFacts
 from common.messages.queues import Queues
 from common.messages.reports import Category, Report
+from common.rpc.events import ConductorEvents
 from compute.hypervisor.port import HypervisorError, Machine, Removal
 from compute.hypervisor.proxmox.api.tasks import Tasks
 from compute.observed.facts import HostFactsCache

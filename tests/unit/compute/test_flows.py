@@ -10,7 +10,7 @@ from common import clock
 from common.failures import Verdict, verdict_of
 from common.messages.commands import ConfigDrive, Destroy, Placed, Power, PowerAction
 from common.messages.reports import Category
-from common.states import PowerState
+from common.resources.states import PowerState
 from compute.commands.build import build
 from compute.commands.destroy import destroy
 from compute.commands.power import power

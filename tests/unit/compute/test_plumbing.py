@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from common import clock, codec
-from common.aggregates import Ratios
 from common.context import internal
 from common.errors import Conflict, Unavailable
 from common.messages.commands import Destroy
 from common.messages.facts import ClusterFacts
 from common.messages.reports import Category, Failure, Outcome, Report, Step
+from common.resources.aggregates import Ratios
 from compute.commands.job import Job
 from compute.hypervisor.port import Abandoned
 from compute.observed.facts import HostFactsCache, is_news

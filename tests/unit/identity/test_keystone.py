@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
-from common import child
+from common.process import child
 from identity import keystone
 from identity.errors import KeystoneFailed
 from identity.prepare import configuration_environment

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from common.child import environment
+from common.process.child import environment
 from launcher import configuration, web, wiring
 
 ASK = """

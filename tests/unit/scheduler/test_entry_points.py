@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from common import config as configuration
-from common.child import ROOT
 from common.errors import ConfigurationError
+from common.process.child import ROOT
 from scheduler import config, filters, service, weighers
 
 

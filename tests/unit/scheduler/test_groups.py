@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from common.aggregates import AggregateFacts, AllAggregates
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat
-from common.server_groups import GroupFacts
+from common.resources.aggregates import AggregateFacts, AllAggregates
+from common.resources.server_groups import GroupFacts
 from scheduler.decide.choose import choose
 from scheduler.decide.whatif import place
 from scheduler.filters.aggregates import (

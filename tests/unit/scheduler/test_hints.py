@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from common import hints
+from common.resources import hints
 from scheduler.filters.hints import different_host, near_host_ip, same_host
 from tests.unit.scheduler.decide.test_choose import a_host, a_request
 

@@ -11,7 +11,7 @@ from common import clock, config
 from common.errors import GenerationConflict, Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Alternate, Decision
-from common.server_groups import GroupFacts
+from common.resources.server_groups import GroupFacts
 from placement.messages import Allocations, Candidates, Claimed, NewClaim, Usage
 from scheduler import config as scheduler_config
 from scheduler.decide.choose import Filter, Weighers

@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from common.spec_operators import compiled
+from common.guest.spec_operators import compiled
 from scheduler.filters.specs import compiled_version
 
 CASES = [

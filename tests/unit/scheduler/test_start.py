@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from common import clock
-from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Decision
+from common.resources.aggregates import AllAggregates
 from scheduler.hosts.reported import FIRST_NEWS_SECONDS, HostTable
 from scheduler.manager import SchedulerManager
 from tests.unit.scheduler.decide.test_choose import a_host

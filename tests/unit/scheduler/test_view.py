@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from common import clock, config
-from common.aggregates import AggregateFacts, AllAggregates
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import RequestSpec
-from common.server_groups import GroupFacts
+from common.resources.aggregates import AggregateFacts, AllAggregates
+from common.resources.server_groups import GroupFacts
 from placement.messages import Candidates, Claimed, NewClaim, Usage
 from scheduler import config as scheduler_config
 from scheduler.dry_run import DryRun

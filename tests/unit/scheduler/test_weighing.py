@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from common import config
-from common.aggregates import AggregateFacts
 from common.errors import ConfigurationError
 from common.messages.scheduling import RequestSpec
+from common.resources.aggregates import AggregateFacts
 from placement.messages import Candidates, Usage
 from scheduler import config as scheduler_config
 from scheduler.columnar.forms import weighing_together

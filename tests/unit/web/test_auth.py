@@ -8,7 +8,7 @@ from wsgiref.util import setup_testing_defaults
 import pytest
 from oslo_config import cfg
 
-from common import credentials
+from common.clients import credentials
 from common.context import RequestContext
 from tests.fixtures import auth as stand_in
 from web import auth

@@ -15,10 +15,11 @@ from uuid import UUID
 from oslo_utils import strutils
 
 from api.compute.schemas.types import MAX_INT
-from common import ids, local_disks
+from common import ids
 from common.errors import Invalid, NotSupported
 from common.guest.hardware import DISK_BUSES
-from common.local_disks import LocalDisk, Wanted
+from common.resources import local_disks
+from common.resources.local_disks import LocalDisk, Wanted
 
 LEGACY, V2 = "block_device_mapping", "block_device_mapping_v2"
 #: the name of the root disk, where the older syntax names it

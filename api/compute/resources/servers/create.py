@@ -20,9 +20,9 @@ from api.compute.resources.servers.place import Place, check_place
 from api.compute.resources.servers.requested import Requested, parse
 from api.compute.resources.servers.security_groups import the_only
 from common.errors import FlavorNotFound, Invalid, KeyPairNotFound, NotFound
-from common.local_disks import LocalDisk
 from common.messages.scheduling import ImageHome
-from common.security_rules import DEFAULT
+from common.resources.local_disks import LocalDisk
+from common.resources.security_rules import DEFAULT
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.servers import CreateServers
 from db.reads.hosts import services

@@ -15,9 +15,10 @@ from oslo_utils import strutils
 from api.compute.call import Call
 from api.compute.schemas.servers import IGNORED_SORT_KEYS, NOT_FILTERS
 from api.query import Query
-from common import ids, states
+from common import ids
 from common.errors import Forbidden, Invalid
-from common.states import TaskState, VmState
+from common.resources import states
+from common.resources.states import TaskState, VmState
 from db.reads.servers.servers import LOCKED, Filters
 
 #: filter for all users → since

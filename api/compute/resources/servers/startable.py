@@ -6,7 +6,7 @@ The conductor asks again when it begins.
 from __future__ import annotations
 
 from api.compute.call import Call
-from common import locks, startable
+from common.resources import action_preconditions, locks
 
 
 def require(call: Call, action: str) -> None:
@@ -14,4 +14,6 @@ def require(call: Call, action: str) -> None:
     server = call.server
     locks.check(server.uuid, server.locked_by, is_admin=call.is_admin)
     launched = server.launched_at is not None
-    startable.check(server.uuid, server.vm_state, server.task_state, action, launched=launched)
+    action_preconditions.check(
+        server.uuid, server.vm_state, server.task_state, action, launched=launched
+    )

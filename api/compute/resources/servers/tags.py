@@ -11,7 +11,7 @@ from api.compute.schemas import server_parts as schemas
 from api.compute.schemas.types import MAX_TAGS, TAG
 from api.words import BODY
 from common.errors import Invalid, NotFound, ServerStateConflict
-from common.states import VmState
+from common.resources.states import VmState
 from web.guard import Reply
 from web.schemas import Validator
 

@@ -11,10 +11,10 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.resources.found import the_server
 from api.compute.schemas import volumes as schemas
-from common import startable
 from common.errors import Conflict, Invalid, NotFound, VolumeNotFound
-from common.states import SHELVED
-from common.volumes import ATTACH, DETACH, device
+from common.resources import action_preconditions
+from common.resources.states import SHELVED
+from common.resources.volumes import ATTACH, DETACH, device
 from conductor.rpc.servers.server_volumes import AttachRequest
 from db.reads.volumes import volumes
 from db.reads.volumes.volumes import Attachment
@@ -122,7 +122,7 @@ def _require_shelved_api(call: Call, action: str) -> None:
     """Raise ServerStateConflict for a shelved server before 2.20."""
     if call.version < 20 and call.server.vm_state in SHELVED:
         server = call.server
-        raise startable.conflict(server.uuid, "vm_state", server.vm_state, action)
+        raise action_preconditions.conflict(server.uuid, "vm_state", server.vm_state, action)
 
 
 def _require_volume(call: Call, volume_id: str) -> None:

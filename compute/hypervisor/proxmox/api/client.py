@@ -18,7 +18,7 @@ import requests
 import requests.adapters
 from proxmoxer import core
 
-from common import direct
+from common.clients import direct
 from common.failures import Verdict
 from common.messages.reports import Category
 from common.metrics import table

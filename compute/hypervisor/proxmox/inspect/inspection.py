@@ -13,7 +13,7 @@ from typing import Any
 
 from common.messages.facts import Inspection, NicFacts
 from common.messages.reports import Category
-from common.states import PowerState
+from common.resources.states import PowerState
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster import saved_state

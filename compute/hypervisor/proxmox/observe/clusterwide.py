@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from common import vnets
 from common.log import logger
 from common.messages.facts import VnetFacts
+from common.resources import vnets
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.api.client import Client

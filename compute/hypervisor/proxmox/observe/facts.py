@@ -12,7 +12,7 @@ from oslo_config import cfg
 
 from common import clock, ids
 from common.messages.facts import ClusterFacts, HostFacts, ImageFacts, StorageFacts, VmFacts
-from common.states import PowerState
+from common.resources.states import PowerState
 from compute.hypervisor.port import Observation
 from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.observe.snapshot import Node, NodeDetail, Snapshot, Storage, chosen

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from common import ids, image_files
+from common import ids
 from common.messages.facts import ImageFacts
+from common.resources import image_files
 from compute.hypervisor.proxmox.vmconfig.hardware import CONFIG_DRIVE_NAME
 
 SUFFIXES = ("qcow2", "raw", "vmdk")

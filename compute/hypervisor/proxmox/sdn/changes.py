@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from common import vnets
+from common.resources import vnets
 from compute.hypervisor.proxmox.api.privileges import Need, lacking
 
 NEW, DELETED = "new", "deleted"

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from common import vnets
 from common.failures import Verdict
 from common.messages.commands import MakeVnet, RemoveVnet
 from common.messages.reports import Category
+from common.resources import vnets
 from compute.hypervisor.port import HypervisorError, MadeVnet, Removal, Work
 from compute.hypervisor.proxmox.api import calls, privileges
 from compute.hypervisor.proxmox.api.calls import Purpose

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from common import image_files
 from common.messages.commands import RemoveImage, StoreImage
 from common.messages.reports import Category
+from common.resources import image_files
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.api.multipart import Multipart

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from common.failures import Verdict
-from common.local_disks import total_mib
 from common.messages.commands import Build, Image
 from common.messages.facts import ImageFacts
 from common.messages.reports import Category
+from common.resources.local_disks import total_mib
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.shared import Shared

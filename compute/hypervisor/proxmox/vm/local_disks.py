@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from common.local_disks import EPHEMERAL_SLOTS, SWAP_SLOT, LocalDisk
+from common.resources.local_disks import EPHEMERAL_SLOTS, SWAP_SLOT, LocalDisk
 from compute.hypervisor.port import Detail
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from common.failures import Verdict
-from common.local_disks import LocalDisk
 from common.messages.commands import Build, Destroy, Move, Plug, PlugVolume, Power, Size
 from common.messages.filters import Filter
 from common.messages.reports import Category
-from common.states import PowerState
+from common.resources.local_disks import LocalDisk
+from common.resources.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster import quorum

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.messages.reports import Category
-from common.states import PowerState
+from common.resources.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Work
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.vmid import Config, ForeignError, Vm

@@ -9,8 +9,8 @@ from typing import Any
 
 from common.guest.hardware import DISK_BUSES, Hardware
 from common.guest.rescue import CD_BUSES, rescue_bus
-from common.local_disks import LocalDisk
 from common.messages.commands import Build, Image
+from common.resources.local_disks import LocalDisk
 from compute.hypervisor.proxmox.vmconfig import storage_types
 
 #: where holders have their volume, and a VM that boots from one; of others by the root disk's bus

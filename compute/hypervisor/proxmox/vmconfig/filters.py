@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.messages.filters import Filter, FilterRule, PortFilter
-from common.security_rules import EVERYWHERE, ICMP, ICMP_V6, INGRESS, number
+from common.resources.security_rules import EVERYWHERE, ICMP, ICMP_V6, INGRESS, number
 
 MARK = "micronova"
 _RULE = f"{MARK} rule="

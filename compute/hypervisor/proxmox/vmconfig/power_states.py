@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from common.states import PowerState
+from common.resources.states import PowerState
 
 #: the lock of a VM whose memory is on disk: a start, a resume and a destroy ignore it
 SUSPENDED = "suspended"

@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from common.local_disks import EPHEMERAL_SLOTS, SWAP_SLOT, LocalDisk
 from common.messages.commands import Size
+from common.resources.local_disks import EPHEMERAL_SLOTS, SWAP_SLOT, LocalDisk
 from compute.hypervisor.proxmox.vmconfig import disks, guest
 
 #: every local disk that a server may have

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from common.volumes import SnapshotWay
+from common.resources.volumes import SnapshotWay
 
 LVM = "lvm"
 LVM_CHAIN = "lvm-chain"

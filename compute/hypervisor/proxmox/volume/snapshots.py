@@ -14,7 +14,7 @@ from typing import Any
 from common.failures import Verdict
 from common.messages.commands import SnapshotVerb, SnapVolume
 from common.messages.reports import Category
-from common.volumes import SnapshotWay
+from common.resources.volumes import SnapshotWay
 from compute.hypervisor.port import Detail, HypervisorError, Removal
 from compute.hypervisor.proxmox.cluster import quorum
 from compute.hypervisor.proxmox.cluster.shared import Shared

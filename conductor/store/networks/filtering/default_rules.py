@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, NotFound
-from common.security_rules import PARENT, Rule
+from common.resources.security_rules import PARENT, Rule
 from conductor.rpc.networks.security_groups import NewDefaultRule
 from db.schema import default_group_rules
 

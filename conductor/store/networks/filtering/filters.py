@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common.messages.filters import Filter, FilterRule, PortFilter
-from common.security_rules import Rule
+from common.resources.security_rules import Rule
 from db.schema import (
     address_groups,
     networks,

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, NotFound
-from common.security_rules import DEFAULT, Rule
+from common.resources.security_rules import DEFAULT, Rule
 from conductor.rpc.networks.security_groups import NewRule, NewSecurityGroup, SecurityGroupChange
 from conductor.store.networks import revisions
 from conductor.store.networks.filtering import address_groups, default_rules, group_shares

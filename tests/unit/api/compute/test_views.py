@@ -9,9 +9,10 @@ import pytest
 
 from api.compute import sshkeys
 from api.compute.views import explanations, hosts, hypervisors
-from common import clock, codec, quotas
+from common import clock, codec
 from common.errors import Invalid
 from common.messages.scheduling import Decision, Refused
+from common.resources import quotas
 from db.reads.hosts.hosts import Host
 
 HOST = Host(1, "u", "pve1", {}, 1, "s", False, None, False, None, 0, 0, 0, 0)

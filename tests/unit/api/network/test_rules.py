@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from api.network import rules
-from common import security_rules
 from common.errors import Invalid
-from common.security_rules import Rule
+from common.resources import security_rules
+from common.resources.security_rules import Rule
 from db.migrations import first_rows
 
 

@@ -16,9 +16,9 @@ from grafana_foundation_sdk.models import dashboard as grafana
 from grafana_foundation_sdk.models import prometheus
 
 from cli.admin import metrics as textfile
-from common.child import ROOT
 from common.metrics import table
 from common.metrics.instruments import Instrument
+from common.process.child import ROOT
 from tests.unit.docs.test_links import anchors
 
 ALERTS = ROOT / "etc/prometheus/alerts.yaml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from common.image_files import cloud_in_name, volid
+from common.resources.image_files import cloud_in_name, volid
 from compute.messages import ClusterInventory, SeenImageFile
 from conductor.audit.facts import Facts, Finding, UploadFacts
 from conductor.audit.image_files import image_files

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from common.states import ACTIONS, InternalAction, TaskState, VmState
+from common.resources.states import ACTIONS, InternalAction, TaskState, VmState
 from conductor.notifications import events, unversioned, versioned
 from tests.fixtures.notifications import EVENTS, OBJECTS, UNVERSIONED
 

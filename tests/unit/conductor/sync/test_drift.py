@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from common.messages.facts import VmFacts, VmStates
-from common.states import PowerState
+from common.resources.states import PowerState
 from conductor.store.servers.vm_states import HostOf, Known
 from conductor.sync.drift import Difference, Saw, differences
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common import codec, config
-from common.aggregates import AggregateFacts, AllAggregates
 from common.messages.facts import HaRule, Heartbeat, StorageFacts
 from common.messages.scheduling import Refused, RequestSpec, VolumeNeed
-from common.server_groups import GroupFacts, Policy
+from common.resources.aggregates import AggregateFacts, AllAggregates
+from common.resources.server_groups import GroupFacts, Policy
 from placement.messages import Candidates, Usage
 from scheduler import config as scheduler_config
 from scheduler.columnar.forms import ColumnarFilter, ColumnarWeigher, absolute

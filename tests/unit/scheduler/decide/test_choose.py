@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common import config
-from common.aggregates import AggregateFacts
 from common.messages.facts import HostFacts, StorageFacts
 from common.messages.scheduling import ImageHome, RequestSpec
+from common.resources.aggregates import AggregateFacts
 from scheduler import config as scheduler_config
 from scheduler.decide.choose import choose
 from scheduler.filters.image import image_properties, image_reach

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from common.messages.facts import StorageFacts
 from common.messages.scheduling import RequestSpec
-from common.server_groups import GroupFacts
+from common.resources.server_groups import GroupFacts
 from scheduler.decide.choose import Filter, Weigher, choose
 from scheduler.decide.whatif import capacity, place
 from scheduler.filters.resources import resources

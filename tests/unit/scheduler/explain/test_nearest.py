@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from common.messages.facts import StorageFacts
 from common.messages.scheduling import Change, RequestSpec, Suggestion
-from common.server_groups import GroupFacts
+from common.resources.server_groups import GroupFacts
 from scheduler.decide.choose import Filter, choose
 from scheduler.explain.nearest import LOOKED_AT, changed, nearest
 from scheduler.explain.words import advice, not_offered, sentence

@@ -7,12 +7,13 @@ import datetime
 
 import pytest
 
-from common import clock, image_files
-from common.aggregates import AggregateFacts, AllAggregates
+from common import clock
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import VolumeNeed
+from common.resources import image_files
+from common.resources.aggregates import AggregateFacts, AllAggregates
 from scheduler.filters.image import image_reach
 from scheduler.filters.service import service_enabled, service_up
 from scheduler.filters.volumes import volume_reach

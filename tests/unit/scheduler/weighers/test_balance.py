@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from common import config
 from common.messages.facts import HaRule, StorageFacts
-from common.server_groups import GroupFacts
+from common.resources.server_groups import GroupFacts
 from scheduler import config as scheduler_config
 from scheduler.decide.choose import Filter, Weigher, choose
 from scheduler.decide.rebalance import LOOKED_AT, plan

@@ -6,9 +6,9 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.resources.found import the_server
 from api.compute.schemas import servers as schemas
-from common import locks
 from common.errors import Conflict, Gone, NotSupported, ServerStateConflict
-from common.states import VmState
+from common.resources import locks
+from common.resources.states import VmState
 from db.reads.servers.servers import Server
 
 #: the vm_states that Nova dumps from, as far as they are known here

@@ -9,7 +9,7 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.resources.found import the_server
 from api.compute.schemas import servers as schemas
-from common.image_attributes import require_property
+from common.resources.image_attributes import require_property
 from conductor.rpc.servers.servers import NewServerImage
 from web.guard import Reply
 

@@ -9,8 +9,8 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.resources.found import the_server
 from api.compute.schemas import servers as schemas
-from common import states
 from common.errors import Conflict, Invalid
+from common.resources import states
 from db.reads.hosts import services
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from common.bulk_migrations import Move, MoveState, Steering, sentence
 from common.moving import Situation
+from common.resources.bulk_migrations import Move, MoveState, Steering, sentence
 from conductor.flows.bulk import decide
 from conductor.flows.bulk.decide import MAX_TRIES, NOT_LIVE, Facts, Seen
 from conductor.plans import BulkPlan, Place

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.messages.guests import Diagnostics, DiskUse, NicUse
-from common.states import PowerState
+from common.resources.states import PowerState
 from compute.hypervisor.proxmox.inspect.diagnostics import diagnostics
 
 CONFIG: dict[str, Any] = {

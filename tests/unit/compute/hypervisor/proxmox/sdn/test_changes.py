@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from common import ids, vnets
+from common import ids
+from common.resources import vnets
 from compute.hypervisor.proxmox.sdn import changes
 
 NETWORK = ids.named("network", "of a project")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common.messages.facts import NicFacts
-from common.states import PowerState
+from common.resources.states import PowerState
 from compute.hypervisor.proxmox.inspect.inspection import inspected
 from compute.hypervisor.proxmox.vmconfig import marks
 from compute.hypervisor.proxmox.vmconfig.marks import Owner

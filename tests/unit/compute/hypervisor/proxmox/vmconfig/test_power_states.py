@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from common.states import PowerState
+from common.resources.states import PowerState
 from compute.hypervisor.proxmox.vmconfig import disks, power_states
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from common import clock
 from common.messages.commands import Move
-from common.volumes import SnapshotWay
+from common.resources.volumes import SnapshotWay
 from compute.hypervisor.proxmox.observe.snapshot import Storage
 from compute.hypervisor.proxmox.vmconfig import disks, movable, storage_types
 from compute.hypervisor.proxmox.vmconfig.movable import Situation

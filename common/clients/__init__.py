@@ -1,0 +1,1 @@
+"""HTTP to other services: always direct, with the services' own login."""

@@ -1,0 +1,1 @@
+"""What databases say: whether a schema can be used, whether the disk is full."""

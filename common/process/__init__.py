@@ -1,0 +1,1 @@
+"""What every process needs: its children, its health and heartbeat, its memory."""

@@ -1,0 +1,355 @@
+"""RPC between the services: oslo.messaging, dataclasses in, dataclasses out.
+
+``rabbit://`` with quorum queues when distributed, ``micronova-local://`` when embedded. Arguments
+and results cross as JSON text made by orjson, the request context beside them; a message carries
+its interface version, so that two releases can talk during a rolling upgrade.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from oslo_config import cfg
+
+from common import codec, context
+from common.context import RequestContext
+from common.errors import (
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotFound,
+    NotSupported,
+    NoValidHost,
+    OperationFailed,
+    PreconditionFailed,
+    TooLarge,
+    Unauthorized,
+    Unavailable,
+    Unimplemented,
+)
+from common.log import logger
+from common.metrics import messages
+from common.rpc import deadlines, signatures
+from common.rpc.messaging import (
+    RPCServer,
+    amqpdriver,
+    messaging_options,
+    metrics_options,
+    oslo_messaging,
+    tracing_options,
+)
+
+LOG = logger(__name__)
+
+# After every message the rabbit driver's threads would wake up a dozen times, after 1 ms, 2 ms, 4
+# ms and so on, to send acknowledgements of notifications. Ours are sent by the thread that takes
+# the message, so that there is nothing to wake up for.
+amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MIN = amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX
+
+OPTIONS = [
+    cfg.IntOpt(
+        "rpc_timeout_seconds",
+        default=30,
+        min=1,
+        help="Seconds that a call waits for its answer before it fails as unavailable.",
+    ),
+    cfg.IntOpt(
+        "rpc_workers",
+        default=16,
+        min=1,
+        max=256,
+        help="Threads in which a service answers messages.",
+    ),
+]
+
+#: modules whose exceptions are rebuilt on the caller's side
+REMOTE_ERRORS = ["common.errors"]
+
+#: errors of the caller: one line in the log, no traceback
+REFUSALS = (
+    *(Invalid, Unauthorized, Forbidden, NotFound, Conflict, Gone, TooLarge),
+    *(NoValidHost, NotSupported, PreconditionFailed, Unimplemented),
+)
+
+#: None: the DEFAULT group, with transport_url
+_MESSAGING_GROUPS = (None, "oslo_messaging_rabbit")
+
+#: replicated queues, so that no manual recovery is needed
+_RABBIT_DEFAULTS = {
+    "rabbit_quorum_queue": True,
+    "rabbit_transient_quorum_queue": True,
+    "use_queue_manager": False,
+    "rabbit_qos_prefetch_count": 64,
+}
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Declare this module's options and oslo.messaging's; idempotent."""
+    conf.register_opts(OPTIONS, group="rpc")
+    for group, options in messaging_options.list_opts():
+        if group in _MESSAGING_GROUPS:
+            conf.register_opts(options, group=group)
+    for name, value in _RABBIT_DEFAULTS.items():
+        conf.set_default(name, value, group="oslo_messaging_rabbit")
+    # oslo.messaging registers these on the global object only.
+    conf.register_opts(tracing_options.oslo_messaging_tracing, group="oslo_messaging_tracing")
+    conf.register_opts(metrics_options.oslo_messaging_metrics, group="oslo_messaging_metrics")
+
+
+def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
+    """Return the options for the sample configuration."""
+    theirs = [item for item in messaging_options.list_opts() if item[0] in _MESSAGING_GROUPS]
+    return [("rpc", list(OPTIONS)), *theirs]
+
+
+#: the key of a message's context with how long its caller waits
+_WAIT = "wait"
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """A request context with the time that the caller waits, in seconds."""
+
+    ctxt: RequestContext
+    seconds: float
+
+
+class _Serializer(oslo_messaging.Serializer):  # type: ignore[misc]
+    """Serializes entities as JSON text and the context as plain values."""
+
+    def serialize_entity(self, ctxt: RequestContext, entity: Any) -> str:
+        return codec.dumps(entity)
+
+    def deserialize_entity(self, ctxt: RequestContext, entity: Any) -> Any:
+        return codec.loads(entity)
+
+    def serialize_context(self, ctxt: RequestContext | _Waiting) -> dict[str, Any]:
+        if isinstance(ctxt, _Waiting):
+            return {**_set(ctxt.ctxt), _WAIT: deadlines.sent(ctxt.seconds)}
+        return _set(ctxt)
+
+    def deserialize_context(self, ctxt: dict[str, Any]) -> RequestContext:
+        return RequestContext.from_message(ctxt)
+
+
+def _set(ctxt: RequestContext) -> dict[str, Any]:
+    """Return the values that are set: oslo.messaging copies each of them deeply on arrival."""
+    return {name: value for name, value in ctxt.to_message().items() if value is not None}
+
+
+def transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
+    """Return the transport that ``transport_url`` names."""
+    return oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=REMOTE_ERRORS)
+
+
+#: a call was sent and nobody answered: it may have been carried out
+UNKNOWN = "unknown"
+
+
+class Client:
+    """Calls and casts to one topic."""
+
+    def __init__(self, bus: oslo_messaging.Transport, topic: str, version: str = "1.0") -> None:
+        target = oslo_messaging.Target(topic=topic, version=version)
+        self._topic = topic
+        self._client = oslo_messaging.get_rpc_client(bus, target, serializer=_Serializer())
+        self._timeout = bus.conf.rpc.rpc_timeout_seconds
+
+    def call(
+        self,
+        ctxt: RequestContext,
+        method: str,
+        *,
+        timeout_seconds: float | None = None,
+        server: str | None = None,
+        **args: Any,
+    ) -> Any:
+        """Wait for the answer, as plain values; with ``server``, of that one.
+
+        Raises the callee's error, or Unavailable; with the detail ``outcome`` UNKNOWN where it may
+        have been carried out. It won't be any more: see ``common.rpc.deadlines``.
+        """
+        where = {"server": server} if server else {}
+        seconds = timeout_seconds or self._timeout
+        prepared = self._client.prepare(timeout=seconds, **where)
+        try:
+            with messages.calling(self._topic, method, _result):
+                return prepared.call(_Waiting(ctxt, seconds), method, **args)
+        except (oslo_messaging.MessagingTimeout, oslo_messaging.MessageDeliveryFailure) as error:
+            raise Unavailable(
+                f"The service behind {method} did not answer.", outcome=UNKNOWN
+            ) from error
+        except oslo_messaging.MessageUndeliverable as error:
+            raise Unavailable(f"The service behind {method} did not answer.") from error
+
+    def cast(
+        self,
+        ctxt: RequestContext,
+        method: str,
+        *,
+        server: str | None = None,
+        fanout: bool = False,
+        **args: Any,
+    ) -> None:
+        """Send without waiting. With ``server``, to that one; with ``fanout``, to every listener.
+
+        Raises Unavailable when the message bus doesn't take it.
+        """
+        prepared = self._client.prepare(server=server) if server else self._client
+        if fanout:
+            prepared = self._client.prepare(fanout=True)
+        try:
+            with messages.casting(self._topic, method):
+                prepared.cast(ctxt, method, **args)
+        except oslo_messaging.MessagingException as error:
+            raise Unavailable(f"The message bus did not take {method}.") from error
+
+
+def _result(error: Exception) -> str:
+    """Return a word for how a call or a message ended, for its metrics."""
+    if isinstance(error, oslo_messaging.ExpectedException):
+        error = error.exc_info[1]
+    if isinstance(error, REFUSALS):
+        return "refused"
+    if isinstance(error, Unavailable):
+        return "given_up" if error.details.get("given_up") else "unavailable"
+    return "unavailable" if isinstance(error, oslo_messaging.MessagingException) else "error"
+
+
+#: an empty message, which wakes a thread that waits for messages
+_WAKE = "_wake"
+#: seconds until an ending server is woken, again should the message have come too early
+_WAKE_AFTER, _WAKE_AGAIN = 0.05, 1.0
+#: how often a server tries to listen; each time the driver waits until the broker is reachable
+_STARTS = 5
+
+
+def _is_traced(error: Unavailable) -> bool:
+    """Return whether something unexpected is behind it: not a service that doesn't answer, nor
+    what a hypervisor says."""
+    known = oslo_messaging.MessagingException | OperationFailed | None
+    expected = isinstance(error.__cause__, known)
+    return not expected and not error.details.get("given_up")
+
+
+class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
+    """Answers refusals as expected errors, without a traceback in the log."""
+
+    def measured(self, topic: str, endpoints: Sequence[object]) -> None:
+        """Measure messages as those of a topic, with the methods that its endpoints have."""
+        self._topic = topic
+        self._names = frozenset(name for one in endpoints for name in dir(one))
+
+    def dispatch(self, incoming: Any) -> Any:
+        method = incoming.message.get("method")
+        if method == _WAKE:
+            return None
+        arrived = getattr(incoming, "arrived", None)
+        waited = None if arrived is None else time.monotonic() - arrived
+        name = method if method in self._names else "unknown"
+        with messages.handling(self._topic, name, waited, _result):
+            return self._dispatch(incoming)
+
+    def _dispatch(self, incoming: Any) -> Any:
+        try:
+            with deadlines.answering(getattr(incoming, "until", None)):
+                return super().dispatch(incoming)
+        except Unavailable as error:
+            if _is_traced(error):
+                raise  # oslo.messaging logs the traceback of the error that caused it
+            LOG.warning("%s is not carried out: %s", incoming.message.get("method"), error.message)
+            raise oslo_messaging.ExpectedException from error
+        except REFUSALS as error:
+            LOG.info("%s is refused: %s", incoming.message.get("method"), error.message)
+            raise oslo_messaging.ExpectedException from error
+
+
+class _Receiver(RPCServer):  # type: ignore[misc]
+    """Notes when a message arrives, and its deadline, before it waits for a thread."""
+
+    #: of all senders, by whatever server of this process
+    _delays = deadlines.Delays()
+
+    def _on_incoming(self, incoming: Any) -> None:
+        for message in incoming:
+            message.arrived = time.monotonic()
+            wait = deadlines.Wait.from_message(message.ctxt.get(_WAIT))
+            if wait is not None:
+                under_way = self._delays.seconds(wait, time.time())
+                message.until = deadlines.until(wait, under_way, message.arrived)
+        super()._on_incoming(incoming)
+
+
+class Server:
+    """Listens on a topic and answers with the public methods of its endpoints."""
+
+    def __init__(
+        self,
+        bus: oslo_messaging.Transport,
+        topic: str,
+        name: str,
+        endpoints: Sequence[object],
+        *,
+        workers: int | None = None,
+    ) -> None:
+        self._workers = workers or bus.conf.rpc.rpc_workers
+        self._own, self._name = Client(bus, topic), name
+        self._bus, self._target = bus, oslo_messaging.Target(topic=topic, server=name)
+        self._dispatcher = _Dispatcher(
+            [signatures.TypedEndpoint(one) for one in endpoints],
+            _Serializer(),
+            oslo_messaging.DefaultRPCAccessPolicy,
+        )
+        self._dispatcher.measured(topic, endpoints)
+        self._server = self._receiver()
+
+    def _receiver(self) -> _Receiver:
+        receiver = _Receiver(self._bus, self._target, self._dispatcher)
+        # futurist's idle threads look once a second whether they are to end; these wait for it.
+        receiver._executor_cls = concurrent.futures.ThreadPoolExecutor
+        return receiver
+
+    def start(self) -> None:
+        """Start listening; returns at once.
+
+        The start is retried if the broker closes the connection during the set-up, as at any other
+        time. Raises OSError if that happens each time.
+        """
+        for left in reversed(range(_STARTS)):
+            try:
+                self._server.start(override_pool_size=self._workers)
+                return
+            except OSError as error:
+                if not left:
+                    raise
+                LOG.warning("The message bus closed a new connection: %s. Trying again.", error)
+                self._server = self._receiver()
+
+    def stop(self) -> None:
+        """Stop listening, and finish the messages taken."""
+        stopped = threading.Event()
+        waker = threading.Thread(target=self._wake, args=(stopped,), name="wake", daemon=True)
+        waker.start()
+        self._server.stop()
+        stopped.set()
+        self._server.wait()
+
+    def _wake(self, stopped: threading.Event) -> None:
+        """Send ourselves a message: the rabbit driver sees only with the next one, or after up to
+        five seconds, that it must stop listening."""
+        pause = _WAKE_AFTER
+        while not stopped.wait(pause):
+            pause = _WAKE_AGAIN
+            try:
+                self._own.cast(context.internal(), _WAKE, server=self._name)
+            except Unavailable:
+                LOG.warning(
+                    "The message bus doesn't answer; waiting some seconds for it before the end."
+                )
+                return

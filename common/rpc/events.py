@@ -1,0 +1,77 @@
+"""The events that services publish to each other: one protocol per topic.
+
+All are casts but one question, and the receivers implement the protocols. Agents and schedulers
+know the conductor only by these events.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from common import rpc
+from common.context import RequestContext
+from common.messages.facts import Heartbeat, VmStates
+from common.messages.reports import Report, Working
+from common.messages.topics import ANNOUNCE_TOPIC, CONDUCTOR_TOPIC, HOST_FACTS_TOPIC
+from common.resources.aggregates import AllAggregates, Ratios
+from common.rpc.typed import TypedClient
+
+if TYPE_CHECKING:
+    from common.rpc.messaging import oslo_messaging
+
+
+class ConductorEvents(Protocol):
+    """Events for one conductor, from agents and schedulers."""
+
+    def alive(self, ctxt: RequestContext, binary: str, host: str) -> None:
+        """Report that a conductor or scheduler consumes its messages."""
+
+    def heartbeat(self, ctxt: RequestContext, heartbeat: Heartbeat) -> None:
+        """Report that a worker consumes its messages, with its hosts and operations."""
+
+    def report(self, ctxt: RequestContext, reports: list[Report]) -> None:
+        """Report steps and outcomes of operations."""
+
+    def may_undo(self, ctxt: RequestContext, worker: str, working: Working) -> bool:
+        """Ask whether a worker still has this attempt, so that it may undo it. A call."""
+
+    def vm_states(self, ctxt: RequestContext, seen: VmStates) -> None:
+        """Report VMs of one cluster as they were seen."""
+
+    def publish_aggregates(self, ctxt: RequestContext) -> None:
+        """Ask for the aggregates: a scheduler or worker starts."""
+
+
+class HostEvents(Protocol):
+    """Events for every scheduler."""
+
+    def update_hosts(self, ctxt: RequestContext, heartbeat: Heartbeat) -> None:
+        """Publish a worker's hosts."""
+
+    def update_aggregates(self, ctxt: RequestContext, settings: AllAggregates) -> None:
+        """Publish all aggregates, and which hosts are disabled, from the conductor."""
+
+
+class WorkerEvents(Protocol):
+    """Events for every compute worker."""
+
+    def announce(self, ctxt: RequestContext) -> None:
+        """Ask for all facts: a scheduler or conductor starts."""
+
+    def update_ratios(self, ctxt: RequestContext, ratios: Ratios) -> None:
+        """Publish the allocation ratios of all aggregates, from the conductor."""
+
+
+def to_conductor(transport: oslo_messaging.Transport) -> TypedClient[ConductorEvents]:
+    """Return a client of any one conductor."""
+    return TypedClient(rpc.Client(transport, CONDUCTOR_TOPIC))
+
+
+def to_schedulers(transport: oslo_messaging.Transport) -> TypedClient[HostEvents]:
+    """Return a client of all schedulers."""
+    return TypedClient[HostEvents](rpc.Client(transport, HOST_FACTS_TOPIC)).to_all()
+
+
+def to_workers(transport: oslo_messaging.Transport) -> TypedClient[WorkerEvents]:
+    """Return a client of all compute workers."""
+    return TypedClient[WorkerEvents](rpc.Client(transport, ANNOUNCE_TOPIC)).to_all()

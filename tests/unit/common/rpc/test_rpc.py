@@ -1,0 +1,169 @@
+"""The end of an RPC server on a bus that notices it only with the next message."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any
+
+import oslo_messaging
+import pytest
+from oslo_config import cfg
+from oslo_messaging.transport import RPCTransport
+
+from common import config, context, errors, log, rpc
+from common.context import RequestContext
+from common.errors import OperationFailed, Unavailable
+from common.rpc.localbus import LocalDriver, _Listener
+
+
+class _SlowListener(_Listener):
+    """As the rabbit driver's: `stop` returns when a message came after it."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._stopping, self._woken = threading.Event(), threading.Event()
+
+    def start(self, on_incoming_callback: Any) -> None:
+        def incoming(messages: Any) -> None:
+            on_incoming_callback(messages)
+            if self._stopping.is_set():
+                self._woken.set()
+
+        super().start(incoming)
+
+    def stop(self) -> None:
+        self._stopping.set()
+        assert self._woken.wait(60), "no message came"
+        super().stop()
+
+
+class _SlowDriver(LocalDriver):
+    def listen(self, target: Any, batch_size: int, batch_timeout: float | None) -> _SlowListener:
+        return _SlowListener(self._bus, target.topic, target.server)
+
+
+#: all errors that aren't failures
+_RAISED = {
+    kind.__name__: kind
+    for kind in errors.MicronovaError.__subclasses__()
+    if kind.__module__ == errors.__name__
+    and kind not in (errors.ConfigurationError, errors.OperationFailed)
+}
+
+
+class Endpoint:
+    """Keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def ask(self, ctxt: Any, what: str) -> str:
+        """Answer."""
+        self.asked.append(what)
+        if what in _RAISED:
+            raise _RAISED[what]
+        if what == "nowhere":
+            raise Unavailable("There is no storage for it.")
+        if what == "silent":
+            raise Unavailable("It was silent.") from oslo_messaging.MessagingTimeout("late")
+        if what == "failed":
+            raise Unavailable("It can't be looked at.") from OperationFailed("It has no VM.")
+        if what == "lost":
+            raise Unavailable("It was lost.") from OSError("closed")
+        return what.upper()
+
+
+def test_a_server_that_ends_is_woken() -> None:
+    conf = cfg.ConfigOpts()
+    rpc.register(conf)
+    conf([])
+    bus = RPCTransport(_SlowDriver(conf, "micronova-local://slow"))
+    endpoint = Endpoint()
+    server = rpc.Server(bus, "topic", "me", [endpoint], workers=1)
+    server.start()
+    assert rpc.Client(bus, "topic").call(context.internal(), "ask", what="a") == "A"
+    server.stop()
+    assert endpoint.asked == ["a"]
+
+
+class Restarting(LocalDriver):
+    """A broker that closes so many connections as they are set up."""
+
+    closes = 0
+
+    def listen(self, target: Any, batch_size: int, batch_timeout: float | None) -> _Listener:
+        if self.closes:
+            self.closes -= 1
+            raise OSError("Server unexpectedly closed connection")
+        return _Listener(self._bus, target.topic, target.server)
+
+
+@pytest.mark.parametrize("closes", [2, 5])
+def test_a_server_that_starts_while_the_broker_restarts(closes: int) -> None:
+    conf = config.load([rpc.register, log.register])
+    bus = RPCTransport(driver := Restarting(conf, f"micronova-local://restarting{closes}"))
+    driver.closes = closes
+    server = rpc.Server(bus, "topic", "me", [Endpoint()], workers=1)
+    if closes == 5:
+        with pytest.raises(OSError, match="closed"):
+            server.start()
+        return
+    server.start()
+    assert rpc.Client(bus, "topic").call(context.internal(), "ask", what="a") == "A"
+    server.stop()
+
+
+class Dead(LocalDriver):
+    """A bus that takes nothing."""
+
+    def send(self, *args: Any, **kwargs: Any) -> Any:
+        raise oslo_messaging.MessageDeliveryFailure("the broker is away")
+
+
+def test_what_the_bus_does_not_take_is_unavailable() -> None:
+    conf = config.load([rpc.register, log.register])
+    bus = RPCTransport(Dead(conf, "micronova-local://dead/", "openstack"))
+    client = rpc.Client(bus, "topic")
+    for send in (client.call, client.cast):
+        with pytest.raises(Unavailable):
+            send(RequestContext(), "hear", word="hello")
+
+
+def test_a_message_carries_no_values_that_are_not_set() -> None:
+    asked = RequestContext(user_id="user", roles=["member"], overwrite=False)
+    sent = rpc._Serializer().serialize_context(asked)
+    assert None not in sent.values()
+    received = rpc._Serializer().deserialize_context(sent)
+    assert received.to_message() == asked.to_message()
+
+
+@pytest.mark.parametrize(
+    ("what", "traced"),
+    [("nowhere", False), ("silent", False), ("failed", False), ("lost", True)],
+)
+def test_only_an_error_behind_what_is_unavailable_has_a_traceback(
+    what: str, traced: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    conf = config.load([rpc.register, log.register])
+    bus = RPCTransport(LocalDriver(conf, f"micronova-local://{what}"))
+    server = rpc.Server(bus, "topic", "me", [Endpoint()], workers=1)
+    server.start()
+    with pytest.raises(Unavailable):
+        rpc.Client(bus, "topic").call(context.internal(), "ask", what=what)
+    server.stop()
+    assert bool([one for one in caplog.records if one.exc_info]) is traced
+    assert traced or "ask is not carried out: " in caplog.text
+
+
+@pytest.mark.parametrize("kind", sorted(_RAISED))
+def test_a_refusal_is_one_line(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    conf = config.load([rpc.register, log.register])
+    bus = RPCTransport(LocalDriver(conf, f"micronova-local://{kind}"))
+    server = rpc.Server(bus, "topic", "me", [Endpoint()], workers=1)
+    server.start()
+    with pytest.raises(_RAISED[kind]):
+        rpc.Client(bus, "topic").call(context.internal(), "ask", what=kind)
+    server.stop()
+    assert not [one for one in caplog.records if one.exc_info]
+    assert not [one for one in caplog.records if one.levelno >= logging.ERROR]

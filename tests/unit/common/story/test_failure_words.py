@@ -1,0 +1,24 @@
+"""What owners read of failures of other resources than servers."""
+
+from __future__ import annotations
+
+import pytest
+
+from common.failures import RULES
+from common.messages.reports import Category
+from common.resources.states import ResourceType
+from common.story.failure_words import NOUNS, SENTENCES, owner_sentence
+
+
+@pytest.mark.parametrize("category", Category)
+def test_no_other_resource_is_called_a_server(category: Category) -> None:
+    assert owner_sentence(category, ResourceType.SERVER) == RULES[category].user
+    for resource_type, noun in NOUNS.items():
+        said = owner_sentence(category, resource_type)
+        assert "server" not in said
+        assert noun in said or category not in SENTENCES
+
+
+def test_a_volume_that_could_not_be_made() -> None:
+    said = owner_sentence(Category.CREATION_FAILED, ResourceType.VOLUME)
+    assert said == "The storage could not complete the volume."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator import firewall_config as config
+from simulator import firewall_files as files
 from simulator.call import Call
 from simulator.digits import is_digits
 from simulator.firewall_config import Firewall
@@ -20,12 +20,12 @@ _PARTS = {
 
 def index(call: Call) -> list[dict[str, str]]:
     """`GET …/firewall`."""
-    return [{"name": name} for name in _PARTS[config.key_of(call).partition("/")[0]]]
+    return [{"name": name} for name in _PARTS[files.key_of(call).partition("/")[0]]]
 
 
 def options(call: Call) -> dict[str, Any]:
     """`GET …/firewall/options`: the options that were set, without defaults."""
-    found = config.read(call)
+    found = files.read(call)
     shown: dict[str, Any] = {
         name: int(text) if is_digits(text) else text for name, text in found.options.items()
     }
@@ -34,7 +34,7 @@ def options(call: Call) -> dict[str, Any]:
 
 def set_options(call: Call) -> None:
     """`PUT …/firewall/options`."""
-    kept = config.write(call).options
+    kept = files.write(call).options
     for name in call.get("delete").split(","):
         kept.pop(name, None)
     kept.update({name: text for name, text in call.params.items() if name not in _PATH})
@@ -47,7 +47,7 @@ def macros(_call: Call) -> list[dict[str, str]]:
 
 def references(call: Call) -> list[dict[str, Any]]:
     """`GET …/firewall/refs`: aliases and IP sets for rules; a VM's list has the cluster's too."""
-    whole, own = call.cluster.firewalls.get("cluster"), config.read(call)
+    whole, own = call.cluster.firewalls.get("cluster"), files.read(call)
     found = _references(own, "dc" if own.key == "cluster" else "guest")
     if whole is not None and whole is not own:
         found += _references(whole, "dc")

@@ -6,7 +6,7 @@ import ipaddress
 import re
 from typing import Any
 
-from simulator import firewall_config as config
+from simulator import firewall_files as files
 from simulator.call import Call
 from simulator.errors import PveError, parameter_errors
 from simulator.firewall_config import Rule
@@ -19,7 +19,7 @@ _FAMILIES = {"icmp": 4, "icmpv6": 6, "ipv6-icmp": 6}
 
 
 def _list(call: Call, *, change: bool = False) -> list[Rule]:
-    found = config.write(call) if change else config.read(call)
+    found = files.write(call) if change else files.read(call)
     if "group" not in call.params:
         return found.rules
     group = found.groups.get(call.get("group"))
@@ -42,7 +42,7 @@ def _shown(call: Call, rule: Rule) -> dict[str, Any]:
 
 
 def _digest(call: Call) -> str:
-    return config.read(call).digest()
+    return files.read(call).digest()
 
 
 def _family(rule: Rule) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simulator import firewall_config as config
+from simulator import firewall_files as files
 from simulator.call import Call
 from simulator.errors import PveError, bad_parameters
 from simulator.firewall_config import Firewall, Named
@@ -19,12 +19,12 @@ def _shown(found: Firewall, one: Named, key: str = "name") -> dict[str, Any]:
 
 def aliases(call: Call) -> list[dict[str, Any]]:
     """`GET …/aliases`."""
-    found = config.read(call)
+    found = files.read(call)
     return [_shown(found, one) for one in found.aliases.values()]
 
 
 def _alias(call: Call) -> Named:
-    found = config.read(call).aliases.get(call.get("name"))
+    found = files.read(call).aliases.get(call.get("name"))
     if found is None:
         raise bad_parameters(name="no such alias")
     return found
@@ -32,12 +32,12 @@ def _alias(call: Call) -> Named:
 
 def alias(call: Call) -> dict[str, Any]:
     """`GET …/aliases/{name}`."""
-    return _shown(config.read(call), _alias(call))
+    return _shown(files.read(call), _alias(call))
 
 
 def add_alias(call: Call) -> None:
     """`POST …/aliases`."""
-    kept, name = config.write(call).aliases, call.get("name")
+    kept, name = files.write(call).aliases, call.get("name")
     if name in kept:
         raise bad_parameters(name=f"alias '{name}' already exists")
     kept[name] = Named(name, call.get("comment"), call.get("cidr"))
@@ -45,7 +45,7 @@ def add_alias(call: Call) -> None:
 
 def change_alias(call: Call) -> None:
     """`PUT …/aliases/{name}`."""
-    old, kept = _alias(call), config.write(call).aliases
+    old, kept = _alias(call), files.write(call).aliases
     name = call.get("rename", old.name)
     if name != old.name and name in kept:
         raise bad_parameters(name=f"alias '{name}' already exists")
@@ -55,12 +55,12 @@ def change_alias(call: Call) -> None:
 
 def delete_alias(call: Call) -> None:
     """`DELETE …/aliases/{name}`: succeeds also if there is none."""
-    config.write(call).aliases.pop(call.get("name"), None)
+    files.write(call).aliases.pop(call.get("name"), None)
 
 
 def ipsets(call: Call) -> list[dict[str, Any]]:
     """`GET …/ipset`."""
-    found = config.read(call)
+    found = files.read(call)
     return [_shown(found, one) for one in found.ipsets.values()]
 
 
@@ -87,12 +87,12 @@ def _add(kept: dict[str, Named], call: Call, key: str, what: str) -> None:
 
 def add_ipset(call: Call) -> None:
     """`POST …/ipset`."""
-    _add(config.write(call).ipsets, call, "name", "IPSet")
+    _add(files.write(call).ipsets, call, "name", "IPSet")
 
 
 def delete_ipset(call: Call) -> None:
     """`DELETE …/ipset/{name}`: with `force` also a set that isn't empty."""
-    found = config.write(call)
+    found = files.write(call)
     one = found.ipsets.get(call.get("name"))
     if one is not None and one.entries and not call.flag("force"):
         raise PveError(f"IPSet '{one.name}' is not empty")
@@ -110,14 +110,14 @@ def _options(call: Call) -> dict[str, str]:
 
 def entries(call: Call) -> list[dict[str, Any]]:
     """`GET …/ipset/{name}`."""
-    found = config.read(call)
+    found = files.read(call)
     kept = _ipset(found, call.get("name")).entries
     return [_entry(found, cidr, options) for cidr, options in kept.items()]
 
 
 def add_entry(call: Call) -> None:
     """`POST …/ipset/{name}`."""
-    kept, cidr = _ipset(config.write(call), call.get("name")).entries, call.get("cidr")
+    kept, cidr = _ipset(files.write(call), call.get("name")).entries, call.get("cidr")
     if cidr in kept:
         raise bad_parameters(cidr=f"address '{cidr}' already exists")
     kept[cidr] = _options(call)
@@ -132,34 +132,34 @@ def _known(call: Call, found: Firewall) -> dict[str, str]:
 
 def entry(call: Call) -> dict[str, Any]:
     """`GET …/ipset/{name}/{cidr}`."""
-    found = config.read(call)
+    found = files.read(call)
     return _entry(found, call.get("cidr"), _known(call, found))
 
 
 def change_entry(call: Call) -> None:
     """`PUT …/ipset/{name}/{cidr}`."""
-    _known(call, config.write(call)).update(_options(call))
+    _known(call, files.write(call)).update(_options(call))
 
 
 def delete_entry(call: Call) -> None:
     """`DELETE …/ipset/{name}/{cidr}`: succeeds also if there is none."""
-    _ipset(config.write(call), call.get("name")).entries.pop(call.get("cidr"), None)
+    _ipset(files.write(call), call.get("name")).entries.pop(call.get("cidr"), None)
 
 
 def groups(call: Call) -> list[dict[str, Any]]:
     """`GET /cluster/firewall/groups`."""
-    found = config.read(call)
+    found = files.read(call)
     return [_shown(found, one, "group") for one in found.groups.values()]
 
 
 def add_group(call: Call) -> None:
     """`POST /cluster/firewall/groups`."""
-    _add(config.write(call).groups, call, "group", "Security group")
+    _add(files.write(call).groups, call, "group", "Security group")
 
 
 def delete_group(call: Call) -> None:
     """`DELETE /cluster/firewall/groups/{group}`: an empty one, whether or not rules name it."""
-    found = config.write(call)
+    found = files.write(call)
     group = found.groups.get(call.get("group"))
     if group is not None and group.rules:
         raise PveError(f"Security group '{group.name}' is not empty")

@@ -13,7 +13,8 @@ from simulator.call import Call
 from simulator.cluster import Cluster
 from simulator.digits import is_digits
 from simulator.errors import PveError
-from simulator.ha_config import HaGroup, HaResource, HaRule, infeasible, nodes_of
+from simulator.ha_config import HaGroup, HaRule, infeasible, nodes_of
+from simulator.ha_resources import forget, manage
 
 MODIFIED = "detected modified configuration - file changed by other user? Try again."
 _INNER = frozenset({"sid", "type", "rule", "resources", "group", "purge", "delete", "digest"})
@@ -79,13 +80,6 @@ def add_resource(call: Call) -> None:
     manage(cluster, int(name), **options)
 
 
-def manage(cluster: Cluster, vmid: int, **options: str) -> None:
-    """Make a VM an HA resource."""
-    made = HaResource(f"vm:{vmid}", "vm", options)
-    cluster.ha.resources[made.sid] = made
-    cluster.save("ha-resource", made.sid, made)
-
-
 def change_resource(call: Call) -> None:
     """`PUT /cluster/ha/resources/{sid}`."""
     cluster = call.cluster
@@ -106,21 +100,6 @@ def delete_resource(call: Call) -> None:
     if sid not in call.cluster.ha.resources:
         raise PveError(f"cannot delete service '{sid}', not HA managed!")
     forget(call.cluster, sid, purge=call.get("purge", "1") == "1")
-
-
-def forget(cluster: Cluster, sid: str, *, purge: bool) -> bool:
-    """Remove a resource; with `purge` also from the rules. Return whether it existed."""
-    if cluster.ha.resources.pop(sid, None) is None:
-        return False
-    cluster.drop("ha-resource", sid)
-    for rule in [one for one in cluster.ha.rules.values() if purge and sid in one.resources]:
-        rule.resources.remove(sid)
-        if rule.resources:
-            cluster.save("ha-rule", rule.rule, rule)
-        else:
-            del cluster.ha.rules[rule.rule]
-            cluster.drop("ha-rule", rule.rule)
-    return True
 
 
 def _sid(cluster: Cluster, text: str) -> str:

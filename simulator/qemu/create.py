@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 
-from simulator import disks, ha_api
+from simulator import disks, ha_resources
 from simulator.call import Call
 from simulator.engine import Release, Work
 from simulator.errors import PveError, WorkerKilled
@@ -80,7 +80,7 @@ def _worker(call: Call, job: Job, vm: Vm, config: ConfigMap, pool: str | None) -
         raise
     if call.flag("ha-managed"):
         job.log("Add as HA resource")
-        ha_api.manage(call.cluster, vm.vmid, state="started")
+        ha_resources.manage(call.cluster, vm.vmid, state="started")
     if call.flag("start"):
         job.log("Execute autostart")
         if not call.cluster.faults.leak("L5", call.node, vm.vmid):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator import disks, ha_api
+from simulator import disks, ha_resources
 from simulator.call import Call
 from simulator.engine import Release, Work
 from simulator.errors import PveError
@@ -49,7 +49,7 @@ def _worker(call: Call, job: Job, skip: bool) -> Work:
     _forget_grants(call, vm.vmid)
     if call.flag("purge"):
         job.log(f"purging VM {vm.vmid} from related configurations..")
-        if ha_api.forget(cluster, f"vm:{vm.vmid}", purge=True):
+        if ha_resources.forget(cluster, f"vm:{vm.vmid}", purge=True):
             job.log(f"NOTE: removed VM {vm.vmid} from HA resource configuration.")
         if cluster.firewalls.pop(f"vm/{vm.vmid}", None) is not None:
             cluster.drop("firewall", f"vm/{vm.vmid}")

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable
 
-from simulator import mapping_api, sdn
+from simulator import mapped_devices, sdn
 from simulator.call import Call
 from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
@@ -129,7 +129,7 @@ def _check_resources(cluster: Cluster, vm: Vm) -> None:
                 raise PveError(f"bridge '{bridge}' does not exist")
             if bridge in node.bridges[1:] and card.get("tag"):
                 raise PveError(f"no physical interface on bridge '{bridge}'")
-    mapping_api.devices(cluster, vm)
+    mapped_devices.check(cluster, vm)
     cores = int(vm.config.get("cores", "1")) * int(vm.config.get("sockets", "1"))
     if cores > node.cpus:
         raise PveError(f"MAX {node.cpus} vcpus allowed per VM on this node")

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from db import schema
-from simulator.ha_api import forget, manage
 from simulator.ha_config import HaRule
+from simulator.ha_resources import forget, manage
 from simulator.model import MIB, Vm, Volume
 from tests.chaos.world import World, world
 

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from common.context import RequestContext
 from common.errors import Invalid
 from db import schema
-from simulator import ha_api
+from simulator import ha_resources
 from simulator.ha_config import HaRule
 from tests.chaos.world import SPEED, World, world
 
@@ -83,7 +83,7 @@ def manage(cloud: World, row: Any, rule: str = "") -> None:
     """Put it under high availability; with a rule it may run on that node only."""
     cluster = cloud.simulator.cluster()
     with cluster.turn():
-        ha_api.manage(cluster, row.vmid, state="started")
+        ha_resources.manage(cluster, row.vmid, state="started")
         if rule:
             options = {"nodes": rule, "strict": "1"}
             made = HaRule("here", "node-affinity", [f"vm:{row.vmid}"], 1, options)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from proxmoxer import ResourceException
 
-from simulator import ha_api
+from simulator import ha_resources
 from simulator.faults import BadOrder
 from simulator.ha_config import HaRule
 from tests.functional.simulator.conftest import Lab
@@ -117,7 +117,7 @@ def test_ha_recovers_its_resources_alone(lab: Lab) -> None:
     cluster = lab.simulator.cluster()
     with cluster.turn():
         for vmid, state in states.items():
-            ha_api.manage(cluster, vmid, state=state)
+            ha_resources.manage(cluster, vmid, state=state)
         options = {"nodes": "pve2", "strict": "1"}
         cluster.ha.rules["here"] = HaRule("here", "node-affinity", ["vm:104"], 1, options)
     order = lab.simulator.fault(action="node-down", node="pve2")

@@ -12,19 +12,26 @@ from typing import Any
 
 import orjson
 
-from simulator.access import Access
-from simulator.app import PREFIX, Api, Entry, Request, Response
-from simulator.certificate import server_context
-from simulator.cluster import Cluster, Identity
-from simulator.control import Control, Recorder, state_of
+from simulator.api.persistent_faults import apply, undo
 from simulator.engine import Clock, Engine
-from simulator.http_server import Server
-from simulator.persistence import Store
-from simulator.restore import restore
-from simulator.roles import roles_of
-from simulator.routes import ROUTES, Router
-from simulator.seed import AGENT_TOKEN, AGENT_USER, Secrets, add_nodes, seed, turn_firewall_on
-from simulator.standing import apply, undo
+from simulator.http.app import PREFIX, Api, Entry, Request, Response
+from simulator.http.certificate import server_context
+from simulator.http.control import Control, Recorder, state_of
+from simulator.http.routes import ROUTES, Router
+from simulator.http.server import Server
+from simulator.state.access import Access
+from simulator.state.cluster import Cluster, Identity
+from simulator.state.persistence import Store
+from simulator.state.restore import restore
+from simulator.state.roles import roles_of
+from simulator.state.seed import (
+    AGENT_TOKEN,
+    AGENT_USER,
+    Secrets,
+    add_nodes,
+    seed,
+    turn_firewall_on,
+)
 from simulator.versions import VERSIONS
 
 FAST = 1000.0

@@ -6,12 +6,12 @@ import ipaddress
 from collections.abc import Callable
 from typing import Any
 
-from simulator.call import Call
 from simulator.engine import Sleep, Work
 from simulator.errors import PveError
-from simulator.model import Vm
 from simulator.propstring import split
 from simulator.qemu.network import parse_net
+from simulator.request.call import Call
+from simulator.state.model import Vm
 
 PING_TIMEOUT_SECONDS = 3.0
 _SYSTEM = {"id": "linux", "name": "Linux", "kernel-release": "6.1.0", "machine": "x86_64"}

@@ -7,9 +7,9 @@ A soft reboot has no such window: there the clean-up itself starts the VM again.
 
 from __future__ import annotations
 
-from simulator.cluster import Cluster
 from simulator.engine import Acquire, Process, Release, Sleep, Work
-from simulator.model import Vm
+from simulator.state.cluster import Cluster
+from simulator.state.model import Vm
 
 #: captured: the lock is still free for the first two to four seconds after the end
 BEGINS_AFTER_SECONDS = 3.0

@@ -6,20 +6,20 @@ import copy
 import uuid
 from dataclasses import dataclass, field, replace
 
-from simulator import disks
-from simulator.call import Call
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import Interrupted, PveError, WorkerKilled, parameter_errors
-from simulator.model import ConfigMap, Vm, Volume
 from simulator.propstring import join, split
 from simulator.qemu import network, permits
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.create import give_back
 from simulator.qemu.drives import Builder, Drive, drives_of, parse_drive
-from simulator.storage_kinds import BASE, CURRENT, SNAP, kind
-from simulator.tasks import Job
-from simulator.vmschema import is_drive
-from simulator.volumes import image_name, parse_volid
+from simulator.request.call import Call
+from simulator.request.vmschema import is_drive
+from simulator.state import disks
+from simulator.state.model import ConfigMap, Vm, Volume
+from simulator.state.storage_kinds import BASE, CURRENT, SNAP, kind
+from simulator.state.tasks import Job
+from simulator.state.volumes import image_name, parse_volid
 
 LOCK_WAIT = 1.0
 _NOT_CLONED = ("parent", "vmstate", "snapstate", "lock", "template")

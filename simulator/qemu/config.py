@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 import uuid
 
-from simulator import disks, sdn
-from simulator.call import Call
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError, bad_parameters
-from simulator.model import Vm
 from simulator.qemu import drives, hotplug, network, pending, permits, suspend_disk
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.create import unique_tags
 from simulator.qemu.drives import Builder, Drive, drives_of, parse_drive
-from simulator.tasks import Job
-from simulator.vmschema import is_drive, is_option
-from simulator.volumes import owner_of, parse_volid
+from simulator.request.call import Call
+from simulator.request.vmschema import is_drive, is_option
+from simulator.state import disks, sdn
+from simulator.state.model import Vm
+from simulator.state.tasks import Job
+from simulator.state.volumes import owner_of, parse_volid
 
 # These take effect at once on a running VM; so do disks and network cards (hotplug).
 FAST = frozenset(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from simulator.call import Call
 from simulator.engine import Work
 from simulator.errors import locked
-from simulator.model import Vm
-from simulator.tasks import Job
+from simulator.request.call import Call
+from simulator.state.model import Vm
+from simulator.state.tasks import Job
 
 
 def take(call: Call, job: Job | None, vmid: int = 0) -> Work:

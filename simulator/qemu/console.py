@@ -7,14 +7,14 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from simulator import screen, serial_line
-from simulator.call import Call, Upgrade
-from simulator.consoles import Listener
+from simulator.console import screen, serial_line
+from simulator.console.consoles import Listener
+from simulator.console.websocket import WebSocket
 from simulator.engine import Sleep, Work
 from simulator.errors import PveError
-from simulator.model import Vm
-from simulator.tasks import Job
-from simulator.websocket import WebSocket
+from simulator.request.call import Call, Upgrade
+from simulator.state.model import Vm
+from simulator.state.tasks import Job
 
 VISITOR_SECONDS = 10.0
 #: longer than any session

@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 import uuid
 
-from simulator import disks, ha_resources
-from simulator.call import Call
 from simulator.engine import Release, Work
 from simulator.errors import PveError, WorkerKilled
-from simulator.model import ConfigMap, Vm
 from simulator.qemu import drives, network, permits, power, restored
 from simulator.qemu.drives import Builder, parse_drive
-from simulator.tasks import Job
-from simulator.vmschema import is_drive, is_option
+from simulator.request.call import Call
+from simulator.request.vmschema import is_drive, is_option
+from simulator.state import disks, ha_resources
+from simulator.state.model import ConfigMap, Vm
+from simulator.state.tasks import Job
 
 CLAIM_WAIT = 5.0
 WORKER_WAIT = 1.0

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from simulator import disks, ha_resources
-from simulator.call import Call
 from simulator.engine import Release, Work
 from simulator.errors import PveError
-from simulator.model import Vm
 from simulator.qemu import config_lock
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import Drive, drives_of
-from simulator.tasks import Job
-from simulator.volumes import owner_of, parse_volid
+from simulator.request.call import Call
+from simulator.state import disks, ha_resources
+from simulator.state.model import Vm
+from simulator.state.tasks import Job
+from simulator.state.volumes import owner_of, parse_volid
 
 
 def destroy(call: Call) -> str:

@@ -6,20 +6,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from simulator import disks, propstring
-from simulator.cluster import Cluster
+from simulator import propstring
 from simulator.engine import Release, Work
 from simulator.errors import PveError, parameter_errors
-from simulator.model import KIB, ConfigMap, Vm, Volume
-from simulator.storage_kinds import QCOW2, RAW, kind
-from simulator.tasks import Job
-from simulator.vmschema import is_drive
-from simulator.volumes import (
-    content_of,
-    image_name,
-    parse_volid,
-    path_of,
-)
+from simulator.request.vmschema import is_drive
+from simulator.state import disks
+from simulator.state.cluster import Cluster
+from simulator.state.model import KIB, ConfigMap, Vm, Volume
+from simulator.state.storage_kinds import QCOW2, RAW, kind
+from simulator.state.tasks import Job
+from simulator.state.volumes import content_of, image_name, parse_volid, path_of
 
 _NEW_DISK = re.compile(r"^([^/:\s]+):([0-9]+(?:\.[0-9]+)?)$")
 #: seconds that a copy waits for the lock of the VM whose disk it copies

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from simulator.access import Identity
-from simulator.call import Call
-from simulator.cluster import Cluster
 from simulator.engine import Process, Sleep, Work
 from simulator.qemu import ha_power, power
-from simulator.tasks import Job
+from simulator.request.call import Call
+from simulator.state.access import Identity
+from simulator.state.cluster import Cluster
+from simulator.state.tasks import Job
 
 #: starts the worker that migrates the VM of a call to a node; returns its UPID
 Launch = Callable[[Call, str], str]

@@ -6,12 +6,12 @@ once, even if the start or stop fails. Resources in the state `ignored` count as
 
 from __future__ import annotations
 
-from simulator.call import Call
-from simulator.cluster import Cluster
 from simulator.engine import Process, Sleep, Work
 from simulator.errors import PveError
-from simulator.ha_config import HaResource
-from simulator.tasks import Job
+from simulator.request.call import Call
+from simulator.state.cluster import Cluster
+from simulator.state.ha_config import HaResource
+from simulator.state.tasks import Job
 
 #: the managers of cluster and node look every ten seconds each
 MANAGER_SECONDS = 15.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from simulator.model import Vm
+from simulator.state.model import Vm
 
 _STATIC_MEGABYTES = 1024
 _ALL = "network,disk,usb,memory,cpu"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.call import Call
-from simulator.cluster import Cluster
 from simulator.errors import PveError, bad_parameters, parameter_errors
-from simulator.model import Vm
 from simulator.qemu import ha_move, ha_power, migration
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import Drive, drives_of
 from simulator.qemu.migration import local_drives
+from simulator.request.call import Call
+from simulator.state.cluster import Cluster
+from simulator.state.model import Vm
 
 _ROOT_ONLY = ("force", "migration_type", "migration_network")
 

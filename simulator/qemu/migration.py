@@ -10,18 +10,18 @@ from __future__ import annotations
 import functools
 import time
 
-from simulator import disks
-from simulator.call import Call
-from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import Interrupted, PveError, WorkerKilled
-from simulator.model import Migration, Vm
 from simulator.qemu import config_lock, migration_disks
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import Drive, drives_of
 from simulator.qemu.migration_disks import Moved
 from simulator.qemu.status import memory_of
-from simulator.tasks import Job
+from simulator.request.call import Call
+from simulator.state import disks
+from simulator.state.cluster import Cluster
+from simulator.state.model import Migration, Vm
+from simulator.state.tasks import Job
 
 SETUP_SECONDS = 1.0
 MEMORY_BYTES_PER_SECOND = 500_000_000

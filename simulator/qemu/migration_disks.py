@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from simulator import disks
-from simulator.call import Call
 from simulator.engine import Sleep, Work
 from simulator.errors import PveError
-from simulator.model import MIB, Vm, Volume
 from simulator.qemu.drives import Drive
-from simulator.storage_kinds import QCOW2, RAW, kind
-from simulator.volumes import parse_volid
+from simulator.request.call import Call
+from simulator.state import disks
+from simulator.state.model import MIB, Vm, Volume
+from simulator.state.storage_kinds import QCOW2, RAW, kind
+from simulator.state.volumes import parse_volid
 
 COPIED_TYPES = frozenset({"dir", "btrfs", "zfspool", "lvmthin", "lvm"})
 _Log = Callable[[str], None]

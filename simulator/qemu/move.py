@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from simulator import disks
-from simulator.call import Call
-from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError, parameter_errors
-from simulator.model import Vm, Volume
 from simulator.qemu import config_lock, pending, permits
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import Drive, parse_drive, stored_drive, used
-from simulator.tasks import Job
-from simulator.vmschema import is_drive
-from simulator.volumes import parse_volid
+from simulator.request.call import Call
+from simulator.request.vmschema import is_drive
+from simulator.state import disks
+from simulator.state.cluster import Cluster
+from simulator.state.model import Vm, Volume
+from simulator.state.tasks import Job
+from simulator.state.volumes import parse_volid
 
 _NO_TARGET = "both 'storage' and 'target-vmid' missing, either needs to be set"
 _BOTH = "either set 'storage' or 'target-vmid', but not both"

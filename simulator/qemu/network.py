@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 
 from simulator import propstring
-from simulator.vmschema import NET_MODELS
+from simulator.request.vmschema import NET_MODELS
 
 
 def parse_net(text: str) -> dict[str, str]:

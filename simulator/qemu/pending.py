@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from simulator.cluster import Cluster
 from simulator.errors import parameter_errors
-from simulator.model import ConfigMap, Vm
 from simulator.qemu import drives
 from simulator.qemu.network import parse_net
-from simulator.vmschema import is_drive
-from simulator.volumes import owner_of, parse_volid
+from simulator.request.vmschema import is_drive
+from simulator.state.cluster import Cluster
+from simulator.state.model import ConfigMap, Vm
+from simulator.state.volumes import owner_of, parse_volid
 
 #: buses and devices that QEMU takes only at its start
 COLD = ("ide", "sata", "efidisk", "tpmstate")

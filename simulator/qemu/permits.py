@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from simulator import sdn
-from simulator.access import Identity
-from simulator.cluster import Cluster
 from simulator.errors import PveError, parameter_errors
 from simulator.propstring import split
 from simulator.qemu.drives import Drive, drives_of
-from simulator.vmschema import NETWORK, group_of
-from simulator.volumes import content_of, owner_of, parse_volid
+from simulator.request.vmschema import NETWORK, group_of
+from simulator.state import sdn
+from simulator.state.access import Identity
+from simulator.state.cluster import Cluster
+from simulator.state.volumes import content_of, owner_of, parse_volid
 
 READ_STORAGE = ("Datastore.Audit", "Datastore.AllocateSpace")
 _CLOUDINIT = ("VM.Config.Cloudinit", "VM.Config.Network")

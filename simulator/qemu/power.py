@@ -6,17 +6,17 @@ import re
 import time
 from collections.abc import Callable
 
-from simulator import mapped_devices, sdn
-from simulator.call import Call
-from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError, no_config, no_configuration_found, read_only
-from simulator.model import Vm
 from simulator.qemu import cleanup, config_lock, ha_power, pending, suspend_disk
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import drives_of
 from simulator.qemu.network import parse_net
-from simulator.tasks import Job
+from simulator.request.call import Call
+from simulator.state import mapped_devices, sdn
+from simulator.state.cluster import Cluster
+from simulator.state.model import Vm
+from simulator.state.tasks import Job
 
 START_SECONDS = 0.8
 STOP_SECONDS = 0.5

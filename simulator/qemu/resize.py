@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator import disks
-from simulator.call import Call
-from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError
-from simulator.model import Vm, Volume
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import drives_of, stored_drive
-from simulator.storage_kinds import BASE, CURRENT, QCOW2, SNAP, kind
-from simulator.tasks import Job
-from simulator.volumes import path_of
+from simulator.request.call import Call
+from simulator.state import disks
+from simulator.state.cluster import Cluster
+from simulator.state.model import Vm, Volume
+from simulator.state.storage_kinds import BASE, CURRENT, QCOW2, SNAP, kind
+from simulator.state.tasks import Job
+from simulator.state.volumes import path_of
 
 
 def resize(call: Call) -> str:

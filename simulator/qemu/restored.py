@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 import uuid
 
-from simulator import backups, disks
-from simulator.call import Call
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError
-from simulator.model import ConfigMap, Vm, Volume
 from simulator.propstring import join, split
-from simulator.qemu import config_lock, network, power
+from simulator.qemu import archives, config_lock, network, power
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import Drive, drives_of
-from simulator.tasks import Job
-from simulator.volumes import owner_of, parse_volid, path_of
+from simulator.request.call import Call
+from simulator.state import disks
+from simulator.state.model import ConfigMap, Vm, Volume
+from simulator.state.tasks import Job
+from simulator.state.volumes import owner_of, parse_volid, path_of
 
 _READ_SECONDS = 0.5
 _LOST = (
@@ -29,7 +29,7 @@ def restore(call: Call, changes: ConfigMap) -> str:
     cluster, vmid = call.cluster, call.vmid
     _may(call)
     cluster.check_quorum()
-    archive = backups.archive(call, call.get("archive"))
+    archive = archives.archive(call, call.get("archive"))
     present = cluster.vms.get(vmid)
     emsg = f"unable to restore VM {vmid} -"
     if present is not None:
@@ -79,13 +79,13 @@ def _worker(call: Call, job: Job, archive: Volume, changes: ConfigMap) -> Work:
 
 def _read(call: Call, job: Job, vm: Vm, archive: Volume, changes: ConfigMap) -> Work:
     cluster = call.cluster
-    config, names = backups.saved(call, archive)
+    config, names = archives.saved(call, archive)
     stamp = f"/var/tmp/vzdumptmp{job.task.pid}"  # noqa: S108 - the log names it
     path = path_of(cluster.storage(archive.storage), archive.name)
     job.log(
         f"restore vma archive: zstd -q -d -c {path} | vma extract -v -r {stamp}.fifo - {stamp}"
     )
-    job.log(f"CFG: size: {len(backups.saved_text(call, archive))} name: qemu-server.conf")
+    job.log(f"CFG: size: {len(archives.saved_text(call, archive))} name: qemu-server.conf")
     kept = [one for one in drives_of(config) if one.name in names]
     for number, drive in enumerate(kept, 1):
         size = disks.parse_size(drive.options.get("size", "0"))

@@ -7,18 +7,18 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from simulator import disks
-from simulator.call import Call
-from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError
-from simulator.model import ConfigMap, Snapshot, Volume
 from simulator.qemu import config_lock, pending, resize, suspend_disk, volume_snapshots
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import Drive, drives_of
 from simulator.qemu.power import end_process, mark_running
-from simulator.tasks import Job
-from simulator.vmschema import typed
+from simulator.request.call import Call
+from simulator.request.vmschema import typed
+from simulator.state import disks
+from simulator.state.cluster import Cluster
+from simulator.state.model import ConfigMap, Snapshot, Volume
+from simulator.state.tasks import Job
 
 SNAPSHOT_SECONDS = 0.5
 #: options that a snapshot does not have (``__snapshot_copy_config``)

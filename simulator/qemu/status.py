@@ -6,14 +6,14 @@ import re
 import time
 from typing import Any
 
-from simulator.call import Call
-from simulator.cluster import Cluster
-from simulator.disks import parse_size
 from simulator.errors import PveError
-from simulator.model import MIB, Vm
 from simulator.qemu import ha_power
 from simulator.qemu.drives import drives_of
-from simulator.vmschema import typed
+from simulator.request.call import Call
+from simulator.request.vmschema import typed
+from simulator.state.cluster import Cluster
+from simulator.state.disks import parse_size
+from simulator.state.model import MIB, Vm
 
 _SUBDIRS = [
     "config",

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 import time
 
-from simulator import disks
-from simulator.call import Call
-from simulator.cluster import Cluster
 from simulator.engine import Sleep, Work
 from simulator.errors import PveError
-from simulator.model import MIB, Vm
 from simulator.qemu import ha_power
 from simulator.qemu.drives import drives_of
-from simulator.tasks import Job
-from simulator.volumes import image_name
+from simulator.request.call import Call
+from simulator.state import disks
+from simulator.state.cluster import Cluster
+from simulator.state.model import MIB, Vm
+from simulator.state.tasks import Job
+from simulator.state.volumes import image_name
 
 SAVE_SECONDS = 1.0
 MACHINE = "pc-i440fx-10.2+pve0"

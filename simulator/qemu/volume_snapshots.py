@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from simulator import disks
-from simulator.cluster import Cluster
 from simulator.errors import PveError
-from simulator.model import Storage, Vm, Volume
 from simulator.qemu.drives import Drive
-from simulator.storage_kinds import Kind, kind
-from simulator.tasks import Job
-from simulator.volumes import parse_volid, path_of, say
+from simulator.state import disks
+from simulator.state.cluster import Cluster
+from simulator.state.model import Storage, Vm, Volume
+from simulator.state.storage_kinds import Kind, kind
+from simulator.state.tasks import Job
+from simulator.state.volumes import parse_volid, path_of, say
 
 
 def make(

@@ -11,7 +11,7 @@ from common.errors import NotFound
 from common.resources.states import OPEN_STATES
 from db import schema
 from placement.client import PlacementClient
-from simulator.backups import owner
+from simulator.qemu.archives import owner
 
 SETTLE_SECONDS = 20
 HA = "high availability:"

@@ -17,7 +17,7 @@ from oslo_config import cfg
 
 from placement import config as placement_config
 from placement.app import make_app, make_services
-from simulator.app import PREFIX, Request, Response
+from simulator.http.app import PREFIX, Request, Response
 from simulator.server import Options, Simulator
 from tests.chaos.director import GO, PLACEMENT, PROXMOX, Director
 from tests.fixtures.auth import header_auth

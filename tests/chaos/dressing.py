@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 from db import engine, schema
 from placement.db import migrate
-from simulator.access import Grant
-from simulator.cluster import Cluster
-from simulator.model import GIB, MIB, Volume
-from simulator.sdn_config import Zone
-from simulator.seed import add_storage
+from simulator.state.access import Grant
+from simulator.state.cluster import Cluster
+from simulator.state.model import GIB, MIB, Volume
+from simulator.state.sdn_config import Zone
+from simulator.state.seed import add_storage
 from tests.functional import backends
 
 #: the cloud's id

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from simulator.cluster import Cluster
 from simulator.qemu.drives import drives_of
+from simulator.state.cluster import Cluster
 
 _UNLOCK = re.compile(r"\bqm unlock (\d+)")
 _DESTROY = re.compile(r"\bqm destroy (\d+) --purge")

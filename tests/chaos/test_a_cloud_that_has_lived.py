@@ -14,7 +14,7 @@ from common.context import RequestContext
 from common.errors import Conflict, NotFound
 from conductor.rpc.servers.manage import Adoption
 from db import schema
-from simulator.model import MIB, Vm, Volume
+from simulator.state.model import MIB, Vm, Volume
 from tests.chaos.world import World, world
 
 ADMIN = RequestContext(user_id="boss", project_id="admin", roles=["admin"], is_admin=True)

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from db import schema
-from simulator.model import MIB
+from simulator.state.model import MIB
 from tests.chaos.cloud import IMAGE
 from tests.chaos.world import World, world
 

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from db import schema
-from simulator.ha_config import HaRule
-from simulator.ha_resources import forget, manage
-from simulator.model import MIB, Vm, Volume
+from simulator.state.ha_config import HaRule
+from simulator.state.ha_resources import forget, manage
+from simulator.state.model import MIB, Vm, Volume
 from tests.chaos.world import World, world
 
 NOBODY = ids.named("server", "nobody")

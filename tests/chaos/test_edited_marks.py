@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from common import ids
 from common.context import RequestContext
 from db import schema
-from simulator.access import Identity
-from simulator.model import Vm
+from simulator.state.access import Identity
+from simulator.state.model import Vm
 from tests.chaos.world import World, world
 
 ADMIN = RequestContext(user_id="boss", project_id="admin", roles=["admin"], is_admin=True)

@@ -16,8 +16,8 @@ import sqlalchemy as sa
 from common.context import RequestContext
 from common.errors import Invalid
 from db import schema
-from simulator import ha_resources
-from simulator.ha_config import HaRule
+from simulator.state import ha_resources
+from simulator.state.ha_config import HaRule
 from tests.chaos.world import SPEED, World, world
 
 BOSS = RequestContext(user_id="boss", project_id="p", roles=["admin"], is_admin=True)

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from db import schema
-from simulator.model import Vm, Volume
+from simulator.state.model import Vm, Volume
 from tests.chaos.world import World, world
 
 

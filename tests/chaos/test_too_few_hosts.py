@@ -9,7 +9,7 @@ from common import ids
 from common.context import RequestContext
 from conductor.rpc.servers.servers import CreateServers, RequestedNetwork
 from db import schema
-from simulator.model import MIB, Node
+from simulator.state.model import MIB, Node
 from tests.chaos.cloud import FLAVOR, IMAGE
 from tests.chaos.world import World, world
 

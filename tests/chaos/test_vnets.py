@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from common.errors import Conflict
 from conductor.rpc.networks.networks import NewNetwork, NewSubnet
 from db import schema
-from simulator.sdn_config import Vnet, Zone
+from simulator.state.sdn_config import Vnet, Zone
 from tests.chaos import dressing
 from tests.chaos.world import World, world
 

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from simulator.cluster import Cluster
 from simulator.server import Simulator
+from simulator.state.cluster import Cluster
 from tests.fixtures import pve_captures as pve
 from tests.fixtures import pve_compare as compare
 from tests.fixtures import pve_records as records

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from simulator.cluster import Cluster
-from simulator.model import GIB, MIB, Storage, Vm, Volume
 from simulator.server import Simulator
+from simulator.state.cluster import Cluster
+from simulator.state.model import GIB, MIB, Storage, Vm, Volume
 from tests.fixtures import pve_captures as pve
 from tests.fixtures import pve_compare as compare
 from tests.fixtures import pve_records as records

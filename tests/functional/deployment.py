@@ -29,7 +29,7 @@ from identity.keystone import Keystone
 from identity.layout import SERVICES, identity_at
 from identity.passwords import load_passwords
 from identity.private_file import write_private
-from simulator.certificate import server_context
+from simulator.http.certificate import server_context
 from tests.fixtures.deployment_page import (
     CATALOG,
     COMMANDS,

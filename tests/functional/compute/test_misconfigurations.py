@@ -23,11 +23,11 @@ from compute.doctor import examine
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api import client, privileges
 from launcher.embedded.prepare import count_hosts
-from simulator.access import Grant
-from simulator.cluster import Cluster
-from simulator.ha_config import HaResource
-from simulator.model import Vm
 from simulator.server import Options, Simulator
+from simulator.state.access import Grant
+from simulator.state.cluster import Cluster
+from simulator.state.ha_config import HaResource
+from simulator.state.model import Vm
 from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import configuration
 

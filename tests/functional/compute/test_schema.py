@@ -15,8 +15,8 @@ from compute.hypervisor.proxmox import settings
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
 from simulator.errors import PveError
-from simulator.params import validate
-from simulator.routes import ROUTES, Router
+from simulator.http.routes import ROUTES, Router
+from simulator.request.params import validate
 from tests.functional.compute.conftest import (
     Worker,
     a_build,

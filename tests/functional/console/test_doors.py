@@ -19,7 +19,7 @@ from common import config, rpc
 from console import config as console_config
 from console import doors
 from console.service import ConsoleService
-from simulator.certificate import server_context
+from simulator.http.certificate import server_context
 from tests.functional.waiting import eventually
 
 GET = b"GET /vnc_auto.html HTTP/1.1\r\nHost: console.test\r\n\r\n"

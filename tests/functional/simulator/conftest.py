@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from proxmoxer import ProxmoxAPI, ResourceException
 
-from simulator.access import Grant
-from simulator.cluster import Cluster
 from simulator.server import Options, Simulator
+from simulator.state.access import Grant
+from simulator.state.cluster import Cluster
 from tests.functional.waiting import eventually
 
 MINI: dict[str, Any] = {

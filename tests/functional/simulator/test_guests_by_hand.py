@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simulator.model import Volume
+from simulator.state.model import Volume
 from tests.functional.simulator.conftest import Lab, connect, refusal, until
 
 DISK = "shared:0,import-from=shared:import/debian-12.qcow2"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from proxmoxer import ResourceException
 
-from simulator import ha_resources
-from simulator.faults import BadOrder
-from simulator.ha_config import HaRule
+from simulator.state import ha_resources
+from simulator.state.faults import BadOrder
+from simulator.state.ha_config import HaRule
 from tests.functional.simulator.conftest import Lab
 from tests.functional.simulator.test_life_of_a_machine import refusal
 

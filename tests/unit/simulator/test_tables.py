@@ -7,20 +7,21 @@ from typing import Any
 
 import pytest
 
-from simulator import disks, permissions
-from simulator.access import Access, Grant, Identity, Token, User
-from simulator.apischema import Rule, methods, parameters
 from simulator.errors import PveError
-from simulator.faults import BadOrder, Faults
-from simulator.model import Storage, Vm, Volume
-from simulator.params import complaint, validate
+from simulator.http.routes import ROUTES, Router
 from simulator.qemu.create import default_boot, unique_tags
 from simulator.qemu.drives import check_syntax, parse_drive
 from simulator.qemu.network import parse_net, with_mac
-from simulator.roles import ROLES, roles_of
-from simulator.routes import ROUTES, Router
-from simulator.vmschema import is_option, typed
-from simulator.volumes import VolumeStore, parse_volid
+from simulator.request import permissions
+from simulator.request.apischema import Rule, methods, parameters
+from simulator.request.params import complaint, validate
+from simulator.request.vmschema import is_option, typed
+from simulator.state import disks
+from simulator.state.access import Access, Grant, Identity, Token, User
+from simulator.state.faults import BadOrder, Faults
+from simulator.state.model import Storage, Vm, Volume
+from simulator.state.roles import ROLES, roles_of
+from simulator.state.volumes import VolumeStore, parse_volid
 
 
 def test_the_digest_is_the_checksum_of_the_file() -> None:

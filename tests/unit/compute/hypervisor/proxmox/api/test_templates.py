@@ -7,7 +7,7 @@ import re
 import pytest
 
 from compute.hypervisor.proxmox.api.templates import template
-from simulator.routes import ROUTES
+from simulator.http.routes import ROUTES
 
 UPID = "UPID:pve1:00001234:00005678:65000000:qmstart:100:root@pam:"
 

@@ -13,8 +13,8 @@ from compute.hypervisor.proxmox.observe import devices, refresh
 from compute.hypervisor.proxmox.observe.snapshot import Storage
 from compute.hypervisor.proxmox.vmconfig import guest, hardware
 from compute.hypervisor.proxmox.vmconfig.marks import server_mark
-from simulator.apischema import methods, parameters
-from simulator.params import complaint
+from simulator.request.apischema import methods, parameters
+from simulator.request.params import complaint
 from tests.unit.compute.fakes import SERVER, a_build
 
 LVM = Storage("fast", "lvmthin", False, True, 1 << 40, 0, frozenset({"images"}))

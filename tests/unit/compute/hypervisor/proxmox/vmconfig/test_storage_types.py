@@ -11,8 +11,8 @@ from compute.hypervisor.proxmox.observe.snapshot import Storage
 from compute.hypervisor.proxmox.vmconfig import disks, movable, storage_types
 from compute.hypervisor.proxmox.vmconfig.movable import Situation
 from compute.hypervisor.proxmox.vmconfig.storage_types import TYPES
-from simulator import model
-from simulator.storage_kinds import BASE, CHAIN, CHAINS, CURRENT, KINDS, SNAP, kind
+from simulator.state import model
+from simulator.state.storage_kinds import BASE, CHAIN, CHAINS, CURRENT, KINDS, SNAP, kind
 from tests.unit.compute.fakes import a_build
 
 SIMULATED = sorted({*KINDS, "lvm-chain"} - {"cephfs"})

@@ -1,0 +1,1 @@
+"""The firewall's API."""

@@ -1,0 +1,1 @@
+"""The API of high availability, and recovery from a lost node."""

@@ -1,0 +1,1 @@
+"""The API of storages, volumes and backups."""

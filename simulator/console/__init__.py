@@ -1,0 +1,1 @@
+"""Consoles of simulated VMs: websockets, a VNC screen, a serial line."""

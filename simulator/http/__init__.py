@@ -1,0 +1,1 @@
+"""HTTP: connections, the routes of the whole API, and the control API."""

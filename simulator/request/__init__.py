@@ -1,0 +1,1 @@
+"""One request: its call, and the checks of its parameters and permissions."""

@@ -1,0 +1,1 @@
+"""The state of a cluster: its objects, locks, tasks and faults."""

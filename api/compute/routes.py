@@ -10,30 +10,33 @@ import re
 from api import rows
 from api.compute import policies
 from api.compute.operation import ComputeApi
-from api.compute.resources.aggregates import Aggregates
-from api.compute.resources.audits import Audits, Findings
-from api.compute.resources.availability_zones import AvailabilityZones
-from api.compute.resources.bulk_migrations import BulkMigrations, Drains
 from api.compute.resources.consoles import ConsoleTokens, RemoteConsoles
-from api.compute.resources.explanations import Explanations
-from api.compute.resources.extensions import Extensions
 from api.compute.resources.external_events import ExternalEvents
-from api.compute.resources.flavor_access import FlavorAccess
-from api.compute.resources.flavor_extra_specs import FlavorExtraSpecs
-from api.compute.resources.flavors import Flavors
-from api.compute.resources.hosts import Hosts
-from api.compute.resources.hypervisors import Hypervisors
-from api.compute.resources.images import ImageMetadata, Images
+from api.compute.resources.flavors.access import FlavorAccess
+from api.compute.resources.flavors.collection import Flavors
+from api.compute.resources.flavors.extra_specs import FlavorExtraSpecs
+from api.compute.resources.former.extensions import Extensions
+from api.compute.resources.former.hosts import Hosts
+from api.compute.resources.former.images import ImageMetadata, Images
+from api.compute.resources.former.networks import FloatingIps, Networks, TenantNetworks
+from api.compute.resources.former.removed import REMOVED, REMOVED_ACTIONS, Removed
+from api.compute.resources.former.security_groups import SecurityGroupRules, SecurityGroups
+from api.compute.resources.former.volumes import OldSnapshots, OldVolumes
+from api.compute.resources.hosts.aggregates import Aggregates
+from api.compute.resources.hosts.availability_zones import AvailabilityZones
+from api.compute.resources.hosts.hypervisors import Hypervisors
+from api.compute.resources.hosts.services import Services
 from api.compute.resources.instance_actions import InstanceActions
 from api.compute.resources.keypairs import KeyPairs
-from api.compute.resources.metrics import Metrics
 from api.compute.resources.migrations import Migrations, ServerMigrations
-from api.compute.resources.networks import FloatingIps, Networks, TenantNetworks
-from api.compute.resources.old_volumes import OldSnapshots, OldVolumes
-from api.compute.resources.queues import Queues
+from api.compute.resources.own.audits import Audits, Findings
+from api.compute.resources.own.bulk_migrations import BulkMigrations, Drains
+from api.compute.resources.own.explanations import Explanations
+from api.compute.resources.own.metrics import Metrics
+from api.compute.resources.own.queues import Queues
+from api.compute.resources.own.vmids import Vmids
+from api.compute.resources.own.whatif import CapacityLeft, Evacuations, Rebalance, Schedule
 from api.compute.resources.quotas import Limits, QuotaClassSets, QuotaSets
-from api.compute.resources.removed import REMOVED, REMOVED_ACTIONS, Removed
-from api.compute.resources.security_groups import SecurityGroupRules, SecurityGroups
 from api.compute.resources.server_groups import ServerGroups
 from api.compute.resources.servers.actions import ServerActions
 from api.compute.resources.servers.collection import Servers
@@ -45,11 +48,8 @@ from api.compute.resources.servers.metadata import ServerMetadata
 from api.compute.resources.servers.security_groups import ServerSecurityGroups
 from api.compute.resources.servers.tags import ServerTags
 from api.compute.resources.servers.volumes import ServerVolumes
-from api.compute.resources.services import Services
 from api.compute.resources.usage import SimpleTenantUsage
 from api.compute.resources.usage_audit_log import UsageAuditLog
-from api.compute.resources.vmids import Vmids
-from api.compute.resources.whatif import CapacityLeft, Evacuations, Rebalance, Schedule
 from api.rows import Row
 from api.versioned import Cloud
 from web import protected

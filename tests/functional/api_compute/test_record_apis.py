@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from api.compute.resources.removed import REMOVED, REMOVED_ACTIONS
+from api.compute.resources.former.removed import REMOVED, REMOVED_ACTIONS
 from common import ids
 from db import schema
 from tests.fixtures import auth

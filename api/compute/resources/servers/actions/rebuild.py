@@ -12,7 +12,7 @@ from oslo_utils import strutils
 from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.resources.found import the_server, the_shown_server
-from api.compute.resources.servers import startable
+from api.compute.resources.servers import preconditions
 from api.compute.resources.servers.boot_sources import no_data, too_small
 from api.compute.resources.servers.create import check_size
 from api.compute.resources.servers.requested import access_addresses, files, password
@@ -73,7 +73,7 @@ def _request(call: Call) -> RebuildServer:
     if _CERTIFICATES in asked:
         target = {"project_id": call.server.project_id, "user_id": call.server.user_id}
         call.check("servers:rebuild:trusted_certs", target)
-    startable.require(call, "rebuild")
+    preconditions.require(call, "rebuild")
     if asked.get(_CERTIFICATES):
         raise NotSupported("Image certificates are not supported.")
     _require_same_image(call, str(uuid.UUID(asked["imageRef"])))

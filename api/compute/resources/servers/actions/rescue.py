@@ -9,7 +9,7 @@ from typing import Any
 from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.resources.found import the_server
-from api.compute.resources.servers import startable
+from api.compute.resources.servers import preconditions
 from api.compute.resources.servers.boot_sources import no_data
 from api.compute.resources.servers.requested import password
 from api.compute.schemas import servers as schemas
@@ -34,7 +34,7 @@ class RescueActions:
         microversion 2.87, with an image that has hw_rescue_device and hw_rescue_bus.
         """
         asked = call.body["rescue"] or {}
-        startable.require(call, "rescue")
+        preconditions.require(call, "rescue")
         image = _rescue_image(call, asked.get("rescue_image_ref"))
         secret = asked.get("adminPass") or password()
         call.conductor.rescue_server(call.ctxt, call.server.uuid, image.id, secret)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.resources.removed import Removed
+from api.compute.resources.former.removed import Removed
 from api.compute.schemas import networks as schemas
 from common import ids
 from common.errors import Invalid, NotFound

@@ -1,0 +1,1 @@
+"""What Nova once had, or has until a version."""

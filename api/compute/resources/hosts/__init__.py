@@ -1,0 +1,1 @@
+"""Hosts and services, and the groups of hosts."""

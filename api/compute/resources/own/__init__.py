@@ -1,0 +1,1 @@
+"""Resources that are micronova's own, most of them for administrators."""

@@ -6,14 +6,12 @@ import argparse
 import inspect
 import textwrap
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, TextIO
 
 import cliff.help
 
+from cli.commands import CommandTable
 from cli.osc.names import by_noun
-
-if TYPE_CHECKING:
-    from cli.main import Program
 
 _WIDTH = 99
 
@@ -25,17 +23,18 @@ def summary(command: Any) -> str:
     return lines[0].rstrip(".") if lines else ""
 
 
-def print_program_help(program: Program) -> None:
+def print_program_help(
+    parser: argparse.ArgumentParser, commands: CommandTable, out: TextIO
+) -> None:
     """Print the global options and every command with its first line."""
-    out = program.stdout
-    program.parser.print_help(out)
-    ours = program.commands.commands
+    parser.print_help(out)
+    ours = commands.commands
     width = max(map(len, ours))
     out.write("\ncommands:\n")
     for name in sorted(ours):
         out.write(f"  {name:<{width}}  {summary(ours[name].load())}\n")
     out.write("\ncommands of openstack (micronova help <command>):\n")
-    out.writelines(f"{line}\n" for line in openstack_lines(program.commands.theirs))
+    out.writelines(f"{line}\n" for line in openstack_lines(commands.theirs))
 
 
 def openstack_lines(names: Collection[str]) -> Iterator[str]:
@@ -60,5 +59,5 @@ class Help(cliff.help.HelpCommand):
         if parsed_args.cmd:
             return super().take_action(parsed_args)
         program: Any = self.app
-        print_program_help(program)
+        print_program_help(program.parser, program.command_manager, program.stdout)
         return 0

@@ -117,7 +117,7 @@ class Program(cliff.app.App):
         if self.options.deferred_help:
             from cli.help import print_program_help
 
-            print_program_help(self)
+            print_program_help(self.parser, self.commands, self.stdout)
             raise SystemExit(0)
 
     def interact(self) -> None:

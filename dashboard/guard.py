@@ -18,10 +18,11 @@ from oslo_config import cfg
 
 from common.errors import Forbidden, Invalid
 from dashboard import security
+from dashboard.answer import Redirect, View
 from dashboard.cloud import DATA_TYPE, Cloud, Data
 from dashboard.errors import ApiRefused, ForgedRequest, FormTooLarge, SessionEnded
 from dashboard.identity import Identity
-from dashboard.page import Page, Redirect, Section, View
+from dashboard.page import Page, Section
 from dashboard.sessions import Session, Sessions
 from dashboard.visit import Visit
 from web import bodies

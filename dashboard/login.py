@@ -9,10 +9,10 @@ import falcon
 
 from common.log import logger
 from dashboard import security
+from dashboard.answer import View
 from dashboard.errors import ApiRefused, ApiUnreachable, LoginFailed, TooManyLogins
 from dashboard.guard import CSRF_FIELD, LOGIN, SESSION, THEME, Site, check_forged, form_of, now
 from dashboard.identity import Token
-from dashboard.page import View
 from dashboard.sessions import Session
 from web.connections import peer_of
 

@@ -12,7 +12,7 @@ import jinja2
 from common import clock
 from common.story.labels import label
 from common.story.text import duration, one_line, parse_time, seconds_between, whole_seconds
-from dashboard.page import May
+from dashboard.rights import May
 
 TEMPLATES = Path(__file__).parent / "templates"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.page import May, Section
+from dashboard.page import Section
 from dashboard.pages import (
     audit,
     decisions,
@@ -18,6 +18,7 @@ from dashboard.pages import (
     usage,
     volumes,
 )
+from dashboard.rights import May
 
 SECTIONS: tuple[Section, ...] = (
     Section("Overview", overview.PAGES),

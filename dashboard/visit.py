@@ -10,9 +10,10 @@ from urllib.parse import urlencode
 
 from keystoneauth1.access.access import AccessInfoV3
 
+from dashboard.answer import Redirect
 from dashboard.cloud import Cloud, Data
 from dashboard.errors import ApiRefused
-from dashboard.page import May, Redirect
+from dashboard.rights import May
 from dashboard.sessions import Session
 
 _MOST_ROWS = 1000

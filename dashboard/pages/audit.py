@@ -7,8 +7,10 @@ from typing import Any
 
 from common.story.findings import is_orphan, runs, summary, unproven
 from common.story.text import facts_of
+from dashboard.answer import Answer, Redirect, view
 from dashboard.cloud import COMPUTE, Call
-from dashboard.page import Answer, May, Page, Redirect, view
+from dashboard.page import Page
+from dashboard.rights import May
 from dashboard.visit import Visit
 
 REFRESH_SECONDS = 2

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from common.digits import is_digits
+from dashboard.answer import Answer, view
 from dashboard.cloud import COMPUTE, IMAGE, NETWORK, Call, Missing, rows, segment
-from dashboard.page import Answer, May, Page, view
+from dashboard.page import Page
+from dashboard.rights import May
 from dashboard.story import Decided, decided
 from dashboard.visit import Visit
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from common.story.summary import summary
+from dashboard.answer import Answer, view
 from dashboard.cloud import COMPUTE, Call, Missing, segment
-from dashboard.page import Answer, Page, view
+from dashboard.page import Page
 from dashboard.story import operations_of
 from dashboard.visit import Visit
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common.errors import Invalid
+from dashboard.answer import Answer, Redirect, View
 from dashboard.cloud import IMAGE, segment
 from dashboard.errors import ApiRefused
-from dashboard.page import Answer, Redirect, View
 from dashboard.visit import Visit, as_number
 
 #: what is no property of a user's

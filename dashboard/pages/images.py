@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dashboard.answer import Answer, Redirect, view
 from dashboard.cloud import IMAGE, Call, rows, segment
 from dashboard.errors import ApiRefused
-from dashboard.page import Answer, May, Page, Redirect, view
+from dashboard.page import Page
 from dashboard.pages import image_edit
 from dashboard.pages.image_edit import BASE, may_change
+from dashboard.rights import May
 from dashboard.visit import Visit
 
 VISIBILITIES = ("public", "private", "shared", "community")

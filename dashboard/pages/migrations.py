@@ -9,8 +9,10 @@ from typing import Any
 
 import falcon
 
+from dashboard.answer import Answer, Redirect, view
 from dashboard.cloud import COMPUTE, Call, following, rows, segment
-from dashboard.page import Answer, May, Page, Redirect, view
+from dashboard.page import Page
+from dashboard.rights import May
 from dashboard.visit import Visit
 
 REFRESH_SECONDS = 2

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dashboard.answer import Answer, view
 from dashboard.cloud import NETWORK, Call, following, rows
-from dashboard.page import Answer, Page, view
+from dashboard.page import Page
 from dashboard.visit import Visit
 
 

@@ -7,13 +7,15 @@ from typing import Any
 
 import falcon
 
+from dashboard.answer import Answer, Redirect, view
 from dashboard.cloud import COMPUTE, NUMBERS, VOLUME, Call, following, rows, segment
-from dashboard.page import Answer, May, Page, Redirect, view
+from dashboard.page import Page
 from dashboard.pages.meters import Meter, of_hosts, of_pool
 from dashboard.pages.overview import METRICS, STATISTICS, capacity
 from dashboard.pages.queues import PATH as QUEUES
 from dashboard.pages.queues import by_host, health_by_host
 from dashboard.pages.services import COMPUTE_BINARY, changes_of
+from dashboard.rights import May
 from dashboard.visit import Visit
 
 _POOLS = Call(VOLUME, "/scheduler-stats/get_pools", {"detail": "true"}, optional=True)

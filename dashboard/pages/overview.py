@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dashboard.answer import Answer, view
 from dashboard.cloud import COMPUTE, NUMBERS, Call, rows
-from dashboard.page import Answer, Page, view
+from dashboard.page import Page
 from dashboard.pages.meters import Meter, Warns, of_hosts
 from dashboard.pages.queues import PATH as QUEUES
 from dashboard.visit import Visit

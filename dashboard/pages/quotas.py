@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.story.labels import label
+from dashboard.answer import Answer, Redirect, view
 from dashboard.cloud import COMPUTE, IDENTITY, NETWORK, VOLUME, Call, rows, segment
 from dashboard.errors import ApiRefused
-from dashboard.page import Answer, May, Page, Redirect, view
+from dashboard.page import Page
 from dashboard.pages.meters import Meter
+from dashboard.rights import May
 from dashboard.visit import Visit, as_number
 
 _FOUND = 50

@@ -10,8 +10,10 @@ from urllib.parse import urlsplit
 import falcon
 
 from common.resources import states
+from dashboard.answer import Answer, Redirect, View, view
 from dashboard.cloud import COMPUTE, Call, segment
-from dashboard.page import Answer, May, Page, Redirect, View, view
+from dashboard.page import Page
+from dashboard.rights import May
 from dashboard.visit import Visit
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from dashboard.answer import Answer, Redirect, View
 from dashboard.cloud import COMPUTE, IMAGE, NETWORK, Call, rows
 from dashboard.errors import ApiRefused
-from dashboard.page import Answer, Redirect, View
 from dashboard.visit import Visit, as_number
 
 _FIELDS = ("name", "flavor", "image", "network", "key", "zone", "groups", "user_data", "count")

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common.story.summary import host_line
+from dashboard.answer import Answer, view
 from dashboard.cloud import COMPUTE, Call, following, rows, segment
-from dashboard.page import Answer, May, Page, view
+from dashboard.page import Page
 from dashboard.pages import server_actions, server_create
+from dashboard.rights import May
 from dashboard.story import Told, operations_of
 from dashboard.visit import Visit
 

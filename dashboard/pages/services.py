@@ -8,8 +8,10 @@ from typing import Any
 
 import falcon
 
+from dashboard.answer import Answer, view
 from dashboard.cloud import COMPUTE, segment
-from dashboard.page import Answer, May, Page, view
+from dashboard.page import Page
+from dashboard.rights import May
 from dashboard.visit import Visit
 
 #: the only services that can be changed

@@ -12,8 +12,9 @@ from typing import Any
 
 from common import clock
 from common.story.text import parse_time
+from dashboard.answer import Answer, view
 from dashboard.cloud import COMPUTE, IDENTITY, Call, Cloud, following, segment
-from dashboard.page import Answer, Page, view
+from dashboard.page import Page
 from dashboard.series import PERIODS, Amounts, Ran, Series, Window, series
 from dashboard.visit import Visit
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dashboard.answer import Answer, Redirect, view
 from dashboard.cloud import COMPUTE, VOLUME, Call, rows, segment
-from dashboard.page import Answer, May, Page, Redirect, view
+from dashboard.page import Page
+from dashboard.rights import May
 from dashboard.visit import Visit
 
 #: servers that a volume can be attached to by choosing; of more, the ID is asked for

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.page import May, Page
+from dashboard.page import Page
+from dashboard.rights import May
 from dashboard.sections import SECTIONS
 from tests.functional.audit.leaks import Proxmox
 from tests.functional.cloud import EmbeddedCloud, eventually

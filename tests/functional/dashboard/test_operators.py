@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dashboard.page import May
+from dashboard.rights import May
 from dashboard.sections import SECTIONS
 from tests.functional import programs
 from tests.functional.audit.leaks import Proxmox

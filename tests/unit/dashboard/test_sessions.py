@@ -13,9 +13,10 @@ from keystoneauth1.session import Session as HttpSession
 from oslo_config import cfg
 
 from dashboard import config
+from dashboard.answer import Answer, Redirect
 from dashboard.cloud import DATA_TYPE
 from dashboard.guard import CSRF_HEADER, SESSION, Guarded, Site
-from dashboard.page import Answer, Page, Redirect
+from dashboard.page import Page
 from dashboard.sessions import Session, Sessions
 from dashboard.sessions.sqlite import SqliteStore
 from dashboard.visit import Visit

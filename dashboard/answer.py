@@ -1,0 +1,34 @@
+"""What a page answers: a view, or another page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+
+@dataclass(frozen=True)
+class View:
+    """A template and what it shows."""
+
+    template: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    status: int = 200
+    frames: tuple[str, ...] = ()
+    """Origins whose pages it shows inside."""
+
+
+@dataclass(frozen=True)
+class Redirect:
+    """Another page, after a change (303)."""
+
+    path: str
+    """Below the dashboard's root."""
+
+
+Answer: TypeAlias = View | Redirect
+
+
+def view(template: str, **values: Any) -> View:
+    """Return a page with a template."""
+    return View(template, values)

@@ -32,6 +32,8 @@ from urllib.parse import urlsplit
 
 import requests
 
+from tests.fixtures import null
+
 KINDS = ("silent", "head", "body", "trickle", "unread")
 TIMEOUT_SECONDS = 10.0
 _BODY = (
@@ -135,7 +137,7 @@ def targets(urls: list[str]) -> Iterator[dict[str, str]]:
     from tests.functional.cloud import embedded_cloud
 
     with tempfile.TemporaryDirectory() as folder:
-        with embedded_cloud(Path(folder) / "state", driver="null") as cloud:
+        with embedded_cloud(Path(folder) / "state", driver=null.DRIVER) as cloud:
             apis = ("compute", "placement", "image", "network")
             found = {name: f"{cloud.base_url}/{name}/" for name in apis}
             yield found | {"identity": f"{cloud.auth_url.rstrip('/')}/"}

@@ -1,6 +1,6 @@
 """Run `micronova` and count statements, requests and messages of its cloud process.
 
-    python -m benchmarks.counted FILE up --driver null …
+    python -m benchmarks.counted FILE up …
 
 The counters are 64-bit numbers in FILE, in the order of `COUNTERS`; `Counters.read` reads them
 while the cloud runs.

@@ -31,6 +31,7 @@ from benchmarks.processes import cpu_seconds, memory_mib, tree
 from common import codec, ids
 from common.process.child import Child
 from db import engine
+from tests.fixtures import null
 from tests.fixtures.compute import a_full_server
 from tests.functional.cloud import EmbeddedCloud, embedded_cloud
 from tests.functional.dashboard.service import served
@@ -130,7 +131,7 @@ def main() -> int:
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         cloud = stack.enter_context(
-            embedded_cloud(folder / "cloud", driver="null", nodes=3, audited=False)
+            embedded_cloud(folder / "cloud", driver=null.DRIVER, nodes=3, audited=False)
         )
         projects = {
             one: str(cloud.connection(f"micronova-{one}").current_project_id)

@@ -42,6 +42,7 @@ from benchmarks.counted import Counters
 from benchmarks.processes import memory_mib, own_cpu_seconds
 from benchmarks.sites import Site, by_command, site_of
 from common.process.child import ROOT, die_with_parent
+from tests.fixtures import null
 
 Size = TypeVar("Size")
 
@@ -102,7 +103,7 @@ def running(folder: Path, hosts: int) -> Iterator[Running]:
     counters = Counters(folder / "counters", create=True)
     state = folder / "state"
     command = [sys.executable, "-m", "benchmarks.counted", str(folder / "counters"), "up"]
-    command += ["--state-dir", str(state), "--port", "0", "--driver", "null"]
+    command += ["--state-dir", str(state), "--port", "0", "--driver", null.DRIVER]
     command += ["--nodes", str(hosts)]
     began = time.monotonic()
     with subprocess.Popen(
@@ -111,7 +112,8 @@ def running(folder: Path, hosts: int) -> Iterator[Running]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={name: value for name, value in os.environ.items() if not name.startswith("OS_")},
+        env={name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+        | {null.HOSTS: str(hosts)},
         cwd=ROOT,
         start_new_session=True,
         preexec_fn=die_with_parent,  # noqa: PLW1509

@@ -31,6 +31,7 @@ from conductor.record_metrics import RecordMetrics
 from conductor.store.monitoring import Reader
 from conductor.store.transactions import Store
 from db import engine, schema
+from tests.fixtures import null
 from tests.fixtures.compute import a_full_server, a_host, a_service
 from tests.functional import backends
 from tests.functional.cloud import embedded_cloud, eventually
@@ -83,7 +84,7 @@ def creates(rounds: int, cost_us: float) -> dict[str, float]:
     """Create and delete servers on an embedded cloud; return the share of recording."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        embedded_cloud(Path(folder), driver="null") as cloud,
+        embedded_cloud(Path(folder), driver=null.DRIVER) as cloud,
     ):
         compute = cloud.connection().compute
         what = {

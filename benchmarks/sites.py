@@ -51,9 +51,11 @@ class Wanted:
 @contextlib.contextmanager
 def embedded(folder: Path, wanted: Wanted) -> Iterator[Site]:
     """Run `micronova up`."""
+    from tests.fixtures import null
     from tests.functional.cloud import embedded_cloud
 
-    options = {"driver": wanted.driver, "nodes": wanted.hosts}
+    driver = null.DRIVER if wanted.driver == "null" else wanted.driver
+    options = {"driver": driver, "nodes": wanted.hosts}
     began = time.monotonic()
     with embedded_cloud(folder, audited=False, **options) as cloud:
         sys.stderr.write(f"up after {time.monotonic() - began:.1f} s\n")
@@ -68,14 +70,14 @@ def distributed(folder: Path, wanted: Wanted) -> Iterator[Site]:
     """
     from tests.functional.distributed import distributed_cloud
 
-    began, null = time.monotonic(), wanted.driver == "null"
+    began, made_up = time.monotonic(), wanted.driver == "null"
     with distributed_cloud(
         folder,
         audited=False,
-        null_hosts=wanted.hosts if null else 0,
+        null_hosts=wanted.hosts if made_up else 0,
         postgres_settings={"fsync": "on"} | (SETTINGS if wanted.statements else {}),
     ) as cloud:
-        wait_for_hosts(cloud.connection("micronova"), wanted.hosts if null else SIMULATED)
+        wait_for_hosts(cloud.connection("micronova"), wanted.hosts if made_up else SIMULATED)
         sys.stderr.write(f"up after {time.monotonic() - began:.1f} s\n")
 
         def processes() -> dict[str, list[int]]:

@@ -28,6 +28,7 @@ from typing import Any
 import requests
 
 from benchmarks.processes import tree
+from tests.fixtures import null
 from tests.functional.cloud import EmbeddedCloud, embedded_cloud
 from tests.functional.waiting import eventually
 
@@ -133,7 +134,7 @@ def measure(folder: Path, clients: int, count: int, mib: int) -> dict[str, Any]:
         for _ in range(mib):
             file.write(os.urandom(_PIECE))
     copied = copies(folder, source, clients, count)
-    with embedded_cloud(folder / "state", audited=False, driver="null", nodes=1) as cloud:
+    with embedded_cloud(folder / "state", audited=False, driver=null.DRIVER, nodes=1) as cloud:
         client = Client(cloud)
         # What is made once, whatever follows.
         first = client.make()

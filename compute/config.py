@@ -8,6 +8,7 @@ from oslo_config import cfg
 
 from common.metrics import config as metrics
 from common.resources import networks
+from compute import drivers
 from compute.hypervisor.proxmox import settings
 
 GROUP = "compute"
@@ -22,11 +23,9 @@ OPTIONS = [
     cfg.StrOpt(
         "driver",
         default="proxmox",
-        choices=[
-            ("proxmox", "Proxmox VE clusters, see [proxmox]"),
-            ("null", "no hypervisor: VMs live in memory, to measure the control plane"),
-        ],
-        help="Hypervisor driver of this worker's agents.",
+        regex=drivers.NAME,
+        help="Hypervisor driver of this worker's agents: proxmox, or package.module:function of "
+        "another, which returns its hypervisors for the configuration.",
     ),
     cfg.StrOpt(
         "availability_zone",
@@ -167,33 +166,15 @@ OPTIONS = [
     ),
 ]
 
-NULL_OPTIONS = [
-    cfg.IntOpt("hosts", default=4, min=1, help="Number of made-up hosts."),
-    cfg.IntOpt("vcpus", default=64, min=1, help="CPUs of each host."),
-    cfg.IntOpt("memory_mib", default=262144, min=1, help="MiB of memory of each host."),
-    cfg.IntOpt("disk_gib", default=4096, min=1, help="GiB of disk of each host."),
-    cfg.ListOpt(
-        "images",
-        default=["debian-12", "ubuntu-24.04", "cirros"],
-        help="Names of the made-up images.",
-    ),
-    cfg.ListOpt("bridges", default=["vmbr0"], help="Bridges of every host."),
-    cfg.StrOpt(
-        "cluster", default="null", help="Name of the cluster, which must differ between workers."
-    ),
-    cfg.StrOpt("prefix", default="null", help="Prefix of the hosts' names."),
-]
-
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Declare the options; idempotent."""
     metrics.register(conf)
     networks.register(conf)
     conf.register_opts(OPTIONS, group=GROUP)
-    conf.register_opts(NULL_OPTIONS, group="null")
     settings.register(conf)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """Return the options for the sample configuration."""
-    return [(GROUP, list(OPTIONS)), ("null", list(NULL_OPTIONS)), *settings.list_opts()]
+    return [(GROUP, list(OPTIONS)), *settings.list_opts()]

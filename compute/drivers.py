@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import pkgutil
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
+from common.errors import ConfigurationError
 from compute.hypervisor.port import Hypervisor
 
 if TYPE_CHECKING:
     from compute.doctor.rounds import Rounds
 
+PROXMOX = "proxmox"
+#: the form of a driver's name
+NAME = r"^(proxmox|[A-Za-z_][\w.]*:[A-Za-z_]\w*)$"
+
 
 def hypervisors(conf: cfg.ConfigOpts) -> list[Hypervisor]:
     """Return the drivers that ``[compute] driver`` names. Raises ConfigurationError."""
-    return _DRIVERS[conf.compute.driver](conf)
+    return _maker(conf.compute.driver)(conf)
 
 
 def rounds(conf: cfg.ConfigOpts, made: Sequence[Hypervisor]) -> Rounds | None:
     """Return what examines the clusters of these drivers; None: nothing does."""
-    if conf.compute.driver != "proxmox" or not conf.compute.doctor_seconds:
+    if conf.compute.driver != PROXMOX or not conf.compute.doctor_seconds:
         return None
     from compute.doctor.rounds import Rounds
     from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
@@ -37,13 +43,11 @@ def _proxmox(conf: cfg.ConfigOpts) -> list[Hypervisor]:
     return [ProxmoxHypervisor(conf, cluster) for cluster in settings.clusters(conf)]
 
 
-def _null(conf: cfg.ConfigOpts) -> list[Hypervisor]:
-    from compute.hypervisor.null import NullHypervisor
-
-    return [NullHypervisor(conf)]
-
-
-_DRIVERS: Mapping[str, Callable[[cfg.ConfigOpts], list[Hypervisor]]] = {
-    "proxmox": _proxmox,
-    "null": _null,
-}
+def _maker(name: str) -> Callable[[cfg.ConfigOpts], list[Hypervisor]]:
+    if name == PROXMOX:
+        return _proxmox
+    try:
+        made: Callable[[cfg.ConfigOpts], list[Hypervisor]] = pkgutil.resolve_name(name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(f"[compute] driver: {name} can't be loaded: {error}") from error
+    return made

@@ -37,7 +37,6 @@ _OURS = frozenset(
         "metrics",
         "networks",
         "notifications",
-        "null",
         "oslo_messaging_notifications",
         "oslo_messaging_rabbit",
         "oslo_policy",

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.fuzz.campaign import Campaign
+from tests.fixtures import null
 from tests.functional.audits import Audits
 from tests.functional.cloud import embedded_cloud
 
@@ -23,7 +24,7 @@ from tests.functional.cloud import embedded_cloud
 def report(count: int, seconds: float, seed: int, folder: Path) -> dict[str, Any]:
     """Run it; return what is printed."""
     began = time.monotonic()
-    with embedded_cloud(folder / "state", audited=False, driver="null") as cloud:
+    with embedded_cloud(folder / "state", audited=False, driver=null.DRIVER) as cloud:
         campaign = Campaign(cloud, seed)
         campaign.run(count, seconds)
         sent_seconds = round(time.monotonic() - began, 1)

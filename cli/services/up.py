@@ -148,9 +148,9 @@ class Up(Command):
         ),
         argument(
             "--driver",
-            choices=("proxmox", "null"),
+            metavar="<module:function>",
             default="proxmox",
-            help="null: no hypervisor, to measure the control plane (default: proxmox)",
+            help="Another hypervisor driver, as [compute] driver names it (default: proxmox)",
         ),
         argument(
             "--proxmox",
@@ -265,8 +265,8 @@ def _settings(given: argparse.Namespace) -> Settings:
     from launcher.embedded.settings import Settings
     from launcher.embedded.state import default_state_dir
 
-    if given.proxmox and given.driver == "null":
-        raise CommandFailed("--proxmox and --driver null exclude each other.")
+    if given.proxmox and given.driver != "proxmox":
+        raise CommandFailed("--proxmox and --driver exclude each other.")
     if given.proxmox and given.proxmox_token_file is None:
         raise CommandFailed("--proxmox needs --proxmox-token-file.")
     if not given.proxmox and (given.proxmox_token_file or given.proxmox_ca):

@@ -10,6 +10,7 @@ from oslo_config import cfg
 from common.errors import ConfigurationError
 from common.findings import Finding, Level
 from common.log import logger
+from compute import drivers
 
 LOG = logger(__name__)
 
@@ -61,8 +62,8 @@ def _whole(check: Check, conf: cfg.ConfigOpts) -> Iterator[Finding]:
 
 
 def _clusters(conf: cfg.ConfigOpts) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
-    if conf.compute.driver == "null":
-        return ("No Proxmox VE: [compute] driver is null.",), ()
+    if conf.compute.driver != drivers.PROXMOX:
+        return (f"No Proxmox VE: [compute] driver is {conf.compute.driver}.",), ()
     from compute.doctor import examine
 
     if not conf.proxmox.clusters:

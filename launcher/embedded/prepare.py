@@ -16,6 +16,7 @@ from oslo_config import cfg
 from common import log
 from common.errors import MicronovaError
 from common.process.child import report
+from compute import drivers
 from launcher import configuration, databases
 
 LOG = log.logger(__name__)
@@ -44,8 +45,8 @@ def main(config_file: str) -> int:
 
 def count_hosts(conf: cfg.ConfigOpts) -> int:
     """Return how many hosts are up. Raises ConfigurationError or Unavailable, one line."""
-    if conf.compute.driver == "null":
-        return int(conf.null.hosts)
+    if conf.compute.driver != drivers.PROXMOX:
+        return sum(len(one.observe().hosts) for one in drivers.hypervisors(conf))
     from compute.doctor.examine import check
     from compute.preflight import UNFILTERED
 

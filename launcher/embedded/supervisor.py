@@ -262,10 +262,10 @@ class Supervisor:
     def _driver_sections(self) -> Sections:
         """Return the driver's sections; starts the simulator where one is used."""
         settings = self._settings
-        if settings.driver == "null":
-            return {"null": {"hosts": str(settings.nodes * settings.clusters)}}
         if settings.proxmox:
             return real_clusters(settings)
+        if not settings.simulated:
+            return {}
         folder = settings.state_dir / "simulator"
         child = self._child(_SIMULATOR, "simulator", *simulator_arguments(settings, folder))
         self._progress.step(f"simulating {settings.clusters} × {settings.nodes} Proxmox VE nodes")

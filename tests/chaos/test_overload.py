@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from conductor.store.hosts import registry
 from db import schema
 from tests.chaos.stage import Plan, Stage, stage
+from tests.fixtures import null
 
 pytestmark = [pytest.mark.distributed, pytest.mark.timeout(900), pytest.mark.long]
 
@@ -32,7 +33,7 @@ def cloud(tmp_path: Path) -> Iterator[Stage]:
     plan = Plan(
         conductors=1,
         schedulers=1,
-        driver="null",
+        driver=null.DRIVER,
         options={"null": {"hosts": "8"}, "rpc": {"rpc_timeout_seconds": "30"}},
     )
     with stage(tmp_path / "stage", plan) as running:

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from tests.compat.conftest import Client, Site
+from tests.fixtures import null
 from tests.functional.cloud import embedded_cloud
 from tests.shared import Shared
 
 _CLOUD: Shared[Any] = Shared("deferring")
-OPTIONS = {"driver": "null", "nodes": 1, "set": "conductor.reclaim_instance_interval=3600"}
+OPTIONS = {"driver": null.DRIVER, "nodes": 1, "set": "conductor.reclaim_instance_interval=3600"}
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """The embedded cloud for tests: `micronova up` as its own process, as a user starts it.
 
-with embedded_cloud(tmp_path, driver="null") as cloud:
+with embedded_cloud(tmp_path, driver=null.DRIVER) as cloud:
     cloud.connection().compute.servers()
 """
 
@@ -24,6 +24,7 @@ import requests
 
 from cli import leftovers
 from common.process.child import ROOT, die_with_parent
+from tests.fixtures import null
 from tests.functional.audits import Audits
 from tests.functional.waiting import eventually
 
@@ -124,7 +125,7 @@ def run_to_end(state_dir: Path, **options: Any) -> subprocess.CompletedProcess[s
         text=True,
         timeout=START_SECONDS,
         check=False,
-        env=_environment(),
+        env=_environment(**options),
         cwd=ROOT,
     )
 
@@ -145,7 +146,7 @@ def embedded_cloud(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env=_environment(),
+        env=_environment(**options),
         cwd=ROOT,
         # Signals of the terminal are for the tests.
         start_new_session=True,
@@ -194,7 +195,9 @@ def _logs(state_dir: Path) -> str:
 _NO_PROXY = "http://127.0.0.1:9"
 
 
-def _environment() -> Mapping[str, str]:
+def _environment(*, nodes: int = 3, clusters: int = 1, **_options: Any) -> Mapping[str, str]:
+    """Return the environment; hosts without a hypervisor are as many as simulated ones."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
     proxies = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), _NO_PROXY)
-    return ours | proxies | {"no_proxy": "", "NO_PROXY": ""}
+    hosts = {null.HOSTS: str(int(nodes) * int(clusters))}
+    return ours | hosts | proxies | {"no_proxy": "", "NO_PROXY": ""}

@@ -29,6 +29,7 @@ from identity.layout import REGION, Endpoint, identity_at
 from identity.passwords import load_passwords
 from identity.private_file import write_private
 from launcher.embedded.settings import FLAVORS, Sections, render
+from tests.fixtures import null
 from tests.functional import backends
 from tests.functional.audits import Audits
 from tests.functional.waiting import eventually
@@ -306,7 +307,7 @@ def _null_agents(hosts: int) -> dict[str, Sections]:
     shares = {"null1": hosts - hosts // 2, "null2": hosts // 2}
     return {
         name: {
-            "compute": {"worker": name, "driver": "null"},
+            "compute": {"worker": name, "driver": null.DRIVER},
             "null": {"cluster": name, "prefix": f"{name}-", "hosts": str(share)},
         }
         for name, share in shares.items()

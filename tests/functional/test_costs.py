@@ -38,7 +38,9 @@ from launcher.embedded.inprocess import WsgiAdapter
 from placement.app import make_app as make_placement
 from placement.client import PlacementClient
 from scheduler.service import SchedulerService
+from tests.fixtures import null
 from tests.fixtures.auth import ADMIN, MEMBER, SERVICE, header_auth
+from tests.fixtures.null import options as options_of_null
 from tests.functional.cloud import eventually
 
 #: statements on the cloud database by everybody, BEGIN left out: create → ACTIVE, delete → gone
@@ -106,12 +108,12 @@ class Cloud:
         ]
         db.migrate.upgrade(cloud_url)
         placement.db.migrate.upgrade(placement_url)
-        conf = config.load(configuration.registers())
+        conf = config.load([*configuration.registers(), options_of_null.register])
         for group, name, value in (
             ("database", "connection", cloud_url),
             ("database", "reader_connection", cloud_url),
             ("placement_database", "connection", placement_url),
-            ("compute", "driver", "null"),
+            ("compute", "driver", null.DRIVER),
             ("compute", "worker", "w"),
             ("null", "hosts", HOSTS),
             ("seed", "flavors", ["1:m1.tiny:1:512:1"]),

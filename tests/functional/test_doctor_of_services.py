@@ -18,6 +18,7 @@ import db.roles
 from common.findings import Finding, Level, exit_code
 from launcher import configuration, doctor
 from launcher.doctor import data
+from tests.fixtures import null
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
 
 DEAD = "127.0.0.1:9"
@@ -33,7 +34,7 @@ def findings(
 ) -> tuple[Finding, ...]:
     file = folder / "micronova.conf"
     lines: list[str] = []
-    for name, options in {"compute": {"driver": "null"}, **sections}.items():
+    for name, options in {"compute": {"driver": null.DRIVER}, **sections}.items():
         lines += [f"[{name}]", *(f"{option} = {value}" for option, value in options.items())]
     file.write_text("\n".join(lines))
     file.chmod(mode)

@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks.fuzz.campaign import Campaign
 from benchmarks.fuzz.requests import Maker
 from benchmarks.fuzz.surface import targets
+from tests.fixtures import null
 from tests.functional.audits import Audits
 from tests.functional.cloud import embedded_cloud
 
@@ -19,7 +20,7 @@ SECONDS = 120
 
 
 def test_hostile_requests_are_answered_and_leave_nothing(tmp_path: Path) -> None:
-    with embedded_cloud(tmp_path / "state", audited=False, driver="null") as cloud:
+    with embedded_cloud(tmp_path / "state", audited=False, driver=null.DRIVER) as cloud:
         campaign = Campaign(cloud, seed=2)
         campaign.run(REQUESTS, SECONDS)
         assert campaign.errors == []

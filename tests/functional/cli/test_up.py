@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from simulator.server import Options, Simulator
+from tests.fixtures import null
 from tests.functional.backends import free_port
 from tests.functional.cloud import (
     ROOT,
@@ -93,7 +94,7 @@ class CutShort:
 @pytest.fixture(scope="module")
 def cut_short(tmp_path_factory: pytest.TempPathFactory) -> CutShort:
     folder = tmp_path_factory.mktemp("stopped")
-    with embedded_cloud(folder, driver="null") as cloud:
+    with embedded_cloud(folder, driver=null.DRIVER) as cloud:
         started = descendants(cloud.process.pid)
         cloud.process.send_signal(signal.SIGINT)
         told = eventually(lambda: [line for line in cloud.output if "stopping; " in line])
@@ -149,7 +150,7 @@ def test_the_end_is_reported_and_can_be_cut_short(cut_short: CutShort) -> None:
 @pytest.fixture(scope="class")
 def running(stopped: Path) -> Iterator[EmbeddedCloud]:
     """A cloud for tests that leave it as it was, but for the last one."""
-    with embedded_cloud(stopped, driver="null") as cloud:
+    with embedded_cloud(stopped, driver=null.DRIVER) as cloud:
         yield cloud
 
 
@@ -186,7 +187,7 @@ class TestRunning:
         assert "(killed by SIGKILL" in told[0]
 
     def test_one_cloud_in_a_directory(self, running: EmbeddedCloud, stopped: Path) -> None:
-        line = refused(stopped, driver="null")
+        line = refused(stopped, driver=null.DRIVER)
         assert line == f"A cloud runs in {stopped} already (process {running.process.pid})."
 
     def test_passwords_are_on_no_command_line(self, running: EmbeddedCloud, stopped: Path) -> None:
@@ -205,7 +206,7 @@ class TestRunning:
 def test_a_busy_port(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        line = refused(tmp_path, port=port, driver="null")
+        line = refused(tmp_path, port=port, driver=null.DRIVER)
     assert line == (
         f"Port {port} on 127.0.0.1 is in use by another process; choose one with --port."
     )
@@ -214,7 +215,7 @@ def test_a_busy_port(tmp_path: Path) -> None:
 def test_a_busy_port_for_identity(tmp_path: Path) -> None:
     port = free_port(4)
     with socket.create_server(("127.0.0.1", port + 1)):
-        line = refused(tmp_path, port=port, driver="null")
+        line = refused(tmp_path, port=port, driver=null.DRIVER)
     assert line.startswith(
         f"Port {port + 1} on 127.0.0.1, where Keystone should listen, is in use"
     )
@@ -223,7 +224,7 @@ def test_a_busy_port_for_identity(tmp_path: Path) -> None:
 
 def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    line = refused(tmp_path / "file" / "state", driver="null")
+    line = refused(tmp_path / "file" / "state", driver=null.DRIVER)
     assert line == (
         f"The state directory {tmp_path}/file/state can't be written: Not a directory. "
         "Choose another with --state-dir."
@@ -292,8 +293,8 @@ def test_a_token_that_is_wrong(tmp_path: Path, real: RealCluster) -> None:
         ({"proxmox": "https://pve:8006"}, "--proxmox needs --proxmox-token-file."),
         ({"proxmox_ca": "/ca.pem"}, "--proxmox-token-file and --proxmox-ca need --proxmox."),
         (
-            {"proxmox": "https://pve:8006", "driver": "null"},
-            "--proxmox and --driver null exclude each other.",
+            {"proxmox": "https://pve:8006", "driver": null.DRIVER},
+            "--proxmox and --driver exclude each other.",
         ),
     ],
 )

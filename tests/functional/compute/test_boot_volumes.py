@@ -13,6 +13,7 @@ import pytest
 from common.messages.commands import MakeVolume, Placed, VolumeSource
 from common.messages.reports import Category
 from common.resources.states import PowerState
+from tests.fixtures.null import DRIVER
 from tests.functional.compute.conftest import (
     CLOUD,
     Cluster,
@@ -154,7 +155,7 @@ def null(tmp_path: Path) -> Iterator[Worker]:
 [DEFAULT]
 transport_url = micronova-local://{uuid.uuid4().hex}
 [compute]
-driver = null
+driver = {DRIVER}
 worker = worker1
 [null]
 hosts = 1

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from compute.doctor import examine
+from tests.fixtures import null
 from tests.functional import programs
 from tests.functional.compute.conftest import configuration, granted, proxmox_text
 from tests.functional.simulator_fixture import RunningSimulator
@@ -81,7 +82,7 @@ def test_a_cluster_is_read_once(simulator: RunningSimulator, tmp_path: Path) -> 
 
 
 def test_without_a_cluster_there_is_nothing_to_check(tmp_path: Path) -> None:
-    assert doctor(tmp_path, "[compute]\ndriver = null\n") == (
+    assert doctor(tmp_path, f"[compute]\ndriver = {null.DRIVER}\n") == (
         0,
-        "No Proxmox VE: [compute] driver is null.\nNothing is wrong.\n",
+        f"No Proxmox VE: [compute] driver is {null.DRIVER}.\nNothing is wrong.\n",
     )

@@ -14,6 +14,7 @@ from common.messages.commands import Placed, PowerAction, RetireTemplate, Size
 from common.messages.guests import GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Category
 from common.resources.states import PowerState
+from tests.fixtures.null import DRIVER
 from tests.functional.compute.conftest import (
     Worker,
     a_build,
@@ -34,7 +35,7 @@ def null(tmp_path: Path) -> Iterator[Worker]:
 [DEFAULT]
 transport_url = micronova-local://{uuid.uuid4().hex}
 [compute]
-driver = null
+driver = {DRIVER}
 worker = worker1
 [null]
 hosts = 250

@@ -18,12 +18,12 @@ from common.messages.commands import Command
 from common.messages.reports import Category, Working
 from common.resources.states import PowerState, VmState
 from compute import config as compute_config
-from compute.hypervisor.null import NullHypervisor
-from compute.hypervisor.nullmachine import NullMachine
 from compute.hypervisor.port import Detail, HypervisorError, Work
 from compute.worker.executor import Executor
 from conductor.flows.record.reset_state import reset_state
 from db import schema
+from tests.fixtures.null.driver import NullHypervisor
+from tests.fixtures.null.machine import NullMachine
 from tests.functional.conductor.harness import World
 from tests.functional.waiting import eventually
 

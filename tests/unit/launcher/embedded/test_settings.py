@@ -10,6 +10,7 @@ import pytest
 
 from launcher.embedded.hypervisors import real_clusters, simulator_arguments
 from launcher.embedded.settings import Sections, Settings, render, sections
+from tests.fixtures import null
 
 CREDENTIALS = {"auth_type": "password", "auth_url": "http://127.0.0.1:1/v3", "password": "a$b"}
 
@@ -51,7 +52,7 @@ def test_the_apis_database_is_the_conductors() -> None:
     [
         (settings(), True, 1),
         (settings(bridges=2), True, 2),
-        (settings(driver="null"), False, 1),
+        (settings(driver=null.DRIVER), False, 1),
         (settings(proxmox=("https://pve:8006",), token_file=Path("/t")), False, 0),
     ],
 )
